@@ -1,0 +1,50 @@
+# Two functions that every folder uses: one for its library, one for its tests.
+
+add_library(trireme_flags INTERFACE)
+target_compile_options(trireme_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+if(TRIREME_WERROR)
+  target_compile_options(trireme_flags INTERFACE -Werror)
+endif()
+if(TRIREME_SANITIZE)
+  target_compile_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE})
+endif()
+target_include_directories(trireme_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+# A kernel's fused multiply-adds are written out; elsewhere the compiler must not invent them, or
+# the same formula would round differently in two places.
+target_compile_options(trireme_flags INTERFACE -ffp-contract=off)
+
+# trireme_library(data SOURCES a.cc b.cc DEPENDS base) makes trireme_data, alias trireme::data.
+function(trireme_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  add_library(trireme_${name} STATIC ${ARG_SOURCES})
+  add_library(trireme::${name} ALIAS trireme_${name})
+  target_link_libraries(trireme_${name} PUBLIC trireme_flags)
+  foreach(other ${ARG_DEPENDS})
+    target_link_libraries(trireme_${name} PUBLIC trireme::${other})
+  endforeach()
+  target_link_libraries(trireme_${name} PRIVATE ${ARG_PRIVATE})
+endfunction()
+
+# trireme_test(transport/all_reduce [DEPENDS strategy] [TIMEOUT 60] [LABELS threads]) builds
+# src/transport/all_reduce_test.cc, linked to the folder's own library.
+function(trireme_test path)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPENDS;LABELS;PRIVATE" ${ARGN})
+  string(REPLACE "/" "_" target ${path}_test)
+  get_filename_component(folder ${path} DIRECTORY)
+  string(REPLACE "/" "_" folder ${folder})
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/src/${path}_test.cc)
+  target_link_libraries(${target} PRIVATE trireme::${folder} GTest::gtest_main ${ARG_PRIVATE})
+  foreach(other ${ARG_DEPENDS})
+    target_link_libraries(${target} PRIVATE trireme::${other})
+  endforeach()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  if(TRIREME_SANITIZE)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")
+  endif()
+  add_test(NAME ${path} COMMAND ${target})
+  set_tests_properties(${path} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "fast;${ARG_LABELS}")
+endfunction()
