@@ -25,6 +25,7 @@ struct Layout {
 
   std::vector<Range> parameters;    // by parameter index of the graph
   std::vector<bool> decays;         // by parameter index: weight decay applies
+  std::vector<size_t> cuts;         // where a bucket may end: behind the last weight of a layer
   std::vector<Range> statistics;    // by statistic index; begin counts from the start of a slice
   size_t weights = 0;               // floats of the weights, gaps included
   size_t state = 0;                 // floats of a state slice
