@@ -29,6 +29,7 @@ struct Job {
   Layout layout;
   Plan plan;
   Schedule schedule;
+  bool in_step = true;       // of the strategy
   int servers = 0;           // ranks that do not train
   int shard_capacity = 0;    // samples of a shard, at most
   int threads_per_rank = 1;
