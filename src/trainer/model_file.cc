@@ -105,7 +105,7 @@ std::string HashModel(const Graph& graph, const Layout& layout, std::span<const 
   for (const FileTensor& tensor : FileTensors(graph, layout)) {
     scratch.resize(tensor.range.size);
     ToFile(*tensor.spec, state.subspan(tensor.range.begin, tensor.range.size), scratch);
-    hash.Update(std::as_bytes(std::span(scratch)));
+    hash.Add(std::span<const float>(scratch));
   }
   return hash.Hex();
 }
