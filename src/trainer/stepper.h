@@ -5,17 +5,11 @@
 
 #include "data/loader.h"
 #include "graph/engine.h"
+#include "record/metrics.h"
 #include "strategy/strategy.h"
 #include "trainer/job.h"
 
 namespace trireme {
-
-// Where a step's time went, in seconds. Totals.
-struct StepTimes {
-  double data = 0, forward = 0, backward = 0;
-  double communication = 0;  // exposed: the step waited for it
-  double update = 0;
-};
 
 // What a step left in its summand's tail, summed over all who advance together.
 struct StepResult {
