@@ -14,8 +14,8 @@ namespace trireme {
 // How well a state does on the test samples.
 struct Evaluation {
   int64_t samples = 0;
-  double loss = 0;                 // mean
-  double accuracy = 0, top5 = 0;   // fractions
+  double loss = 0;                              // mean
+  double accuracy = 0, top5 = 0;                // fractions
   std::vector<std::vector<int64_t>> confusion;  // [label][prediction]
 };
 

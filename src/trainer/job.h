@@ -29,9 +29,9 @@ struct Job {
   Layout layout;
   Plan plan;
   Schedule schedule;
-  bool in_step = true;       // of the strategy
-  int servers = 0;           // ranks that do not train
-  int shard_capacity = 0;    // samples of a shard, at most
+  bool in_step = true;     // of the strategy
+  int servers = 0;         // ranks that do not train
+  int shard_capacity = 0;  // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<float> initial_state;
   MakeEngine make_engine;

@@ -27,8 +27,8 @@ class Recorder {
   void Epoch(const EpochRecord& record);
   void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
                   Replica& replica);
-  void Summarize(std::span<const float> state, const Progression& at,
-                 const Evaluation& evaluation, Ending ending);
+  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
+                 Ending ending);
 
  private:
   const Job& job_;
