@@ -37,6 +37,9 @@ struct Job {
   MakeEngine make_engine;
 
   int workers() const { return recipe.transport.ranks - servers; }
+  int64_t epochs() const {  // begun ones
+    return (plan.steps + plan.steps_per_epoch() - 1) / plan.steps_per_epoch();
+  }
   int MostShards(int worker) const;  // of one worker in one step
   size_t bucket_floats() const;
 };

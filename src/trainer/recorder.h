@@ -2,6 +2,7 @@
 #include <span>
 #include <string>
 
+#include "base/clock.h"
 #include "record/checkpoint.h"
 #include "record/metrics.h"
 #include "record/progress.h"
@@ -27,14 +28,15 @@ class Recorder {
   void Epoch(const EpochRecord& record);
   void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
                   Replica& replica);
-  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
-                 Ending ending);
+  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation);
 
  private:
   const Job& job_;
   RunDirectory& directory_;
   Progress& progress_;
   CheckpointStore checkpoints_;
+  double last_line_s_ = Now();
+  int64_t last_line_samples_ = 0;
 };
 
 }  // namespace trireme

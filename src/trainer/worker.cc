@@ -82,7 +82,7 @@ void Worker::Count(const StepResult& result) {
     throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
                 diverged_since_);
   }
-  if (recorder_) recorder_->Step(result, at_.epochs_done, at_.loss_sum / double(at_.samples));
+  if (recorder_) recorder_->Step(result, at_);
 }
 
 bool Worker::EvaluationIsDue() const {
@@ -186,7 +186,7 @@ void Worker::SaveCheckpoint() {
   std::vector<float> host(snapshot_.slice().size);
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
-  recorder_->Checkpoint(job_, host, at_, strategy_, stepper_.replica());
+  recorder_->Checkpoint(host, at_, strategy_, stepper_.replica());
 }
 
 void Worker::Finish(Ending ending) {
@@ -204,7 +204,7 @@ void Worker::Finish(Ending ending) {
   std::vector<float> host(snapshot_.slice().size);
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
-  recorder_->Summarize(job_, host, at_, *evaluation_, ending);
+  recorder_->Summarize(host, at_, *evaluation_);
 }
 
 }  // namespace trireme
