@@ -34,6 +34,7 @@ struct Job {
   int shard_capacity = 0;  // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<float> initial_state;
+  bool given_weights = false;  // --init: a checkpoint keeps them before the first step
   MakeEngine make_engine;
 
   int workers() const { return recipe.transport.ranks - servers; }
@@ -47,6 +48,8 @@ struct Job {
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
 Job PrepareJob(const Recipe& recipe, MakeEngine make_engine);
+
+int CountThreads(const TrainerOptions& options);  // trainer.threads as a number
 
 // The engine that trainer.device names.
 MakeEngine EngineFor(const TrainerOptions& options);

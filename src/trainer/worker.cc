@@ -45,6 +45,8 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   epoch_began_s_ = at_.seconds - at_.epoch_seconds;
   saved_step_ = resume ? at_.step : -1;
 
+  if (job_.given_weights && !resume) SaveCheckpoint();
+
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
   std::optional<Ending> ending;
   StepResult result;
