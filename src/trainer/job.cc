@@ -51,8 +51,10 @@ Job PrepareJob(const Recipe& recipe, MakeEngine make_engine) {
                      recipe.strategy.name, recipe.transport.ranks, job.servers);
   }
   if (recipe.trainer.deterministic && !preset.in_step) {
-    throw UsageError("trainer.deterministic: strategy {} has a free pace, whose result depends on "
-                     "who comes first", recipe.strategy.name);
+    throw UsageError(
+        "trainer.deterministic: strategy {} has a free pace, whose result depends on "
+        "who comes first",
+        recipe.strategy.name);
   }
   TrainerOptions& trainer = job.recipe.trainer;
   if (trainer.shards && trainer.accumulate > 1) {
