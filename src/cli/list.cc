@@ -26,7 +26,7 @@ std::string Models() { return "models (--model):\n" + ModelsPage(); }
 
 std::string Optimizers() {
   std::string text = "optimizers (--optimizer):\n";
-  for (const OptimizerRule& rule : OptimizerRules()) text += Row(rule.name, rule.help);
+  for (const RuleDef& rule : AllRules()) text += Row(rule.name, rule.help);
   return text;
 }
 
