@@ -23,13 +23,13 @@ struct Layout {
   static constexpr size_t kAlignment = 16;  // 64 bytes: a cache line, an AVX-512 vector
   static constexpr size_t kTallies = 3;     // loss, correct, votes
 
-  std::vector<Range> parameters;    // by parameter index of the graph
-  std::vector<bool> decays;         // by parameter index: weight decay applies
-  std::vector<size_t> cuts;         // where a bucket may end: behind the last weight of a layer
-  std::vector<Range> statistics;    // by statistic index; begin counts from the start of a slice
-  size_t weights = 0;               // floats of the weights, gaps included
-  size_t state = 0;                 // floats of a state slice
-  size_t summand = 0;               // floats of a summand slice
+  std::vector<Range> parameters;  // by parameter index of the graph
+  std::vector<bool> decays;       // by parameter index: weight decay applies
+  std::vector<size_t> cuts;       // where a bucket may end: behind the last weight of a layer
+  std::vector<Range> statistics;  // by statistic index; begin counts from the start of a slice
+  size_t weights = 0;             // floats of the weights, gaps included
+  size_t state = 0;               // floats of a state slice
+  size_t summand = 0;             // floats of a summand slice
 
   Range tail() const { return {weights, summand - weights}; }  // statistics and tallies
   size_t loss() const { return state; }                        // index in a summand

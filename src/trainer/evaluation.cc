@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "transport/all_reduce.h"
 
 namespace trireme {
 namespace {
@@ -20,19 +21,9 @@ int RankOfLabel(std::span<const float> outputs, int label) {
   return rank;
 }
 
-constexpr Tag kScoreTag = 0x5c08e;
+constexpr Tag kScoreTag = kTags - 1;  // no strategy communicates while ranks evaluate
 
 }  // namespace
-
-std::vector<double> Evaluation::ClassAccuracy() const {
-  std::vector<double> shares(classes);
-  for (int label = 0; label < classes; ++label) {
-    int64_t all = 0;
-    for (int p = 0; p < classes; ++p) all += confusion[size_t(label) * classes + p];
-    if (all) shares[label] = double(confusion[size_t(label) * classes + label]) / double(all);
-  }
-  return shares;
-}
 
 Score::Score(int classes, int64_t num_chunks)
     : classes_(classes),
@@ -54,35 +45,21 @@ void Score::Add(int64_t chunk, std::span<const float> logits, std::span<const fl
 }
 
 void Score::SumOver(Group& group) {
-  if (group.size() == 1) return;
-  const auto bytes = std::as_writable_bytes(std::span(sums_));
-  if (group.rank() != 0) {
-    group.Send(0, kScoreTag, bytes).Wait();
-    group.Receive(0, kScoreTag, bytes).Wait();
-    return;
-  }
-  std::vector<double> other(sums_.size());
-  for (int rank = 1; rank < group.size(); ++rank) {
-    group.Receive(rank, kScoreTag, std::as_writable_bytes(std::span(other))).Wait();
-    for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += other[i];
-  }
-  for (int rank = 1; rank < group.size(); ++rank) group.Send(rank, kScoreTag, bytes).Wait();
+  // Exact: each chunk's loss is not zero on one rank only, and the rest are counts.
+  AllReduceSum(group, kScoreTag, sums_);
 }
 
 Evaluation Score::Result() const {
   Evaluation result;
-  result.classes = classes_;
   double loss = 0;
   for (int64_t i = 0; i < num_chunks_; ++i) loss += sums_[i];
   const double* confusion = sums_.data() + num_chunks_ + 1;
   int64_t correct = 0;
   for (int label = 0; label < classes_; ++label) {
-    for (int p = 0; p < classes_; ++p) {
-      const auto count = int64_t(confusion[size_t(label) * classes_ + p]);
-      result.confusion.push_back(count);
-      result.samples += count;
-      if (p == label) correct += count;
-    }
+    const double* row = confusion + size_t(label) * classes_;
+    result.confusion.emplace_back(row, row + classes_);
+    for (const int64_t count : result.confusion[label]) result.samples += count;
+    correct += result.confusion[label][label];
   }
   if (result.samples == 0) return result;
   result.loss = loss / double(result.samples);

@@ -14,12 +14,9 @@ namespace trireme {
 // How well a state does on the test samples.
 struct Evaluation {
   int64_t samples = 0;
-  double loss = 0;                 // mean
-  double accuracy = 0, top5 = 0;   // fractions
-  int classes = 0;
-  std::vector<int64_t> confusion;  // classes x classes: row = label, column = prediction
-
-  std::vector<double> ClassAccuracy() const;  // by label; 0 where a label has no sample
+  double loss = 0;                              // mean
+  double accuracy = 0, top5 = 0;                // fractions
+  std::vector<std::vector<int64_t>> confusion;  // [label][prediction]
 };
 
 // Adds up predictions. Sums are kept per chunk of samples and added in chunk order, so the result

@@ -25,12 +25,12 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
   return std::max<int64_t>(1, std::llround(std::ceil(options.epochs * double(steps_per_epoch))));
 }
 
+}  // namespace
+
 int CountThreads(const TrainerOptions& options) {
   if (!options.threads.is_word()) return int(options.threads.number);
   return UsableCores(ReadCoreFacts()).count;
 }
-
-}  // namespace
 
 size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e6 / 4); }
 
@@ -51,8 +51,10 @@ Job PrepareJob(const Recipe& recipe, MakeEngine make_engine) {
                      recipe.strategy.name, recipe.transport.ranks, job.servers);
   }
   if (recipe.trainer.deterministic && !preset.in_step) {
-    throw UsageError("trainer.deterministic: strategy {} has a free pace, whose result depends on "
-                     "who comes first", recipe.strategy.name);
+    throw UsageError(
+        "trainer.deterministic: strategy {} has a free pace, whose result depends on "
+        "who comes first",
+        recipe.strategy.name);
   }
   TrainerOptions& trainer = job.recipe.trainer;
   if (trainer.shards && trainer.accumulate > 1) {

@@ -29,14 +29,18 @@ struct Job {
   Layout layout;
   Plan plan;
   Schedule schedule;
-  bool in_step = true;       // of the strategy
-  int servers = 0;           // ranks that do not train
-  int shard_capacity = 0;    // samples of a shard, at most
+  bool in_step = true;     // of the strategy
+  int servers = 0;         // ranks that do not train
+  int shard_capacity = 0;  // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<float> initial_state;
+  bool given_weights = false;  // --init: a checkpoint keeps them before the first step
   MakeEngine make_engine;
 
   int workers() const { return recipe.transport.ranks - servers; }
+  int64_t epochs() const {  // begun ones
+    return (plan.steps + plan.steps_per_epoch() - 1) / plan.steps_per_epoch();
+  }
   int MostShards(int worker) const;  // of one worker in one step
   size_t bucket_floats() const;
 };
@@ -44,6 +48,8 @@ struct Job {
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
 Job PrepareJob(const Recipe& recipe, MakeEngine make_engine);
+
+int CountThreads(const TrainerOptions& options);  // trainer.threads as a number
 
 // The engine that trainer.device names.
 MakeEngine EngineFor(const TrainerOptions& options);

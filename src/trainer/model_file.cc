@@ -73,9 +73,8 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
   for (const FileTensor& tensor : FileTensors(graph, layout)) {
     const std::string& name = tensor.spec->name;
     known.insert(name);
-    const bool in_last = std::any_of(last.begin(), last.end(), [&](int p) {
-      return &graph.parameters[p] == tensor.spec;
-    });
+    const bool in_last = std::any_of(last.begin(), last.end(),
+                                     [&](int p) { return &graph.parameters[p] == tensor.spec; });
     if (in_last && reader.Has(name)) {
       const auto in_file = reader.Shape(name), in_model = FileShape(*tensor.spec);
       if (OnlyClassesDiffer(in_file, in_model)) {
@@ -92,8 +91,7 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
     if (!known.count(name) && !name.ends_with("num_batches_tracked")) others.push_back(name);
   }
   if (!others.empty()) {
-    log.Warn("init: {} tensors of the file are not in the model and were left: {}{}",
-             others.size(),
+    log.Warn("init: {} tensors of the file are not in the model and were left: {}{}", others.size(),
              fmt::join(others.begin(), others.begin() + std::min<size_t>(3, others.size()), ", "),
              others.size() > 3 ? ", ..." : "");
   }

@@ -5,17 +5,11 @@
 
 #include "data/loader.h"
 #include "graph/engine.h"
+#include "record/metrics.h"
 #include "strategy/strategy.h"
 #include "trainer/job.h"
 
 namespace trireme {
-
-// Where a step's time went, in seconds. Totals.
-struct StepTimes {
-  double data = 0, forward = 0, backward = 0;
-  double communication = 0;  // exposed: the step waited for it
-  double update = 0;
-};
 
 // What a step left in its summand's tail, summed over all who advance together.
 struct StepResult {
@@ -72,9 +66,9 @@ class Stepper {
   std::vector<int32_t> labels_;
   std::vector<Slot> slots_;
   std::unique_ptr<Loader> loader_;
-  std::vector<Work> ahead_;     // a ring: work whose samples are wanted already, by step
-  int64_t next_ahead_ = -1;     // the first step that is not in the ring
-  std::vector<Event> in_use_;   // by slot taken in this step: fires when its memory is free again
+  std::vector<Work> ahead_;    // a ring: work whose samples are wanted already, by step
+  int64_t next_ahead_ = -1;    // the first step that is not in the ring
+  std::vector<Event> in_use_;  // by slot taken in this step: fires when its memory is free again
 
   uint64_t random_key_ = 0;
   int64_t random_epoch_ = -1;

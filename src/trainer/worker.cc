@@ -1,5 +1,6 @@
 #include "trainer/worker.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -12,32 +13,6 @@ namespace {
 constexpr int64_t kDivergedSteps = 100;
 
 }  // namespace
-
-void Progression::Save(StateWriter& writer) const {
-  writer.Int("step", step);
-  writer.Int("epochs_done", epochs_done);
-  writer.Real("seconds", seconds);
-  writer.Real("epoch_seconds", epoch_seconds);
-  writer.Real("epoch_loss_sum", loss_sum);
-  writer.Real("epoch_correct", correct);
-  writer.Int("epoch_samples", samples);
-  writer.Real("best_accuracy", best_accuracy);
-  writer.Int("best_epoch", best_epoch);
-  writer.Int("evaluations_since_best", evaluations_since_best);
-}
-
-Progression Progression::Load(const StateReader& reader) {
-  return {.step = reader.Int("step"),
-          .epochs_done = reader.Int("epochs_done"),
-          .seconds = reader.Real("seconds"),
-          .epoch_seconds = reader.Real("epoch_seconds"),
-          .loss_sum = reader.Real("epoch_loss_sum"),
-          .correct = reader.Real("epoch_correct"),
-          .samples = reader.Int("epoch_samples"),
-          .best_accuracy = reader.Real("best_accuracy"),
-          .evaluations_since_best = reader.Int("evaluations_since_best"),
-          .best_epoch = reader.Int("best_epoch")};
-}
 
 Worker::Worker(const Job& job, World& world, Strategy& strategy, Recorder* recorder,
                const Signals& signals)
@@ -70,6 +45,8 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   epoch_began_s_ = at_.seconds - at_.epoch_seconds;
   saved_step_ = resume ? at_.step : -1;
 
+  if (job_.given_weights && !resume) SaveCheckpoint();
+
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
   std::optional<Ending> ending;
   StepResult result;
@@ -97,6 +74,7 @@ void Worker::Count(const StepResult& result) {
   at_.loss_sum += result.loss * double(result.samples);
   at_.correct += result.correct;
   at_.samples += result.samples;
+  at_.all_samples += result.samples;
   stop_agreed_ |= result.votes > 0;
   if (std::isfinite(result.loss)) {
     diverged_since_ = -1;
@@ -106,7 +84,7 @@ void Worker::Count(const StepResult& result) {
     throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
                 diverged_since_);
   }
-  if (recorder_) recorder_->Step(result, at_.epochs_done, at_.loss_sum / double(at_.samples));
+  if (recorder_) recorder_->Step(result, at_);
 }
 
 bool Worker::EvaluationIsDue() const {
@@ -125,25 +103,54 @@ Evaluation Worker::Evaluate() {
   return evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group());
 }
 
-std::optional<Ending> Worker::EndOfEpoch() {
+// The epoch that has just ended; begins the next one's sums.
+EpochRecord Worker::MeasureEpoch() {
   StepResult last;
   if (stepper_.Drain(last)) Count(last);
   ++at_.epochs_done;
   at_.seconds = seconds_before_ + clock_.seconds();
+  EpochRecord record;
+  record.epoch = at_.epochs_done;
+  record.step = at_.step;
+  record.seconds = at_.seconds - epoch_began_s_;
+  if (at_.samples) {
+    at_.train_loss = at_.loss_sum / double(at_.samples);
+    record.train_loss = at_.train_loss;
+    record.train_accuracy = at_.correct / double(at_.samples);
+    record.samples_per_second = double(at_.samples) / record.seconds;
+  }
+  record.lr = job_.schedule.rate(std::max<int64_t>(0, at_.step - 1));
+  const StepTimes times = stepper_.times();
+  const Traffic traffic = strategy_.traffic();
+  record.times = {.data = times.data - times_before_.data,
+                  .forward = times.forward - times_before_.forward,
+                  .backward = times.backward - times_before_.backward,
+                  .communication = times.communication - times_before_.communication,
+                  .update = times.update - times_before_.update};
+  record.bytes_sent = int64_t(traffic.bytes_sent - traffic_before_.bytes_sent);
+  record.bytes_received = int64_t(traffic.bytes_received - traffic_before_.bytes_received);
+  times_before_ = times;
+  traffic_before_ = traffic;
+  at_.loss_sum = at_.correct = 0;
+  at_.samples = 0;
+  return record;
+}
 
+std::optional<Ending> Worker::EndOfEpoch() {
+  EpochRecord record = MeasureEpoch();
   const bool takes_part = strategy_.InStep() || recorder_;
   std::optional<Ending> ending;
-  EpochRecord record;
-  if (recorder_) recorder_->FillEpoch(at_, epoch_began_s_, stepper_, record);
   if (takes_part && EvaluationIsDue()) {
+    const double began = Now();
     TakeSnapshot();
     evaluation_ = Evaluate();
     ending = Judge(evaluation_->accuracy);
-    if (recorder_) recorder_->AddEvaluation(*evaluation_, record);
+    record.test_loss = evaluation_->loss;
+    record.test_accuracy = evaluation_->accuracy;
+    record.test_top5 = evaluation_->top5;
+    record.evaluation_seconds = Now() - began;
   }
   if (recorder_) recorder_->Epoch(record);
-  at_.loss_sum = at_.correct = 0;
-  at_.samples = 0;
   at_.seconds = seconds_before_ + clock_.seconds();
   epoch_began_s_ = at_.seconds;
 
@@ -181,7 +188,7 @@ void Worker::SaveCheckpoint() {
   std::vector<float> host(snapshot_.slice().size);
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
-  recorder_->Checkpoint(job_, host, at_, strategy_, stepper_.replica());
+  recorder_->Checkpoint(host, at_, strategy_, stepper_.replica());
 }
 
 void Worker::Finish(Ending ending) {
@@ -199,7 +206,7 @@ void Worker::Finish(Ending ending) {
   std::vector<float> host(snapshot_.slice().size);
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
-  recorder_->Summarize(job_, host, at_, *evaluation_, ending);
+  recorder_->Summarize(host, at_, *evaluation_);
 }
 
 }  // namespace trireme

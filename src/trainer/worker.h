@@ -9,31 +9,12 @@
 #include "strategy/strategy.h"
 #include "trainer/evaluation.h"
 #include "trainer/job.h"
+#include "trainer/progression.h"
 #include "trainer/recorder.h"
 #include "trainer/stepper.h"
 #include "transport/world.h"
 
 namespace trireme {
-
-// What a checkpoint holds besides weights, optimizer and strategy: how far the run is.
-struct Progression {
-  int64_t step = 0;           // steps done
-  int64_t epochs_done = 0;
-  double seconds = 0;         // of training, over all lives of the run
-  double epoch_seconds = 0;   // of the present epoch
-  double loss_sum = 0;        // of the present epoch, over its samples so far
-  double correct = 0;
-  int64_t samples = 0;
-  double best_accuracy = -1;
-  int64_t evaluations_since_best = 0;
-  int64_t best_epoch = 0;
-
-  void Save(StateWriter& writer) const;
-  static Progression Load(const StateReader& reader);
-};
-
-// Why a run is over.
-enum class Ending { kDone, kTarget, kPatience, kSignal };
 
 // One replica's life from the first step to the last: steps, and at epoch ends evaluation, records
 // and checkpoints. Runs on one thread.
@@ -56,7 +37,7 @@ class Worker {
   void SaveCheckpoint();
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
-  void FillTimes(EpochRecord& record) const;
+  EpochRecord MeasureEpoch();
 
   const Job& job_;
   World& world_;

@@ -104,8 +104,8 @@ size_t PlaceAll(std::vector<Storage>& storages) {
     for (const Storage* other : placed) {
       if (!other->Overlaps(storage)) continue;
       if (other->offset >= offset + storage.bytes) break;
-      offset = std::max(offset, (other->offset + other->bytes + kAlignment - 1) / kAlignment *
-                                    kAlignment);
+      offset = std::max(offset,
+                        (other->offset + other->bytes + kAlignment - 1) / kAlignment * kAlignment);
     }
     storage.offset = offset;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), &storage,
