@@ -19,8 +19,8 @@ struct SgdRates {
 };
 struct AdamRates {
   float rate, beta1, beta2, epsilon;
-  float decay;      // added to the gradient (Adam) ...
-  bool decoupled;   // ... or taken off the weight directly (AdamW)
+  float decay;               // added to the gradient (Adam) ...
+  bool decoupled;            // ... or taken off the weight directly (AdamW)
   float correct1, correct2;  // 1 / (1 - beta^t)
 };
 struct AdagradRates {

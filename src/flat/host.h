@@ -3,7 +3,8 @@
 
 namespace trireme {
 
-// The processor itself: work runs at once, on the calling thread, so every recorded event has fired.
+// The processor itself: work runs at once, on the calling thread, so every recorded event has
+// fired.
 class HostDevice : public Device {
  public:
   std::string_view name() const override { return "cpu"; }

@@ -21,7 +21,7 @@ class Event {
 
   bool recorded() const { return recorded_; }
   const std::shared_ptr<EventState>& state() const { return state_; }  // null: has fired
-  void Wait() const;                                                    // blocks the caller
+  void Wait() const;                                                   // blocks the caller
 
  private:
   std::shared_ptr<EventState> state_;
