@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "base/options.h"
+
 namespace trireme {
 
 // Section [optimizer] of a recipe.
@@ -26,5 +28,7 @@ struct OptimizerOptions {
 
   double clip = 0;  // of the gradients' norm; 0: none. No key of its own: trainer.clip fills it.
 };
+
+void Describe(OptionTable<OptimizerOptions>& t);
 
 }  // namespace trireme
