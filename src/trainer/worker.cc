@@ -22,11 +22,11 @@ Worker::Worker(const Job& job, World& world, Strategy& strategy, Recorder* recor
       recorder_(recorder),
       signals_(signals),
       worker_(world.rank() - job.servers),
-      engine_(job.make_engine(job.threads_per_rank)),
-      stepper_(job, strategy, *engine_, worker_),
-      snapshot_(engine_->device(), job.layout.state) {
+      rig_(job.make_rig(job.threads_per_rank)),
+      stepper_(job, strategy, *rig_.engine, worker_),
+      snapshot_(*rig_.device, job.layout.state) {
   if (strategy.InStep() || recorder) {
-    evaluator_ = std::make_unique<Evaluator>(job.graph, *engine_, stepper_.queue(), *job.data.test,
+    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig_.engine, stepper_.queue(), *job.data.test,
                                              job.normalizer);
   }
 }

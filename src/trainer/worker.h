@@ -45,7 +45,7 @@ class Worker {
   Recorder* const recorder_;
   const Signals& signals_;
   const int worker_;
-  std::unique_ptr<Engine> engine_;
+  Rig rig_;
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
