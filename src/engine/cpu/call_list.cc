@@ -9,18 +9,12 @@
 namespace trireme::cpu {
 namespace {
 
-size_t ActivationFloats(const Program& program) {
-  constexpr size_t kAlignment = Layout::kAlignment;
-  return (program.activation_bytes / sizeof(float) + kAlignment) / kAlignment * kAlignment;
+Value Resolve(const Operand& operand, std::byte* activations) {
+  return {operand.is_input ? nullptr : activations + operand.offset, operand.spec.shape};
 }
 
-Value Resolve(const Operand& operand, float* arena) {
-  return {operand.is_input ? nullptr : reinterpret_cast<std::byte*>(arena) + operand.offset,
-          operand.spec.shape};
-}
-
-// `arena` may be null where only sizes matter.
-Call Resolve(const Instruction& instruction, const Layout& layout, float* arena) {
+// `activations` may be null where only sizes matter.
+Call Resolve(const Instruction& instruction, const Layout& layout, std::byte* activations) {
   Call call;
   call.attributes = instruction.attributes;
   call.loss = layout.loss();
@@ -29,7 +23,7 @@ Call Resolve(const Instruction& instruction, const Layout& layout, float* arena)
   TRIREME_ASSERT(instruction.outputs.size() <= call.outputs.size());
   TRIREME_ASSERT(instruction.parameters.size() <= call.parameters.size());
   TRIREME_ASSERT(instruction.statistics.size() <= call.statistics.size());
-  const auto resolve = [&](const Operand& operand) { return Resolve(operand, arena); };
+  const auto resolve = [&](const Operand& operand) { return Resolve(operand, activations); };
   std::ranges::transform(instruction.inputs, call.inputs.begin(), resolve);
   std::ranges::transform(instruction.outputs, call.outputs.begin(), resolve);
   std::ranges::copy(instruction.parameters, call.parameters.begin());
@@ -48,7 +42,7 @@ const KernelRow& KernelFor(const Instruction& instruction, const KernelTable& ke
 
 }  // namespace
 
-size_t CallList::ArenaFloats(const Program& program, const KernelTable& kernels, int threads) {
+size_t CallList::ScratchFloats(const Program& program, const KernelTable& kernels, int threads) {
   size_t scratch = 0;
   for (const Instruction& instruction : program.instructions) {
     const KernelRow& row = KernelFor(instruction, kernels);
@@ -56,17 +50,18 @@ size_t CallList::ArenaFloats(const Program& program, const KernelTable& kernels,
     const Call call = Resolve(instruction, program.layout, nullptr);
     scratch = std::max(scratch, row.scratch(call, program.capacity, threads));
   }
-  return ActivationFloats(program) + scratch;
+  return scratch;
 }
 
-CallList::CallList(const Program& program, const KernelTable& kernels, Team& team, float* arena)
-    : program_(program), team_(team), arena_(arena), scratch_(arena + ActivationFloats(program)) {
+CallList::CallList(const Program& program, const KernelTable& kernels, Team& team,
+                   std::byte* activations, float* scratch)
+    : program_(program), team_(team), activations_(activations), scratch_(scratch) {
   for (const Instruction& instruction : program.instructions) {
     for (size_t i = 0; i < instruction.inputs.size(); ++i) {
       if (instruction.inputs[i].is_input) batch_inputs_.push_back({size(), static_cast<int>(i)});
     }
     calls_.push_back(
-        {KernelFor(instruction, kernels).run, Resolve(instruction, program.layout, arena)});
+        {KernelFor(instruction, kernels).run, Resolve(instruction, program.layout, activations)});
   }
 }
 
@@ -90,7 +85,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
 }
 
 const float* CallList::Find(const Operand& operand, const Batch& batch) const {
-  return operand.is_input ? batch.inputs.data() : Resolve(operand, arena_).floats();
+  return operand.is_input ? batch.inputs.data() : Resolve(operand, activations_).floats();
 }
 
 }  // namespace trireme::cpu

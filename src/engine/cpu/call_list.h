@@ -6,14 +6,15 @@
 
 namespace trireme::cpu {
 
-// A program's instructions with their kernels chosen and their pointers resolved into an arena that
-// someone else owns. One thread at a time.
+// A program's instructions with their kernels chosen and their pointers resolved into activations
+// that someone else owns. One thread at a time.
 class CallList {
  public:
-  // The arena holds activations, then scratch: `ArenaFloats` floats, 64-byte aligned. All arguments
-  // but the table outlive the list.
-  CallList(const Program& program, const KernelTable& kernels, Team& team, float* arena);
-  static size_t ArenaFloats(const Program& program, const KernelTable& kernels, int threads);
+  // `activations` has the program's activation_bytes, `scratch` ScratchFloats floats, both 64-byte
+  // aligned. All arguments but the table outlive the list.
+  CallList(const Program& program, const KernelTable& kernels, Team& team, std::byte* activations,
+           float* scratch);
+  static size_t ScratchFloats(const Program& program, const KernelTable& kernels, int threads);
 
   int size() const { return static_cast<int>(calls_.size()); }
 
@@ -36,8 +37,8 @@ class CallList {
 
   const Program& program_;
   Team& team_;
-  float* const arena_;
-  float* scratch_;
+  std::byte* const activations_;
+  float* const scratch_;
   std::vector<Step> calls_;
   std::vector<BatchInput> batch_inputs_;  // operands that point into the batch
 };

@@ -25,8 +25,10 @@ class CpuExecutable : public Executable {
       : Executable(std::move(program)),
         queue_(queue),
         team_(threads),
-        arena_(device, cpu::CallList::ArenaFloats(*program_, kernels, threads)),
-        calls_(*program_, kernels, team_, arena_.slice().data) {
+        activations_(device, program_->activation_bytes / sizeof(float) + 1),
+        scratch_(device, cpu::CallList::ScratchFloats(*program_, kernels, threads)),
+        calls_(*program_, kernels, team_, reinterpret_cast<std::byte*>(activations_.slice().data),
+               scratch_.slice().data) {
     FindStretches();
   }
 
@@ -86,7 +88,7 @@ class CpuExecutable : public Executable {
 
   Queue& queue_;
   Team team_;
-  Buffer arena_;
+  Buffer activations_, scratch_;
   cpu::CallList calls_;
   int num_forward_ = 0;
   std::vector<Stretch> stretches_;
