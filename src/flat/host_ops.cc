@@ -12,14 +12,19 @@
 namespace trireme::host {
 namespace {
 
-// Below this length (floats) one core is done before others have woken.
-constexpr size_t kGrain = 1 << 15;
+constexpr size_t kBlock = Layout::kAlignment;  // slices are cut only between blocks
+// A team is called for at least two pieces of this many floats: below, one core has the data in its
+// own cache and is done before others have woken.
+constexpr size_t kPiece = 1 << 16;
 
 // work(begin, size) over [0, n), elementwise: how it is cut does not matter.
 template <class Work>
 void Split(Team* team, size_t n, const Work& work) {
-  if (!team || n < 2 * kGrain) return n > 0 ? work(size_t{0}, n) : void();
-  ParallelFor(*team, n, kGrain, [&](size_t begin, size_t end) { work(begin, end - begin); });
+  if (!team || n < 2 * kPiece) return n > 0 ? work(size_t{0}, n) : void();
+  const size_t blocks = (n + kBlock - 1) / kBlock;
+  ParallelFor(*team, blocks, kPiece / kBlock, [&](size_t begin, size_t end) {
+    work(begin * kBlock, std::min(n, end * kBlock) - begin * kBlock);
+  });
 }
 
 // Like Split for a sum. The cut depends on n alone and the parts are added in order, so the result
@@ -27,7 +32,7 @@ void Split(Team* team, size_t n, const Work& work) {
 template <class Work>
 double SplitSum(Team* team, size_t n, const Work& work) {
   constexpr size_t kMostParts = 128;
-  const size_t size = std::max(kGrain, (n + kMostParts - 1) / kMostParts);
+  const size_t size = std::max(kPiece, (n + kMostParts - 1) / kMostParts);
   if (n <= size) return work(size_t{0}, n);
   std::array<double, kMostParts> sums;
   const size_t parts = (n + size - 1) / size;
@@ -41,6 +46,10 @@ double SplitSum(Team* team, size_t n, const Work& work) {
 void Move(Team* team, const float* from, float* to, size_t n) {
   Split(team, n,
         [=](size_t at, size_t size) { std::memmove(to + at, from + at, size * sizeof(float)); });
+}
+
+const float* DecaysAt(Slice decays, size_t at) {
+  return decays.size > 0 ? decays.data + at / kBlock : nullptr;
 }
 
 bool AllFinite(Team* team, Slice x) {
@@ -99,32 +108,33 @@ void Guard(Team* team, Slice gradients, Slice statistics, float clip, Slice verd
   if (factor == 0) verdict.data[Verdict::kSkipped] += 1;
 }
 
-void Sgd(Team* team, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity,
+void Sgd(Team* team, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
          Slice weight) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
   Split(team, weight.size, [=, &r](size_t at, size_t size) {
     float* v = r.momentum == 0 ? nullptr : velocity.data + at;
-    loops::Sgd(r, factor, gradient.data + at, v, weight.data + at, size);
+    loops::Sgd(r, factor, DecaysAt(decays, at), gradient.data + at, v, weight.data + at, size);
   });
 }
 
-void Adam(Team* team, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
-          Slice weight) {
+void Adam(Team* team, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,
+          Slice square, Slice weight) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
   Split(team, weight.size, [=, &r](size_t at, size_t size) {
-    loops::Adam(r, factor, gradient.data + at, mean.data + at, square.data + at, weight.data + at,
-                size);
+    loops::Adam(r, factor, DecaysAt(decays, at), gradient.data + at, mean.data + at,
+                square.data + at, weight.data + at, size);
   });
 }
 
-void Adagrad(Team* team, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
-             Slice weight) {
+void Adagrad(Team* team, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
+             Slice sum, Slice weight) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
   Split(team, weight.size, [=, &r](size_t at, size_t size) {
-    loops::Adagrad(r, factor, gradient.data + at, sum.data + at, weight.data + at, size);
+    loops::Adagrad(r, factor, DecaysAt(decays, at), gradient.data + at, sum.data + at,
+                   weight.data + at, size);
   });
 }
 

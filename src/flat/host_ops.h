@@ -18,12 +18,12 @@ void Blend(Team* team, float a, Slice x, float b, Slice y);
 void Fold(Team* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(Team* team, float alpha, Slice centre, Slice weights, Slice pull);
 void Guard(Team* team, Slice gradients, Slice statistics, float clip, Slice verdict);
-void Sgd(Team* team, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity,
+void Sgd(Team* team, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
          Slice weight);
-void Adam(Team* team, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
-          Slice weight);
-void Adagrad(Team* team, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
-             Slice weight);
+void Adam(Team* team, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,
+          Slice square, Slice weight);
+void Adagrad(Team* team, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
+             Slice sum, Slice weight);
 void Track(Team* team, float momentum, Slice verdict, Slice seen, Slice running);
 
 // The table of a device that computes with these functions: Lift<F>::Call says when and where.
