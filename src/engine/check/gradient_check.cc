@@ -1,6 +1,9 @@
 #include "engine/check/gradient_check.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -105,11 +108,11 @@ testing::AssertionResult CheckGradient(const Graph& graph, const GradientOptions
     for (const auto& direction : directions) {
       const auto result = Along(loss, state, gradient, direction, options.tolerance);
       if (result) continue;
+      const std::string place = direction.size() == 1
+                                    ? fmt::format("[{}]", direction[0].place - range.begin)
+                                    : " along a random direction";
       return testing::AssertionFailure()
-             << result.message() << " for " << graph.parameters[p].name
-             << (direction.size() == 1
-                     ? "[" + std::to_string(direction[0].place - range.begin) + "]"
-                     : " along a random direction");
+             << result.message() << " for " << graph.parameters[p].name << place;
     }
   }
   return testing::AssertionSuccess();
