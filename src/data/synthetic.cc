@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "data/hash.h"
+#include "base/random.h"
 
 namespace trireme {
 namespace {

@@ -1,0 +1,79 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/function_ref.h"
+#include "flat/device.h"
+#include "graph/program.h"
+
+namespace trireme {
+
+// The samples of one shard, in host memory.
+struct Batch {
+  std::span<const float> inputs;    // count samples, NHWC
+  std::span<const int32_t> labels;  // count
+  int count = 0;
+  float loss_scale = 1;        // 1 / samples of the step over all ranks
+  float statistics_scale = 1;  // 1 / shards of the step that are not empty
+  uint64_t random_key = 0;     // of (seed, epoch): dropout draws from it by position
+  float vote = 0;              // travels beside the loss: ranks that add up sums agree on it
+  int64_t first_position = 0;  // sample i stands at position first_position + i
+};
+
+// A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.
+struct Fusion {
+  const char* first;
+  const char* second;
+  const char* fused;
+};
+
+// Called when a bucket's last gradient is enqueued, in bucket order, on the thread of RunShard.
+using Ready = FunctionRef<void(const Bucket&, const Event&)>;
+
+struct ShardTimes {
+  double forward_s = 0, backward_s = 0;
+};
+
+// A program with its activations, ready to run on one queue. One thread at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  // Forward, loss, backward. Writes (or with `accumulate` adds) the shard's summand; an empty
+  // shard writes zeros. Returns when the work is enqueued; the event fires when the batch's memory
+  // may be reused. `ready` may be null (a shard that is not the step's last).
+  virtual Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
+                         Ready ready) = 0;
+
+  // Forward in evaluation mode (a program of Mode::kEvaluate). Blocks; the results are in host
+  // memory: count * classes logits and probabilities, count losses (unscaled). Empty spans are
+  // not filled.
+  struct Results {
+    std::span<float> logits, probabilities, losses;
+  };
+  virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
+
+  virtual ShardTimes last_times() const = 0;  // of the last RunShard whose work is done
+  const Program& program() const { return *program_; }
+
+ protected:
+  explicit Executable(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  const std::shared_ptr<const Program> program_;
+};
+
+// Who computes. Thread-safe; what Load returns is not.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view target() const = 0;  // instruction set: equal bits only among equals
+  virtual Device& device() = 0;
+  virtual bool Computes(std::string_view op) const = 0;
+  virtual std::span<const Fusion> fusions() const = 0;
+  virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
+                                           Queue& queue) = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,108 @@
+#include "optimizer/rules.h"
+
+#include <cmath>
+#include <string>
+
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+class SgdRule : public Rule {
+ public:
+  explicit SgdRule(const OptimizerOptions& o)
+      : momentum_(float(o.momentum)), nesterov_(o.nesterov) {
+    if (nesterov_ && momentum_ == 0) {
+      throw UsageError("optimizer.nesterov needs optimizer.momentum, which is 0");
+    }
+  }
+  std::span<const char* const> keeps() const override {
+    static constexpr const char* kNames[] = {"velocity"};
+    return {kNames, momentum_ != 0 ? size_t{1} : size_t{0}};
+  }
+  void Apply(Queue& queue, const Update& u) const override {
+    flat::Sgd(queue, {float(u.rate), momentum_, nesterov_}, u.verdict, u.decays, u.gradients,
+              u.own.empty() ? Slice{} : u.own[0], u.weights);
+  }
+
+ private:
+  const float momentum_;
+  const bool nesterov_;
+};
+
+class AdamRule : public Rule {
+ public:
+  AdamRule(const OptimizerOptions& o, bool decoupled)
+      : beta1_(o.beta1), beta2_(o.beta2), epsilon_(o.epsilon), decoupled_(decoupled) {}
+  std::span<const char* const> keeps() const override {
+    static constexpr const char* kNames[] = {"mean", "square"};
+    return kNames;
+  }
+  void Apply(Queue& queue, const Update& u) const override {
+    const AdamRates rates = {
+        .rate = float(u.rate / (1 - std::pow(beta1_, double(u.count)))),
+        .beta1 = float(beta1_),
+        .rest1 = float(1 - beta1_),
+        .beta2 = float(beta2_),
+        .rest2 = float(1 - beta2_),
+        .root = float(1 / std::sqrt(1 - std::pow(beta2_, double(u.count)))),
+        .epsilon = float(epsilon_),
+        .decoupled = decoupled_,
+        .shrink = float(u.rate),
+    };
+    flat::Adam(queue, rates, u.verdict, u.decays, u.gradients, u.own[0], u.own[1], u.weights);
+  }
+
+ private:
+  const double beta1_, beta2_, epsilon_;
+  const bool decoupled_;
+};
+
+class AdagradRule : public Rule {
+ public:
+  explicit AdagradRule(const OptimizerOptions& o) : epsilon_(float(o.epsilon)) {}
+  std::span<const char* const> keeps() const override {
+    static constexpr const char* kNames[] = {"sum"};
+    return kNames;
+  }
+  void Apply(Queue& queue, const Update& u) const override {
+    flat::Adagrad(queue, {float(u.rate), epsilon_}, u.verdict, u.decays, u.gradients, u.own[0],
+                  u.weights);
+  }
+
+ private:
+  const float epsilon_;
+};
+
+std::unique_ptr<Rule> MakeSgd(const OptimizerOptions& o) { return std::make_unique<SgdRule>(o); }
+std::unique_ptr<Rule> MakeAdam(const OptimizerOptions& o) {
+  return std::make_unique<AdamRule>(o, /*decoupled=*/false);
+}
+std::unique_ptr<Rule> MakeAdamW(const OptimizerOptions& o) {
+  return std::make_unique<AdamRule>(o, /*decoupled=*/true);
+}
+std::unique_ptr<Rule> MakeAdagrad(const OptimizerOptions& o) {
+  return std::make_unique<AdagradRule>(o);
+}
+
+constexpr RuleDef kRules[] = {
+    {"sgd", "stochastic gradient descent: momentum, nesterov, weight_decay", MakeSgd},
+    {"adam", "Adam (Kingma, Ba 2015): beta1, beta2, epsilon, weight_decay as L2 penalty", MakeAdam},
+    {"adamw", "Adam with decoupled weight_decay (Loshchilov, Hutter 2019)", MakeAdamW},
+    {"adagrad", "Adagrad (Duchi, Hazan, Singer 2011): epsilon, weight_decay", MakeAdagrad},
+};
+
+}  // namespace
+
+std::span<const RuleDef> AllRules() { return kRules; }
+
+std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options) {
+  std::string names;
+  for (const RuleDef& rule : kRules) {
+    if (options.name == rule.name) return rule.make(options);
+    names += (names.empty() ? "" : ", ") + std::string(rule.name);
+  }
+  throw UsageError("optimizer.name is one of {}, got \"{}\"", names, options.name);
+}
+
+}  // namespace trireme

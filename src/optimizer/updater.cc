@@ -1,0 +1,106 @@
+#include "optimizer/updater.h"
+
+#include <array>
+#include <string>
+
+#include "base/assert.h"
+
+namespace trireme {
+namespace {
+
+constexpr float kTrackMomentum = 0.1f;  // of running statistics: PyTorch's default
+
+// Weight decay spares biases and norms. No block holds two parameters: each begins at a new one.
+std::vector<float> BlockDecays(const Layout& layout, float decay) {
+  constexpr size_t kBlock = Layout::kAlignment;
+  std::vector<float> decays((layout.weights + kBlock - 1) / kBlock);
+  for (size_t p = 0; p < layout.parameters.size(); ++p) {
+    const Range range = layout.parameters[p];
+    TRIREME_ASSERT(range.begin % kBlock == 0 && range.end() <= layout.weights);
+    for (size_t at = range.begin; layout.decays[p] && at < range.end(); at += kBlock) {
+      decays[at / kBlock] = decay;
+    }
+  }
+  return decays;
+}
+
+std::string KeyOf(const char* name) { return std::string("optimizer.") + name; }
+
+}  // namespace
+
+Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, const Layout& layout,
+                 Device& device)
+    : schedule_(schedule),
+      rule_(MakeRule(options)),
+      weights_(layout.weights),
+      statistics_(layout.state - layout.weights),
+      clip_(float(options.clip)),
+      verdict_(device, Verdict::kSize) {
+  if (options.weight_decay != 0) {
+    const std::vector<float> decays = BlockDecays(layout, float(options.weight_decay));
+    decays_ = Buffer(device, decays.size());
+    const std::unique_ptr<Queue> queue = device.NewQueue();
+    flat::Put(*queue, decays, decays_);
+    queue->Sync();
+  }
+  for (const char* name : rule_->keeps()) {
+    memory_.emplace_back(device, weights_);
+    own_.push_back(memory_.back());
+    named_.push_back({name, memory_.back()});
+  }
+}
+
+void Updater::Apply(Queue& queue, int64_t step, Slice summand, Slice state) {
+  TRIREME_ASSERT(state.size == weights_ + statistics_ && summand.size >= state.size);
+  const Update update = {.rate = schedule_.rate(step),
+                         .count = ++count_,
+                         .verdict = verdict_,
+                         .decays = decays_,
+                         .gradients = summand.Sub(0, weights_),
+                         .weights = state.Sub(0, weights_),
+                         .own = own_};
+  const Slice seen = summand.Sub(weights_, statistics_);
+  flat::Guard(queue, update.gradients, seen, clip_, verdict_);
+  rule_->Apply(queue, update);
+  if (statistics_ > 0) {
+    flat::Track(queue, kTrackMomentum, verdict_, seen, state.Sub(weights_, statistics_));
+  }
+}
+
+void Updater::Reset(Queue& queue) {
+  for (const Slice& slice : own_) flat::Fill(queue, 0, slice);
+  count_ = 0;
+}
+
+int64_t Updater::Skipped(Queue& queue) const {
+  std::array<float, Verdict::kSize> verdict;
+  flat::Get(queue, verdict_, verdict);
+  queue.Sync();
+  return int64_t(verdict[Verdict::kSkipped]);
+}
+
+void Updater::Save(Queue& queue, StateWriter& writer) const {
+  std::vector<float> host(own_.empty() ? 0 : weights_);
+  for (const Named& own : named_) {
+    flat::Get(queue, own.slice, host);
+    queue.Sync();
+    writer.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
+  }
+  writer.Int(KeyOf("updates"), count_);
+  writer.Int(KeyOf("skipped"), Skipped(queue));
+}
+
+void Updater::Load(Queue& queue, const StateReader& reader) {
+  std::vector<float> host(own_.empty() ? 0 : weights_);
+  for (const Named& own : named_) {
+    reader.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
+    flat::Put(queue, host, own.slice);
+    queue.Sync();
+  }
+  count_ = reader.Int(KeyOf("updates"));
+  const std::array<float, Verdict::kSize> verdict = {1, float(reader.Int(KeyOf("skipped")))};
+  flat::Put(queue, verdict, verdict_);
+  queue.Sync();
+}
+
+}  // namespace trireme

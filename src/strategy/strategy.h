@@ -1,0 +1,79 @@
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "base/state_io.h"
+#include "flat/device.h"
+#include "flat/layout.h"
+#include "optimizer/updater.h"
+#include "strategy/work.h"
+
+namespace trireme {
+
+// One copy of the model, as a strategy sees it: flat slices, no layers.
+struct Replica {
+  Device& device;
+  Queue& queue;  // of the engine: forward and backward run here
+  Slice state;
+  std::span<const Slice> summands;  // Strategy::Summands() of them
+  const Layout& layout;
+  std::span<const Bucket> buckets;
+  Updater& updater;
+  Work work;  // of the step that runs
+};
+
+// What became of a step's time besides the engine's, and of its bytes. Totals since the start.
+struct Traffic {
+  double communication_s = 0;  // the step's thread waited for communication
+  double update_s = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+};
+
+enum class Role { kState, kSummand };
+enum class Turn {
+  kStep,      // `work` is to be done
+  kEpochEnd,  // free pace: an epoch is drained; in step Work::ends_epoch says it
+  kEnd,       // the run is over
+};
+
+// How replicas agree. One object per worker; called on the worker's thread, in this order:
+// Place*, Begin, then per step Next, BeforeStep, BucketReady*, AfterStep, and at last End.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // Where state and summands live. The strategy owns the memory (Hogwild hands out one slice).
+  virtual Slice Place(Role role, size_t floats, Device& device) = 0;
+  virtual int Summands() const = 0;  // one, or one per own shard (--deterministic)
+  virtual bool InStep() const = 0;   // Next is a pure function: the loader may look ahead
+
+  virtual void Begin(Replica& replica) = 0;
+  virtual Turn Next(int64_t step, Work& work) = 0;
+  virtual void BeforeStep(Replica& replica) = 0;
+  // Called in bucket order, possibly for all buckets before any work has run; never blocks.
+  virtual void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) = 0;
+  // May block until its last operation is enqueued. The replica's queue waits for the event before
+  // the next forward; from then on the summands are the engine's again.
+  virtual Event AfterStep(Replica& replica) = 0;
+  virtual void End(Replica& replica) = 0;  // the last updates of others are in
+
+  // What is evaluated and saved: weights and statistics. In step everyone takes part.
+  virtual void Snapshot(Replica& replica, Slice into) = 0;
+  virtual bool Records() const = 0;  // this rank evaluates alone (free pace) and writes the run
+  // Beside the snapshot's weights: optimizer, leases, position. Called after Snapshot, on the rank
+  // that records.
+  virtual void Save(Replica& replica, StateWriter& writer) = 0;
+  virtual void Load(Replica& replica, StateReader& reader) = 0;
+
+  virtual Traffic traffic() const = 0;
+};
+
+// A server rank of a free pace: no steps, no replica.
+class Server {
+ public:
+  virtual ~Server() = default;
+  virtual void Load(StateReader& reader) = 0;
+  virtual void Run() = 0;  // until all clients have said goodbye
+};
+
+}  // namespace trireme

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace trireme {
+
+// A part of a step's global batch: positions [begin, end) of the epoch.
+struct Shard {
+  int index = 0;
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+// What one worker does in one step.
+struct Work {
+  int64_t step = 0;
+  int64_t epoch = 0;
+  std::vector<Shard> shards;  // own ones, in order; some may be empty
+  int64_t batch = 0;          // samples of the whole step, all workers
+  int filled_shards = 0;      // shards of the whole step that are not empty
+  bool ends_epoch = false;    // in step only: nothing of this epoch comes after
+  std::vector<int64_t> leases;
+};
+
+// How a run cuts its samples into steps. Equal on all ranks.
+struct Plan {
+  int64_t samples = 0;  // of an epoch
+  int64_t batch = 0;    // global
+  int shards = 1;       // of a step
+  int64_t steps = 0;    // of the whole run
+  int64_t steps_per_epoch() const { return (samples + batch - 1) / batch; }
+};
+
+// In step: a pure function. Worker w of n takes the shards [S w / n, S (w + 1) / n).
+// Reuses `work`'s memory.
+void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
+
+}  // namespace trireme

@@ -1,0 +1,63 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/team.h"
+#include "data/normalizer.h"
+#include "data/source.h"
+#include "flat/layout.h"
+#include "graph/engine.h"
+#include "graph/graph.h"
+#include "optimizer/schedule.h"
+#include "strategy/work.h"
+#include "trainer/recipe.h"
+
+namespace trireme {
+
+// What one rank computes with; members stand on those before them.
+struct Rig {
+  std::unique_ptr<Team> team;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Engine> engine;
+};
+
+// Makes the rig of one rank. Tests hand in their own.
+using MakeRig = std::function<Rig(int threads)>;
+
+// What all ranks of a run share, resolved once before they start and then only read: the data, the
+// graph, how samples are cut into steps, where to begin.
+struct Job {
+  Recipe recipe;  // resolved: batch, shards and threads are numbers
+  DataSet data;
+  Normalizer normalizer = Normalizer::Identity(1);
+  Graph graph;
+  Layout layout;
+  Plan plan;
+  Schedule schedule;
+  bool in_step = true;     // of the strategy
+  int servers = 0;         // ranks that do not train
+  int shard_capacity = 0;  // samples of a shard, at most
+  int threads_per_rank = 1;
+  std::vector<float> initial_state;
+  bool given_weights = false;  // --init: a checkpoint keeps them before the first step
+  MakeRig make_rig;
+
+  int workers() const { return recipe.transport.ranks - servers; }
+  int64_t epochs() const {  // begun ones
+    return (plan.steps + plan.steps_per_epoch() - 1) / plan.steps_per_epoch();
+  }
+  int MostShards(int worker) const;  // of one worker in one step
+  size_t bucket_floats() const;
+};
+
+// Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
+// where the recipe contradicts itself or the data.
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig);
+
+int CountThreads(const TrainerOptions& options);  // trainer.threads as a number
+
+// The rig that trainer.device names.
+MakeRig RigFor(const TrainerOptions& options);
+
+}  // namespace trireme
