@@ -199,10 +199,11 @@ TEST(Loader, CountsTheTimeOfWaiting) {
 }
 
 TEST(ChooseLoaderThreads, KeepsSmallRequestsInTheStep) {
-  EXPECT_EQ(ChooseLoaderThreads(-1, 16, 8), 0);
-  EXPECT_EQ(ChooseLoaderThreads(-1, 1 << 20, 8), 1);
-  EXPECT_EQ(ChooseLoaderThreads(-1, 1 << 20, 1), 0);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8), 0);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 8), 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 1), 0);
   EXPECT_EQ(ChooseLoaderThreads(3, 16, 1), 3);
+  EXPECT_TRUE(Holds(Refusal([] { ChooseLoaderThreads(5000, 16, 1); }), {"data.threads", "5000"}));
 }
 
 }  // namespace
