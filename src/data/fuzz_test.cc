@@ -3,10 +3,10 @@
 #include <cmath>
 #include <functional>
 
+#include "base/random.h"
 #include "data/bytes.h"
 #include "data/cifar.h"
 #include "data/csv.h"
-#include "data/hash.h"
 #include "data/idx.h"
 #include "data/sources.h"
 #include "data/testing.h"

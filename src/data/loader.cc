@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/error.h"
 
 namespace trireme {
 namespace {
@@ -18,6 +19,8 @@ constexpr int64_t kWorthAThread = 65'536;
 constexpr int64_t kTinyRequest = 512;
 constexpr int64_t kTinyInterval = 16;
 
+constexpr int64_t kMaxThreads = 1024;
+
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -25,7 +28,12 @@ double SecondsSince(Clock::time_point begin) {
 }  // namespace
 
 int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores) {
-  if (!threads.is_word()) return int(threads.number);
+  if (!threads.is_word()) {
+    if (threads.number > kMaxThreads) {
+      throw UsageError("data.threads must be at most {}, got {}", kMaxThreads, threads.number);
+    }
+    return static_cast<int>(threads.number);
+  }
   return cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
 }
 

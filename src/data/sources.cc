@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "data/bytes.h"
 #include "data/cifar.h"
 #include "data/csv.h"
