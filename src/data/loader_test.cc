@@ -39,7 +39,7 @@ DataOptions Pictures(const char* augment) {
 std::vector<float> Consume(const Feed& feed, int count, int num_slots, int threads) {
   Memory memory(num_slots, count, feed.shape());
   Loader loader(feed, memory.slots(), threads);
-  std::deque<Range> ranges;
+  std::deque<Positions> ranges;
   for (int64_t epoch = 0; epoch < 2; ++epoch) {
     for (int64_t begin = 0; begin < feed.size(); begin += count) {
       ranges.push_back({epoch, begin, std::min(begin + count, feed.size())});
@@ -47,7 +47,7 @@ std::vector<float> Consume(const Feed& feed, int count, int num_slots, int threa
   }
   std::vector<float> all;
   size_t next = 0;
-  for (const Range& range : ranges) {
+  for (const Positions& range : ranges) {
     while (loader.HasRoom() && next < ranges.size()) loader.Want(ranges[next++]);
     const Filled& filled = loader.Take();
     EXPECT_EQ(filled.range, range);

@@ -111,6 +111,7 @@ std::pair<std::string, std::string> CutSpec(const std::string& spec) {
 }
 
 const SourceKind& FindKind(const std::string& spec) {
+  if (spec.find('\0') != spec.npos) throw UsageError("data.source holds a zero byte");
   const std::string name = CutSpec(spec).first;
   std::string known;
   for (const SourceKind& kind : kSources) {
