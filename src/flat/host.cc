@@ -14,19 +14,19 @@ namespace {
 
 class HostQueue : public Queue {
  public:
-  HostQueue(HostDevice& device, Team* team) : Queue(device), team_(team) {}
+  HostQueue(HostDevice& device, SharedTeam* team) : Queue(device), team_(team) {}
   Event Record() override { return Event::Fired(); }
   // Work runs when it is enqueued, so there is nobody but the caller to wait.
   void Wait(const Event& event) override { event.Wait(); }
-  Team* team() const { return team_; }
+  SharedTeam* team() const { return team_; }
 
  private:
-  Team* const team_;
+  SharedTeam* const team_;
 };
 
 template <auto F>
 struct Now;
-template <class... Args, void (*F)(Team*, Args...)>
+template <class... Args, void (*F)(SharedTeam*, Args...)>
 struct Now<F> {
   static void Call(Queue& queue, Args... args) {
     F(static_cast<HostQueue&>(queue).team(), args...);
@@ -50,10 +50,13 @@ void* AllocateZeroed(size_t bytes) {
 
 }  // namespace
 
+HostDevice::HostDevice(Team* team) : team_(team ? new SharedTeam{*team} : nullptr) {}
+HostDevice::~HostDevice() = default;
+
 const FlatTable& HostDevice::table() const { return kHostTable; }
 
-std::unique_ptr<Queue> HostDevice::NewQueue(Team* team) {
-  return std::make_unique<HostQueue>(*this, team);
+std::unique_ptr<Queue> HostDevice::NewQueue() {
+  return std::make_unique<HostQueue>(*this, team_.get());
 }
 
 Slice HostDevice::Allocate(size_t floats) {

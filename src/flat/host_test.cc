@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -49,6 +50,27 @@ TEST(HostDeviceDeathTest, AnEventThatWasNeverRecordedIsABug) {
   queue->Wait(queue->Record());
   EXPECT_DEATH(queue->Wait(Event()), "recorded");
   EXPECT_DEATH(Event().Wait(), "recorded");
+}
+
+// A test of races too: run it under tsan.
+TEST(HostDevice, QueuesOfSeveralThreadsShareTheTeam) {
+  constexpr size_t kSize = 300'001;
+  Team team(3);
+  HostDevice device(&team);
+  std::vector<std::vector<float>> results(4, std::vector<float>(kSize));
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<float>& result : results) {
+      threads.emplace_back([&] {
+        auto queue = device.NewQueue();
+        Buffer a(device, kSize), b(device, kSize);
+        flat::Fill(*queue, 0.5f, a);
+        for (int i = 0; i < 20; ++i) flat::Add(*queue, a, b);
+        flat::Get(*queue, b, result);
+      });
+    }
+  }
+  for (const auto& result : results) EXPECT_EQ(result, std::vector<float>(kSize, 10));
 }
 
 // What a team computes has the bits of one thread, for sums too.
