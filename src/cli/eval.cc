@@ -35,11 +35,11 @@ int Run(const Args& args, Process& process) {
                 model.card.shape.width, model.card.shape.channels);
   }
 
-  const auto engine = EngineFor(model.recipe.trainer)(CountThreads(model.recipe.trainer));
-  const auto queue = engine->device().NewQueue();
-  const Buffer state(engine->device(), model.layout.state);
+  const Rig rig = RigFor(model.recipe.trainer)(CountThreads(model.recipe.trainer));
+  const auto queue = rig.device->NewQueue();
+  const Buffer state(*rig.device, model.layout.state);
   flat::Put(*queue, model.state.data(), state);
-  Evaluator evaluator(model.graph, *engine, *queue, *data.test, model.card.normalizer);
+  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
   const Evaluation result = evaluator.Run(state);
   queue->Sync();
   process.out.Write(args.Has("--json") ? EvaluationJson(result, model.card.classes)

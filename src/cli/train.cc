@@ -100,9 +100,9 @@ std::string ConfigText(const Job& job) {
 }
 
 int DryRun(const Job& job, Process& process) {
-  const auto engine = job.make_engine(job.threads_per_rank);
+  const Rig rig = job.make_rig(job.threads_per_rank);
   const auto program =
-      Compile(job.graph, *engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
+      Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
   process.out.Print("{}", Describe(*program));
   process.out.Print("steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
                     job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
@@ -132,7 +132,7 @@ int Run(const Args& args, Process& process) {
     directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  Job job = PrepareJob(settings.recipe, EngineFor(settings.recipe.trainer));
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer));
   if (const auto init = args.Value("--init")) {
     InitModel(job.graph, job.layout, SafetensorsReader(*init), job.initial_state, log);
     job.given_weights = true;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -77,6 +79,12 @@ TEST(AllOps, AreNamedOnceAndTheirWordsLeadToOperations) {
     EXPECT_LT(op->in_place, 1u << op->inputs.size()) << op->name;
     EXPECT_NE(OperationsPage().find("| `" + std::string(op->name) + "` |"), std::string::npos);
   }
+}
+
+TEST(OperationsPage, IsWhatTheDocumentationShows) {
+  std::ifstream file(TRIREME_DOCS "/operations.md");
+  const std::string shown((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_EQ(shown, OperationsPage());
 }
 
 TEST(GradientBuilder, NeedsNoGradientOfTheDataHoweverReshaped) {

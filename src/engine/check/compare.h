@@ -16,8 +16,8 @@ namespace trireme::check {
 inline testing::AssertionResult Near(std::string_view what, std::span<const float> got,
                                      std::span<const double> want, double tolerance) {
   if (got.size() != want.size()) {
-    return testing::AssertionFailure() << what << ": " << got.size() << " numbers instead of "
-                                       << want.size();
+    return testing::AssertionFailure()
+           << what << ": " << got.size() << " numbers instead of " << want.size();
   }
   double largest = 1;
   for (const double x : want) largest = std::max(largest, std::fabs(x));

@@ -1,6 +1,9 @@
 #include "engine/check/gradient_check.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -35,16 +38,17 @@ class Loss {
   double At(const std::vector<double>& state) { return Run(forward_, state)[layout().loss()]; }
 
  private:
-  std::vector<double> Run(const Program& program, const std::vector<double>& state) {
-    std::vector<double> summand(layout().summand);
-    ref::Runner(program).Run(batch_, state, summand, false);
-    return summand;
+  const std::vector<double>& Run(const Program& program, const std::vector<double>& state) {
+    summand_.resize(layout().summand);
+    ref::Runner(program).Run(batch_, state, summand_, false);
+    return summand_;
   }
 
   Program program_, forward_;
   std::vector<float> inputs_;
   std::vector<int32_t> labels_;
   Batch batch_;
+  std::vector<double> summand_;
 };
 
 // A state away from the special points of the initial one (biases at 0 let units die).
@@ -66,16 +70,20 @@ testing::AssertionResult Along(Loss& loss, std::vector<double>& state,
                                const std::vector<Share>& direction, double tolerance) {
   constexpr double kStep = 1e-5;
   double slope = 0, size = 0;
-  auto at = [&](double step) {
-    std::vector<double> moved = state;
-    for (const Share& s : direction) moved[s.place] += step * s.share;
-    return loss.At(moved);
-  };
+  std::vector<double> kept;
   for (const Share& s : direction) {
     slope += gradient[s.place] * s.share;
     size += gradient[s.place] * gradient[s.place];
+    kept.push_back(state[s.place]);
   }
+  auto at = [&](double step) {
+    for (size_t i = 0; i < kept.size(); ++i) {
+      state[direction[i].place] = kept[i] + step * direction[i].share;
+    }
+    return loss.At(state);
+  };
   const double found = (at(kStep) - at(-kStep)) / (2 * kStep);
+  for (size_t i = 0; i < kept.size(); ++i) state[direction[i].place] = kept[i];
   if (std::fabs(found - slope) <= tolerance * (std::sqrt(size) + 1e-2)) {
     return testing::AssertionSuccess();
   }
@@ -105,11 +113,11 @@ testing::AssertionResult CheckGradient(const Graph& graph, const GradientOptions
     for (const auto& direction : directions) {
       const auto result = Along(loss, state, gradient, direction, options.tolerance);
       if (result) continue;
+      const std::string place = direction.size() == 1
+                                    ? fmt::format("[{}]", direction[0].place - range.begin)
+                                    : " along a random direction";
       return testing::AssertionFailure()
-             << result.message() << " for " << graph.parameters[p].name
-             << (direction.size() == 1
-                     ? "[" + std::to_string(direction[0].place - range.begin) + "]"
-                     : " along a random direction");
+             << result.message() << " for " << graph.parameters[p].name << place;
     }
   }
   return testing::AssertionSuccess();

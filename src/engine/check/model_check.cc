@@ -69,14 +69,20 @@ testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layou
 class Trial {
  public:
   Trial(Engine& engine, const Graph& graph, int capacity, double tolerance)
-      : engine_(engine), graph_(graph), capacity_(capacity), tolerance_(tolerance),
-        layout_(LayOut(graph)), state_(InitialState(graph, layout_, 3)),
-        queue_(engine.device().NewQueue()), state_buffer_(engine.device(), layout_.state) {
+      : engine_(engine),
+        graph_(graph),
+        capacity_(capacity),
+        tolerance_(tolerance),
+        layout_(LayOut(graph)),
+        state_(InitialState(graph, layout_, 3)),
+        queue_(engine.device().NewQueue()),
+        state_buffer_(engine.device(), layout_.state) {
     const auto noise = RandomFloats(9, state_.size());
-    for (const auto& ranges : {layout_.parameters, layout_.statistics}) {
-      for (const Range& r : ranges) {  // biases are not zero, variances stay positive
-        for (size_t i = r.begin; i < r.end(); ++i) state_[i] += 0.1f * std::fabs(noise[i]);
-      }
+    for (const Range& r : layout_.parameters) {  // no bias is zero
+      for (size_t i = r.begin; i < r.end(); ++i) state_[i] += 0.1f * noise[i];
+    }
+    for (const Range& r : layout_.statistics) {  // variances stay positive
+      for (size_t i = r.begin; i < r.end(); ++i) state_[i] += std::fabs(noise[i]);
     }
     flat::Put(*queue_, state_.data(), state_buffer_);
     queue_->Sync();

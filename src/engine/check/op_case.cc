@@ -47,8 +47,8 @@ std::vector<Setting> DenseLayers() {
 
 std::vector<Setting> Elementwise(size_t num_inputs, const Attributes& attributes = {}) {
   std::vector<Setting> all;
-  for (const Shape shape : {Shape{1, 1, 1}, Shape{1, 1, 10}, Shape{3, 5, 7}, Shape{4, 4, 64},
-                            Shape{2, 3, 100}}) {
+  for (const Shape shape :
+       {Shape{1, 1, 1}, Shape{1, 1, 10}, Shape{3, 5, 7}, Shape{4, 4, 64}, Shape{2, 3, 100}}) {
     all.push_back({std::vector<Shape>(num_inputs, shape), attributes});
   }
   return all;
@@ -140,7 +140,7 @@ std::string Explain(const OpDef& op, const OpDef& forward, const Setting& s, con
 
 std::vector<OpCase> CasesFor(const OpDef& op) {
   std::vector<OpCase> cases;
-  if (op.view) return cases;  // never computed
+  if (op.view) return cases;                                             // never computed
   const std::pair<int, int> sizes[] = {{1, 1}, {3, 3}, {2, 5}, {0, 4}};  // count, capacity
   for (const OpDef* forward : AllOps()) {
     // The operation itself, or those that it may be the gradient of.

@@ -148,8 +148,8 @@ testing::AssertionResult NothingElseTouched(const OpCase& c, const Program& prog
                                             std::span<const std::byte> after) {
   std::vector<bool> may_change(before.size());
   for (const Operand& output : program.instructions[0].outputs) {
-    std::fill_n(may_change.begin() + std::ptrdiff_t(output.offset),
-                output.spec.bytes(c.capacity), true);
+    std::fill_n(may_change.begin() + std::ptrdiff_t(output.offset), output.spec.bytes(c.capacity),
+                true);
   }
   for (size_t i = 0; i < before.size(); ++i) {
     if (before[i] == after[i] || may_change[i]) continue;
@@ -168,9 +168,8 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
     activations.Put(input, sample.values[input.value]);
     judge.Set(input.value, sample.values[input.value]);
   }
-  std::vector<float> summand =
-      accumulate ? RandomFloats(kSeed - 1, program->layout.summand)
-                 : std::vector<float>(program->layout.summand, kStale);
+  std::vector<float> summand = accumulate ? RandomFloats(kSeed - 1, program->layout.summand)
+                                          : std::vector<float>(program->layout.summand, kStale);
   std::vector<double> want = Widen(summand);
   judge.Run(sample.batch, Widen(sample.state), want, accumulate);
   const std::vector<std::byte> before(activations.bytes().begin(), activations.bytes().end());

@@ -64,15 +64,14 @@ ModelSize Measure(const Graph& graph) {
 }
 
 std::string ModelsPage() {
-  std::string page =
-      "| model | what it is | input | classes | parameters | multiply-adds |\n"
-      "|---|---|---|---|---|---|\n";
+  std::string page = fmt::format("  {:<28} {:>12} {:>14}  {}\n", "name", "parameters",
+                                 "multiply-adds", "what it is (and for which input and classes)");
   for (const ModelDef& model : kModels) {
     const ModelSize size =
         Measure(BuildModel({.name = model.name}, model.typical, model.typical_classes));
-    page += fmt::format("| `{}` | {} | {} | {} | {} | {:.2f} M |\n", model.pattern, model.summary,
-                        ToText(model.typical), model.typical_classes, size.parameters,
-                        size.multiply_adds / 1e6);
+    page += fmt::format("  {:<28} {:>12} {:>12.2f} M  {} ({}, {})\n", model.pattern,
+                        size.parameters, size.multiply_adds / 1e6, model.summary,
+                        ToText(model.typical), model.typical_classes);
   }
   return page;
 }

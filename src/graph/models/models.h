@@ -31,7 +31,7 @@ struct ModelSize {
 };
 ModelSize Measure(const Graph& graph);
 
-// `trireme list models`: a table of all models with their sizes.
+// For `trireme list models`: one line per model, with its size.
 std::string ModelsPage();
 
 }  // namespace trireme

@@ -143,6 +143,15 @@ TEST(BuildModel, RefusesWhatAModelCannotUse) {
   EXPECT_THROW(BuildModel({.name = "mlp"}, {1, 1, 4}, 1), UsageError);
 }
 
+TEST(ModelOptions, DescribesEveryKey) {
+  ModelOptions options;
+  std::vector<Option> rows;
+  OptionTable<ModelOptions> table(options, rows);
+  Describe(table);
+  EXPECT_EQ(rows.size(), 7u);
+  for (Option& row : rows) EXPECT_FALSE(row.help().empty()) << row.key();
+}
+
 TEST(ModelsPage, ListsEveryModel) {
   const std::string page = ModelsPage();
   for (const ModelDef& model : AllModels()) {

@@ -1,6 +1,8 @@
 #pragma once
 #include <string>
 
+#include "base/options.h"
+
 namespace trireme {
 
 // Section [model] of a recipe. "auto" leaves a choice to the model; a setting that a model cannot
@@ -14,5 +16,7 @@ struct ModelOptions {
   float smoothing = 0;                 // of the labels, with cross-entropy
   std::string stem = "auto";           // auto, 7x7, 3x3: resnets
 };
+
+void Describe(OptionTable<ModelOptions>& t);
 
 }  // namespace trireme

@@ -1,0 +1,31 @@
+#include "graph/models/options.h"
+
+#include "graph/models/models.h"
+
+namespace trireme {
+
+void Describe(OptionTable<ModelOptions>& t) {
+  using O = ModelOptions;
+  std::string names;
+  for (const ModelDef& model : AllModels()) {
+    names += (names.empty() ? "" : ", ") + std::string(model.pattern);
+  }
+  t.Add("name", &O::name, Any(), "which network: " + names);
+  t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}),
+        "behind every hidden layer (mlp, cnn); with squared-error an mlp's sigmoid or tanh stands "
+        "behind the output layer, too");
+  t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}),
+        "between a hidden layer and its activation (mlp, cnn); layer-plain: without scale and "
+        "shift; auto: batch, for an mlp none");
+  t.Add("loss", &O::loss, OneOf({"cross-entropy", "squared-error"}),
+        "softmax cross-entropy, or half the squared distance to the one-hot label");
+  t.Add("dropout", &O::dropout, AtLeast(0) && Below(1),
+        "share of hidden values set to zero (mlp; cnn: around its first dense layer)");
+  t.Add("smoothing", &O::smoothing, AtLeast(0) && Below(1),
+        "share of a label that is spread over all classes (cross-entropy)");
+  t.Add("stem", &O::stem, OneOf({"auto", "7x7", "3x3"}),
+        "first layers of a resnet: 7x7 with stride 2 and pooling, or 3x3; auto: 3x3 for images of "
+        "at most 64 px");
+}
+
+}  // namespace trireme
