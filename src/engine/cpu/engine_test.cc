@@ -1,0 +1,79 @@
+// Whole models through the public interface, on every instruction set of this machine.
+#include "engine/cpu/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/check/compare.h"
+#include "engine/check/model_check.h"
+#include "engine/cpu/targets.h"
+#include "flat/host.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+#include "graph/program.h"
+
+namespace trireme {
+namespace {
+
+struct Model {
+  ModelOptions options;
+  Shape input;
+  int classes;
+};
+
+std::vector<Model> Models() {
+  return {
+      {{.name = "mlp:4-30-20-3"}, {1, 1, 4}, 3},
+      {{.name = "mlp:30-50-10",
+        .activation = "sigmoid",
+        .norm = "layer-plain",
+        .loss = "squared-error"},
+       {1, 1, 30},
+       10},
+      {{.name = "mlp:9-33-5", .activation = "tanh", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5},
+      {{.name = "cnn", .smoothing = 0.1f}, {12, 12, 1}, 10},
+      {{.name = "resnet18", .stem = "3x3"}, {16, 16, 3}, 10},
+  };
+}
+
+class EngineTest : public testing::TestWithParam<int64_t> {};
+
+TEST_P(EngineTest, ModelsAgreeWithRef) {
+  cpu::OnlyTarget only(GetParam());
+  HostDevice device;
+  CpuEngine engine(device, 2);
+  for (const Model& model : Models()) {
+    const Graph graph = BuildModel(model.options, model.input, model.classes);
+    EXPECT_TRUE(check::CheckModelAgainstRef(engine, graph, 3, 4)) << model.options.name;
+  }
+}
+
+// Forward, loss and backward of one shard.
+std::vector<float> SummandOf(const Graph& graph, int threads, int count) {
+  HostDevice device;
+  CpuEngine engine(device, threads);
+  const auto program = Compile(graph, engine, count, Mode::kTrain, 1 << 20);
+  const auto queue = device.NewQueue();
+  const auto executable = engine.Load(program, *queue);
+  std::vector<float> state = InitialState(graph, program->layout, 1);
+  std::vector<float> summand(program->layout.summand, 0.0f);
+  const auto samples = check::RandomFloats(2, size_t(count * graph.input().size()));
+  const auto labels = check::RandomLabels(3, size_t(count), graph.num_classes());
+  executable->RunShard({.inputs = samples, .labels = labels, .count = count, .loss_scale = 0.25f},
+                       {state.data(), state.size(), &device},
+                       {summand.data(), summand.size(), &device}, false, {});
+  return summand;
+}
+
+TEST_P(EngineTest, ThreadsDoNotChangeABit) {
+  cpu::OnlyTarget only(GetParam());
+  for (const Model& model : Models()) {
+    const Graph graph = BuildModel(model.options, model.input, model.classes);
+    const auto one = SummandOf(graph, 1, 17);
+    for (int threads : {2, 3, 5}) EXPECT_EQ(one, SummandOf(graph, threads, 17)) << threads;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EngineTest, testing::ValuesIn(cpu::AllTargets()), cpu::TargetText);
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,69 @@
+// Every operation on every instruction set of this machine against engine/ref; and the same bits
+// for any number of threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/check/compare.h"
+#include "engine/check/op_check.h"
+#include "engine/cpu/call_list.h"
+#include "engine/cpu/targets.h"
+#include "graph/op.h"
+#include "hwy/aligned_allocator.h"
+
+namespace trireme::cpu {
+namespace {
+
+class CpuRunner : public check::OpRunner {
+ public:
+  CpuRunner(int64_t target, int threads) : team_(threads) {
+    OnlyTarget only(target);
+    kernels_ = ChooseKernels();
+  }
+
+  void Run(std::shared_ptr<const Program> program, const Batch& batch,
+           std::span<std::byte> activations, std::span<const float> state, std::span<float> summand,
+           bool accumulate) override {
+    const size_t floats = CallList::ScratchFloats(*program, kernels_, team_.size());
+    const auto scratch = hwy::AllocateAligned<float>(floats + 16);
+    // What a kernel does not write it must not read.
+    std::fill_n(scratch.get(), floats, std::numeric_limits<float>::quiet_NaN());
+    CallList calls(*program, kernels_, team_, activations.data(), scratch.get());
+    calls.Run(batch, state.data(), summand.data(), accumulate, 0, calls.size());
+  }
+
+  const KernelTable& kernels() const { return kernels_; }
+
+ private:
+  Team team_;
+  KernelTable kernels_;
+};
+
+class KernelsTest : public testing::TestWithParam<int64_t> {};
+
+TEST_P(KernelsTest, TableHasEveryOperationOnce) {
+  const CpuRunner runner(GetParam(), 1);
+  EXPECT_EQ(runner.kernels().target, hwy::TargetName(GetParam()));
+  size_t operations = 0;
+  for (const OpDef* op : AllOps()) {
+    if (op->view) continue;
+    ++operations;
+    EXPECT_TRUE(runner.kernels().Find(op->name)) << op->name;
+  }
+  EXPECT_EQ(runner.kernels().rows.size(), operations);
+}
+
+TEST_P(KernelsTest, EveryOperationAgreesWithRef) {
+  CpuRunner runner(GetParam(), 1);
+  for (const OpDef* op : AllOps()) {
+    if (op->view) continue;
+    for (const check::OpCase& c : check::CasesFor(*op)) {
+      EXPECT_TRUE(check::CheckAgainstRef(runner, c)) << c.text;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelsTest, testing::ValuesIn(AllTargets()), TargetText);
+
+}  // namespace
+}  // namespace trireme::cpu

@@ -1,0 +1,179 @@
+// Products at many odd shapes, thin, small and blocked, against plain loops.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/cpu/call.h"
+#include "engine/cpu/targets.h"
+#include "graph/op.h"
+#include "hwy/aligned_allocator.h"
+
+namespace trireme::cpu {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats Numbers(uint64_t key, size_t size) {
+  const Random random(key);
+  Floats numbers(size);
+  for (size_t i = 0; i < size; ++i) numbers[i] = static_cast<float>(random.Uniform(i) - 0.5);
+  return numbers;
+}
+
+// a[rows][depth] b[depth][columns] in double.
+std::vector<double> Product(const Floats& a, const Floats& b, size_t rows, size_t depth,
+                            size_t columns) {
+  std::vector<double> c(rows * columns, 0.0);
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t k = 0; k < depth; ++k) {
+      for (size_t j = 0; j < columns; ++j) {
+        c[i * columns + j] += double(a[i * depth + k]) * b[k * columns + j];
+      }
+    }
+  }
+  return c;
+}
+
+Floats Transposed(const Floats& a, size_t rows, size_t columns) {
+  Floats t(a.size());
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) t[j * rows + i] = a[i * columns + j];
+  }
+  return t;
+}
+
+void ExpectNear(const Floats& got, const std::vector<double>& want, size_t depth) {
+  ASSERT_EQ(got.size(), want.size());
+  const double tolerance = 2e-7 * std::sqrt(double(depth)) + 1e-6;
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << "at " << i;
+}
+
+// A dense layer of the given size as the three products that it is made of.
+class DenseLayer {
+ public:
+  DenseLayer(const KernelTable& kernels, Team& team, size_t count, size_t in, size_t out)
+      : kernels_(kernels), team_(team), count_(count), in_(in), out_(out) {}
+
+  Floats Forward(const Floats& x, const Floats& weight) {
+    return Run("dense", {{&x, in_}}, out_, weight, {});
+  }
+  Floats GradInput(const Floats& dy, const Floats& weight) {
+    return Run("dense_grad_input", {{&dy, out_}}, in_, weight, {});
+  }
+  Floats GradWeights(const Floats& x, const Floats& dy, Floats weights) {
+    Run("dense_grad_weights", {{&x, in_}, {&dy, out_}}, 0, {}, &weights);
+    return weights;
+  }
+
+ private:
+  struct In {
+    const Floats* numbers;
+    size_t size;
+  };
+
+  // `gradients` are added to.
+  Floats Run(const char* op, const std::vector<In>& inputs, size_t out_size, const Floats& state,
+             Floats* gradients) {
+    Call call;
+    call.attributes.bias = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      call.inputs[i] = {const_cast<float*>(inputs[i].numbers->data()),
+                        {.channels = int(inputs[i].size)}};
+    }
+    Floats out(count_ * out_size);
+    call.outputs[0] = {out.data(), {.channels = int(out_size)}};
+    call.parameters[0] = {0, in_ * out_};
+    const KernelRow& row = *kernels_.Find(op);
+    const size_t floats = row.scratch(call, count_, size_t(team_.size()));
+    const auto scratch = hwy::AllocateAligned<float>(floats + 16);
+    const Batch batch;
+    row.run(call, {&batch, count_, state.data(), gradients ? gradients->data() : nullptr,
+                   gradients != nullptr, scratch.get(), &team_});
+    return out;
+  }
+
+  const KernelTable& kernels_;
+  Team& team_;
+  size_t count_, in_, out_;
+};
+
+class ProductTest : public testing::TestWithParam<int64_t> {
+ protected:
+  ProductTest() {
+    OnlyTarget only(GetParam());
+    kernels_ = ChooseKernels();
+  }
+  KernelTable kernels_;
+};
+
+TEST_P(ProductTest, AgreesWithPlainLoopsAtOddSizes) {
+  Team team(2);
+  const size_t sizes[] = {1, 2, 3, 5, 8, 13, 16, 17, 31, 33, 64, 100};
+  uint64_t key = 0;
+  for (const size_t count : sizes) {
+    for (const size_t in : sizes) {
+      for (const size_t out : sizes) {
+        SCOPED_TRACE(fmt::format("{} x {} x {}", count, in, out));
+        const Floats x = Numbers(++key, count * in), w = Numbers(++key, in * out);
+        const Floats dy = Numbers(++key, count * out), before = Numbers(++key, in * out);
+        DenseLayer layer(kernels_, team, count, in, out);
+        ExpectNear(layer.Forward(x, w), Product(x, w, count, in, out), in);
+        ExpectNear(layer.GradInput(dy, w), Product(dy, Transposed(w, in, out), count, out, in),
+                   out);
+        auto sum = Product(Transposed(x, count, in), dy, in, count, out);
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += before[i];
+        ExpectNear(layer.GradWeights(x, dy, before), sum, count);
+      }
+    }
+  }
+}
+
+// Longer than the blocks in each direction.
+TEST_P(ProductTest, AgreesWithPlainLoopsBeyondABlock) {
+  Team team(2);
+  const size_t shapes[][3] = {{1, 700, 300}, {9, 1000, 70},  {801, 40, 37},
+                              {20, 30, 900}, {400, 530, 18}, {50, 801, 33}};
+  for (const auto& [count, in, out] : shapes) {
+    SCOPED_TRACE(fmt::format("{} x {} x {}", count, in, out));
+    const Floats x = Numbers(1, count * in), w = Numbers(2, in * out), dy = Numbers(3, count * out);
+    DenseLayer layer(kernels_, team, count, in, out);
+    ExpectNear(layer.Forward(x, w), Product(x, w, count, in, out), in);
+    ExpectNear(layer.GradInput(dy, w), Product(dy, Transposed(w, in, out), count, out, in), out);
+    ExpectNear(layer.GradWeights(x, dy, Floats(in * out)),
+               Product(Transposed(x, count, in), dy, in, count, out), count);
+  }
+}
+
+TEST_P(ProductTest, ThreadsDoNotChangeABit) {
+  const size_t count = 150, in = 290, out = 75;
+  const Floats x = Numbers(1, count * in), w = Numbers(2, in * out), dy = Numbers(3, count * out);
+  std::vector<Floats> seen[3];
+  for (int threads : {1, 2, 3, 4}) {
+    Team team(threads);
+    DenseLayer layer(kernels_, team, count, in, out);
+    seen[0].push_back(layer.Forward(x, w));
+    seen[1].push_back(layer.GradInput(dy, w));
+    seen[2].push_back(layer.GradWeights(x, dy, Floats(in * out)));
+  }
+  for (const auto& results : seen) {
+    for (const Floats& result : results) EXPECT_EQ(result, results[0]);
+  }
+}
+
+TEST_P(ProductTest, NotANumberFlowsThrough) {
+  Team team(1);
+  for (const size_t count : {2, 100}) {
+    Floats x = Numbers(1, count * 40);
+    x[41] = NAN;
+    const Floats y = DenseLayer(kernels_, team, count, 40, 50).Forward(x, Numbers(2, 40 * 50));
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 50 == 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProductTest, testing::ValuesIn(AllTargets()), TargetText);
+
+}  // namespace
+}  // namespace trireme::cpu
