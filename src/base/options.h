@@ -1,0 +1,102 @@
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/toml.h"
+
+namespace trireme {
+
+// A number, or a word that stands for one: trainer.batch = 64 or "full".
+// The words are those of the option's check: `AtLeast(1) || OneOf({"full"})`.
+struct IntOrWord {
+  IntOrWord(int64_t n) : number(n) {}               // NOLINT: `IntOrWord batch = 64;`
+  IntOrWord(const char* w) : word(w) {}             // NOLINT: `IntOrWord threads = "auto";`
+  IntOrWord(std::string w) : word(std::move(w)) {}  // NOLINT
+  bool is_word() const { return !word.empty(); }
+  bool operator==(const IntOrWord&) const = default;
+
+  int64_t number = 0;  // when word is empty
+  std::string word;
+};
+
+// Which values a key takes: a range of numbers, a list of words, or either. For a list of numbers
+// it holds for each of them.
+struct Check {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool above_low = false;   // low itself is refused
+  bool below_high = false;  // high itself is refused
+  std::vector<std::string> words;
+
+  bool Allows(double number) const;
+  bool Allows(std::string_view word) const;  // any word, when none are listed
+  std::string Words() const;                 // at least 1 or "full"; empty when all is allowed
+};
+
+Check Any();
+Check AtLeast(double low);
+Check AtMost(double high);
+Check Above(double low);
+Check Below(double high);
+Check Between(double low, double high);  // both ends allowed
+Check OneOf(std::vector<std::string> words);
+Check operator&&(const Check& a, const Check& b);  // numbers that both ranges allow
+Check operator||(const Check& a, const Check& b);  // a range of numbers, or a list of words
+
+// One key of a recipe, bound to the variable that holds its value.
+class Option {
+ public:
+  using Target = std::variant<int*, int64_t*, uint64_t*, float*, double*, bool*, std::string*,
+                              IntOrWord*, std::vector<int>*, std::vector<int64_t>*,
+                              std::vector<double>*, std::vector<std::string>*>;
+
+  Option(std::string key, Target target, Check check, std::string help);
+
+  const std::string& key() const { return key_; }
+  const std::string& help() const { return help_; }
+  const std::string& default_toml() const { return default_toml_; }
+  const Check& check() const { return check_; }
+  std::string Toml() const;  // the present value; reading it back gives the same bits
+  std::string Type() const;  // an integer, a number, true or false, ...
+
+  // Checks `value` and, when `assign`, takes it. `path` is how messages name the key.
+  void Set(const TomlValue& value, std::string_view path, bool assign);
+
+ private:
+  std::string key_;
+  Target target_;
+  Check check_;
+  std::string help_;
+  std::string default_toml_;
+};
+
+// The keys of one options struct. Next to each struct stands a function that fills it:
+//
+//   struct ElasticOptions { int period = 10; float alpha = 0.1f; };
+//   inline void Describe(OptionTable<ElasticOptions>& t) {
+//     t.Add("period", &ElasticOptions::period, AtLeast(1), "local steps between meetings");
+//     t.Add("alpha", &ElasticOptions::alpha, Between(0, 1), "share of the distance given up");
+//   }
+//
+// The row is parser, range check, default (what the struct holds now), help and reference page.
+template <class T>
+class OptionTable {
+ public:
+  OptionTable(T& options, std::vector<Option>& rows) : options_(options), rows_(rows) {}
+
+  template <class Member>
+  void Add(std::string key, Member T::*member, Check check, std::string help) {
+    rows_.emplace_back(std::move(key), &(options_.*member), std::move(check), std::move(help));
+  }
+
+ private:
+  T& options_;
+  std::vector<Option>& rows_;
+};
+
+}  // namespace trireme

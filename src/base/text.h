@@ -1,0 +1,45 @@
+#pragma once
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace trireme {
+
+// Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b`.
+size_t EditDistance(std::string_view a, std::string_view b);
+
+// The candidate most like `word`; nothing when none is close enough to be a slip of the hand.
+std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates);
+
+// "; did you mean NAME?" for the end of a message, or nothing.
+std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
+
+std::string_view Trim(std::string_view text);
+std::vector<std::string> Split(std::string_view text, char separator);  // keeps empty parts
+bool IsUtf8(std::string_view text);
+
+// The number that is the whole of `text`: no spaces, no rest, no overflow, no NaN or infinity.
+template <class T>
+std::optional<T> ParseNumber(std::string_view text) {
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(number)) return std::nullopt;
+  }
+  return number;
+}
+
+std::string FormatBytes(double bytes);      // 512 B, 1.5 KiB, 46.8 MiB
+std::string FormatSeconds(double seconds);  // 3.2 us, 41 ms, 7.5 s, 2 min 05 s, 1 h 02 min
+std::string FormatCount(int64_t count);     // 11,689,512
+
+}  // namespace trireme
