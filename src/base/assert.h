@@ -1,9 +1,9 @@
 #pragma once
 
 // A bug, not an input: prints where and aborts. User input never reaches one.
-#define TRIREME_ASSERT(condition)                                               \
-  do {                                                                          \
-    if (!(condition)) ::trireme::AssertFailed(#condition, __FILE__, __LINE__);  \
+#define TRIREME_ASSERT(condition)                                              \
+  do {                                                                         \
+    if (!(condition)) ::trireme::AssertFailed(#condition, __FILE__, __LINE__); \
   } while (false)
 
 namespace trireme {

@@ -13,8 +13,7 @@ class Error : public std::exception {
  public:
   explicit Error(std::string message) : message_(std::move(message)) {}
   template <class... Args>
-    requires(sizeof...(Args) > 0)
-  explicit Error(fmt::format_string<Args...> text, Args&&... args)
+  requires(sizeof...(Args) > 0) explicit Error(fmt::format_string<Args...> text, Args&&... args)
       : message_(fmt::format(text, std::forward<Args>(args)...)) {}
 
   template <class... Args>

@@ -14,15 +14,15 @@ inline uint64_t Mix(uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea, 
   return x ^ (x >> 31);
 }
 
-inline uint64_t HashKey(uint64_t a, uint64_t b) {
-  return Mix(a + 0x9e3779b97f4a7c15u * (b + 1));
-}
+inline uint64_t HashKey(uint64_t a, uint64_t b) { return Mix(a + 0x9e3779b97f4a7c15u * (b + 1)); }
 
 class Random {
  public:
   explicit Random(uint64_t key) : key_(Mix(key + 0x9e3779b97f4a7c15u)) {}
   uint64_t Bits(uint64_t counter) const { return HashKey(key_, counter); }
-  double Uniform(uint64_t counter) const { return double(Bits(counter) >> 11) * 0x1p-53; }  // [0, 1)
+  double Uniform(uint64_t counter) const {
+    return double(Bits(counter) >> 11) * 0x1p-53;
+  }                                        // [0, 1)
   double Normal(uint64_t counter) const {  // Box-Muller, two draws per number
     const double u = 1.0 - Uniform(2 * counter), v = Uniform(2 * counter + 1);
     return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -24,31 +25,42 @@ uint32_t LoadBigEndian(const unsigned char* from) {
   return uint32_t{from[0]} << 24 | uint32_t{from[1]} << 16 | uint32_t{from[2]} << 8 | from[3];
 }
 
-// The message schedule is kept as a ring of the last 16 words.
-uint32_t NextWord(std::array<uint32_t, 16>& w, size_t i) {
-  const uint32_t a = w[(i + 1) & 15], b = w[(i + 14) & 15];
-  const uint32_t small0 = std::rotr(a, 7) ^ std::rotr(a, 18) ^ (a >> 3);
-  const uint32_t small1 = std::rotr(b, 17) ^ std::rotr(b, 19) ^ (b >> 10);
-  return w[i & 15] += small0 + w[(i + 9) & 15] + small1;
+using Words = std::array<uint32_t, 8>;
+
+// One of the 64 rounds. Which word is `a` rotates from round to round, so that nothing is moved.
+template <size_t kTurn>
+void Round(Words& s, uint32_t term) {
+  const auto at = [&](size_t i) -> uint32_t& { return s[(i + 8 - kTurn) % 8]; };
+  const uint32_t a = at(0), b = at(1), c = at(2), e = at(4), f = at(5), g = at(6);
+  const uint32_t big1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
+  const uint32_t big0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
+  const uint32_t moved = at(7) + big1 + (g ^ (e & (f ^ g))) + term;
+  at(3) += moved;
+  at(7) = moved + big0 + ((a & b) | (c & (a | b)));
+}
+
+template <size_t... kTurns>
+void EightRounds(Words& s, const uint32_t* w, const uint32_t* k, std::index_sequence<kTurns...>) {
+  (Round<kTurns>(s, w[kTurns] + k[kTurns]), ...);
 }
 
 }  // namespace
 
 void Sha256::Compress(const unsigned char* blocks, size_t count) {
   for (; count > 0; --count, blocks += 64) {
-    std::array<uint32_t, 16> w;
-    auto [a, b, c, d, e, f, g, h] = state_;
-    for (size_t i = 0; i < 64; ++i) {
-      const uint32_t word = i < 16 ? w[i] = LoadBigEndian(blocks + 4 * i) : NextWord(w, i);
-      const uint32_t big1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-      const uint32_t t1 = h + big1 + ((e & f) ^ (~e & g)) + kRound[i] + word;
-      const uint32_t big0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-      const uint32_t t2 = big0 + ((a & b) ^ (a & c) ^ (b & c));
-      h = g, g = f, f = e, e = d + t1;
-      d = c, c = b, b = a, a = t1 + t2;
+    std::array<uint32_t, 64> w;
+    for (size_t i = 0; i < 16; ++i) w[i] = LoadBigEndian(blocks + 4 * i);
+    for (size_t i = 16; i < 64; ++i) {
+      const uint32_t x = w[i - 15], y = w[i - 2];
+      const uint32_t small0 = std::rotr(x, 7) ^ std::rotr(x, 18) ^ (x >> 3);
+      const uint32_t small1 = std::rotr(y, 17) ^ std::rotr(y, 19) ^ (y >> 10);
+      w[i] = w[i - 16] + small0 + w[i - 7] + small1;
     }
-    const std::array<uint32_t, 8> add = {a, b, c, d, e, f, g, h};
-    for (size_t i = 0; i < 8; ++i) state_[i] += add[i];
+    Words s = state_;
+    for (size_t i = 0; i < 64; i += 8) {
+      EightRounds(s, w.data() + i, kRound.data() + i, std::make_index_sequence<8>());
+    }
+    for (size_t i = 0; i < 8; ++i) state_[i] += s[i];
   }
 }
 

@@ -18,51 +18,80 @@ struct SgdRates {
   bool nesterov;
 };
 struct AdamRates {
-  float rate, beta1, beta2, epsilon;
-  float decay;      // added to the gradient (Adam) ...
-  bool decoupled;   // ... or taken off the weight directly (AdamW)
-  float correct1, correct2;  // 1 / (1 - beta^t)
+  float rate;          // lr / (1 - beta1^t)
+  float beta1, rest1;  // rest = 1 - beta, rounded once
+  float beta2, rest2;
+  float root;  // 1 / sqrt(1 - beta2^t)
+  float epsilon;
+  float decay;   // of the weight, added to the gradient (Adam) ...
+  float shrink;  // ... or taken off the weight directly: lr * decay (AdamW)
 };
 struct AdagradRates {
   float rate, epsilon, decay;
 };
 
-// One table per device; every entry enqueues on the given queue and returns.
-// Lengths of all slices of a call are equal unless said otherwise. Host memory handed to put and
-// get stays alive and untouched until the queue has passed.
+// What the guard of an update leaves on the device.
+struct Verdict {
+  static constexpr size_t kFactor = 0;  // of the gradients; 0 skips the update
+  static constexpr size_t kSkipped =
+      1;  // updates that were skipped since the slice was filled with 0
+  static constexpr size_t kSize = 2;
+};
+
+// One table per device; every entry enqueues on the given queue (one of the same device) and
+// returns. Call through the functions below, which check lengths and devices.
 struct FlatTable {
   void (*put)(Queue&, const float* host, Slice to);
   void (*get)(Queue&, Slice from, float* host);
   void (*fill)(Queue&, float value, Slice to);
   void (*copy)(Queue&, Slice from, Slice to);
-  void (*add)(Queue&, Slice from, Slice to);                             // to += from
-  void (*blend)(Queue&, float a, Slice x, float b, Slice y);             // y = a x + b y
-  void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);  // ((start + p0) + p1) ...
-  // pull = alpha (weights - centre);  weights -= pull
+  void (*add)(Queue&, Slice from, Slice to);
+  void (*blend)(Queue&, float a, Slice x, float b, Slice y);
+  void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
-
-  // The guard of an update: factor[0] = 0 if any gradient is not finite, else clip / norm where the
-  // norm exceeds clip (clip > 0), else 1. The factor stays on the device: nobody asks the host.
-  void (*guard)(Queue&, Slice gradients, float clip, Slice factor);
-  // Update rules: g = factor[0] * gradient; nothing moves when the factor is 0.
-  void (*sgd)(Queue&, const SgdRates&, Slice factor, Slice gradient, Slice velocity, Slice weight);
-  void (*adam)(Queue&, const AdamRates&, Slice factor, Slice gradient, Slice mean, Slice square,
+  void (*guard)(Queue&, Slice gradients, Slice statistics, float clip, Slice verdict);
+  void (*sgd)(Queue&, const SgdRates&, Slice verdict, Slice gradient, Slice velocity, Slice weight);
+  void (*adam)(Queue&, const AdamRates&, Slice verdict, Slice gradient, Slice mean, Slice square,
                Slice weight);
-  void (*adagrad)(Queue&, const AdagradRates&, Slice factor, Slice gradient, Slice sum,
+  void (*adagrad)(Queue&, const AdagradRates&, Slice verdict, Slice gradient, Slice sum,
                   Slice weight);
-  // Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
-  void (*track)(Queue&, float momentum, Slice factor, Slice seen, Slice running);
+  void (*track)(Queue&, float momentum, Slice verdict, Slice seen, Slice running);
 };
 
+// Arithmetic on slices. All slices of a call have the same length and device, and do not overlap
+// (the same slice twice is fine where said).
 namespace flat {
-inline void Put(Queue& q, const float* host, Slice to) { to.device->table().put(q, host, to); }
-inline void Get(Queue& q, Slice from, float* host) { from.device->table().get(q, from, host); }
-inline void Fill(Queue& q, float value, Slice to) { to.device->table().fill(q, value, to); }
-void Copy(Queue& q, Slice from, Slice to);
-void Add(Queue& q, Slice from, Slice to);
-void Blend(Queue& q, float a, Slice x, float b, Slice y);
-// out = ((start + parts[0]) + parts[1]) + ...; any number of parts.
-void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out);
-}  // namespace flat
 
+// Host memory stays alive and untouched until the queue has passed.
+void Put(Queue& q, const float* host, Slice to);
+void Get(Queue& q, Slice from, float* host);
+void Put(Queue& q, std::span<const float> host, Slice to);
+void Get(Queue& q, Slice from, std::span<float> host);
+
+void Fill(Queue& q, float value, Slice to);
+void Copy(Queue& q, Slice from, Slice to);                 // from may be to
+void Add(Queue& q, Slice from, Slice to);                  // to += from
+void Blend(Queue& q, float a, Slice x, float b, Slice y);  // y = a x + b y
+// out = ((start + parts[0]) + parts[1]) + ...: any number of parts; out may be start.
+void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out);
+// pull = alpha (weights - centre);  weights -= pull
+void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull);
+
+// The guard of an update: verdict[kFactor] = 0 if any gradient or statistic is not finite, else
+// clip / norm where the gradients' norm exceeds clip (clip > 0), else 1. A 0 also adds one to
+// verdict[kSkipped]. The verdict stays on the device: nobody asks the host.
+void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdict);
+
+// Update rules, PyTorch's formulas. g = verdict[kFactor] * gradient; nothing moves when it is 0.
+// velocity = momentum velocity + g + decay weight;  weight -= rate velocity. Without momentum the
+// velocity is not touched and may be empty.
+void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity, Slice weight);
+void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
+          Slice weight);
+void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
+             Slice weight);
+// Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
+void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running);
+
+}  // namespace flat
 }  // namespace trireme

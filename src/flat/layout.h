@@ -16,23 +16,25 @@ struct Range {
 // servers without an engine and engines of different kinds agree on it (graph/layout.h makes it).
 //
 //   state   = weights (in the order in which backward finishes them) ++ running statistics
-//   summand = gradients (same layout) ++ the shard's statistics ++ loss ++ correct predictions
+//   summand = gradients (same layout) ++ the shard's statistics ++ loss, correct predictions, votes
 //
 // Every range begins at a multiple of kAlignment floats; the gaps hold zeros.
 struct Layout {
   static constexpr size_t kAlignment = 16;  // 64 bytes: a cache line, an AVX-512 vector
-  static constexpr size_t kTallies = 2;     // loss, correct
+  static constexpr size_t kTallies = 3;     // loss, correct, votes
 
-  std::vector<Range> parameters;    // by parameter index of the graph
-  std::vector<bool> decays;         // by parameter index: weight decay applies
-  std::vector<Range> statistics;    // by statistic index; begin counts from the start of a slice
-  size_t weights = 0;               // floats of the weights, gaps included
-  size_t state = 0;                 // floats of a state slice
-  size_t summand = 0;               // floats of a summand slice
+  std::vector<Range> parameters;  // by parameter index of the graph
+  std::vector<bool> decays;       // by parameter index: weight decay applies
+  std::vector<size_t> cuts;       // where a bucket may end: behind the last weight of a layer
+  std::vector<Range> statistics;  // by statistic index; begin counts from the start of a slice
+  size_t weights = 0;             // floats of the weights, gaps included
+  size_t state = 0;               // floats of a state slice
+  size_t summand = 0;             // floats of a summand slice
 
   Range tail() const { return {weights, summand - weights}; }  // statistics and tallies
   size_t loss() const { return state; }                        // index in a summand
   size_t correct() const { return state + 1; }
+  size_t votes() const { return state + 2; }  // shards whose rank wants to stop (Batch::vote)
 };
 
 // A contiguous range of a summand that becomes final at one moment of backward.

@@ -3,6 +3,8 @@
 
 namespace trireme {
 
+class Device;
+
 // What a device knows of a point in one of its queues. Thread-safe.
 class EventState {
  public:
@@ -21,7 +23,7 @@ class Event {
 
   bool recorded() const { return recorded_; }
   const std::shared_ptr<EventState>& state() const { return state_; }  // null: has fired
-  void Wait() const;                                                    // blocks the caller
+  void Wait() const;                                                   // blocks the caller
 
  private:
   std::shared_ptr<EventState> state_;
@@ -29,13 +31,20 @@ class Event {
 };
 
 // Where a device's work is enqueued; work of one queue runs in order. Enqueueing never waits for
-// the work. One thread at a time may use a queue.
+// the work. One thread at a time may use a queue. The destructor waits until all work is done.
 class Queue {
  public:
   virtual ~Queue() = default;
   virtual Event Record() = 0;
   virtual void Wait(const Event& event) = 0;  // later work of this queue waits; the caller does not
   void Sync() { Record().Wait(); }            // the caller blocks until all is done
+  Device& device() const { return device_; }
+
+ protected:
+  explicit Queue(Device& device) : device_(device) {}
+
+ private:
+  Device& device_;
 };
 
 }  // namespace trireme

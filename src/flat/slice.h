@@ -16,7 +16,7 @@ struct Slice {
   Device* device = nullptr;
 
   Slice Sub(size_t at, size_t length) const {
-    TRIREME_ASSERT(at + length <= size);
+    TRIREME_ASSERT(at <= size && length <= size - at);
     return {data + at, length, device};
   }
   std::span<float> host() const;  // asserts that the host may touch it

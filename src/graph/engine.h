@@ -18,6 +18,7 @@ struct Batch {
   float loss_scale = 1;        // 1 / samples of the step over all ranks
   float statistics_scale = 1;  // 1 / shards of the step that are not empty
   uint64_t random_key = 0;     // of (seed, epoch): dropout draws from it by position
+  float vote = 0;              // travels beside the loss: ranks that add up sums agree on it
   int64_t first_position = 0;  // sample i stands at position first_position + i
 };
 

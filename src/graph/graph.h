@@ -45,13 +45,13 @@ enum class FileForm {
 enum class Initial { kZero, kOne, kHeFanOut, kUniformFanIn };
 
 struct ParameterSpec {
-  std::string name;             // torchvision's: layer1.0.conv1.weight
-  std::vector<int64_t> shape;   // in memory order
+  std::string name;            // torchvision's: layer1.0.conv1.weight
+  std::vector<int64_t> shape;  // in memory order
   FileForm form = FileForm::kPlain;
   Initial initial = Initial::kZero;
-  bool decays = false;          // weight decay applies
-  int64_t fan_in = 1;           // for kUniformFanIn
-  Shape flattened;              // kDense behind a flatten: the shape before it, else 1x1xin
+  bool decays = false;  // weight decay applies
+  int64_t fan_in = 1;   // for kUniformFanIn
+  Shape flattened;      // kDense behind a flatten: the shape before it, else 1x1xin
   int64_t size() const;
 };
 

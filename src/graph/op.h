@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace trireme {
 
 // Work of one node for one sample.
 struct Cost {
-  double multiply_adds = 0;
+  double multiply_adds = 0;  // of products; the rest is bound by its bytes
   double bytes_read = 0, bytes_written = 0;
 };
 
@@ -38,7 +39,9 @@ class GradientBuilder {
   // its first output, or -1 when it has none (it only writes gradients of parameters).
   ValueId Add(std::string_view op, std::vector<ValueId> inputs, std::vector<ValueSpec> outputs);
 
-  bool Needs(int input) const { return forward_.inputs[input] != 0; }  // the data need no gradient
+  // Does a gradient of this input help anyone? Only if parameters stand before it: the data need
+  // none, however they were reshaped.
+  bool Needs(int input) const;
   void Set(int input, ValueId gradient) { gradients[input] = gradient; }
 
   std::map<int, ValueId> gradients;  // by input index of the forward node
@@ -53,9 +56,10 @@ class GradientBuilder {
 struct OpDef {
   const char* name;
   const char* summary;  // one line for `trireme list operations`
+  std::initializer_list<const char*> inputs = {"x"}, outputs = {"y"};  // their names, in order
 
   // Forward operations: outputs and parameters from inputs. Throws Error when they do not fit.
-  // Null for backward operations, whose rule states the outputs.
+  // Null for backward operations, whose rule states the outputs, and for fused ones.
   Signature (*infer)(std::span<const ValueSpec> inputs, const Attributes&) = nullptr;
   Cost (*cost)(const Graph&, const Node&) = nullptr;
   // Null: not differentiable (backward operations, tally). Losses are called without d_output.
@@ -73,6 +77,9 @@ struct OpDef {
 std::span<const OpDef* const> AllOps();
 const OpDef& FindOp(std::string_view name);  // asserts that it exists
 
-Cost CountWork(const Graph& graph, const Node& node);  // op.cost, or the parts' sum
+Cost CountWork(const Graph& graph, const Node& node);  // op.cost, or the parts' products
+
+// `docs/operations.md`: a table of all operations.
+std::string OperationsPage();
 
 }  // namespace trireme

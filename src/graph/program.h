@@ -42,7 +42,7 @@ struct Program {
   std::vector<Instruction> instructions;
   size_t activation_bytes = 0;
   Operand logits, losses;
-  Operand probabilities;  // == logits where the loss has no softmax
+  Operand probabilities;               // == logits where the loss has no softmax
   std::vector<std::string> decisions;  // what each pass decided, for --dry-run
 };
 

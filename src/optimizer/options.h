@@ -1,21 +1,34 @@
 #pragma once
-#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "base/options.h"
 
 namespace trireme {
 
 // Section [optimizer] of a recipe.
 struct OptimizerOptions {
-  std::string name = "sgd";  // sgd, adam, adamw, adagrad
-  float lr = 0.1f;
-  float momentum = 0.9f;
-  bool nesterov = false;
-  float weight_decay = 0;
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  float clip = 0;                     // filled from trainer.clip
+  std::string name = "sgd";  // a row of optimizer/rules.h
+  double lr = 0.1;
+  double momentum = 0.9;    // sgd
+  bool nesterov = false;    // sgd
+  double weight_decay = 0;  // spares biases and norms
+  double beta1 = 0.9;       // adam, adamw
+  double beta2 = 0.999;     // adam, adamw
+  double epsilon = 1e-8;    // adam, adamw, adagrad
+
   std::string schedule = "constant";  // constant, step, cosine
+  std::vector<double> decay_epochs;   // step: where the rate falls
+  double decay_every = 0;             // step: ... or every so many epochs
+  double decay_factor = 0.1;          // step: to which share
+  double lr_min = 0;                  // cosine: where it ends
   double warmup_epochs = 0;
-  bool scale_lr = false;  // lr * global batch / 256
+  bool scale_lr = false;  // lr * global batch / scale_batch
+  double scale_batch = 256;
+
+  double clip = 0;  // of the gradients' norm; 0: none. No key of its own: trainer.clip fills it.
 };
+
+void Describe(OptionTable<OptimizerOptions>& t);
 
 }  // namespace trireme

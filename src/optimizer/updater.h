@@ -1,12 +1,15 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/state_io.h"
 #include "flat/arithmetic.h"
 #include "flat/layout.h"
 #include "optimizer/options.h"
+#include "optimizer/rules.h"
+#include "optimizer/schedule.h"
 
 namespace trireme {
 
@@ -15,20 +18,42 @@ namespace trireme {
 // biases and norms from weight decay. Not thread-safe.
 class Updater {
  public:
-  // Memory for the optimizer's own state is taken on `device`.
+  // Memory for the optimizer's own state is taken on `device`. `layout` is only read here.
   Updater(const OptimizerOptions& options, const Schedule& schedule, const Layout& layout,
           Device& device);
 
   // Update number `step` of the run (the schedule depends on it). Only enqueues.
   void Apply(Queue& queue, int64_t step, Slice summand, Slice state);
-  void Reset(Queue& queue);  // forgets momentum and averages
+  void Reset(Queue& queue);  // forgets momentum and averages; the count of skipped updates stays
+
+  double rate(int64_t step) const { return schedule_.rate(step); }
 
   // The optimizer's own slices by name ("velocity"), in the layout of the weights.
   struct Named {
     const char* name;
     Slice slice;
   };
-  std::span<const Named> slices() const;
+  std::span<const Named> slices() const { return named_; }
+
+  // Updates skipped because a gradient or statistic was not finite. Blocks until the queue is done.
+  int64_t Skipped(Queue& queue) const;
+
+  // Slices under "optimizer.<name>", counts under "optimizer.updates", "optimizer.skipped".
+  // Both block until the queue is done.
+  void Save(Queue& queue, StateWriter& writer) const;
+  void Load(Queue& queue, const StateReader& reader);
+
+ private:
+  const Schedule schedule_;
+  const std::unique_ptr<const Rule> rule_;
+  const std::vector<Segment> segments_;
+  const size_t weights_, statistics_;  // floats
+  const float clip_;
+  Buffer verdict_;
+  std::vector<Buffer> memory_;
+  std::vector<Slice> own_;  // of memory_
+  std::vector<Named> named_;
+  int64_t count_ = 0;  // updates since the rule's slices were zero
 };
 
 }  // namespace trireme

@@ -1,0 +1,89 @@
+#include "base/cores.h"
+
+#include <fmt/core.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+
+#include "base/cgroup.h"
+#include "base/text.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kMostCpus = 1 << 16;  // more than any kernel is built for
+
+std::vector<int> AffinityMask() {
+  // The kernel refuses a mask that is shorter than its own.
+  for (int capacity = 1024; capacity <= kMostCpus; capacity *= 2) {
+    cpu_set_t* set = CPU_ALLOC(capacity);
+    if (set == nullptr) break;
+    const size_t bytes = CPU_ALLOC_SIZE(capacity);
+    CPU_ZERO_S(bytes, set);
+    const int failed = sched_getaffinity(0, bytes, set) == 0 ? 0 : errno;
+    std::vector<int> cpus;
+    for (int cpu = 0; failed == 0 && cpu < capacity; ++cpu) {
+      if (CPU_ISSET_S(cpu, bytes, set)) cpus.push_back(cpu);
+    }
+    CPU_FREE(set);
+    if (failed == 0) return cpus;
+    if (failed != EINVAL) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+CoreFacts ReadCoreFacts() {
+  CoreFacts facts;
+  facts.affinity = AffinityMask();
+  facts.cgroup_cpus = ReadCgroupLimits().cpus;
+  facts.slurm_cpus = ParseSlurmCpus(std::getenv("SLURM_CPUS_PER_TASK"));
+  return facts;
+}
+
+Cores UsableCores(const CoreFacts& facts) {
+  Cores cores;
+  cores.cpus = facts.affinity;
+  cores.count = static_cast<int>(facts.affinity.size());
+  cores.why = fmt::format("affinity mask of {} processors", cores.count);
+  if (cores.count == 0) {
+    cores.count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    cores.why = "no affinity mask; processors of the machine";
+  }
+  if (facts.cgroup_cpus && *facts.cgroup_cpus < cores.count) {
+    // Rounded down: a thread too many is stopped by the kernel in the middle of a step.
+    cores.count = std::max(1, static_cast<int>(*facts.cgroup_cpus));
+    cores.why = fmt::format("cgroup quota of {} processors", *facts.cgroup_cpus);
+  }
+  if (facts.slurm_cpus && *facts.slurm_cpus < cores.count) {
+    cores.count = *facts.slurm_cpus;
+    cores.why = fmt::format("SLURM_CPUS_PER_TASK={}", cores.count);
+  }
+  return cores;
+}
+
+std::optional<std::vector<int>> ParseCpuList(std::string_view text) {
+  std::vector<int> cpus;
+  text = Trim(text);
+  if (text.empty()) return cpus;
+  for (const std::string& part : Split(text, ',')) {
+    const size_t dash = part.find('-');
+    const auto first = ParseNumber<int>(part.substr(0, dash));
+    const auto last = dash == part.npos ? first : ParseNumber<int>(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus) return std::nullopt;
+    if (cpus.size() + static_cast<size_t>(*last - *first) >= kMostCpus) return std::nullopt;
+    for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+std::optional<int> ParseSlurmCpus(const char* value) {
+  if (value == nullptr) return std::nullopt;
+  const auto cpus = ParseNumber<int>(value);
+  return cpus && *cpus > 0 ? cpus : std::nullopt;
+}
+
+}  // namespace trireme

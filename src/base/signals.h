@@ -1,0 +1,24 @@
+#pragma once
+
+namespace trireme {
+
+// SIGINT and SIGTERM as a wish to stop: a loop asks after each step, writes its checkpoint and
+// ends with ExitCode(). A SIGINT after the first signal ends the process at once. SIGPIPE is
+// ignored: a closed pipe is an error of write(2), not a death.
+//
+// One at a time, made by main and handed on by reference; the destructor puts the old handlers
+// back. Any thread may ask.
+class Signals {
+ public:
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  // The first signal that arrived, 0 if none did. One relaxed load.
+  int received() const noexcept;
+  bool stop() const noexcept { return received() != 0; }
+  int ExitCode() const noexcept;  // 130 after SIGINT, 143 after SIGTERM, 0 without
+};
+
+}  // namespace trireme

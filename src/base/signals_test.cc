@@ -1,0 +1,73 @@
+#include "base/signals.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace trireme {
+namespace {
+
+TEST(Signals, SayWhichCameFirst) {
+  {
+    const Signals signals;
+    EXPECT_FALSE(signals.stop());
+    EXPECT_EQ(signals.ExitCode(), 0);
+    raise(SIGTERM);
+    EXPECT_EQ(signals.received(), SIGTERM);
+    EXPECT_EQ(signals.ExitCode(), 143);
+    raise(SIGTERM);  // launchers repeat it
+    EXPECT_EQ(signals.ExitCode(), 143);
+  }
+  const Signals fresh;
+  EXPECT_FALSE(fresh.stop());
+  raise(SIGINT);
+  EXPECT_EQ(fresh.ExitCode(), 130);
+}
+
+TEST(Signals, PutTheOldHandlersBack) {
+  struct sigaction before, during, after;
+  sigaction(SIGTERM, nullptr, &before);
+  {
+    const Signals signals;
+    sigaction(SIGTERM, nullptr, &during);
+  }
+  sigaction(SIGTERM, nullptr, &after);
+  EXPECT_NE(before.sa_handler, during.sa_handler);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+TEST(Signals, AClosedPipeIsAnErrorOfWrite) {
+  const Signals signals;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  EXPECT_EQ(write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[1]);
+}
+
+void InterruptTwice(int first) {
+  const Signals signals;
+  raise(first);
+  raise(SIGINT);
+  _exit(0);
+}
+
+TEST(SignalsDeathTest, ASecondInterruptEndsAtOnce) {
+  EXPECT_EXIT(InterruptTwice(SIGINT), testing::ExitedWithCode(130), "");
+  EXPECT_EXIT(InterruptTwice(SIGTERM), testing::ExitedWithCode(130), "");
+}
+
+TEST(SignalsDeathTest, TwoAtATimeAreABug) {
+  EXPECT_DEATH(
+      {
+        const Signals one;
+        const Signals two;
+      },
+      "installed");
+}
+
+}  // namespace
+}  // namespace trireme

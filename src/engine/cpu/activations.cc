@@ -1,0 +1,62 @@
+// relu, sigmoid, tanh, add, and their gradients, which read the output, not the input.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/cpu/activations.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "engine/cpu/elementwise-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::cpu::HWY_NAMESPACE {
+namespace {
+
+template <class F>
+void MapOne(const Call& call, const Shard& shard, size_t cost, const F& f) {
+  const float* x = call.inputs[0].floats();
+  float* y = call.outputs[0].floats();
+  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(cost),
+              [&](size_t begin, size_t end) HWY_ATTR { Map(x, y, begin, end, f); });
+}
+
+template <class F>
+void MapTwo(const Call& call, const Shard& shard, const F& f) {
+  const float *x = call.inputs[0].floats(), *y = call.inputs[1].floats();
+  float* z = call.outputs[0].floats();
+  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
+              [&](size_t begin, size_t end) HWY_ATTR { Map(x, y, z, begin, end, f); });
+}
+
+}  // namespace
+
+void Relu(const Call& call, const Shard& shard) {
+  MapOne(call, shard, 1, [](V x) HWY_ATTR { return PositivePart(x); });
+}
+void Sigmoid(const Call& call, const Shard& shard) {
+  MapOne(call, shard, 8, [](V x) HWY_ATTR { return Logistic(x); });
+}
+void Tanh(const Call& call, const Shard& shard) {
+  MapOne(call, shard, 8, [](V x) HWY_ATTR { return HyperbolicTangent(x); });
+}
+
+void ReluGrad(const Call& call, const Shard& shard) {
+  MapTwo(call, shard, [](V y, V dy) HWY_ATTR {
+    return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), dy);
+  });
+}
+void SigmoidGrad(const Call& call, const Shard& shard) {
+  MapTwo(call, shard, [](V y, V dy) HWY_ATTR {
+    return hn::Mul(dy, hn::NegMulAdd(y, y, y));  // y (1 - y)
+  });
+}
+void TanhGrad(const Call& call, const Shard& shard) {
+  MapTwo(call, shard, [](V y, V dy) HWY_ATTR {
+    return hn::Mul(dy, hn::NegMulAdd(y, y, hn::Set(Floats(), 1.0f)));
+  });
+}
+
+void Add(const Call& call, const Shard& shard) {
+  MapTwo(call, shard, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
+}
+
+}  // namespace trireme::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

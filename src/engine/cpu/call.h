@@ -1,0 +1,65 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "base/team.h"
+#include "flat/layout.h"
+#include "graph/engine.h"
+
+// What kernels see: instructions with their pointers resolved, and what changes from run to run.
+
+namespace trireme::cpu {
+
+struct Value {
+  void* data = nullptr;
+  Shape shape;
+  float* floats() const { return static_cast<float*>(data); }
+  uint8_t* bytes() const { return static_cast<uint8_t*>(data); }
+  size_t size() const { return static_cast<size_t>(shape.size()); }  // of one sample
+};
+
+struct Call {
+  Attributes attributes;
+  std::array<Value, 4> inputs;
+  std::array<Value, 3> outputs;
+  std::array<Range, 2> parameters;  // size 0: not there
+  std::array<Range, 2> statistics;
+  size_t loss = 0, correct = 0;  // where the tallies stand in a summand
+};
+
+struct Shard {
+  const Batch* batch;
+  size_t count;        // samples, at least one
+  const float* state;  // weights, then running statistics
+  float* summand;      // null in evaluation
+  bool accumulate;
+  float* scratch;  // 64-byte aligned, as long as the kernel asked for
+  Team* team;
+};
+
+using Kernel = void (*)(const Call&, const Shard&);
+// Floats of scratch memory for at most `samples` samples.
+using ScratchSize = size_t (*)(const Call&, size_t samples, size_t threads);
+
+struct KernelRow {
+  std::string_view op;
+  Kernel run;
+  ScratchSize scratch = nullptr;  // null: none
+};
+
+// The kernels of one instruction set.
+struct KernelTable {
+  std::span<const KernelRow> rows;
+  std::string_view target;
+  const KernelRow* Find(std::string_view op) const;  // null: no such kernel
+};
+
+// Of the best instruction set that the processor has (and hwy::SetSupportedTargetsForTest leaves).
+KernelTable ChooseKernels();
+
+// Work below this many multiply-adds (or as many bytes moved) costs less than waking a thread.
+inline constexpr size_t kParallelWork = 400'000;
+
+}  // namespace trireme::cpu

@@ -1,0 +1,229 @@
+// dense and conv2d: a dense layer is a convolution over images of one pixel. Thin and small ones
+// are computed where they lie, the others through packed blocks.
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/cpu/convolve.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "engine/cpu/elementwise-inl.h"
+#include "engine/cpu/pack-inl.h"
+#include "engine/cpu/product-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::cpu::HWY_NAMESPACE {
+namespace {
+
+// Of a convolution from a value like `x` to one like `y`.
+ConvShape ShapeOf(const Call& call, const Shape& x, const Shape& y) {
+  const Attributes& a = call.attributes;
+  return {size_t(x.height),     size_t(x.width),      size_t(x.channels),
+          size_t(y.height),     size_t(y.width),      size_t(y.channels),
+          size_t(a.kernel),     size_t(a.stride),     size_t(a.padding)};
+}
+
+ConvShape DenseShapeOf(const Value& x, const Value& y) {
+  return {1, 1, x.size(), 1, 1, y.size(), 1, 1, 0};
+}
+
+// A product of so few rows reads each weight so few times that packing does not pay; nor does it
+// when everything fits into the first cache. (Measured with 4-30-20-3 and 784-200-10.)
+bool IsThin(size_t rows, size_t depth, size_t columns) {
+  return rows <= 8 || rows * depth * columns <= 32 * 1024;
+}
+
+Patches InputPatches(const ConvShape& s, const float* x) {
+  const ptrdiff_t start = -static_cast<ptrdiff_t>(s.padding);
+  return {.image = x,
+          .height = ptrdiff_t(s.height),
+          .width = ptrdiff_t(s.width),
+          .channels = ptrdiff_t(s.in),
+          .rows_y = s.out_height,
+          .rows_x = s.out_width,
+          .step = ptrdiff_t(s.stride),
+          .first_y = start,
+          .first_x = start,
+          .tap_step = 1,
+          .taps_y = s.kernel,
+          .taps_x = s.kernel};
+}
+
+void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu) {
+  const float* weight = shard.state + call.parameters[0].begin;
+  const float* bias = call.parameters[1].size ? shard.state + call.parameters[1].begin : nullptr;
+  const float* x = call.inputs[0].floats();
+  float* y = call.outputs[0].floats();
+  const Finish finish = {.bias = bias, .relu = relu};
+  const size_t rows = shard.count * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
+  if (s.dense() && IsThin(rows, depth, s.out)) {
+    return MultiplyDirectly({x, s.in, 1}, rows, s.in, weight, s.out, y, finish, *shard.team);
+  }
+  PackPanels(weight, depth, s.out, shard.scratch, *shard.team);
+  const Places places = {y, s.out_pixels() * s.out, s.out_width * s.out, s.out};
+  MultiplyPatches(InputPatches(s, x), rows, shard.scratch, s.out, places, finish,
+                  shard.scratch + PanelScratch(depth, s.out), *shard.team);
+}
+
+size_t ForwardScratch(const ConvShape& s, size_t samples, size_t threads) {
+  const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
+  if (s.dense() && IsThin(rows, depth, s.out)) return 0;
+  return PanelScratch(depth, s.out) + MultiplyScratch(threads);
+}
+
+void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
+  const float *x = call.inputs[0].floats(), *dy = call.inputs[1].floats();
+  float* dw = shard.summand + call.parameters[0].begin;
+  const size_t rows = shard.count * s.out_pixels();
+  if (s.dense() && IsThin(rows, s.in, s.out)) {
+    MultiplyDirectly({x, 1, s.in}, s.in, rows, dy, s.out, dw, {.add = shard.accumulate},
+                     *shard.team);
+  } else {
+    MultiplyTransposedPatches(InputPatches(s, x), rows, dy, s.out, dw, shard.accumulate,
+                              shard.scratch, *shard.team);
+  }
+  if (call.parameters[1].size) {
+    SumRows(dy, rows, s.out, shard.summand + call.parameters[1].begin, shard.accumulate,
+            shard.scratch, *shard.team);
+  }
+}
+
+size_t GradWeightsScratch(const ConvShape& s, size_t samples, size_t threads) {
+  const size_t rows = samples * s.out_pixels();
+  const size_t sums = SumRowsScratch(rows, s.out);
+  if (s.dense() && IsThin(rows, s.in, s.out)) return sums;
+  return std::max(sums, MultiplyTransposedScratch(s.out, threads));
+}
+
+// One dimension of the input pixels y = rest + stride * q that meet the same taps: tap j of them
+// stands at the output pixel q + offset - j.
+struct Phase {
+  size_t rest, pixels, first_tap, taps;
+  ptrdiff_t offset;
+
+  Phase(size_t which, size_t size, const ConvShape& s) : rest(which) {
+    pixels = hwy::DivCeil(size - rest, s.stride);
+    first_tap = (rest + s.padding) % s.stride;
+    taps = first_tap < s.kernel ? hwy::DivCeil(s.kernel - first_tap, s.stride) : 0;
+    offset = static_cast<ptrdiff_t>((rest + s.padding - first_tap) / s.stride);
+  }
+};
+
+void GradInputPhase(const ConvShape& s, const Phase& py, const Phase& px, const float* weight,
+                    const float* dy, float* dx, const Shard& shard) {
+  const Patches patches = {.image = dy,
+                           .height = ptrdiff_t(s.out_height),
+                           .width = ptrdiff_t(s.out_width),
+                           .channels = ptrdiff_t(s.out),
+                           .rows_y = py.pixels,
+                           .rows_x = px.pixels,
+                           .step = 1,
+                           .first_y = py.offset,
+                           .first_x = px.offset,
+                           .tap_step = -1,
+                           .taps_y = py.taps,
+                           .taps_x = px.taps};
+  const Places places = {dx + (py.rest * s.width + px.rest) * s.in, s.in_pixels() * s.in,
+                         s.stride * s.width * s.in, s.stride * s.in};
+  const TapGrid taps = {py.first_tap, px.first_tap, s.stride, py.taps, px.taps, s.kernel};
+  PackTransposedPanels(weight, taps, s.out, s.in, shard.scratch, *shard.team);
+  MultiplyPatches(patches, shard.count * py.pixels * px.pixels, shard.scratch, s.in, places, {},
+                  shard.scratch + PanelScratch(s.kernel * s.kernel * s.out, s.in), *shard.team);
+}
+
+void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
+  const float* weight = shard.state + call.parameters[0].begin;
+  const float* dy = call.inputs[0].floats();
+  float* dx = call.outputs[0].floats();
+  if (s.dense() && IsThin(shard.count, s.out, s.in)) {
+    Transpose(weight, s.out, s.in, s.out, shard.scratch, s.in);
+    return MultiplyDirectly({dy, s.out, 1}, shard.count, s.out, shard.scratch, s.in, dx, {},
+                            *shard.team);
+  }
+  if (s.kernel < s.stride) ZeroFloats(shard.count * s.in_pixels() * s.in, dx);
+  for (size_t y = 0; y < std::min(s.stride, s.height); ++y) {
+    for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
+      const Phase py(y, s.height, s), px(x, s.width, s);
+      if (py.taps * px.taps == 0) continue;  // no output sees these pixels
+      GradInputPhase(s, py, px, weight, dy, dx, shard);
+    }
+  }
+}
+
+size_t GradInputScratch(const ConvShape& s, size_t samples, size_t threads) {
+  if (s.dense() && IsThin(samples, s.out, s.in)) return s.in * s.out;
+  return PanelScratch(s.kernel * s.kernel * s.out, s.in) + MultiplyScratch(threads);
+}
+
+template <class F>
+void DenseThen(const Call& call, const Shard& shard, const F& f) {
+  Forward(DenseShapeOf(call.inputs[0], call.outputs[0]), call, shard, false);
+  float* y = call.outputs[0].floats();
+  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(8),
+              [&](size_t begin, size_t end) HWY_ATTR { Map(y, y, begin, end, f); });
+}
+
+ConvShape ForwardShape(const Call& call) {
+  return ShapeOf(call, call.inputs[0].shape, call.outputs[0].shape);
+}
+ConvShape GradWeightsShape(const Call& call) {
+  return ShapeOf(call, call.inputs[0].shape, call.inputs[1].shape);
+}
+ConvShape GradInputShape(const Call& call) {
+  return ShapeOf(call, call.outputs[0].shape, call.inputs[0].shape);
+}
+
+}  // namespace
+
+void Dense(const Call& call, const Shard& shard) {
+  Forward(DenseShapeOf(call.inputs[0], call.outputs[0]), call, shard, false);
+}
+void DenseRelu(const Call& call, const Shard& shard) {
+  Forward(DenseShapeOf(call.inputs[0], call.outputs[0]), call, shard, true);
+}
+void DenseSigmoid(const Call& call, const Shard& shard) {
+  DenseThen(call, shard, [](V x) HWY_ATTR { return Logistic(x); });
+}
+void DenseTanh(const Call& call, const Shard& shard) {
+  DenseThen(call, shard, [](V x) HWY_ATTR { return HyperbolicTangent(x); });
+}
+size_t DenseScratch(const Call& call, size_t samples, size_t threads) {
+  return ForwardScratch(DenseShapeOf(call.inputs[0], call.outputs[0]), samples, threads);
+}
+void DenseGradWeights(const Call& call, const Shard& shard) {
+  GradWeights(DenseShapeOf(call.inputs[0], call.inputs[1]), call, shard);
+}
+size_t DenseGradWeightsScratch(const Call& call, size_t samples, size_t threads) {
+  return GradWeightsScratch(DenseShapeOf(call.inputs[0], call.inputs[1]), samples, threads);
+}
+void DenseGradInput(const Call& call, const Shard& shard) {
+  GradInput(DenseShapeOf(call.outputs[0], call.inputs[0]), call, shard);
+}
+size_t DenseGradInputScratch(const Call& call, size_t samples, size_t threads) {
+  return GradInputScratch(DenseShapeOf(call.outputs[0], call.inputs[0]), samples, threads);
+}
+
+void Conv2d(const Call& call, const Shard& shard) {
+  Forward(ForwardShape(call), call, shard, false);
+}
+void Conv2dRelu(const Call& call, const Shard& shard) {
+  Forward(ForwardShape(call), call, shard, true);
+}
+size_t Conv2dScratch(const Call& call, size_t samples, size_t threads) {
+  return ForwardScratch(ForwardShape(call), samples, threads);
+}
+void Conv2dGradWeights(const Call& call, const Shard& shard) {
+  GradWeights(GradWeightsShape(call), call, shard);
+}
+size_t Conv2dGradWeightsScratch(const Call& call, size_t samples, size_t threads) {
+  return GradWeightsScratch(GradWeightsShape(call), samples, threads);
+}
+void Conv2dGradInput(const Call& call, const Shard& shard) {
+  GradInput(GradInputShape(call), call, shard);
+}
+size_t Conv2dGradInputScratch(const Call& call, size_t samples, size_t threads) {
+  return GradInputScratch(GradInputShape(call), samples, threads);
+}
+
+}  // namespace trireme::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,165 @@
+// Copies of parts of A and B in the order in which tiles read them.
+#if defined(TRIREME_ENGINE_CPU_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIREME_ENGINE_CPU_PACK_INL_H_
+#undef TRIREME_ENGINE_CPU_PACK_INL_H_
+#else
+#define TRIREME_ENGINE_CPU_PACK_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "engine/cpu/patches.h"
+#include "engine/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::cpu::HWY_NAMESPACE {
+
+HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, size_t n, float* HWY_RESTRICT to) {
+  ForLanes(0, n, [&](size_t i, size_t part) { StoreN(LoadN(from + i, part), to + i, part); });
+}
+HWY_INLINE void ZeroFloats(size_t n, float* to) {
+  ForLanes(0, n, [&](size_t i, size_t part) { StoreN(hn::Zero(Floats()), to + i, part); });
+}
+
+// A row of patches without its sample: where its taps begin in the image.
+struct PatchRow {
+  const float* image;  // of the sample
+  ptrdiff_t y, x;      // of tap 0
+};
+
+HWY_INLINE PatchRow FindRow(const Patches& p, size_t row) {
+  const size_t x = row % p.rows_x, rest = row / p.rows_x;
+  const size_t y = rest % p.rows_y, sample = rest / p.rows_y;
+  return {p.image + sample * static_cast<size_t>(p.height * p.width * p.channels),
+          static_cast<ptrdiff_t>(y) * p.step + p.first_y,
+          static_cast<ptrdiff_t>(x) * p.step + p.first_x};
+}
+
+// Calls copy(from, at, n) for the stretches that make up values [begin, end) of a row of patches:
+// n floats at `from` (null: zeros) are values at, at + 1, ... Taps that are neighbours in the image
+// are one stretch.
+template <class F>
+HWY_INLINE void ForRuns(const Patches& p, const PatchRow& row, size_t begin, size_t end,
+                        const F& copy) {
+  const auto cut = [&](const float* from, ptrdiff_t at, ptrdiff_t length) HWY_ATTR {
+    const ptrdiff_t first = std::max<ptrdiff_t>(at, begin);
+    const ptrdiff_t last = std::min<ptrdiff_t>(at + length, end);
+    if (first < last) copy(from ? from + (first - at) : nullptr, size_t(first), size_t(last - first));
+  };
+  const ptrdiff_t taps_x = static_cast<ptrdiff_t>(p.taps_x), line = taps_x * p.channels;
+  for (ptrdiff_t tap_y = ptrdiff_t(begin) / line; tap_y * line < ptrdiff_t(end); ++tap_y) {
+    const ptrdiff_t y = row.y + tap_y * p.tap_step, at = tap_y * line;
+    if (y < 0 || y >= p.height) {
+      cut(nullptr, at, line);
+      continue;
+    }
+    const float* pixels = row.image + y * p.width * p.channels;
+    if (p.tap_step == 1) {
+      const ptrdiff_t before = std::clamp<ptrdiff_t>(-row.x, 0, taps_x);
+      const ptrdiff_t inside = std::clamp<ptrdiff_t>(p.width - row.x, before, taps_x);
+      cut(nullptr, at, before * p.channels);
+      cut(pixels + (row.x + before) * p.channels, at + before * p.channels,
+          (inside - before) * p.channels);
+      cut(nullptr, at + inside * p.channels, (taps_x - inside) * p.channels);
+    } else {
+      for (ptrdiff_t tap_x = 0; tap_x < taps_x; ++tap_x) {
+        const ptrdiff_t x = row.x - tap_x;
+        cut(x < 0 || x >= p.width ? nullptr : pixels + x * p.channels, at + tap_x * p.channels,
+            p.channels);
+      }
+    }
+  }
+}
+
+// Values [begin, end) of a row of patches, one after the other.
+inline void PackRow(const Patches& p, const PatchRow& row, size_t begin, size_t end, float* to) {
+  ForRuns(p, row, begin, end, [&](const float* from, size_t at, size_t n) HWY_ATTR {
+    if (from) {
+      CopyFloats(from, n, to + (at - begin));
+    } else {
+      ZeroFloats(n, to + (at - begin));
+    }
+  });
+}
+
+// The same values as tiles by depth read them: kWeightRows side by side, tiles tile_stride apart.
+inline void PackRowByDepth(const Patches& p, const PatchRow& row, size_t begin, size_t end,
+                           size_t tile_stride, float* to) {
+  ForRuns(p, row, begin, end, [&](const float* from, size_t at, size_t n) HWY_ATTR {
+    const hn::CappedTag<float, kWeightRows> d;
+    for (const size_t until = at + n; at < until;) {
+      const size_t tile = (at - begin) / kWeightRows, r = (at - begin) % kWeightRows;
+      const size_t part = std::min(kWeightRows - r, until - at);
+      float* out = to + tile * tile_stride + r;
+      if (hn::MaxLanes(d) == kWeightRows && part == kWeightRows) {
+        hn::StoreU(from ? hn::LoadU(d, from) : hn::Zero(d), d, out);
+      } else {
+        for (size_t i = 0; i < part; ++i) out[i] = from ? from[i] : 0;
+      }
+      if (from) from += part;
+      at += part;
+    }
+  });
+}
+
+// Panels of B: kTileColumns side by side (fewer in the last one, in whole vectors), `depth` deep.
+constexpr size_t PanelCount(size_t columns) { return hwy::DivCeil(columns, kTileColumns); }
+constexpr size_t PanelFloats(size_t depth, size_t columns) {
+  return depth * hwy::RoundUpTo(columns, kLanes);
+}
+// Floats across panel `index`; all panels before it are kTileColumns wide.
+constexpr size_t PanelWidth(size_t index, size_t columns) {
+  return std::min(kTileColumns, hwy::RoundUpTo(columns - index * kTileColumns, kLanes));
+}
+
+// Row k of B, spread over the panels [first, last) of a B of `columns` columns and `depth` rows.
+HWY_INLINE void PackPanelRow(const float* row, size_t columns, size_t depth, size_t k, size_t first,
+                             size_t last, float* panels) {
+  const Floats d;
+  for (size_t j = first; j < last; ++j) {
+    const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
+    float* to = panels + at * depth + k * width;
+    for (size_t v = 0; v < width; v += kLanes) {
+      const size_t rest = columns - at - v;
+      hn::StoreU(rest >= kLanes ? hn::LoadU(d, row + at + v) : LoadPart(row + at + v, rest), d,
+                 to + v);
+    }
+  }
+}
+
+// to[j * to_stride + i] = from[i * from_stride + j] for rows x columns values of `from`.
+inline void Transpose(const float* HWY_RESTRICT from, size_t from_stride, size_t rows,
+                      size_t columns, float* HWY_RESTRICT to, size_t to_stride) {
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> dd;
+  for (; i + 4 <= rows; i += 4) {
+    size_t j = 0;
+    for (; j + 4 <= columns; j += 4) {
+      const float* at = from + i * from_stride + j;
+      const auto r0 = hn::LoadU(d, at), r1 = hn::LoadU(d, at + from_stride);
+      const auto r2 = hn::LoadU(d, at + 2 * from_stride), r3 = hn::LoadU(d, at + 3 * from_stride);
+      const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));   // 00 10 01 11
+      const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));   // 20 30 21 31
+      const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));  // 02 12 03 13
+      const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
+      float* out = to + j * to_stride + i;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, out);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, out + to_stride);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, out + 2 * to_stride);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, out + 3 * to_stride);
+    }
+    for (; j < columns; ++j) {
+      for (size_t r = 0; r < 4; ++r) to[j * to_stride + i + r] = from[(i + r) * from_stride + j];
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+  }
+}
+
+}  // namespace trireme::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

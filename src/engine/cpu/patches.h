@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace trireme::cpu {
+
+// A convolution or a dense layer (an image of one pixel, a kernel of one).
+struct ConvShape {
+  size_t height, width, in;        // of the input
+  size_t out_height, out_width, out;
+  size_t kernel, stride, padding;
+
+  size_t in_pixels() const { return height * width; }
+  size_t out_pixels() const { return out_height * out_width; }
+  bool dense() const { return kernel == 1 && padding == 0 && in_pixels() == 1; }
+};
+
+// The rows of a matrix that is never written down: row (sample, y, x) holds, tap by tap, the
+// channels of the image's pixel (y * step + first_y + tap_y * tap_step, likewise x), or zeros
+// outside of it. A convolution's forward reads its input so, backward by input the output's
+// gradient.
+struct Patches {
+  const float* image;
+  ptrdiff_t height, width, channels;  // of the image
+  size_t rows_y, rows_x;              // rows of a sample
+  ptrdiff_t step, first_y, first_x;
+  ptrdiff_t tap_step;  // 1 or -1
+  size_t taps_y, taps_x;
+
+  size_t depth() const { return taps_y * taps_x * static_cast<size_t>(channels); }
+};
+
+}  // namespace trireme::cpu

@@ -1,0 +1,68 @@
+// Matrix products of one target, declared for the kernels that use them (product.cc, direct.cc).
+#if defined(TRIREME_ENGINE_CPU_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIREME_ENGINE_CPU_PRODUCT_INL_H_
+#undef TRIREME_ENGINE_CPU_PRODUCT_INL_H_
+#else
+#define TRIREME_ENGINE_CPU_PRODUCT_INL_H_
+#endif
+
+#include "base/team.h"
+#include "engine/cpu/patches.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::cpu::HWY_NAMESPACE {
+
+// What happens to a product on its way to memory.
+struct Finish {
+  const float* bias = nullptr;  // added to each row
+  bool relu = false;
+  bool add = false;  // to what is there; not with bias
+};
+
+// Where the row of patches (sample, y, x) goes.
+struct Places {
+  float* first;
+  size_t sample_stride, y_stride, x_stride;
+};
+
+// Packed panels of B: `columns` wide, `depth` deep. Each returns after all threads are done.
+//   plain       b[k][column]
+//   transposed  per tap: b[tap][column][depth of a tap], taps taken in a grid
+void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team);
+struct TapGrid {
+  size_t first_y, first_x, step, taps_y, taps_x;  // which taps
+  size_t kernel;                                  // of kernel x kernel there are
+};
+void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth, size_t columns,
+                          float* panels, Team& team);
+
+// C = patches * B, `rows` rows of patches.
+void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
+                     const Places& places, const Finish& finish, float* scratch, Team& team);
+// C[depth of patches][columns] = transposed patches * b, b[rows][columns]
+void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
+                               float* c, bool add, float* scratch, Team& team);
+
+size_t PanelScratch(size_t depth, size_t columns);
+size_t MultiplyScratch(size_t threads);
+size_t MultiplyTransposedScratch(size_t columns, size_t threads);
+
+// Small or thin products straight from where the matrices lie.
+struct Strided {
+  const float* data;
+  size_t row_stride, depth_stride;
+};
+// c[rows][columns] = a * b, b[depth][columns]
+void MultiplyDirectly(const Strided& a, size_t rows, size_t depth, const float* b, size_t columns,
+                      float* c, const Finish& finish, Team& team);
+
+// sums[columns] (+)= the sum over rows of x[rows][columns], in an order that depends on the sizes
+// alone.
+void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
+             Team& team);
+size_t SumRowsScratch(size_t rows, size_t columns);
+
+}  // namespace trireme::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

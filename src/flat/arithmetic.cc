@@ -1,0 +1,112 @@
+#include "flat/arithmetic.h"
+
+#include <algorithm>
+
+namespace trireme::flat {
+namespace {
+
+// The table of the queue's device, once every slice is known to live there.
+template <class... Slices>
+const FlatTable& TableOf(const Queue& q, const Slices&... slices) {
+  Device& device = q.device();
+  TRIREME_ASSERT(((slices.device == &device) && ...));
+  return device.table();
+}
+
+template <class... Slices>
+void CheckSizes(const Slice& first, const Slices&... others) {
+  TRIREME_ASSERT(((first.size == others.size) && ...));
+}
+
+}  // namespace
+
+void Put(Queue& q, const float* host, Slice to) { TableOf(q, to).put(q, host, to); }
+
+void Get(Queue& q, Slice from, float* host) { TableOf(q, from).get(q, from, host); }
+
+void Put(Queue& q, std::span<const float> host, Slice to) {
+  TRIREME_ASSERT(host.size() == to.size);
+  Put(q, host.data(), to);
+}
+
+void Get(Queue& q, Slice from, std::span<float> host) {
+  TRIREME_ASSERT(host.size() == from.size);
+  Get(q, from, host.data());
+}
+
+void Fill(Queue& q, float value, Slice to) { TableOf(q, to).fill(q, value, to); }
+
+void Copy(Queue& q, Slice from, Slice to) {
+  CheckSizes(from, to);
+  TableOf(q, from, to).copy(q, from, to);
+}
+
+void Add(Queue& q, Slice from, Slice to) {
+  CheckSizes(from, to);
+  TableOf(q, from, to).add(q, from, to);
+}
+
+void Blend(Queue& q, float a, Slice x, float b, Slice y) {
+  CheckSizes(x, y);
+  TableOf(q, x, y).blend(q, a, x, b, y);
+}
+
+void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out) {
+  CheckSizes(start, out);
+  const FlatTable& table = TableOf(q, start, out);
+  size_t done = 0;
+  do {  // at least once: without parts the fold is a copy
+    SliceList list;
+    list.size = std::min(SliceList::kMost, parts.size() - done);
+    for (size_t i = 0; i < list.size; ++i) {
+      list.items[i] = parts[done + i];
+      CheckSizes(list.items[i], out);
+      TRIREME_ASSERT(list.items[i].device == out.device);
+    }
+    table.fold(q, done == 0 ? start : out, list, out);
+    done += list.size;
+  } while (done < parts.size());
+}
+
+void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull) {
+  CheckSizes(weights, centre, pull);
+  TableOf(q, centre, weights, pull).elastic_pull(q, alpha, centre, weights, pull);
+}
+
+void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdict) {
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  TableOf(q, gradients, statistics, verdict).guard(q, gradients, statistics, clip, verdict);
+}
+
+void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity, Slice weight) {
+  CheckSizes(weight, gradient);
+  if (r.momentum != 0) {
+    CheckSizes(weight, velocity);
+    TRIREME_ASSERT(velocity.device == weight.device);
+  }
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  TableOf(q, verdict, gradient, weight).sgd(q, r, verdict, gradient, velocity, weight);
+}
+
+void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
+          Slice weight) {
+  CheckSizes(weight, gradient, mean, square);
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  TableOf(q, verdict, gradient, mean, square, weight)
+      .adam(q, r, verdict, gradient, mean, square, weight);
+}
+
+void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
+             Slice weight) {
+  CheckSizes(weight, gradient, sum);
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  TableOf(q, verdict, gradient, sum, weight).adagrad(q, r, verdict, gradient, sum, weight);
+}
+
+void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running) {
+  CheckSizes(seen, running);
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  TableOf(q, verdict, seen, running).track(q, momentum, verdict, seen, running);
+}
+
+}  // namespace trireme::flat

@@ -1,0 +1,64 @@
+// What the guard of an update asks of the gradients: are all finite, and how long is the vector?
+#include <cmath>
+#include <limits>
+
+#include "flat/cpu/loops.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "flat/cpu/guard.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::loops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Without its sign a float orders like an integer, with infinity and NaN above all finite values.
+bool AllFinite(const float* x, size_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const size_t lanes = hn::Lanes(d);
+  const auto magnitude = hn::Set(di, 0x7fffffff);
+  auto most = hn::Zero(di), most2 = hn::Zero(di);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    most = hn::Max(most, hn::And(hn::BitCast(di, hn::LoadU(d, x + i)), magnitude));
+    most2 = hn::Max(most2, hn::And(hn::BitCast(di, hn::LoadU(d, x + i + lanes)), magnitude));
+  }
+  bool finite = hn::GetLane(hn::MaxOfLanes(di, hn::Max(most, most2))) < 0x7f800000;
+  for (; i < n; ++i) finite = finite && std::fabs(x[i]) <= std::numeric_limits<float>::max();
+  return finite;
+}
+
+double SumOfSquares(const float* x, size_t n) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const size_t lanes = hn::Lanes(d);
+  auto sum = hn::Zero(d), sum2 = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto a = hn::PromoteTo(d, hn::LoadU(narrow, x + i));
+    const auto b = hn::PromoteTo(d, hn::LoadU(narrow, x + i + lanes));
+    sum = hn::MulAdd(a, a, sum);
+    sum2 = hn::MulAdd(b, b, sum2);
+  }
+  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum2)));
+  for (; i < n; ++i) total += double(x[i]) * x[i];
+  return total;
+}
+
+}  // namespace trireme::loops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace trireme::loops {
+HWY_EXPORT(AllFinite);
+HWY_EXPORT(SumOfSquares);
+
+bool AllFinite(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x, n); }
+
+double SumOfSquares(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, n); }
+
+}  // namespace trireme::loops
+#endif  // HWY_ONCE

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+
+#include "flat/arithmetic.h"
+
+// The processor's loops over flat memory, on raw pointers: one pass each, vectorised, chosen for
+// the machine's instruction set at run time. Element i of every result depends on elements i alone
+// and is computed alike in the vectors and in the tail, so cutting a slice anywhere keeps the bits.
+namespace trireme::loops {
+
+// flat/cpu/combine.cc
+void Fill(float value, float* to, size_t n);
+void Add(const float* from, float* to, size_t n);
+void Blend(float a, const float* x, float b, float* y, size_t n);
+void Fold(const float* start, const SliceList& parts, size_t at, float* out,
+          size_t n);  // parts + at
+void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n);
+
+// flat/cpu/guard.cc
+bool AllFinite(const float* x, size_t n);
+// The sum of squares in double, where no finite floats overflow: not finite exactly if an x is not.
+// Its bits depend on x, n and the instruction set.
+double SumOfSquares(const float* x, size_t n);
+
+// flat/cpu/update.cc
+void Sgd(const SgdRates& r, float factor, const float* gradient, float* velocity, float* weight,
+         size_t n);
+void Adam(const AdamRates& r, float factor, const float* gradient, float* mean, float* square,
+          float* weight, size_t n);
+void Adagrad(const AdagradRates& r, float factor, const float* gradient, float* sum, float* weight,
+             size_t n);
+void Track(float momentum, const float* seen, float* running, size_t n);
+
+}  // namespace trireme::loops

@@ -1,0 +1,115 @@
+// Update rules, each one fused pass. PyTorch's formulas; see flat/arithmetic.h.
+#include "flat/cpu/loops.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "flat/cpu/update.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "flat/cpu/lanes-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::loops::HWY_NAMESPACE {
+
+// The gradient that a rule sees: scaled by the guard, with weight decay.
+template <class D, class V>
+HWY_INLINE V Seen(D d, float factor, float decay, const float* gradient, V weight) {
+  const auto scaled = hn::Mul(hn::Set(d, factor), hn::LoadU(d, gradient));
+  return hn::MulAdd(hn::Set(d, decay), weight, scaled);
+}
+
+template <bool kMomentum, bool kNesterov>
+void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT g, float* HWY_RESTRICT v,
+              float* HWY_RESTRICT w, size_t n) {
+  const float rate = r.rate, momentum = r.momentum, decay = r.decay;
+  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+    const auto weight = hn::LoadU(d, w + i);
+    auto step = Seen(d, factor, decay, g + i, weight);
+    if constexpr (kMomentum) {
+      const auto velocity = hn::MulAdd(hn::Set(d, momentum), hn::LoadU(d, v + i), step);
+      hn::StoreU(velocity, d, v + i);
+      step = kNesterov ? hn::MulAdd(hn::Set(d, momentum), velocity, step) : velocity;
+    }
+    hn::StoreU(hn::NegMulAdd(hn::Set(d, rate), step, weight), d, w + i);
+  });
+}
+
+void Sgd(const SgdRates& r, float factor, const float* g, float* v, float* w, size_t n) {
+  if (r.momentum == 0) return SgdLanes<false, false>(r, factor, g, v, w, n);
+  if (r.nesterov) return SgdLanes<true, true>(r, factor, g, v, w, n);
+  SgdLanes<true, false>(r, factor, g, v, w, n);
+}
+
+// mean = beta1 mean + (1 - beta1) g;  square = beta2 square + (1 - beta2) g^2
+// weight = (1 - shrink) weight - rate mean / (root sqrt(square) + epsilon)
+void Adam(const AdamRates& r, float factor, const float* HWY_RESTRICT g, float* HWY_RESTRICT mean,
+          float* HWY_RESTRICT square, float* HWY_RESTRICT w, size_t n) {
+  const AdamRates k = r;
+  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+    auto weight = hn::LoadU(d, w + i);
+    const auto seen = Seen(d, factor, k.decay, g + i, weight);
+    const auto m =
+        hn::MulAdd(hn::Set(d, k.beta1), hn::LoadU(d, mean + i), hn::Mul(hn::Set(d, k.rest1), seen));
+    const auto s = hn::MulAdd(hn::Set(d, k.beta2), hn::LoadU(d, square + i),
+                              hn::Mul(hn::Mul(hn::Set(d, k.rest2), seen), seen));
+    hn::StoreU(m, d, mean + i);
+    hn::StoreU(s, d, square + i);
+    const auto spread = hn::MulAdd(hn::Set(d, k.root), hn::Sqrt(s), hn::Set(d, k.epsilon));
+    weight = hn::NegMulAdd(hn::Set(d, k.shrink), weight, weight);
+    hn::StoreU(hn::NegMulAdd(hn::Set(d, k.rate), hn::Div(m, spread), weight), d, w + i);
+  });
+}
+
+// sum += g^2;  weight -= rate g / (sqrt(sum) + epsilon)
+void Adagrad(const AdagradRates& r, float factor, const float* HWY_RESTRICT g,
+             float* HWY_RESTRICT sum, float* HWY_RESTRICT w, size_t n) {
+  const AdagradRates k = r;
+  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+    const auto weight = hn::LoadU(d, w + i);
+    const auto seen = Seen(d, factor, k.decay, g + i, weight);
+    const auto s = hn::MulAdd(seen, seen, hn::LoadU(d, sum + i));
+    hn::StoreU(s, d, sum + i);
+    const auto spread = hn::Add(hn::Sqrt(s), hn::Set(d, k.epsilon));
+    hn::StoreU(hn::NegMulAdd(hn::Set(d, k.rate), hn::Div(seen, spread), weight), d, w + i);
+  });
+}
+
+void Track(float momentum, const float* HWY_RESTRICT seen, float* HWY_RESTRICT running, size_t n) {
+  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+    const auto old = hn::LoadU(d, running + i);
+    const auto way = hn::Sub(hn::LoadU(d, seen + i), old);
+    hn::StoreU(hn::MulAdd(hn::Set(d, momentum), way, old), d, running + i);
+  });
+}
+
+}  // namespace trireme::loops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace trireme::loops {
+HWY_EXPORT(Sgd);
+HWY_EXPORT(Adam);
+HWY_EXPORT(Adagrad);
+HWY_EXPORT(Track);
+
+void Sgd(const SgdRates& r, float factor, const float* gradient, float* velocity, float* weight,
+         size_t n) {
+  HWY_DYNAMIC_DISPATCH(Sgd)(r, factor, gradient, velocity, weight, n);
+}
+
+void Adam(const AdamRates& r, float factor, const float* gradient, float* mean, float* square,
+          float* weight, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Adam)(r, factor, gradient, mean, square, weight, n);
+}
+
+void Adagrad(const AdagradRates& r, float factor, const float* gradient, float* sum, float* weight,
+             size_t n) {
+  HWY_DYNAMIC_DISPATCH(Adagrad)(r, factor, gradient, sum, weight, n);
+}
+
+void Track(float momentum, const float* seen, float* running, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Track)(momentum, seen, running, n);
+}
+
+}  // namespace trireme::loops
+#endif  // HWY_ONCE

@@ -1,0 +1,53 @@
+#pragma once
+#include "flat/arithmetic.h"
+
+namespace trireme {
+class Team;
+}
+
+// Every entry of a FlatTable as a plain function on memory that the caller may touch; it is done
+// when it returns. Long slices are split over `team` (may be null) without changing bits.
+namespace trireme::host {
+
+void Put(Team* team, const float* host, Slice to);
+void Get(Team* team, Slice from, float* host);
+void Fill(Team* team, float value, Slice to);
+void Copy(Team* team, Slice from, Slice to);
+void Add(Team* team, Slice from, Slice to);
+void Blend(Team* team, float a, Slice x, float b, Slice y);
+void Fold(Team* team, Slice start, const SliceList& parts, Slice out);
+void ElasticPull(Team* team, float alpha, Slice centre, Slice weights, Slice pull);
+void Guard(Team* team, Slice gradients, Slice statistics, float clip, Slice verdict);
+void Sgd(Team* team, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity,
+         Slice weight);
+void Adam(Team* team, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
+          Slice weight);
+void Adagrad(Team* team, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
+             Slice weight);
+void Track(Team* team, float momentum, Slice verdict, Slice seen, Slice running);
+
+// The table of a device that computes with these functions: Lift<F>::Call says when and where.
+//
+//   template <auto F> struct Now;
+//   template <class... Args, void (*F)(Team*, Args...)> struct Now<F> {
+//     static void Call(Queue& queue, Args... args) { F(nullptr, args...); }
+//   };
+//   constexpr FlatTable kTable = host::LiftedTable<Now>();
+template <template <auto> class Lift>
+constexpr FlatTable LiftedTable() {
+  return {.put = Lift<Put>::Call,
+          .get = Lift<Get>::Call,
+          .fill = Lift<Fill>::Call,
+          .copy = Lift<Copy>::Call,
+          .add = Lift<Add>::Call,
+          .blend = Lift<Blend>::Call,
+          .fold = Lift<Fold>::Call,
+          .elastic_pull = Lift<ElasticPull>::Call,
+          .guard = Lift<Guard>::Call,
+          .sgd = Lift<Sgd>::Call,
+          .adam = Lift<Adam>::Call,
+          .adagrad = Lift<Adagrad>::Call,
+          .track = Lift<Track>::Call};
+}
+
+}  // namespace trireme::host

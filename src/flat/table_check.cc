@@ -1,0 +1,274 @@
+#include "flat/table_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+namespace {
+
+using Floats = std::vector<float>;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// A device, a queue and a row of slices with guards of a known value before and behind each.
+class Bench {
+ public:
+  Bench(Device& device, size_t n, size_t offset, uint64_t seed)
+      : device_(device), queue_(device.NewQueue()), n_(n), offset_(offset), random_(seed) {}
+  ~Bench() { queue_->Sync(); }
+
+  Queue& queue() { return *queue_; }
+  size_t n() const { return n_; }
+
+  Floats Draw(double low = -1, double high = 1) {
+    Floats x(n_);
+    for (float& v : x) v = float(low + (high - low) * random_.Uniform(drawn_++));
+    return x;
+  }
+  Slice Load(const Floats& x) {
+    kept_.emplace_back(device_, offset_ + x.size() + kBehind);
+    const Slice whole = kept_.back();
+    flat::Fill(*queue_, kFence, whole);
+    const Slice slice = whole.Sub(offset_, x.size());
+    flat::Put(*queue_, x, slice);
+    queue_->Sync();
+    return slice;
+  }
+  Floats Read(Slice slice) {
+    Floats x(slice.size);
+    flat::Get(*queue_, slice, x);
+    queue_->Sync();
+    return x;
+  }
+  Slice Verdict1() { return Load({1, 0}); }
+
+  // Nothing was written outside the slices.
+  void CheckFences() {
+    for (const Buffer& buffer : kept_) {
+      const Floats x = Read(buffer);
+      for (size_t i = 0; i < offset_; ++i) ASSERT_EQ(x[i], kFence) << "before a slice";
+      for (size_t i = x.size() - kBehind; i < x.size(); ++i) ASSERT_EQ(x[i], kFence) << "behind";
+    }
+  }
+
+ private:
+  static constexpr float kFence = 77;
+  static constexpr size_t kBehind = 19;
+  Device& device_;
+  std::unique_ptr<Queue> queue_;
+  const size_t n_, offset_;
+  const Random random_;
+  uint64_t drawn_ = 0;
+  std::vector<Buffer> kept_;
+};
+
+void ExpectNear(const Floats& got, const std::function<double(size_t)>& want, const char* what,
+                double tolerance = 1e-6) {
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double w = want(i);
+    ASSERT_NEAR(got[i], w, tolerance * (1 + std::fabs(w))) << what << " at " << i;
+  }
+}
+
+void CheckMoves(Bench& bench) {
+  const Floats x = bench.Draw(), y = bench.Draw();
+  const Slice a = bench.Load(x), b = bench.Load(y);
+  EXPECT_EQ(bench.Read(a), x) << "put, get";
+  flat::Copy(bench.queue(), a, b);
+  EXPECT_EQ(bench.Read(b), x) << "copy";
+  flat::Fill(bench.queue(), -0.5f, b);
+  EXPECT_EQ(bench.Read(b), Floats(bench.n(), -0.5f)) << "fill";
+}
+
+void CheckSums(Bench& bench) {
+  const Floats x = bench.Draw(), y = bench.Draw();
+  const Slice a = bench.Load(x), b = bench.Load(y);
+  flat::Add(bench.queue(), a, b);
+  Floats sum(bench.n());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = y[i] + x[i];
+  EXPECT_EQ(bench.Read(b), sum) << "add";
+
+  const Slice c = bench.Load(y);
+  flat::Blend(bench.queue(), 0.3f, a, -0.7f, c);
+  ExpectNear(
+      bench.Read(c), [&](size_t i) { return 0.3 * x[i] - 0.7 * y[i]; }, "blend");
+
+  const Slice w = bench.Load(x), centre = bench.Load(y), pull = bench.Load(bench.Draw());
+  flat::ElasticPull(bench.queue(), 0.25f, centre, w, pull);
+  ExpectNear(
+      bench.Read(pull), [&](size_t i) { return 0.25 * (double(x[i]) - y[i]); }, "pull");
+  ExpectNear(
+      bench.Read(w), [&](size_t i) { return x[i] - 0.25 * (double(x[i]) - y[i]); }, "pulled");
+}
+
+// Values of very different size: any other order of additions gives other bits.
+void CheckFold(Bench& bench) {
+  for (size_t parts : {0, 1, 3, 16, 17, 35}) {
+    const Floats start = bench.Draw();
+    Floats want = start;
+    std::vector<Slice> slices;
+    for (size_t p = 0; p < parts; ++p) {
+      Floats part = bench.Draw();
+      for (size_t i = 0; i < part.size(); ++i) {
+        part[i] *= (p + i) % 3 == 0 ? 1e6f : 1;
+        want[i] += part[i];
+      }
+      slices.push_back(bench.Load(part));
+    }
+    const Slice from = bench.Load(start), out = bench.Load(bench.Draw());
+    flat::Fold(bench.queue(), from, slices, out);
+    EXPECT_EQ(bench.Read(out), want) << "fold of " << parts;
+    EXPECT_EQ(bench.Read(from), start) << "fold wrote its start";
+    flat::Fold(bench.queue(), from, slices, from);
+    EXPECT_EQ(bench.Read(from), want) << "fold in place of " << parts;
+  }
+}
+
+void CheckGuardFactor(Bench& bench) {
+  const auto judge = [&](const Floats& g, const Floats& s, float clip) {
+    const Slice verdict = bench.Load({-1, 5});
+    flat::Guard(bench.queue(), bench.Load(g), bench.Load(s), clip, verdict);
+    const Floats got = bench.Read(verdict);
+    EXPECT_EQ(got[Verdict::kSkipped], got[Verdict::kFactor] == 0 ? 6 : 5);
+    return got[Verdict::kFactor];
+  };
+  const Floats g = bench.Draw(), s = {0.5f, 2};
+  double squares = 0;
+  for (float v : g) squares += double(v) * v;
+  const double norm = std::sqrt(squares);
+  EXPECT_EQ(judge(g, s, 0), 1);
+  EXPECT_EQ(judge(g, s, float(norm * 1.01 + 1e-3)), 1);
+  if (bench.n() == 0) return;
+  const float clip = float(0.4 * norm);
+  EXPECT_NEAR(judge(g, s, clip), clip / norm, 1e-6);
+
+  const float huge = 3e38f;  // finite, though its square is not a float
+  const Floats large(bench.n(), huge);
+  EXPECT_EQ(judge(large, s, 0), 1);
+  EXPECT_NEAR(judge(large, s, 3e37f) * huge * std::sqrt(double(bench.n())) / 3e37, 1, 1e-5);
+  EXPECT_EQ(judge(Floats(bench.n(), 1e-30f), s, 1), 1);
+  EXPECT_EQ(judge(g, {0, kInf}, 0), 0) << "a statistic that is not finite";
+  EXPECT_EQ(judge(g, {kNan, 0}, 1), 0);
+}
+
+// Wherever the bad value stands. Long slices: at some places only.
+void CheckGuardFinds(Bench& bench) {
+  const Floats good = bench.Draw();
+  const Slice verdict = bench.Load({1, 0}), empty = bench.Load({}), slice = bench.Load(good);
+  float skipped = 0;
+  for (size_t at = 0; at < bench.n(); at += bench.n() < 100 ? 1 : bench.n() / 37) {
+    for (float bad : {kNan, kInf, -kInf}) {
+      for (float clip : {0.0f, 1.0f}) {
+        flat::Put(bench.queue(), &bad, slice.Sub(at, 1));
+        flat::Guard(bench.queue(), slice, empty, clip, verdict);
+        flat::Put(bench.queue(), &good[at], slice.Sub(at, 1));
+        const Floats got = bench.Read(verdict);
+        ASSERT_EQ(got[Verdict::kFactor], 0) << bad << " at " << at << ", clip " << clip;
+        ASSERT_EQ(got[Verdict::kSkipped], ++skipped);
+      }
+    }
+  }
+}
+
+void CheckSgd(Bench& bench) {
+  const double rate = 0.1, decay = 0.01, factor = 0.5;
+  for (double momentum : {0.0, 0.9}) {
+    for (bool nesterov : {false, true}) {
+      const Floats g = bench.Draw(), v = bench.Draw(), w = bench.Draw();
+      const Slice verdict = bench.Load({float(factor), 0}), gradient = bench.Load(g);
+      const Slice velocity = momentum == 0 ? Slice{} : bench.Load(v), weight = bench.Load(w);
+      const SgdRates rates = {float(rate), float(momentum), float(decay), nesterov};
+      flat::Sgd(bench.queue(), rates, verdict, gradient, velocity, weight);
+      const auto seen = [&](size_t i) { return factor * g[i] + decay * w[i]; };
+      const auto moved = [&](size_t i) { return momentum * v[i] + seen(i); };
+      const auto step = [&](size_t i) {
+        return nesterov ? seen(i) + momentum * moved(i) * (momentum != 0) : moved(i);
+      };
+      if (momentum != 0) ExpectNear(bench.Read(velocity), moved, "sgd velocity");
+      ExpectNear(
+          bench.Read(weight), [&](size_t i) { return w[i] - rate * step(i); }, "sgd");
+    }
+  }
+}
+
+void CheckAdam(Bench& bench) {
+  const double rate = 0.02, factor = 0.5, root = 1.25, epsilon = 1e-3;
+  for (double decay : {0.0, 0.01}) {
+    for (double shrink : {0.0, 0.02}) {
+      const Floats g = bench.Draw(), m = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
+      const Slice mean = bench.Load(m), square = bench.Load(s), weight = bench.Load(w);
+      const AdamRates rates = {float(rate), 0.9f,           0.1f,         0.99f,        0.01f,
+                               float(root), float(epsilon), float(decay), float(shrink)};
+      flat::Adam(bench.queue(), rates, bench.Load({float(factor), 0}), bench.Load(g), mean, square,
+                 weight);
+      const auto seen = [&](size_t i) { return factor * g[i] + decay * w[i]; };
+      const auto mean1 = [&](size_t i) { return 0.9 * m[i] + 0.1 * seen(i); };
+      const auto square1 = [&](size_t i) { return 0.99 * s[i] + 0.01 * seen(i) * seen(i); };
+      const auto weight1 = [&](size_t i) {
+        return w[i] - shrink * w[i] - rate * mean1(i) / (root * std::sqrt(square1(i)) + epsilon);
+      };
+      ExpectNear(bench.Read(mean), mean1, "adam mean");
+      ExpectNear(bench.Read(square), square1, "adam square");
+      ExpectNear(bench.Read(weight), weight1, "adam", 1e-5);
+    }
+  }
+}
+
+void CheckAdagrad(Bench& bench) {
+  const double rate = 0.02, factor = 0.5, epsilon = 1e-3, decay = 0.01;
+  const Floats g = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
+  const Slice sum = bench.Load(s), weight = bench.Load(w);
+  flat::Adagrad(bench.queue(), {float(rate), float(epsilon), float(decay)},
+                bench.Load({float(factor), 0}), bench.Load(g), sum, weight);
+  const auto seen = [&](size_t i) { return factor * g[i] + decay * w[i]; };
+  const auto sum1 = [&](size_t i) { return s[i] + seen(i) * seen(i); };
+  ExpectNear(bench.Read(sum), sum1, "adagrad sum");
+  ExpectNear(
+      bench.Read(weight),
+      [&](size_t i) { return w[i] - rate * seen(i) / (std::sqrt(sum1(i)) + epsilon); }, "adagrad",
+      1e-5);
+}
+
+void CheckTrack(Bench& bench) {
+  const Floats x = bench.Draw(), y = bench.Draw();
+  const Slice running = bench.Load(y);
+  flat::Track(bench.queue(), 0.1f, bench.Verdict1(), bench.Load(x), running);
+  ExpectNear(
+      bench.Read(running), [&](size_t i) { return y[i] + 0.1 * (x[i] - y[i]); }, "track");
+}
+
+// A factor of 0: not one bit moves, though the gradient is full of NaN.
+void CheckSkip(Bench& bench) {
+  const Floats a = bench.Draw(), b = bench.Draw(), c = bench.Draw();
+  const Slice verdict = bench.Load({0, 0}), bad = bench.Load(Floats(bench.n(), kNan));
+  const Slice x = bench.Load(a), y = bench.Load(b), z = bench.Load(c);
+  flat::Sgd(bench.queue(), {0.1f, 0.9f, 0.1f, true}, verdict, bad, x, y);
+  flat::Adam(bench.queue(), {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, 0.1f, 0.1f}, verdict, bad, x,
+             y, z);
+  flat::Adagrad(bench.queue(), {0.1f, 1e-3f, 0.1f}, verdict, bad, x, y);
+  flat::Track(bench.queue(), 0.1f, verdict, bad, z);
+  EXPECT_EQ(bench.Read(x), a);
+  EXPECT_EQ(bench.Read(y), b);
+  EXPECT_EQ(bench.Read(z), c);
+}
+
+}  // namespace
+
+void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
+  for (const auto check : {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardFinds,
+                           CheckSgd, CheckAdam, CheckAdagrad, CheckTrack, CheckSkip}) {
+    Bench bench(device, n, offset, seed);
+    check(bench);
+    bench.CheckFences();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace trireme

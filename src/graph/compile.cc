@@ -1,0 +1,96 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "graph/layout.h"
+#include "graph/op.h"
+#include "graph/passes/passes.h"
+#include "graph/program.h"
+
+namespace trireme {
+namespace {
+
+Operand OperandOf(const Graph& graph, const passes::MemoryPlan& plan, ValueId value) {
+  return {.value = value,
+          .spec = graph.values[value],
+          .is_input = plan.is_input[value],
+          .offset = plan.offsets[value]};
+}
+
+std::vector<Instruction> Emit(const Graph& graph, const passes::MemoryPlan& plan,
+                              const Layout& layout) {
+  std::vector<Instruction> instructions;
+  for (const Node& node : graph.nodes) {
+    if (node.op->view) continue;
+    Instruction& i = instructions.emplace_back();
+    i.op = node.op;
+    i.name = node.name;
+    i.attributes = node.attributes;
+    i.backward = node.backward;
+    for (const ValueId value : node.inputs) i.inputs.push_back(OperandOf(graph, plan, value));
+    for (const ValueId value : node.outputs) i.outputs.push_back(OperandOf(graph, plan, value));
+    for (const int index : node.parameters) i.parameters.push_back(layout.parameters[index]);
+    for (const int index : node.statistics) i.statistics.push_back(layout.statistics[index]);
+  }
+  return instructions;
+}
+
+// Marks the instruction after which each bucket of weights is final; the tail is final at the end.
+void MarkBuckets(Program& program) {
+  int last_marked = -1;
+  for (const Bucket& bucket : program.buckets) {
+    if (bucket.range.begin >= program.layout.weights) continue;
+    int last = -1;
+    for (size_t i = 0; i < program.instructions.size(); ++i) {
+      const Instruction& instruction = program.instructions[i];
+      if (!instruction.op->writes_gradients) continue;
+      for (const Range& range : instruction.parameters) {
+        if (range.begin < bucket.range.end() && range.end() > bucket.range.begin) last = int(i);
+      }
+    }
+    TRIREME_ASSERT(last > last_marked);  // buckets end between layers, in backward's order
+    program.instructions[last].finishes = bucket.index;
+    last_marked = last;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine, int capacity,
+                                       Mode mode, size_t bucket_floats) {
+  auto program = std::make_shared<Program>();
+  program->mode = mode;
+  program->capacity = capacity;
+  program->graph = graph;
+  program->layout = LayOut(graph);
+  program->buckets = CutBuckets(program->layout, bucket_floats);
+  Graph& g = program->graph;
+  auto& decisions = program->decisions;
+
+  const bool train = mode == Mode::kTrain;
+  decisions.push_back(train ? passes::AddBackward(g) : passes::ForEvaluation(g));
+  const Node loss = graph.loss();
+  const ValueId logits = train ? loss.inputs[0] : g.loss().inputs[0];
+  decisions.push_back(passes::RemoveUnread(g));
+  decisions.push_back(passes::Fuse(g, engine));
+  passes::CheckKernels(g, engine);
+
+  std::vector<ValueId> results;
+  if (!train) {
+    results = loss.outputs;
+    results.push_back(logits);
+  }
+  const passes::MemoryPlan plan = passes::PlanMemory(g, capacity, results);
+  decisions.push_back(plan.decision);
+  program->activation_bytes = plan.bytes;
+  program->instructions = Emit(g, plan, program->layout);
+  program->logits = OperandOf(g, plan, logits);
+  program->losses = OperandOf(g, plan, loss.outputs[0]);
+  program->probabilities =
+      loss.outputs.size() > 1 ? OperandOf(g, plan, loss.outputs[1]) : program->logits;
+  if (train) MarkBuckets(*program);
+  return program;
+}
+
+}  // namespace trireme

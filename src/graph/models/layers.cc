@@ -1,0 +1,63 @@
+#include "graph/models/layers.h"
+
+#include "base/error.h"
+
+namespace trireme {
+
+ValueId AddActivation(Builder& build, const ModelOptions& options, ValueId x,
+                      std::string_view name) {
+  const std::string& word = options.activation;
+  if (word != "relu" && word != "sigmoid" && word != "tanh") {
+    throw UsageError("model.activation must be relu, sigmoid or tanh, got \"{}\"", word);
+  }
+  return build.Add(word, {x}, {}, name);
+}
+
+std::string NormOr(const ModelOptions& options, const std::string& choice) {
+  return options.norm == "auto" ? choice : options.norm;
+}
+
+ValueId AddNorm(Builder& build, const std::string& norm, ValueId x, std::string_view name) {
+  if (norm == "none") return x;
+  if (norm == "batch") return build.Add("batch_norm", {x}, {}, name);
+  if (norm == "layer") return build.Add("layer_norm", {x}, {}, name);
+  if (norm == "layer-plain") return build.Add("layer_norm", {x}, {.affine = false}, name);
+  throw UsageError("model.norm must be auto, none, batch, layer or layer-plain, got \"{}\"", norm);
+}
+
+ValueId AddDropout(Builder& build, const ModelOptions& options, ValueId x, std::string_view name) {
+  if (!(options.dropout >= 0 && options.dropout < 1)) {
+    throw UsageError("model.dropout must be at least 0 and below 1, got {}", options.dropout);
+  }
+  if (options.dropout == 0) return x;
+  return build.Add("dropout", {x}, {.rate = float(options.dropout)}, name);
+}
+
+Graph FinishWithLoss(Builder build, const ModelOptions& options, ValueId logits) {
+  if (!(options.smoothing >= 0 && options.smoothing < 1)) {
+    throw UsageError("model.smoothing must be at least 0 and below 1, got {}", options.smoothing);
+  }
+  if (options.loss == "cross-entropy") {
+    return std::move(build).Finish("softmax_cross_entropy", logits, options.smoothing);
+  }
+  if (options.loss != "squared-error") {
+    throw UsageError("model.loss must be cross-entropy or squared-error, got \"{}\"", options.loss);
+  }
+  if (options.smoothing > 0) {
+    throw UsageError("model.smoothing = {} needs model.loss = \"cross-entropy\"",
+                     options.smoothing);
+  }
+  return std::move(build).Finish("squared_error", logits);
+}
+
+void RefuseSizes(const ModelOptions& options, const std::string& sizes) {
+  if (sizes.empty()) return;
+  throw UsageError("model.name \"{}\": only mlp has sizes behind a colon", options.name);
+}
+
+void RefuseStem(const ModelOptions& options) {
+  if (options.stem == "auto") return;
+  throw UsageError("model.stem = \"{}\" is for resnets; {} has none", options.stem, options.name);
+}
+
+}  // namespace trireme

@@ -1,0 +1,75 @@
+#include "graph/models/mlp.h"
+
+#include <charconv>
+#include <vector>
+
+#include "base/error.h"
+#include "graph/models/layers.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kLargestLayer = 1 << 20;
+
+std::vector<int> ParseSizes(const ModelOptions& options, const std::string& text) {
+  std::vector<int> sizes;
+  const char *at = text.data(), *const end = at + text.size();
+  while (true) {
+    int size = 0;
+    const auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 1 || size > kLargestLayer || (next != end && *next != '-')) {
+      throw UsageError(
+          "model.name \"{}\": sizes are numbers from 1 to {} with - between them, as in "
+          "mlp:784-200-10",
+          options.name, kLargestLayer);
+    }
+    sizes.push_back(size);
+    if (next == end) return sizes;
+    at = next + 1;
+  }
+}
+
+// Input, hidden layers, classes.
+std::vector<int> LayerSizes(const ModelOptions& options, const std::string& text, Shape input,
+                            int classes) {
+  if (text.empty()) return {int(input.size()), 200, classes};
+  std::vector<int> sizes = ParseSizes(options, text);
+  if (sizes.size() < 2 || sizes.front() != input.size() || sizes.back() != classes) {
+    throw UsageError(
+        "model.name \"{}\": the first size must be the input's and the last the number of "
+        "classes, which are {} ({}) and {} in these data",
+        options.name, input.size(), ToText(input), classes);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Graph BuildMlp(const ModelOptions& options, const std::string& text, Shape input, int classes) {
+  RefuseStem(options);
+  const std::vector<int> sizes = LayerSizes(options, text, input, classes);
+  const std::string norm = NormOr(options, "none");
+  if (sizes.size() == 2 && (options.norm != "auto" || options.dropout != 0)) {
+    throw UsageError("model.norm and model.dropout need a hidden layer; {} has none", options.name);
+  }
+
+  Builder build(input);
+  ValueId x = build.input();
+  if (input.height != 1 || input.width != 1) x = build.Add("flatten", {x}, {}, "flatten");
+  int module = 0;
+  auto next = [&] { return fmt::format("layers.{}", module++); };
+  for (size_t i = 1; i + 1 < sizes.size(); ++i) {
+    // A batch-norm takes every constant off again.
+    x = build.Add("dense", {x}, {.channels = sizes[i], .bias = norm != "batch"}, next());
+    if (norm != "none") x = AddNorm(build, norm, x, next());
+    x = AddActivation(build, options, x, next());
+    if (options.dropout != 0) x = AddDropout(build, options, x, next());
+  }
+  x = build.Add("dense", {x}, {.channels = sizes.back()}, next());
+  if (options.loss == "squared-error" && options.activation != "relu") {
+    x = AddActivation(build, options, x, next());
+  }
+  return FinishWithLoss(std::move(build), options, x);
+}
+
+}  // namespace trireme

@@ -1,0 +1,80 @@
+#include "graph/models/models.h"
+
+#include "base/error.h"
+#include "graph/models/cnn.h"
+#include "graph/models/mlp.h"
+#include "graph/models/resnet.h"
+#include "graph/op.h"
+
+namespace trireme {
+namespace {
+
+constexpr Shape kImageNet{224, 224, 3};
+
+const ModelDef kModels[] = {
+    {"mlp",
+     "mlp[:IN-HIDDEN-...-CLASSES]",
+     "dense layers; without sizes one hidden layer of 200",
+     {28, 28, 1},
+     10,
+     BuildMlp},
+    {"cnn",
+     "cnn",
+     "three convolutions and two dense layers, for images of 28 and 32 px",
+     {28, 28, 1},
+     10,
+     BuildCnn},
+    {"resnet18", "resnet18", "residual network of 18 layers", kImageNet, 1000, BuildResNet18},
+    {"resnet34", "resnet34", "residual network of 34 layers", kImageNet, 1000, BuildResNet34},
+    {"resnet50", "resnet50", "residual network of 50 layers, bottlenecks", kImageNet, 1000,
+     BuildResNet50},
+    {"resnet101", "resnet101", "residual network of 101 layers, bottlenecks", kImageNet, 1000,
+     BuildResNet101},
+    {"resnet152", "resnet152", "residual network of 152 layers, bottlenecks", kImageNet, 1000,
+     BuildResNet152},
+};
+
+}  // namespace
+
+std::span<const ModelDef> AllModels() { return kModels; }
+
+Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
+  if (classes < 2) throw UsageError("a classifier needs at least 2 classes, got {}", classes);
+  const size_t colon = options.name.find(':');
+  const std::string name = options.name.substr(0, colon);
+  const std::string sizes = colon == std::string::npos ? "" : options.name.substr(colon + 1);
+  if (colon != std::string::npos && sizes.empty()) {
+    throw UsageError("model.name \"{}\": nothing stands behind the colon", options.name);
+  }
+  std::string known;
+  for (const ModelDef& model : kModels) {
+    if (model.name == name) return model.build(options, sizes, input, classes);
+    known += (known.empty() ? "" : ", ") + std::string(model.pattern);
+  }
+  throw UsageError("model.name: no model \"{}\"; there are {}", name, known);
+}
+
+ModelSize Measure(const Graph& graph) {
+  ModelSize size;
+  for (const ParameterSpec& spec : graph.parameters) size.parameters += spec.size();
+  for (const Node& node : graph.nodes) {
+    if (!node.backward) size.multiply_adds += CountWork(graph, node).multiply_adds;
+  }
+  return size;
+}
+
+std::string ModelsPage() {
+  std::string page =
+      "| model | what it is | input | classes | parameters | multiply-adds |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const ModelDef& model : kModels) {
+    const ModelSize size =
+        Measure(BuildModel({.name = model.name}, model.typical, model.typical_classes));
+    page += fmt::format("| `{}` | {} | {} | {} | {} | {:.2f} M |\n", model.pattern, model.summary,
+                        ToText(model.typical), model.typical_classes, size.parameters,
+                        size.multiply_adds / 1e6);
+  }
+  return page;
+}
+
+}  // namespace trireme

@@ -1,0 +1,155 @@
+#include "graph/models/models.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "graph/layout.h"
+#include "graph/op.h"
+
+namespace trireme {
+namespace {
+
+std::vector<std::string> Ops(const Graph& graph) {
+  std::vector<std::string> ops;
+  for (const Node& node : graph.nodes) ops.push_back(node.op->name);
+  return ops;
+}
+
+std::vector<std::string> Names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& spec : graph.parameters) names.push_back(spec.name);
+  return names;
+}
+
+struct Known {
+  const char* name;
+  int64_t parameters;
+  double multiply_adds;  // as torchvision's documentation states them
+};
+
+TEST(ResNet, HasTorchvisionsSizes) {
+  const Known known[] = {{"resnet18", 11689512, 1.81e9},
+                         {"resnet34", 21797672, 3.66e9},
+                         {"resnet50", 25557032, 4.09e9},
+                         {"resnet101", 44549160, 7.80e9},
+                         {"resnet152", 60192808, 11.51e9}};
+  for (const Known& want : known) {
+    const ModelSize size = Measure(BuildModel({.name = want.name}, {224, 224, 3}, 1000));
+    EXPECT_EQ(size.parameters, want.parameters) << want.name;
+    EXPECT_NEAR(size.multiply_adds, want.multiply_adds, 0.006e9) << want.name;
+  }
+}
+
+TEST(ResNet, HasTorchvisionsNames) {
+  const Graph graph = BuildModel({.name = "resnet50"}, {224, 224, 3}, 1000);
+  const auto names = Names(graph);
+  EXPECT_EQ(names.size(), 161u);
+  EXPECT_EQ(
+      std::vector(names.begin(), names.begin() + 6),
+      (std::vector<std::string>{"conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.conv1.weight",
+                                "layer1.0.bn1.weight", "layer1.0.bn1.bias"}));
+  for (const char* name : {"layer1.0.downsample.0.weight", "layer1.0.downsample.1.bias",
+                           "layer4.2.bn3.weight", "fc.weight", "fc.bias"}) {
+    EXPECT_TRUE(std::ranges::find(names, name) != names.end()) << name;
+  }
+  EXPECT_EQ(graph.statistics.front().name, "bn1.running_mean");
+  EXPECT_EQ(FileShape(graph.parameters[0]), (std::vector<int64_t>{64, 3, 7, 7}));
+}
+
+TEST(ResNet, HasTheStrideInTheWideConvolution) {
+  const Graph graph = BuildModel({.name = "resnet50"}, {224, 224, 3}, 1000);
+  for (const Node& node : graph.nodes) {
+    if (!node.name.starts_with("layer2.0.conv")) continue;
+    EXPECT_EQ(node.attributes.stride, node.name.ends_with("conv2") ? 2 : 1) << node.name;
+  }
+}
+
+TEST(ResNet, ChoosesItsStemByTheImage) {
+  auto stem = [](const char* option, int px) {
+    const Graph graph = BuildModel({.name = "resnet18", .stem = option}, {px, px, 3}, 10);
+    const auto ops = Ops(graph);
+    const bool pools = std::ranges::find(ops, "max_pool") != ops.end();
+    EXPECT_EQ(pools, graph.nodes[0].attributes.kernel == 7);
+    return graph.nodes[0].attributes.kernel;
+  };
+  EXPECT_EQ(stem("auto", 64), 3);
+  EXPECT_EQ(stem("auto", 65), 7);
+  EXPECT_EQ(stem("3x3", 96), 3);
+  EXPECT_EQ(stem("7x7", 32), 7);
+}
+
+TEST(Mlp, IsNamedLikeASequential) {
+  const Graph graph = BuildModel({}, {.channels = 4}, 3);
+  EXPECT_EQ(Ops(graph), (std::vector<std::string>{"dense", "relu", "dense", "relu", "dense",
+                                                  "softmax_cross_entropy"}));
+  EXPECT_EQ(Names(graph),
+            (std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.2.weight",
+                                      "layers.2.bias", "layers.4.weight", "layers.4.bias"}));
+}
+
+TEST(Mlp, InTheClassicSettingNormalisesHiddenLayersAndSquashesOutputs) {
+  const Graph graph = BuildModel({.name = "mlp:784-200-10",
+                                  .activation = "sigmoid",
+                                  .norm = "layer-plain",
+                                  .loss = "squared-error"},
+                                 {28, 28, 1}, 10);
+  EXPECT_EQ(Ops(graph), (std::vector<std::string>{"flatten", "dense", "layer_norm", "sigmoid",
+                                                  "dense", "sigmoid", "squared_error"}));
+  EXPECT_EQ(graph.parameters.size(), 4u);  // the norm has none
+}
+
+TEST(Cnn, IsSmall) {
+  for (Shape input : {Shape{28, 28, 1}, Shape{32, 32, 3}}) {
+    const double work = Measure(BuildModel({.name = "cnn"}, input, 10)).multiply_adds;
+    EXPECT_GT(work, 5e6);
+    EXPECT_LT(work, 10e6);
+  }
+}
+
+TEST(BuildModel, RefusesWhatAModelCannotUse) {
+  auto refused = [](const ModelOptions& options, const char* word) {
+    try {
+      BuildModel(options, {28, 28, 1}, 10);
+    } catch (const UsageError& e) {
+      return std::string(e.what()).find(word) != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused({.name = "mlp:783-10"}, "784"));
+  EXPECT_TRUE(refused({.name = "mlp:784-20-11"}, "10"));
+  for (const char* sizes : {"784--10", "784-0-10", "a", "784-10-", "784", "784-99999999999-10"}) {
+    EXPECT_TRUE(refused({.name = std::string("mlp:") + sizes}, "mlp:")) << sizes;
+  }
+  EXPECT_TRUE(refused({.name = "mlp:"}, "colon"));
+  EXPECT_TRUE(refused({.name = "lstm"}, "resnet50"));
+  EXPECT_TRUE(refused({.name = "cnn:3"}, "colon"));
+  EXPECT_TRUE(refused({.name = "mlp", .activation = "gelu"}, "model.activation"));
+  EXPECT_TRUE(refused({.name = "mlp", .norm = "group"}, "model.norm"));
+  EXPECT_TRUE(refused({.name = "mlp", .loss = "hinge"}, "model.loss"));
+  EXPECT_TRUE(refused({.name = "mlp", .loss = "squared-error", .smoothing = 0.1f}, "smoothing"));
+  EXPECT_TRUE(refused({.name = "mlp", .smoothing = 1.5f}, "smoothing"));
+  EXPECT_TRUE(refused({.name = "mlp", .dropout = 1}, "model.dropout"));
+  EXPECT_TRUE(refused({.name = "mlp:784-10", .dropout = 0.5}, "model.dropout"));
+  EXPECT_TRUE(refused({.name = "mlp", .stem = "3x3"}, "model.stem"));
+  EXPECT_TRUE(refused({.name = "cnn", .stem = "3x3"}, "model.stem"));
+  EXPECT_TRUE(refused({.name = "resnet18", .activation = "tanh"}, "relu"));
+  EXPECT_TRUE(refused({.name = "resnet18", .dropout = 0.1}, "dropout"));
+  EXPECT_TRUE(refused({.name = "resnet18", .stem = "5x5"}, "model.stem"));
+  EXPECT_THROW(BuildModel({.name = "cnn"}, {3, 3, 1}, 10), UsageError);
+  EXPECT_THROW(BuildModel({.name = "mlp"}, {1, 1, 4}, 1), UsageError);
+}
+
+TEST(ModelsPage, ListsEveryModel) {
+  const std::string page = ModelsPage();
+  for (const ModelDef& model : AllModels()) {
+    EXPECT_NE(page.find(model.pattern), std::string::npos);
+  }
+  EXPECT_NE(page.find("11689512"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+namespace trireme {
+
+// Section [model] of a recipe. "auto" leaves a choice to the model; a setting that a model cannot
+// use is an error.
+struct ModelOptions {
+  std::string name = "mlp:4-30-20-3";
+  std::string activation = "relu";     // relu, sigmoid, tanh
+  std::string norm = "auto";           // auto, none, batch, layer, layer-plain (without affine)
+  std::string loss = "cross-entropy";  // cross-entropy, squared-error
+  double dropout = 0;                  // share of values set to zero
+  float smoothing = 0;                 // of the labels, with cross-entropy
+  std::string stem = "auto";           // auto, 7x7, 3x3: resnets
+};
+
+}  // namespace trireme

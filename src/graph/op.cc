@@ -1,0 +1,87 @@
+#include "graph/op.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+bool DependsOnParameters(const Graph& graph, ValueId value) {
+  for (const Node& node : graph.nodes) {
+    if (std::ranges::find(node.outputs, value) == node.outputs.end()) continue;
+    return !node.parameters.empty() || std::ranges::any_of(node.inputs, [&](ValueId input) {
+      return DependsOnParameters(graph, input);
+    });
+  }
+  return false;  // the input
+}
+
+std::string Join(std::span<const char* const> words, std::string_view between) {
+  std::string text;
+  for (const char* word : words) {
+    if (!text.empty()) text += between;
+    text += word;
+  }
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+bool GradientBuilder::Needs(int input) const {
+  return DependsOnParameters(graph_, forward_.inputs[input]);
+}
+
+ValueId GradientBuilder::Add(std::string_view op, std::vector<ValueId> inputs,
+                             std::vector<ValueSpec> outputs) {
+  const OpDef& def = FindOp(op);
+  TRIREME_ASSERT(inputs.size() == def.inputs.size() && outputs.size() == def.outputs.size());
+  Node node = forward_;
+  node.op = &def;
+  node.inputs = std::move(inputs);
+  node.outputs.clear();
+  node.backward = true;
+  for (const ValueSpec& spec : outputs) {
+    node.outputs.push_back(ValueId(graph_.values.size()));
+    graph_.values.push_back(spec);
+  }
+  graph_.nodes.push_back(std::move(node));
+  return outputs.empty() ? -1 : graph_.nodes.back().outputs[0];
+}
+
+const OpDef& FindOp(std::string_view name) {
+  for (const OpDef* op : AllOps()) {
+    if (op->name == name) return *op;
+  }
+  AssertFailed("graph/ops/all_ops.cc lists every operation", __FILE__, __LINE__);
+}
+
+Cost CountWork(const Graph& graph, const Node& node) {
+  Cost cost;
+  if (node.op->cost) cost = node.op->cost(graph, node);
+  for (const char* part : node.op->parts) {
+    if (auto count = FindOp(part).cost) cost.multiply_adds += count(graph, node).multiply_adds;
+  }
+  if (node.op->view) return cost;
+  for (ValueId input : node.inputs) cost.bytes_read += double(graph.values[input].bytes(1));
+  for (ValueId output : node.outputs) cost.bytes_written += double(graph.values[output].bytes(1));
+  return cost;
+}
+
+std::string OperationsPage() {
+  std::string page =
+      "# Operations\n\nPrinted by `trireme list operations`. Those that end in `_grad` (and "
+      "`_grad_weights`,\n`_grad_input`) are added by the gradient rules, fused ones by the "
+      "compiler "
+      "where an engine\nhas them.\n\n| operation | inputs | outputs | what it computes |\n"
+      "|---|---|---|---|\n";
+  for (const OpDef* op : AllOps()) {
+    page += fmt::format("| `{}` | {} | {} | {} |\n", op->name, Join(op->inputs, ", "),
+                        Join(op->outputs, ", "), op->summary);
+  }
+  return page;
+}
+
+}  // namespace trireme

@@ -1,0 +1,29 @@
+#include "graph/ops/all_ops.h"
+#include "graph/ops/shapes.h"
+
+namespace trireme {
+namespace {
+
+Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes) {
+  if (inputs[0] != inputs[1]) {
+    throw Error("cannot add {} and {}", ToText(inputs[0].shape), ToText(inputs[1].shape));
+  }
+  return KeepsShape(inputs, attributes);
+}
+
+void Gradient(GradientBuilder& g) {
+  for (int i : {0, 1}) {
+    if (g.Needs(i)) g.Set(i, g.d_output());
+  }
+}
+
+}  // namespace
+
+constinit const OpDef kAdd = {.name = "add",
+                              .summary = "y = a + b",
+                              .inputs = {"a", "b"},
+                              .infer = Infer,
+                              .gradient = Gradient,
+                              .in_place = 0b11};
+
+}  // namespace trireme

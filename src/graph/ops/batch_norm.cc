@@ -1,0 +1,62 @@
+#include "graph/ops/all_ops.h"
+#include "graph/ops/shapes.h"
+
+namespace trireme {
+namespace {
+
+Signature InferInference(std::span<const ValueSpec> inputs, const Attributes&) {
+  const int64_t channels = inputs[0].shape.channels;
+  return {.outputs = {inputs[0]},
+          .parameters = {{.name = "weight", .shape = {channels}, .initial = Initial::kOne},
+                         {.name = "bias", .shape = {channels}}},
+          .statistics = {{.name = "running_mean", .shape = {channels}},
+                         {.name = "running_var", .shape = {channels}, .initial = Initial::kOne}}};
+}
+
+Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes) {
+  Signature signature = InferInference(inputs, attributes);
+  const ValueSpec per_channel{.shape = {.channels = inputs[0].shape.channels}, .per_sample = false};
+  signature.outputs.insert(signature.outputs.end(), {per_channel, per_channel});
+  return signature;
+}
+
+void Gradient(GradientBuilder& g) {
+  const ValueId dx = g.Add("batch_norm_grad", {g.input(), g.output(1), g.output(2), g.d_output()},
+                           {g.spec(g.input())});
+  if (g.Needs(0)) g.Set(0, dx);
+}
+
+}  // namespace
+
+constinit const OpDef kBatchNorm = {
+    .name = "batch_norm",
+    .summary = "each channel to mean 0 and variance 1 over the shard, then scaled and shifted",
+    .outputs = {"y", "mean", "inv_std"},
+    .infer = Infer,
+    .gradient = Gradient,
+    .evaluate_as = "batch_norm_inference"};
+constinit const OpDef kBatchNormInference = {.name = "batch_norm_inference",
+                                             .summary = "the same with the running statistics",
+                                             .infer = InferInference};
+constinit const OpDef kBatchNormGrad = {
+    .name = "batch_norm_grad",
+    .summary = "gradients of the input, the scale and the shift",
+    .inputs = {"x", "mean", "inv_std", "dy"},
+    .outputs = {"dx"},
+    .writes_gradients = true};
+constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
+                                        .summary = "batch_norm, then relu",
+                                        .outputs = {"y", "mean", "inv_std"},
+                                        .parts = {"batch_norm", "relu"}};
+constinit const OpDef kBatchNormAdd = {.name = "batch_norm_add",
+                                       .summary = "batch_norm, then add",
+                                       .inputs = {"x", "residual"},
+                                       .outputs = {"y", "mean", "inv_std"},
+                                       .parts = {"batch_norm", "add"}};
+constinit const OpDef kBatchNormAddRelu = {.name = "batch_norm_add_relu",
+                                           .summary = "batch_norm, then add, then relu",
+                                           .inputs = {"x", "residual"},
+                                           .outputs = {"y", "mean", "inv_std"},
+                                           .parts = {"batch_norm", "add", "relu"}};
+
+}  // namespace trireme

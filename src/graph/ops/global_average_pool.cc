@@ -1,0 +1,26 @@
+#include "graph/ops/all_ops.h"
+#include "graph/ops/shapes.h"
+
+namespace trireme {
+namespace {
+
+Signature Infer(std::span<const ValueSpec> inputs, const Attributes&) {
+  return {.outputs = {{.shape = {.channels = inputs[0].shape.channels}}}};
+}
+
+void Gradient(GradientBuilder& g) {
+  if (g.Needs(0)) g.Set(0, g.Add("global_average_pool_grad", {g.d_output()}, {g.spec(g.input())}));
+}
+
+}  // namespace
+
+constinit const OpDef kGlobalAveragePool = {.name = "global_average_pool",
+                                            .summary = "the mean of each channel of a sample",
+                                            .infer = Infer,
+                                            .gradient = Gradient};
+constinit const OpDef kGlobalAveragePoolGrad = {.name = "global_average_pool_grad",
+                                                .summary = "each dy is shared out over its channel",
+                                                .inputs = {"dy"},
+                                                .outputs = {"dx"}};
+
+}  // namespace trireme

@@ -1,0 +1,34 @@
+#include "graph/ops/all_ops.h"
+#include "graph/ops/shapes.h"
+
+namespace trireme {
+namespace {
+
+Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes) {
+  if (attributes.kernel > 16) {
+    throw Error("windows are at most 16x16, got {0}x{0}: a place in one is stored in a byte",
+                attributes.kernel);
+  }
+  const Shape y = WindowedShape(inputs[0].shape, attributes, inputs[0].shape.channels);
+  return {.outputs = {{.shape = y}, {.shape = y, .element = Element::kByte}}};
+}
+
+void Gradient(GradientBuilder& g) {
+  if (!g.Needs(0)) return;
+  g.Set(0, g.Add("max_pool_grad", {g.output(1), g.d_output()}, {g.spec(g.input())}));
+}
+
+}  // namespace
+
+constinit const OpDef kMaxPool = {
+    .name = "max_pool",
+    .summary = "the largest value of each window and its place; padding never wins",
+    .outputs = {"y", "index"},
+    .infer = Infer,
+    .gradient = Gradient};
+constinit const OpDef kMaxPoolGrad = {.name = "max_pool_grad",
+                                      .summary = "each dy goes to the place of its maximum",
+                                      .inputs = {"index", "dy"},
+                                      .outputs = {"dx"}};
+
+}  // namespace trireme

@@ -1,0 +1,42 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/engine.h"
+#include "graph/graph.h"
+
+namespace trireme::passes {
+
+// Compile passes, one file each, in the order in which Compile runs them. Each returns a sentence
+// on what it decided, for --dry-run.
+
+// Evaluation: dropout goes, batch-norm reads its running statistics.
+std::string ForEvaluation(Graph& graph);
+
+// Training: the loss and the correct predictions are tallied, then each gradient rule adds its
+// operations from the last layer to the first.
+std::string AddBackward(Graph& graph);
+
+// Operations whose results nobody reads go (the gradient of the data behind a flatten).
+std::string RemoveUnread(Graph& graph);
+
+// Pairs that the engine computes as one become one.
+std::string Fuse(Graph& graph, const Engine& engine);
+
+// Throws Error if the engine lacks a kernel.
+void CheckKernels(const Graph& graph, const Engine& engine);
+
+// Where each value lies: values whose lives do not overlap share memory.
+struct MemoryPlan {
+  std::vector<bool> is_input;   // by value: it is (a view of) the batch
+  std::vector<size_t> offsets;  // by value, bytes
+  size_t bytes = 0;
+  std::string decision;
+};
+MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results);
+
+// How often each value is read.
+std::vector<int> CountReaders(const Graph& graph);
+
+}  // namespace trireme::passes

@@ -1,0 +1,42 @@
+#include "optimizer/options.h"
+
+#include <string>
+#include <vector>
+
+#include "optimizer/rules.h"
+
+namespace trireme {
+
+void Describe(OptionTable<OptimizerOptions>& t) {
+  using O = OptimizerOptions;
+  std::vector<std::string> names;
+  std::string help = "update rule:";
+  for (const RuleDef& rule : AllRules()) {
+    help += (names.empty() ? " " : "; ") + std::string(rule.name) + ": " + rule.help;
+    names.push_back(rule.name);
+  }
+  t.Add("name", &O::name, OneOf(names), help);
+  t.Add("lr", &O::lr, AtLeast(0), "learning rate");
+  t.Add("momentum", &O::momentum, AtLeast(0) && Below(1), "share of the velocity kept (sgd)");
+  t.Add("nesterov", &O::nesterov, Any(), "look ahead along the velocity (sgd)");
+  t.Add("weight_decay", &O::weight_decay, AtLeast(0),
+        "pulls weights to zero; biases and norms are spared");
+  t.Add("beta1", &O::beta1, AtLeast(0) && Below(1), "memory of the mean (adam, adamw)");
+  t.Add("beta2", &O::beta2, AtLeast(0) && Below(1), "memory of the squares (adam, adamw)");
+  t.Add("epsilon", &O::epsilon, AtLeast(1e-30),
+        "added to the root of the squares (adam, adamw, adagrad)");
+  t.Add("schedule", &O::schedule, OneOf({"constant", "step", "cosine"}),
+        "how the learning rate goes on after the warm-up");
+  t.Add("decay_epochs", &O::decay_epochs, AtLeast(0), "epochs at which the rate falls (step)");
+  t.Add("decay_every", &O::decay_every, AtLeast(0),
+        "the rate falls every so many epochs (step); 0: at decay_epochs");
+  t.Add("decay_factor", &O::decay_factor, Above(0) && AtMost(1),
+        "what the rate is multiplied by when it falls (step)");
+  t.Add("lr_min", &O::lr_min, AtLeast(0), "learning rate at the end (cosine)");
+  t.Add("warmup_epochs", &O::warmup_epochs, AtLeast(0),
+        "epochs in which the rate grows linearly to its full height; may be a fraction");
+  t.Add("scale_lr", &O::scale_lr, Any(), "multiply lr by global batch / scale_batch");
+  t.Add("scale_batch", &O::scale_batch, AtLeast(1), "the batch for which lr is meant (scale_lr)");
+}
+
+}  // namespace trireme

@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "flat/arithmetic.h"
+#include "flat/layout.h"
+#include "optimizer/options.h"
+
+namespace trireme {
+
+// Neighbouring weights that are treated alike.
+struct Segment {
+  Range range;
+  bool decays = false;  // weight decay applies
+};
+
+// Parameters merged, where they lie side by side and decay alike, into as few segments as possible;
+// together they cover all weights, gaps included.
+std::vector<Segment> CutSegments(const Layout& layout, bool decay_matters);
+
+// One update as a rule sees it.
+struct Update {
+  double rate = 0;
+  int64_t count = 1;  // of updates since the rule's slices were zero, this one included
+  std::span<const Segment> segments;
+  Slice verdict;  // of the guard
+  Slice gradients, weights;
+  std::span<const Slice> own;  // in the order of keeps()
+};
+
+// How weights follow gradients. Holds only its constants; enqueues and allocates nothing.
+class Rule {
+ public:
+  virtual ~Rule() = default;
+  virtual std::span<const char* const> keeps()
+      const = 0;  // names of its slices, as long as weights
+  virtual void Apply(Queue& queue, const Update& update) const = 0;
+};
+
+struct RuleDef {
+  const char* name;
+  const char* help;
+  std::unique_ptr<Rule> (*make)(const OptimizerOptions&);
+};
+
+// All of them: optimizer.name chooses one.
+std::span<const RuleDef> AllRules();
+std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options);  // UsageError for an unknown name
+
+}  // namespace trireme

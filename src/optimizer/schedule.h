@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "optimizer/options.h"
+
+namespace trireme {
+
+// The learning rate as a function of the step. A value: equal options give equal rates on every
+// rank, and a resumed run goes on where it was.
+//
+//   constant  lr
+//   step      lr * decay_factor^(decays so far)
+//   cosine    from lr to lr_min along half a cosine, over the steps after the warm-up
+//
+// In the warm-up of w = warmup_epochs * steps_per_epoch steps, step i (from 0) takes the share
+// (i + 1) / w. With scale_lr, lr counts for a batch of scale_batch samples and grows with the
+// global batch (Goyal et al. 2017).
+class Schedule {
+ public:
+  Schedule() = default;  // stands still: a rate of 0
+  // Throws UsageError when the keys contradict each other.
+  Schedule(const OptimizerOptions& options, int64_t steps_per_epoch, int64_t total_steps,
+           int64_t global_batch);
+
+  double rate(int64_t step) const;
+
+ private:
+  enum class Kind { kConstant, kStep, kCosine };
+  double Planned(int64_t step) const;  // without the warm-up
+
+  Kind kind_ = Kind::kConstant;
+  double base_ = 0;
+  double least_ = 0;
+  double factor_ = 1;
+  double every_ = 0;             // steps; 0: only at decays_
+  std::vector<int64_t> decays_;  // the first steps at a lower rate, ascending
+  int64_t warmup_ = 0;           // steps
+  int64_t total_ = 0;            // steps
+};
+
+}  // namespace trireme

@@ -1,0 +1,297 @@
+#include "optimizer/updater.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "flat/host.h"
+
+namespace trireme {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Two layers and a norm, laid out backwards, with gaps: bias, weight, norm, weight; 5 statistics.
+Layout MakeLayout() {
+  Layout layout;
+  layout.parameters = {{96, 33}, {80, 7}, {16, 60}, {0, 3}};
+  layout.decays = {true, false, true, false};
+  layout.weights = 144;
+  layout.statistics = {{144, 5}};
+  layout.state = 160;
+  layout.summand = 162;
+  return layout;
+}
+
+// A model on the host and, beside it, the same in plain double loops.
+class Model {
+ public:
+  explicit Model(const OptimizerOptions& options)
+      : options_(options),
+        updater_(options, Schedule(options, 10, 100, 256), layout_, device_),
+        state_(device_, layout_.state),
+        summand_(device_, layout_.summand),
+        want_(layout_.state),
+        a_(layout_.weights),
+        b_(layout_.weights) {
+    const std::span<float> x = state_.slice().host();
+    EachUsed(layout_.state, [&](size_t i) { want_[i] = x[i] = float(random_.Normal(draws_++)); });
+  }
+
+  void DrawSummand() {
+    const std::span<float> x = summand_.slice().host();
+    EachUsed(layout_.summand, [&](size_t i) { x[i] = float(random_.Normal(draws_++)); });
+  }
+  void Apply(int64_t step) { updater_.Apply(*queue_, step, summand_, state_); }
+
+  // PyTorch's documentation, word by word.
+  void ApplyPlain(int64_t step, int64_t count, double factor = 1) {
+    const std::span<float> x = summand_.slice().host();
+    const double lr = updater_.rate(step);
+    for (size_t p = 0; p < layout_.parameters.size(); ++p) {
+      const double decay = layout_.decays[p] ? options_.weight_decay : 0;
+      for (size_t i = layout_.parameters[p].begin; i < layout_.parameters[p].end(); ++i) {
+        StepPlain(lr, decay, count, factor * x[i], want_[i], a_[i], b_[i]);
+      }
+    }
+    for (const Range& r : layout_.statistics) {
+      for (size_t i = r.begin; i < r.end(); ++i) want_[i] = 0.9 * want_[i] + 0.1 * x[i];
+    }
+  }
+
+  void ExpectEqual(double tolerance = 2e-6) {
+    const std::span<float> got = state_.slice().host();
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_NEAR(got[i], want_[i], tolerance * (1 + std::fabs(want_[i]))) << i;
+    }
+  }
+
+  std::span<float> state() { return state_.slice().host(); }
+  std::span<float> summand() { return summand_.slice().host(); }
+  const Layout& layout() const { return layout_; }
+  Updater& updater() { return updater_; }
+  Queue& queue() { return *queue_; }
+
+ private:
+  template <class F>
+  void EachUsed(size_t most, const F& f) {  // all but the gaps
+    for (const auto* ranges : {&layout_.parameters, &layout_.statistics}) {
+      for (const Range& r : *ranges) {
+        for (size_t i = r.begin; i < r.end(); ++i) f(i);
+      }
+    }
+    for (size_t i = layout_.state; i < most; ++i) f(i);
+  }
+  void StepPlain(double lr, double decay, int64_t t, double g, double& w, double& a, double& b) {
+    const OptimizerOptions& o = options_;
+    if (o.name == "adamw") w -= lr * decay * w;
+    if (o.name != "adamw") g += decay * w;
+    if (o.name == "sgd") {
+      a = t == 1 ? g : o.momentum * a + g;
+      w -= lr * (o.momentum == 0 ? g : o.nesterov ? g + o.momentum * a : a);
+    } else if (o.name == "adagrad") {
+      a += g * g;
+      w -= lr * g / (std::sqrt(a) + o.epsilon);
+    } else {
+      a = o.beta1 * a + (1 - o.beta1) * g;
+      b = o.beta2 * b + (1 - o.beta2) * g * g;
+      const double mean = a / (1 - std::pow(o.beta1, t)), square = b / (1 - std::pow(o.beta2, t));
+      w -= lr * mean / (std::sqrt(square) + o.epsilon);
+    }
+  }
+
+  const OptimizerOptions options_;
+  const Layout layout_ = MakeLayout();
+  HostDevice device_;
+  std::unique_ptr<Queue> queue_ = device_.NewQueue();
+  Updater updater_;
+  Buffer state_, summand_;
+  std::vector<double> want_, a_, b_;
+  const Random random_{7};
+  uint64_t draws_ = 0;
+};
+
+std::vector<OptimizerOptions> AllSettings() {
+  std::vector<OptimizerOptions> all;
+  for (double decay : {0.0, 0.05}) {
+    for (double momentum : {0.0, 0.9}) {
+      all.push_back({.name = "sgd", .lr = 0.05, .momentum = momentum, .weight_decay = decay});
+    }
+    all.push_back({.name = "sgd", .lr = 0.05, .nesterov = true, .weight_decay = decay});
+    for (const char* name : {"adam", "adamw", "adagrad"}) {
+      all.push_back({.name = name, .lr = 0.05, .weight_decay = decay, .schedule = "cosine"});
+    }
+  }
+  return all;
+}
+
+TEST(Updater, FollowsTheFormulasOverManySteps) {
+  for (const OptimizerOptions& options : AllSettings()) {
+    SCOPED_TRACE(options.name);
+    Model model(options);
+    for (int64_t step = 0; step < 20; ++step) {
+      model.DrawSummand();
+      model.Apply(step);
+      model.ApplyPlain(step, step + 1);
+      model.ExpectEqual(1e-5);
+    }
+  }
+}
+
+TEST(Updater, EveryRuleIsCheckedAboveAndUnknownNamesAreRefused) {
+  for (const RuleDef& rule : AllRules()) {
+    const auto all = AllSettings();
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == rule.name; }));
+  }
+  EXPECT_THROW(MakeRule({.name = "sdg"}), UsageError);
+  EXPECT_THROW(MakeRule({.momentum = 0, .nesterov = true}), UsageError);
+}
+
+TEST(Updater, SparesBiasesAndNormsFromDecay) {
+  Model model({.lr = 0.5, .momentum = 0, .weight_decay = 0.5});
+  const std::vector<float> before(model.state().begin(), model.state().end());
+  model.Apply(0);  // no gradient: only decay moves
+  for (size_t p = 0; p < 4; ++p) {
+    const Range r = model.layout().parameters[p];
+    for (size_t i = r.begin; i < r.end(); ++i) {
+      EXPECT_EQ(model.state()[i], before[i] * (model.layout().decays[p] ? 0.75f : 1.0f));
+    }
+  }
+}
+
+TEST(Updater, MergesSegmentsThatAreTreatedAlike) {
+  const Layout layout = MakeLayout();
+  const std::vector<Segment> one = CutSegments(layout, false);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].range.begin, 0u);
+  EXPECT_EQ(one[0].range.size, layout.weights);
+  const std::vector<Segment> all = CutSegments(layout, true);
+  ASSERT_EQ(all.size(), 4u);
+  size_t end = 0;
+  for (const Segment& s : all) {
+    EXPECT_EQ(s.range.begin, end);
+    end = s.range.end();
+  }
+  EXPECT_EQ(end, layout.weights);
+  EXPECT_TRUE(CutSegments({}, true).empty());
+}
+
+TEST(Updater, ClipsByTheNormOfTheGradientsAlone) {
+  Model model({.lr = 0.1, .clip = 2});
+  model.DrawSummand();
+  model.summand()[150 - 3] = 1e6f;  // a statistic is no gradient
+  double squares = 0;
+  for (size_t i = 0; i < model.layout().weights; ++i) squares += std::pow(model.summand()[i], 2);
+  ASSERT_GT(std::sqrt(squares), 2);
+  model.Apply(0);
+  model.ApplyPlain(0, 1, 2 / std::sqrt(squares));
+  model.ExpectEqual();
+}
+
+TEST(Updater, SkipsWhatIsNotFiniteAndCountsIt) {
+  for (const OptimizerOptions& options : AllSettings()) {
+    for (size_t at : {size_t{0}, size_t{128}, size_t{146}}) {  // two gradients, a statistic
+      Model model(options);
+      model.DrawSummand();
+      model.Apply(0);
+      const std::vector<float> before(model.state().begin(), model.state().end());
+      model.summand()[at] = kNan;
+      model.Apply(1);
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), model.state().begin()));
+      EXPECT_EQ(model.updater().Skipped(model.queue()), 1);
+      model.DrawSummand();
+      model.Apply(2);
+      for (float x : model.state()) EXPECT_TRUE(std::isfinite(x));
+      EXPECT_EQ(model.updater().Skipped(model.queue()), 1);
+    }
+  }
+}
+
+TEST(Updater, AfterAResetItIsAsNew) {
+  for (const OptimizerOptions& options : AllSettings()) {
+    Model used(options), fresh(options);
+    used.DrawSummand();
+    used.Apply(0);
+    used.updater().Reset(used.queue());
+    fresh.DrawSummand();
+    std::copy(fresh.state().begin(), fresh.state().end(), used.state().begin());
+    used.Apply(7);
+    fresh.Apply(7);
+    EXPECT_TRUE(std::equal(fresh.state().begin(), fresh.state().end(), used.state().begin()));
+  }
+}
+
+// What a checkpoint holds, in memory.
+class Memory : public StateWriter, public StateReader {
+ public:
+  void Tensor(std::string_view name, std::span<const int64_t>,
+              std::span<const float> data) override {
+    EXPECT_TRUE(tensors_.emplace(name, std::vector(data.begin(), data.end())).second) << name;
+  }
+  void Int(std::string_view name, int64_t value) override {
+    EXPECT_TRUE(ints_.emplace(name, value).second) << name;
+  }
+  void Ints(std::string_view, std::span<const int64_t>) override { FAIL(); }
+  void Real(std::string_view, double) override { FAIL(); }
+  void Text(std::string_view, std::string_view) override { FAIL(); }
+
+  bool Has(std::string_view) const override { return false; }
+  std::vector<std::string> TensorNames() const override { return {}; }
+  std::vector<int64_t> Shape(std::string_view) const override { return {}; }
+  void Tensor(std::string_view name, std::span<const int64_t> shape,
+              std::span<float> out) const override {
+    const std::vector<float>& data = tensors_.at(std::string(name));
+    ASSERT_EQ(shape.size(), 1u);
+    ASSERT_EQ(size_t(shape[0]), data.size());
+    std::copy(data.begin(), data.end(), out.begin());
+  }
+  int64_t Int(std::string_view name) const override { return ints_.at(std::string(name)); }
+  std::vector<int64_t> Ints(std::string_view) const override { return {}; }
+  double Real(std::string_view) const override { return 0; }
+  std::string Text(std::string_view) const override { return {}; }
+
+ private:
+  std::map<std::string, std::vector<float>> tensors_;
+  std::map<std::string, int64_t> ints_;
+};
+
+TEST(Updater, GoesOnFromACheckpointWithTheSameBits) {
+  for (const OptimizerOptions& options : AllSettings()) {
+    Model first(options), second(options);
+    first.summand()[0] = kNan;
+    first.Apply(0);
+    for (int64_t step = 1; step < 4; ++step) {
+      first.DrawSummand();
+      first.Apply(step);
+    }
+    Memory memory;
+    first.updater().Save(first.queue(), memory);
+    second.updater().Load(second.queue(), memory);
+    std::copy(first.state().begin(), first.state().end(), second.state().begin());
+    for (int64_t step = 4; step < 7; ++step) {
+      first.DrawSummand();
+      std::copy(first.summand().begin(), first.summand().end(), second.summand().begin());
+      first.Apply(step);
+      second.Apply(step);
+    }
+    EXPECT_TRUE(std::equal(first.state().begin(), first.state().end(), second.state().begin()));
+    EXPECT_EQ(second.updater().Skipped(second.queue()), 1);
+  }
+}
+
+TEST(Updater, KeepsNoVelocityWithoutMomentum) {
+  EXPECT_TRUE(Model({.momentum = 0}).updater().slices().empty());
+  Model model({.momentum = 0.9});
+  ASSERT_EQ(model.updater().slices().size(), 1u);
+  EXPECT_STREQ(model.updater().slices()[0].name, "velocity");
+  EXPECT_EQ(model.updater().slices()[0].slice.size, model.layout().weights);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,68 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/state_io.h"
+#include "record/safetensors.h"
+
+namespace trireme {
+
+// The folder `checkpoints` of a run:
+//
+//   step-00001234/{model.safetensors, optimizer.safetensors, state.json}
+//   latest -> step-00001234
+//
+// A step-* folder appears complete or not at all, and `latest` is switched after it is on the disk:
+// whenever the process is killed or the disk is full, the last good checkpoint is there.
+
+// One checkpoint on its way to the disk. Destroyed without Commit() it leaves nothing.
+class CheckpointWriter {
+ public:
+  virtual ~CheckpointWriter() = default;
+  virtual StateWriter& model() = 0;  // tensors under the names that other programs know
+  virtual StateWriter& state() = 0;  // optimizer, strategy, trainer; values are common to both
+  virtual std::string Commit() = 0;  // the new folder; older ones than `keep` are gone
+};
+
+// The writing side; one per run (RunDirectory holds the lock). Removes what a killed writer left.
+class CheckpointStore {
+ public:
+  CheckpointStore(std::string directory, int keep);
+  // `metadata` goes into model.safetensors.
+  std::unique_ptr<CheckpointWriter> Begin(int64_t step, const Metadata& metadata = {});
+
+ private:
+  std::string directory_;
+  int keep_;
+};
+
+// A complete checkpoint whose files are those that were written (by their SHA-256).
+class Checkpoint {
+ public:
+  explicit Checkpoint(std::string path);  // throws, and says which file is damaged or missing
+  ~Checkpoint();
+  Checkpoint(Checkpoint&&) noexcept;
+
+  const std::string& path() const { return path_; }
+  int64_t step() const { return step_; }
+  const StateReader& model() const { return *model_; }
+  const StateReader& state() const { return *state_; }
+
+ private:
+  std::string path_;
+  int64_t step_ = 0;
+  std::unique_ptr<StateReader> model_, state_;
+};
+
+struct FoundCheckpoint {
+  Checkpoint checkpoint;
+  std::string warning;  // not empty: a newer one is damaged, and in which way
+};
+
+// What `latest` names or, if that is damaged, the newest good one. Nothing if there are none at
+// all; an Error if all are damaged. Safe while a run writes into the folder.
+std::optional<FoundCheckpoint> OpenLatestCheckpoint(const std::string& directory);
+
+}  // namespace trireme

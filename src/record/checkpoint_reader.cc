@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
+#include "record/checkpoint.h"
+#include "record/checkpoint_folder.h"
+#include "record/state_files.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kLargestState = 64 << 20;
+
+// The file's own hash covers everything else in it.
+Json ReadState(const std::string& path) {
+  const Json read = ParseJson(ReadFile(path, kLargestState), path);
+  try {
+    if (read.At("format").AsInt() != kStateFormat) {
+      throw Error("has format {}, this program reads {}", read.At("format").Text(), kStateFormat);
+    }
+    Json covered = Json::Object();
+    for (const auto& [key, value] : read.Members()) {
+      if (key != "sha256") covered.AddNew(key, value);
+    }
+    if (Sha256Hex(covered.Text()) != read.At("sha256").AsString()) {
+      throw Error("is damaged: its content is not what was written");
+    }
+  } catch (const Error& error) {
+    throw Error("{}: {}", path, error.what());
+  }
+  return read;
+}
+
+void CheckFile(const std::string& path, const Json& written) {
+  const int64_t bytes = written.At("bytes").AsInt();
+  const uint64_t size = InputFile(path).size();
+  if (size != static_cast<uint64_t>(bytes)) {
+    throw Error("{}: is damaged: it has {} bytes, {} were written", path, size, bytes);
+  }
+  if (Sha256OfFile(path) != written.At("sha256").AsString()) {
+    throw Error("{}: is damaged: its content is not what was written", path);
+  }
+}
+
+// The steps in the order in which to try them. `latest` is asked for even if the list lacks it:
+// listing a folder that somebody writes into can miss a new name.
+std::vector<int64_t> Candidates(const std::string& directory) {
+  const auto latest = LatestIn(directory);
+  std::vector<int64_t> steps = StepsIn(directory);
+  if (latest) {
+    std::erase(steps, *latest);
+    steps.push_back(*latest);
+  }
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+std::optional<FoundCheckpoint> FirstGood(const std::string& directory,
+                                         const std::vector<int64_t>& steps, std::string& problems) {
+  for (const int64_t step : steps) {
+    try {
+      Checkpoint checkpoint(directory + "/" + StepName(step));
+      if (!problems.empty()) problems += fmt::format("; going back to step {}", step);
+      return FoundCheckpoint{std::move(checkpoint), problems};
+    } catch (const Error& error) {
+      problems += (problems.empty() ? "" : "; ") + std::string(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(std::string path) : path_(std::move(path)) {
+  const Json state = ReadState(path_ + "/" + kStateFile);
+  step_ = state.At("step").AsInt();
+  for (const char* name : {kModelFile, kOptimizerFile}) {
+    CheckFile(path_ + "/" + name, state.At("files").At(name));
+  }
+  const Json& values = state.At("values");
+  model_ = std::make_unique<StateFileReader>(path_ + "/" + kModelFile, values);
+  state_ = std::make_unique<StateFileReader>(path_ + "/" + kOptimizerFile, values);
+}
+
+Checkpoint::~Checkpoint() = default;
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+
+std::optional<FoundCheckpoint> OpenLatestCheckpoint(const std::string& directory) {
+  for (;;) {
+    const std::vector<int64_t> steps = Candidates(directory);
+    if (steps.empty()) return std::nullopt;
+    std::string problems;
+    if (auto found = FirstGood(directory, steps, problems)) return found;
+    // A running training may have replaced all that we looked at: then look again.
+    if (Candidates(directory) == steps) {
+      throw Error("{}: no checkpoint can be read: {}", directory, problems);
+    }
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,293 @@
+#include "record/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "record/checkpoint_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kShape[] = {50, 60};
+
+// Content that tells its step from every part.
+void Save(CheckpointStore& store, int64_t step, float mark = 0) {
+  const auto writer = store.Begin(step, {{"format", "pt"}});
+  std::vector<float> values(3000, static_cast<float>(step) + mark);
+  writer->model().Tensor("fc.weight", kShape, values);
+  for (float& value : values) value += 1;
+  writer->state().Tensor("velocity", kShape, values);
+  writer->state().Int("position", step * 32);
+  writer->Commit();
+}
+
+// The step, if everything belongs to it; -1 otherwise.
+int64_t StepThatMatches(const Checkpoint& checkpoint, float mark = 0) {
+  std::vector<float> values(3000);
+  checkpoint.model().Tensor("fc.weight", kShape, values);
+  const auto expected = static_cast<float>(checkpoint.step()) + mark;
+  for (const float value : values) {
+    if (value != expected) return -1;
+  }
+  checkpoint.state().Tensor("velocity", kShape, values);
+  for (const float value : values) {
+    if (value != expected + 1) return -1;
+  }
+  return checkpoint.state().Int("position") == checkpoint.step() * 32 ? checkpoint.step() : -1;
+}
+
+void Damage(const std::string& path, const std::function<void(std::string&)>& change) {
+  std::string content = ReadFile(path);
+  change(content);
+  OutputFile file(path);
+  file.Write(content);
+  file.Close();
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  std::string MessageOf(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  TemporaryDirectory folder_;
+  std::string path_ = folder_ / "checkpoints";
+};
+
+TEST_F(CheckpointTest, EverythingComesBack) {
+  EXPECT_FALSE(OpenLatestCheckpoint(path_).has_value());
+  CheckpointStore store(path_, 2);
+  EXPECT_FALSE(OpenLatestCheckpoint(path_).has_value());
+  const auto writer = store.Begin(7);
+  const std::vector<float> values = {1, 2, NAN};
+  const int64_t three[] = {3};
+  writer->model().Tensor("bn.running_mean", three, values);
+  writer->state().Int("epoch", -3);
+  writer->state().Ints("leases", std::vector<int64_t>{1, 2, INT64_MAX});
+  writer->state().Real("best", std::numeric_limits<double>::infinity());
+  writer->state().Real("rate", 0.1);
+  writer->state().Real("whole", 2);
+  writer->state().Text("strategy", "easgd \"x\"");
+  EXPECT_THROW(writer->state().Int("epoch", 4), Error);
+  EXPECT_EQ(writer->Commit(), path_ + "/step-00000007");
+
+  const auto found = OpenLatestCheckpoint(path_);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->warning, "");
+  EXPECT_EQ(found->checkpoint.step(), 7);
+  const StateReader& model = found->checkpoint.model();
+  const StateReader& state = found->checkpoint.state();
+  std::vector<float> back(3);
+  model.Tensor("bn.running_mean", three, back);
+  EXPECT_TRUE(back[1] == 2 && std::isnan(back[2]));
+  EXPECT_EQ(model.TensorNames(), std::vector<std::string>{"bn.running_mean"});
+  EXPECT_EQ(state.Int("epoch"), -3);
+  EXPECT_EQ(state.Ints("leases"), (std::vector<int64_t>{1, 2, INT64_MAX}));
+  EXPECT_EQ(state.Real("best"), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(state.Real("rate"), 0.1);
+  EXPECT_EQ(state.Real("whole"), 2);
+  EXPECT_EQ(state.Text("strategy"), "easgd \"x\"");
+  EXPECT_TRUE(state.Has("rate") && model.Has("bn.running_mean") && !state.Has("bn.running_mean"));
+
+  const int64_t other[] = {3, 1};
+  EXPECT_NE(MessageOf([&] {
+              model.Tensor("bn.running_mean", other, back);
+            }).find("has shape [3], here it is [3, 1]"),
+            std::string::npos);
+  EXPECT_THROW(model.Shape("bn"), Error);
+  EXPECT_THROW(state.Int("rate"), Error);
+  EXPECT_THROW(state.Real("none"), Error);
+}
+
+TEST_F(CheckpointTest, OldOnesGoAndTheLatestStays) {
+  CheckpointStore store(path_, 2);
+  for (const int64_t step : {20, 40, 60}) Save(store, step);
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"latest", "step-00000040", "step-00000060"}));
+  EXPECT_EQ(fs::read_symlink(path_ + "/latest"), "step-00000060");
+  Save(store, 50);  // went back to 40: what came after it belongs to no run any more
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"latest", "step-00000040", "step-00000050"}));
+  EXPECT_THROW(CheckpointStore(path_, 0), UsageError);
+}
+
+TEST_F(CheckpointTest, TheSameStepCanBeWrittenAgain) {
+  CheckpointStore store(path_, 2);
+  Save(store, 20);
+  Save(store, 20, 0.5f);
+  EXPECT_EQ(StepThatMatches(OpenLatestCheckpoint(path_)->checkpoint, 0.5f), 20);
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"latest", "step-00000020"}));
+}
+
+TEST_F(CheckpointTest, WhatAKilledWriterLeftIsCleaned) {
+  {
+    CheckpointStore store(path_, 2);
+    Save(store, 20);
+    Save(store, 40);
+    const auto given_up = store.Begin(60);
+  }
+  EXPECT_EQ(NamesIn(path_).size(), 3u) << "a writer without Commit leaves nothing";
+  // Killed while writing step 60 and, on a file system that cannot exchange names, replacing 40.
+  MakeDirectories(NameBeside(path_ + "/step-00000060"));
+  fs::rename(path_ + "/step-00000040", path_ + "/.step-00000040.replaced");
+  EXPECT_EQ(OpenLatestCheckpoint(path_)->checkpoint.step(), 20);
+  const CheckpointStore store(path_, 2);
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"latest", "step-00000020", "step-00000040"}));
+  EXPECT_EQ(StepThatMatches(OpenLatestCheckpoint(path_)->checkpoint), 40);
+}
+
+TEST_F(CheckpointTest, ADamagedOneIsNamedAndThePreviousTaken) {
+  const auto flip = [](std::string& content) { content[content.size() - 100] ^= 1; };
+  const auto cut = [](std::string& content) { content.resize(content.size() / 2); };
+  const auto empty = [](std::string& content) { content.clear(); };
+  const auto value = [](std::string& content) { content.replace(content.find("1280"), 4, "1281"); };
+  const std::string latest = path_ + "/step-00000040/";
+  const std::vector<std::pair<std::string, std::function<void(std::string&)>>> damages = {
+      {"model.safetensors", flip}, {"optimizer.safetensors", cut}, {"state.json", cut},
+      {"state.json", empty},       {"state.json", value},          {"model.safetensors", empty}};
+  for (const auto& [name, change] : damages) {
+    CheckpointStore store(path_, 2);
+    Save(store, 20);
+    Save(store, 40);
+    Damage(latest + name, change);
+    const auto found = OpenLatestCheckpoint(path_);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(StepThatMatches(found->checkpoint), 20);
+    EXPECT_EQ(found->warning.rfind(latest + name + ": ", 0), 0u) << found->warning;
+    EXPECT_NE(found->warning.find("going back to step 20"), std::string::npos);
+    EXPECT_THROW(Checkpoint checkpoint(latest), Error);
+  }
+  fs::remove(path_ + "/step-00000020/model.safetensors");
+  const std::string message = MessageOf([&] { OpenLatestCheckpoint(path_); });
+  EXPECT_NE(message.find("no checkpoint can be read"), std::string::npos) << message;
+}
+
+TEST_F(CheckpointTest, ALinkThatPointsElsewhereIsNotFollowed) {
+  CheckpointStore store(path_, 2);
+  Save(store, 20);
+  for (const char* target :
+       {"/etc", "step-00000099", "../x", "step-", "step-99999999999999999999"}) {
+    fs::remove(path_ + "/latest");
+    fs::create_symlink(target, path_ + "/latest");
+    EXPECT_EQ(StepThatMatches(OpenLatestCheckpoint(path_)->checkpoint), 20) << target;
+  }
+}
+
+// Killed at 60 random moments, the writer leaves a good checkpoint that is never older than the one
+// before; the next writer finds its folder clean.
+TEST_F(CheckpointTest, SurvivesKillsAtAnyMoment) {
+  using Clock = std::chrono::steady_clock;
+  CheckpointStore other(folder_ / "other", 2);
+  const auto begin = Clock::now();
+  for (int64_t i = 0; i < 10; ++i) Save(other, i);
+  const auto lifetime = (Clock::now() - begin) / 2;  // disks differ: up to five checkpoints
+
+  std::mt19937 random(3);
+  int64_t step = 0;
+  int kills = 0;
+  for (; kills < 60; ++kills) {
+    const pid_t child = fork();
+    if (child == 0) {
+      CheckpointStore store(path_, 2);
+      for (int64_t next = step;; ++next) Save(store, next);  // begins with a rewrite of the latest
+    }
+    std::this_thread::sleep_for(lifetime / 1000 * (random() % 1000));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed by itself";
+    const auto found = OpenLatestCheckpoint(path_);
+    if (!found.has_value() && step == 0) continue;
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->warning, "");
+    const int64_t now = StepThatMatches(found->checkpoint);
+    ASSERT_GE(now, step);
+    step = now;
+  }
+  EXPECT_GT(step, 5) << "the kills came too early to test anything";
+  const CheckpointStore store(path_, 2);
+  for (const std::string& name : NamesIn(path_)) {
+    EXPECT_TRUE(name == "latest" || StepOf(name).has_value()) << name;
+  }
+}
+
+// While a run writes and prunes, somebody evaluates it.
+TEST_F(CheckpointTest, CanBeReadWhileBeingWritten) {
+  CheckpointStore store(path_, 1);
+  Save(store, 0);
+  std::jthread writer([&](std::stop_token stop) {
+    for (int64_t step = 1; !stop.stop_requested(); ++step) Save(store, step);
+  });
+  for (int64_t last = 0; last < 50;) {
+    const auto found = OpenLatestCheckpoint(path_);
+    ASSERT_TRUE(found.has_value());
+    const int64_t step = StepThatMatches(found->checkpoint);
+    ASSERT_GE(step, last);
+    last = step;
+  }
+}
+
+// 0: passed, 1: failed, 2: no file system could be mounted.
+int WriteToAFullDisk(const std::string& mount_point) {
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 2;
+  mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  if (mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=128k") != 0) return 2;
+  const std::string path = mount_point + "/checkpoints";
+  CheckpointStore store(path, 2);
+  int64_t step = 0;
+  std::string message;
+  try {
+    for (; step < 10; ++step) Save(store, step);  // 32 KB each, three at a time
+    OutputFile filler(mount_point + "/filler");
+    for (;;) filler.Write(std::string(4096, 'x'));
+  } catch (const Error&) {
+  }
+  try {
+    Save(store, step);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  const bool named = message.find("No space left on device") != std::string::npos;
+  const auto found = OpenLatestCheckpoint(path);
+  const bool kept = found.has_value() && StepThatMatches(found->checkpoint) == step - 1;
+  const bool clean = NamesIn(path).size() == 3;
+  if (!named || !kept || !clean) std::fprintf(stderr, "%d %d %s\n", kept, clean, message.c_str());
+  return named && kept && clean ? 0 : 1;
+}
+
+TEST_F(CheckpointTest, AFullDiskLeavesTheLastGoodOne) {
+  const pid_t child = fork();
+  if (child == 0) _exit(WriteToAFullDisk(folder_.path()));
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace trireme

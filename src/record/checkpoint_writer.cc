@@ -1,0 +1,174 @@
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
+#include "record/checkpoint.h"
+#include "record/checkpoint_folder.h"
+#include "record/state_files.h"
+
+namespace trireme {
+namespace {
+
+constexpr char kReplaced[] = ".replaced";
+
+std::string ReplacedName(const std::string& directory, int64_t step) {
+  return directory + "/." + StepName(step) + kReplaced;
+}
+
+void Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    throw Error("{}: cannot rename to {}: {}", from, to, std::generic_category().message(errno));
+  }
+}
+
+// Puts the finished folder at step's name. A checkpoint of this step may be there already, when a
+// run went back to an older one or was resumed at its end.
+void Place(const std::string& finished, const std::string& directory, int64_t step) {
+  const std::string place = directory + "/" + StepName(step);
+  if (!Exists(place)) {
+    RenameDurably(finished, place);
+    return;
+  }
+  // Both names change hands at once. (glibc before 2.28 has no wrapper.)
+  if (syscall(SYS_renameat2, AT_FDCWD, finished.c_str(), AT_FDCWD, place.c_str(),
+              RENAME_EXCHANGE) == 0) {
+    SyncDirectory(directory);
+    RemoveTree(finished);
+    return;
+  }
+  // File systems that cannot (NFS): killed between the two, Recover puts the old one back.
+  const std::string replaced = ReplacedName(directory, step);
+  Rename(place, replaced);
+  RenameDurably(finished, place);
+  RemoveTree(replaced);
+}
+
+void Recover(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    names.push_back(entry.path().filename().string());
+  }
+  for (const std::string& name : names) {
+    if (!name.starts_with('.') || !name.ends_with(kReplaced)) continue;
+    const std::string old = directory + "/" + name;
+    const std::string place = directory + "/" + name.substr(1, name.size() - sizeof(kReplaced));
+    Exists(place) ? RemoveTree(old) : RenameDurably(old, place);
+  }
+}
+
+void SwitchLatest(const std::string& directory, int64_t step) {
+  const std::string link = directory + "/" + kLatest;
+  const std::string beside = NameBeside(link);
+  if (symlink(StepName(step).c_str(), beside.c_str()) != 0) {
+    throw Error("{}: cannot create the link: {}", link, std::generic_category().message(errno));
+  }
+  RenameDurably(beside, link);
+}
+
+// `latest` and the keep - 1 before it stay. Later steps are of a future that was given up when the
+// run went back to an older checkpoint.
+void Prune(const std::string& directory, int64_t latest, int keep) {
+  const std::vector<int64_t> steps = StepsIn(directory);
+  const auto end = std::upper_bound(steps.begin(), steps.end(), latest);
+  const auto begin = end - std::min<std::ptrdiff_t>(keep, end - steps.begin());
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    if (step < begin || step >= end) RemoveTree(directory + "/" + StepName(*step));
+  }
+}
+
+Json Describe(const std::string& path) {
+  Json file = Json::Object();
+  file.Add("bytes", InputFile(path).size()).Add("sha256", Sha256OfFile(path));
+  return file;
+}
+
+// A folder with an unfinished name. Once it was renamed there is nothing left to remove.
+struct UnfinishedFolder {
+  explicit UnfinishedFolder(const std::string& finished) : path(NameBeside(finished)) {
+    MakeDirectories(path);
+  }
+  ~UnfinishedFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  UnfinishedFolder(const UnfinishedFolder&) = delete;
+  UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
+
+  const std::string path;
+};
+
+class FolderWriter : public CheckpointWriter {
+ public:
+  FolderWriter(std::string directory, int64_t step, int keep, const Metadata& metadata)
+      : directory_(std::move(directory)),
+        step_(step),
+        keep_(keep),
+        folder_(directory_ + "/" + StepName(step)),
+        model_(folder_.path + "/" + kModelFile, metadata, values_),
+        state_(folder_.path + "/" + kOptimizerFile, {}, values_) {}
+
+  StateWriter& model() override { return model_; }
+  StateWriter& state() override { return state_; }
+
+  std::string Commit() override {
+    model_.Finish();
+    state_.Finish();
+    WriteState();
+    SyncDirectory(folder_.path);
+    Place(folder_.path, directory_, step_);
+    SwitchLatest(directory_, step_);
+    Prune(directory_, step_, keep_);
+    return directory_ + "/" + StepName(step_);
+  }
+
+ private:
+  void WriteState() {
+    Json files = Json::Object();
+    for (const char* name : {kModelFile, kOptimizerFile}) {
+      files.Add(name, Describe(folder_.path + "/" + name));
+    }
+    Json state = Json::Object();
+    state.Add("format", kStateFormat).Add("step", step_).Add("files", std::move(files));
+    state.Add("values", values_);
+    state.Add("sha256", Sha256Hex(state.Text()));
+    OutputFile file(folder_.path + "/" + kStateFile);
+    file.Write(state.Text(2) + "\n");
+    file.Sync();
+    file.Close();
+  }
+
+  std::string directory_;
+  int64_t step_;
+  int keep_;
+  UnfinishedFolder folder_;
+  Json values_ = Json::Object();
+  StateFileWriter model_, state_;
+};
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string directory, int keep)
+    : directory_(std::move(directory)), keep_(keep) {
+  if (keep_ < 1) throw UsageError("trainer.keep must be at least 1, got {}", keep_);
+  MakeDirectories(directory_);
+  Recover(directory_);
+  RemoveLeftovers(directory_);
+}
+
+std::unique_ptr<CheckpointWriter> CheckpointStore::Begin(int64_t step, const Metadata& metadata) {
+  return std::make_unique<FolderWriter>(directory_, step, keep_, metadata);
+}
+
+}  // namespace trireme

@@ -1,0 +1,102 @@
+#include "trainer/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+#include "transport/all_reduce.h"
+
+namespace trireme {
+namespace {
+
+// How many classes stand before the label when outputs are sorted; the first of equals wins, and
+// an output that is not a number stands last.
+int RankOfLabel(std::span<const float> outputs, int label) {
+  const float own = outputs[label];
+  if (std::isnan(own)) return int(outputs.size());
+  int rank = 0;
+  for (int i = 0; i < int(outputs.size()); ++i) {
+    rank += outputs[i] > own || (outputs[i] == own && i < label);
+  }
+  return rank;
+}
+
+constexpr Tag kScoreTag = kTags - 1;  // no strategy communicates while ranks evaluate
+
+}  // namespace
+
+Score::Score(int classes, int64_t num_chunks)
+    : classes_(classes),
+      sums_(size_t(num_chunks) + 1 + size_t(classes) * classes),
+      num_chunks_(num_chunks) {}
+
+void Score::Add(int64_t chunk, std::span<const float> logits, std::span<const float> losses,
+                std::span<const int32_t> labels) {
+  TRIREME_ASSERT(logits.size() == labels.size() * classes_ && losses.size() == labels.size());
+  double* const top5 = sums_.data() + num_chunks_;
+  double* const confusion = top5 + 1;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const auto outputs = logits.subspan(i * classes_, classes_);
+    const auto predicted = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
+    sums_[chunk] += losses[i];
+    *top5 += RankOfLabel(outputs, labels[i]) < 5;
+    ++confusion[size_t(labels[i]) * classes_ + predicted];
+  }
+}
+
+void Score::SumOver(Group& group) {
+  // Exact: each chunk's loss is not zero on one rank only, and the rest are counts.
+  AllReduceSum(group, kScoreTag, sums_);
+}
+
+Evaluation Score::Result() const {
+  Evaluation result;
+  double loss = 0;
+  for (int64_t i = 0; i < num_chunks_; ++i) loss += sums_[i];
+  const double* confusion = sums_.data() + num_chunks_ + 1;
+  int64_t correct = 0;
+  for (int label = 0; label < classes_; ++label) {
+    const double* row = confusion + size_t(label) * classes_;
+    result.confusion.emplace_back(row, row + classes_);
+    for (const int64_t count : result.confusion[label]) result.samples += count;
+    correct += result.confusion[label][label];
+  }
+  if (result.samples == 0) return result;
+  result.loss = loss / double(result.samples);
+  result.accuracy = double(correct) / double(result.samples);
+  result.top5 = sums_[num_chunks_] / double(result.samples);
+  return result;
+}
+
+Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
+                     const Normalizer& normalizer)
+    : samples_(samples),
+      classes_(graph.num_classes()),
+      executable_(engine.Load(Compile(graph, engine, kChunk, Mode::kEvaluate, 0), queue)),
+      inputs_(size_t(kChunk) * graph.input().size()),
+      logits_(size_t(kChunk) * classes_),
+      losses_(kChunk),
+      labels_(kChunk),
+      loader_(Feed::ForEvaluation(samples, normalizer), {{inputs_, labels_}}, /*threads=*/0) {}
+
+Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
+  const int64_t num_chunks = (samples_.size() + kChunk - 1) / kChunk;
+  Score score(classes_, num_chunks);
+  for (int64_t chunk = worker; chunk < num_chunks; chunk += workers) {
+    const int64_t begin = chunk * kChunk, end = std::min(begin + kChunk, samples_.size());
+    const int count = int(end - begin);
+    loader_.Want({.epoch = 0, .begin = begin, .end = end});
+    loader_.Take();
+    const auto labels = std::span<const int32_t>(labels_).first(count);
+    const auto logits = std::span(logits_).first(size_t(count) * classes_);
+    const auto losses = std::span(losses_).first(count);
+    executable_->Evaluate({.inputs = inputs_, .labels = labels, .count = count}, state,
+                          {.logits = logits, .losses = losses});
+    loader_.Release();
+    score.Add(chunk, logits, losses, labels);
+  }
+  if (group) score.SumOver(*group);
+  return score.Result();
+}
+
+}  // namespace trireme

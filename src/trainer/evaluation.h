@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/loader.h"
+#include "data/normalizer.h"
+#include "data/source.h"
+#include "graph/engine.h"
+#include "transport/group.h"
+
+namespace trireme {
+
+// How well a state does on the test samples.
+struct Evaluation {
+  int64_t samples = 0;
+  double loss = 0;                              // mean
+  double accuracy = 0, top5 = 0;                // fractions
+  std::vector<std::vector<int64_t>> confusion;  // [label][prediction]
+};
+
+// Adds up predictions. Sums are kept per chunk of samples and added in chunk order, so the result
+// has the same bits however the chunks were shared among ranks.
+class Score {
+ public:
+  Score(int classes, int64_t num_chunks);
+  void Add(int64_t chunk, std::span<const float> logits, std::span<const float> losses,
+           std::span<const int32_t> labels);
+  void SumOver(Group& group);  // all ranks call it; all get the total
+  Evaluation Result() const;
+
+ private:
+  int classes_;
+  std::vector<double> sums_;  // chunk losses, then top-5 hits, then the confusion matrix
+  int64_t num_chunks_;
+};
+
+// Runs the test samples through a program of its own. One thread.
+class Evaluator {
+ public:
+  // A row of samples that are evaluated at once. Fixed: chunk sums must not depend on ranks.
+  static constexpr int kChunk = 100;
+
+  Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
+            const Normalizer& normalizer);
+
+  // Worker w of n takes every n-th chunk; with a group the parts are added up. Each sample once.
+  Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr);
+
+ private:
+  const Source& samples_;
+  int classes_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<float> inputs_, logits_, losses_;
+  std::vector<int32_t> labels_;
+  Loader loader_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,88 @@
+#include "trainer/job.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/cores.h"
+#include "base/error.h"
+#include "data/sources.h"
+#include "engine/cpu/engine.h"
+#include "engine/ref/engine.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+#include "strategy/presets.h"
+
+namespace trireme {
+namespace {
+
+int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples) {
+  if (options.batch_per_worker > 0) return std::min(options.batch_per_worker * workers, samples);
+  return options.batch.is_word() ? samples : std::min(options.batch.number, samples);
+}
+
+int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
+  if (options.steps > 0) return options.steps;
+  return std::max<int64_t>(1, std::llround(std::ceil(options.epochs * double(steps_per_epoch))));
+}
+
+int CountThreads(const TrainerOptions& options) {
+  if (!options.threads.is_word()) return int(options.threads.number);
+  return UsableCores(ReadCoreFacts()).count;
+}
+
+}  // namespace
+
+size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e6 / 4); }
+
+int Job::MostShards(int worker) const {
+  if (!in_step) return 1;
+  return plan.shards * (worker + 1) / workers() - plan.shards * worker / workers();
+}
+
+Job PrepareJob(const Recipe& recipe, MakeEngine make_engine) {
+  Job job;
+  job.recipe = recipe;
+  job.make_engine = std::move(make_engine);
+  const StrategyPreset& preset = FindPreset(recipe.strategy.name);
+  job.in_step = preset.in_step;
+  job.servers = preset.in_step ? 0 : recipe.strategy.servers;
+  if (job.workers() < 1) {
+    throw UsageError("strategy {}: {} ranks are too few: {} of them are servers (transport.ranks)",
+                     recipe.strategy.name, recipe.transport.ranks, job.servers);
+  }
+  if (recipe.trainer.deterministic && !preset.in_step) {
+    throw UsageError(
+        "trainer.deterministic: strategy {} has a free pace, whose result depends on "
+        "who comes first",
+        recipe.strategy.name);
+  }
+  TrainerOptions& trainer = job.recipe.trainer;
+  if (trainer.shards && trainer.accumulate > 1) {
+    throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
+  }
+
+  job.data = OpenData(recipe.data, trainer.seed);
+  job.normalizer = FitNormalizer(*job.data.train, recipe.data.normalize);
+  const SampleShape shape = job.data.shape;
+  job.graph = BuildModel(recipe.model, {shape.height, shape.width, shape.channels},
+                         int(job.data.classes.size()));
+  job.layout = LayOut(job.graph);
+  job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
+
+  Plan& plan = job.plan;
+  plan.samples = job.data.train->size();
+  plan.batch = GlobalBatch(trainer, job.workers(), plan.samples);
+  if (!trainer.shards) trainer.shards = job.workers() * trainer.accumulate;
+  trainer.accumulate = 1;
+  plan.shards = trainer.shards;
+  plan.steps = CountSteps(trainer, plan.steps_per_epoch());
+  job.shard_capacity = int((plan.batch + plan.shards - 1) / plan.shards);
+  if (!job.in_step) job.shard_capacity = int((plan.batch + job.workers() - 1) / job.workers());
+
+  job.recipe.optimizer.clip = trainer.clip;
+  job.schedule = Schedule(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+  job.threads_per_rank = std::max(1, CountThreads(trainer) / job.workers());
+  return job;
+}
+
+}  // namespace trireme

@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/state_io.h"
+#include "data/normalizer.h"
+#include "data/sample.h"
+
+namespace trireme {
+
+// What a trained model must remember of its data: a checkpoint carries it, so that evaluation and
+// prediction see samples as training did.
+struct ModelCard {
+  SampleShape shape;
+  std::vector<std::string> classes;
+  Normalizer normalizer;
+
+  void Save(StateWriter& writer) const;
+  static ModelCard Load(const StateReader& reader);
+};
+
+}  // namespace trireme

@@ -1,0 +1,111 @@
+#include "trainer/model_file.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "graph/layout.h"
+
+namespace trireme {
+namespace {
+
+// Parameters of the layer that makes the logits: they depend on the number of classes.
+std::set<int> LastLayer(const Graph& graph) {
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (!node->parameters.empty()) return {node->parameters.begin(), node->parameters.end()};
+  }
+  return {};
+}
+
+void ReadTensor(const FileTensor& tensor, const StateReader& reader, std::span<float> state,
+                std::vector<float>& scratch) {
+  scratch.resize(tensor.range.size);
+  reader.Tensor(tensor.spec->name, FileShape(*tensor.spec), scratch);
+  FromFile(*tensor.spec, scratch, state.subspan(tensor.range.begin, tensor.range.size));
+}
+
+bool OnlyClassesDiffer(const std::vector<int64_t>& file, const std::vector<int64_t>& model) {
+  return file.size() == model.size() && !file.empty() && file[0] != model[0] &&
+         std::equal(file.begin() + 1, file.end(), model.begin() + 1);
+}
+
+}  // namespace
+
+std::vector<FileTensor> FileTensors(const Graph& graph, const Layout& layout) {
+  std::vector<FileTensor> tensors;
+  for (const Node& node : graph.nodes) {
+    for (const int p : node.parameters) {
+      tensors.push_back({&graph.parameters[p], layout.parameters[p]});
+    }
+    for (const int s : node.statistics) {
+      tensors.push_back({&graph.statistics[s], layout.statistics[s]});
+    }
+  }
+  return tensors;
+}
+
+void WriteModel(const Graph& graph, const Layout& layout, std::span<const float> state,
+                StateWriter& writer) {
+  std::vector<float> scratch;
+  for (const FileTensor& tensor : FileTensors(graph, layout)) {
+    scratch.resize(tensor.range.size);
+    ToFile(*tensor.spec, state.subspan(tensor.range.begin, tensor.range.size), scratch);
+    writer.Tensor(tensor.spec->name, FileShape(*tensor.spec), scratch);
+  }
+}
+
+void ReadModel(const Graph& graph, const Layout& layout, const StateReader& reader,
+               std::span<float> state) {
+  std::vector<float> scratch;
+  for (const FileTensor& tensor : FileTensors(graph, layout)) {
+    ReadTensor(tensor, reader, state, scratch);
+  }
+}
+
+void InitModel(const Graph& graph, const Layout& layout, const StateReader& reader,
+               std::span<float> state, Log& log) {
+  const std::set<int> last = LastLayer(graph);
+  std::set<std::string> known;
+  std::vector<float> scratch;
+  for (const FileTensor& tensor : FileTensors(graph, layout)) {
+    const std::string& name = tensor.spec->name;
+    known.insert(name);
+    const bool in_last = std::any_of(last.begin(), last.end(),
+                                     [&](int p) { return &graph.parameters[p] == tensor.spec; });
+    if (in_last && reader.Has(name)) {
+      const auto in_file = reader.Shape(name), in_model = FileShape(*tensor.spec);
+      if (OnlyClassesDiffer(in_file, in_model)) {
+        log.Warn("init: {} is for {} classes, the data have {}: it starts from random weights",
+                 name, in_file[0], in_model[0]);
+        continue;
+      }
+    }
+    ReadTensor(tensor, reader, state, scratch);
+  }
+  std::vector<std::string> others;
+  for (const std::string& name : reader.TensorNames()) {
+    // PyTorch counts the batches that a batch-norm has seen; nothing depends on it.
+    if (!known.count(name) && !name.ends_with("num_batches_tracked")) others.push_back(name);
+  }
+  if (!others.empty()) {
+    log.Warn("init: {} tensors of the file are not in the model and were left: {}{}", others.size(),
+             fmt::join(others.begin(), others.begin() + std::min<size_t>(3, others.size()), ", "),
+             others.size() > 3 ? ", ..." : "");
+  }
+}
+
+std::string HashModel(const Graph& graph, const Layout& layout, std::span<const float> state) {
+  Sha256 hash;
+  std::vector<float> scratch;
+  for (const FileTensor& tensor : FileTensors(graph, layout)) {
+    scratch.resize(tensor.range.size);
+    ToFile(*tensor.spec, state.subspan(tensor.range.begin, tensor.range.size), scratch);
+    hash.Add(std::span<const float>(scratch));
+  }
+  return hash.Hex();
+}
+
+}  // namespace trireme

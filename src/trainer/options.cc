@@ -1,0 +1,42 @@
+#include "trainer/options.h"
+
+namespace trireme {
+
+void Describe(OptionTable<TrainerOptions>& t) {
+  using T = TrainerOptions;
+  t.Add("epochs", &T::epochs, Above(0), "passes over the training samples; 0.5 is half a pass");
+  t.Add("steps", &T::steps, AtLeast(0), "steps of the whole run; 0: as many as the epochs need");
+  t.Add("batch", &T::batch, AtLeast(1) || OneOf({"full"}),
+        "samples of a step over all workers; \"full\": all of them");
+  t.Add("batch_per_worker", &T::batch_per_worker, AtLeast(0),
+        "instead of batch: samples of a step for each worker (weak scaling); 0: not used");
+  t.Add("shards", &T::shards, AtLeast(0),
+        "parts of a step's batch, each with its own batch-norm statistics and gradient; 0: one per "
+        "worker, times accumulate");
+  t.Add("accumulate", &T::accumulate, AtLeast(1),
+        "shards that each worker computes one after the other: less memory, the same step");
+  t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
+  t.Add("threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
+        "threads that compute, over all ranks of this process; \"auto\": the cores of the job");
+  t.Add("precision", &T::precision, OneOf({"f32"}), "of activations and products");
+  t.Add("device", &T::device, OneOf({"cpu", "ref"}),
+        "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
+  t.Add("deterministic", &T::deterministic, Any(),
+        "equal bits for any number of workers that share the same shards");
+  t.Add("clip", &T::clip, AtLeast(0), "largest norm of a step's gradient; 0: no limit");
+  t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
+        "epochs between evaluations on the test samples; 0: only at the end of the run");
+  t.Add("patience", &T::patience, AtLeast(0),
+        "stop after so many evaluations without a better accuracy; 0: never");
+  t.Add("target_accuracy", &T::target_accuracy, Between(0, 1),
+        "stop when the test accuracy reaches this; 0: never");
+  t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0),
+        "steps between checkpoints; 0: none inside an epoch");
+  t.Add("checkpoint_epochs", &T::checkpoint_epochs, AtLeast(0),
+        "epochs between checkpoints; 0: only at the end of the run");
+  t.Add("keep", &T::keep, AtLeast(1), "checkpoints to keep, the newest");
+  t.Add("metrics_steps", &T::metrics_steps, AtLeast(0),
+        "steps between lines of metrics.jsonl inside an epoch; 0: one line per epoch");
+}
+
+}  // namespace trireme

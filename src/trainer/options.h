@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/options.h"
+
+namespace trireme {
+
+// Section [trainer] of a recipe.
+struct TrainerOptions {
+  double epochs = 10;
+  int64_t steps = 0;
+  IntOrWord batch = 32;
+  int64_t batch_per_worker = 0;
+  int shards = 0;
+  int accumulate = 1;
+  uint64_t seed = 0;
+  IntOrWord threads = "auto";
+  std::string precision = "f32";
+  std::string device = "cpu";
+  bool deterministic = false;
+  float clip = 0;
+  int evaluate_every = 1;
+  int patience = 0;
+  double target_accuracy = 0;
+  int64_t checkpoint_steps = 0;
+  int checkpoint_epochs = 1;
+  int keep = 2;
+  int64_t metrics_steps = 0;
+};
+
+void Describe(OptionTable<TrainerOptions>& t);
+
+}  // namespace trireme

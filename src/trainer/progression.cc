@@ -1,0 +1,35 @@
+#include "trainer/progression.h"
+
+namespace trireme {
+
+void Progression::Save(StateWriter& writer) const {
+  writer.Int("step", step);
+  writer.Int("epochs_done", epochs_done);
+  writer.Real("seconds", seconds);
+  writer.Real("epoch_seconds", epoch_seconds);
+  writer.Real("epoch_loss_sum", loss_sum);
+  writer.Real("epoch_correct", correct);
+  writer.Int("epoch_samples", samples);
+  writer.Int("all_samples", all_samples);
+  writer.Real("train_loss", train_loss);
+  writer.Real("best_accuracy", best_accuracy);
+  writer.Int("best_epoch", best_epoch);
+  writer.Int("evaluations_since_best", evaluations_since_best);
+}
+
+Progression Progression::Load(const StateReader& reader) {
+  return {.step = reader.Int("step"),
+          .epochs_done = reader.Int("epochs_done"),
+          .seconds = reader.Real("seconds"),
+          .epoch_seconds = reader.Real("epoch_seconds"),
+          .loss_sum = reader.Real("epoch_loss_sum"),
+          .correct = reader.Real("epoch_correct"),
+          .samples = reader.Int("epoch_samples"),
+          .all_samples = reader.Int("all_samples"),
+          .train_loss = reader.Real("train_loss"),
+          .best_accuracy = reader.Real("best_accuracy"),
+          .best_epoch = reader.Int("best_epoch"),
+          .evaluations_since_best = reader.Int("evaluations_since_best")};
+}
+
+}  // namespace trireme

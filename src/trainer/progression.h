@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+
+#include "base/state_io.h"
+
+namespace trireme {
+
+// How far a run is: what a checkpoint holds besides weights, optimizer and strategy.
+struct Progression {
+  int64_t step = 0;  // steps done
+  int64_t epochs_done = 0;
+  double seconds = 0;        // of the run, over all its lives
+  double epoch_seconds = 0;  // of the present epoch
+  double loss_sum = 0;       // of the present epoch, over its samples so far
+  double correct = 0;
+  int64_t samples = 0;
+  int64_t all_samples = 0;  // of the run
+  double train_loss = 0;    // of the last whole epoch, or of the part that there was
+  double best_accuracy = -1;
+  int64_t best_epoch = 0;
+  int64_t evaluations_since_best = 0;
+
+  void Save(StateWriter& writer) const;
+  static Progression Load(const StateReader& reader);
+};
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+#include "trainer/recipe.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/toml.h"
+
+namespace trireme {
+
+void Bind(Sections& sections, Recipe& recipe) {
+  sections.Add("model", recipe.model);
+  sections.Add("data", recipe.data);
+  sections.Add("trainer", recipe.trainer);
+  sections.Add("optimizer", recipe.optimizer);
+  sections.Add("strategy", recipe.strategy);
+  sections.Add("transport", recipe.transport);
+}
+
+void LoadRecipe(Sections& sections, const std::string& path_or_name) {
+  const std::filesystem::path path(path_or_name);
+  if (std::filesystem::exists(path)) return sections.LoadFile(path_or_name);
+  for (const BuiltInRecipe& recipe : BuiltInRecipes()) {
+    const std::string file = std::string("recipes/") + std::string(recipe.name) + ".toml";
+    if (path_or_name != recipe.name && path_or_name != file) continue;
+    return sections.Load(ParseToml(recipe.text, file), file);
+  }
+  std::vector<std::string_view> names;
+  for (const BuiltInRecipe& recipe : BuiltInRecipes()) names.push_back(recipe.name);
+  throw UsageError("recipe {}: no such file, and no built-in recipe has this name ({})",
+                   path_or_name, fmt::join(names, ", "));
+}
+
+}  // namespace trireme

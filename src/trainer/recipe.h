@@ -1,0 +1,37 @@
+#pragma once
+#include <string>
+
+#include "base/sections.h"
+#include "data/options.h"
+#include "graph/models/options.h"
+#include "optimizer/options.h"
+#include "strategy/options.h"
+#include "trainer/options.h"
+#include "transport/options.h"
+
+namespace trireme {
+
+// A run, described: one struct per section of the TOML file.
+struct Recipe {
+  ModelOptions model;
+  DataOptions data;
+  TrainerOptions trainer;
+  OptimizerOptions optimizer;
+  StrategyOptions strategy;
+  TransportOptions transport;
+};
+
+// Ties the keys of all sections to `recipe`, which stays where it is while `sections` lives.
+void Bind(Sections& sections, Recipe& recipe);
+
+// The recipes that are part of the program (recipes/*.toml).
+struct BuiltInRecipe {
+  std::string_view name;  // iris
+  std::string_view text;
+};
+std::span<const BuiltInRecipe> BuiltInRecipes();
+
+// Loads a file, or a built-in recipe by its name or by the path it has in the repository.
+void LoadRecipe(Sections& sections, const std::string& path_or_name);
+
+}  // namespace trireme

@@ -1,0 +1,42 @@
+#pragma once
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "record/checkpoint.h"
+#include "record/metrics.h"
+#include "record/progress.h"
+#include "record/run_directory.h"
+#include "strategy/strategy.h"
+#include "trainer/evaluation.h"
+#include "trainer/job.h"
+#include "trainer/progression.h"
+#include "trainer/stepper.h"
+
+namespace trireme {
+
+// Why a run is over.
+enum class Ending { kDone, kTarget, kPatience, kSignal };
+
+// Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
+// that records; one thread.
+class Recorder {
+ public:
+  Recorder(const Job& job, RunDirectory& directory, Progress& progress);
+
+  void Step(const StepResult& result, const Progression& at);  // cheap: called after every step
+  void Epoch(const EpochRecord& record);
+  void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
+                  Replica& replica);
+  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation);
+
+ private:
+  const Job& job_;
+  RunDirectory& directory_;
+  Progress& progress_;
+  CheckpointStore checkpoints_;
+  double last_line_s_ = Now();
+  int64_t last_line_samples_ = 0;
+};
+
+}  // namespace trireme

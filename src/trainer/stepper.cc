@@ -1,0 +1,170 @@
+#include "trainer/stepper.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+namespace {
+
+// Steps whose samples are fetched while an earlier step computes.
+constexpr int kStepsAhead = 2;
+
+}  // namespace
+
+Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker)
+    : job_(job),
+      strategy_(strategy),
+      queue_(engine.device().NewQueue()),
+      executable_(engine.Load(
+          Compile(job.graph, engine, job.shard_capacity, Mode::kTrain, job.bucket_floats()),
+          *queue_)),
+      updater_(job.recipe.optimizer, job.schedule, job.layout, engine.device()),
+      replica_{.device = engine.device(),
+               .queue = *queue_,
+               .state = strategy.Place(Role::kState, job.layout.state, engine.device()),
+               .layout = job.layout,
+               .buckets = executable_->program().buckets,
+               .updater = updater_} {
+  for (int i = 0; i < strategy.Summands(); ++i) {
+    summands_.push_back(strategy.Place(Role::kSummand, job.layout.summand, engine.device()));
+  }
+  replica_.summands = summands_;
+
+  const int shards = job.MostShards(worker);
+  const int64_t values = job.graph.input().size();
+  const int threads = ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity,
+                                          job.threads_per_rank);
+  ahead_.resize(strategy.InStep() && threads > 0 ? kStepsAhead : 1);
+  const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
+  inputs_.resize(num_slots * job.shard_capacity * values);
+  labels_.resize(num_slots * job.shard_capacity);
+  for (size_t i = 0; i < num_slots; ++i) {
+    const size_t begin = i * job.shard_capacity;
+    slots_.push_back({std::span(inputs_).subspan(begin * values, job.shard_capacity * values),
+                      std::span(labels_).subspan(begin, job.shard_capacity)});
+  }
+  in_use_.reserve(num_slots);
+  loader_ = std::make_unique<Loader>(
+      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed),
+      slots_, threads);
+}
+
+Stepper::~Stepper() { queue_->Sync(); }  // before the buffers go
+
+void Stepper::Want(const Work& work) {
+  for (const Shard& shard : work.shards) {
+    if (shard.size()) loader_->Want({.epoch = work.epoch, .begin = shard.begin, .end = shard.end});
+  }
+}
+
+Turn Stepper::Take(int64_t step) {
+  const int64_t depth = int64_t(ahead_.size());
+  if (next_ahead_ < step) next_ahead_ = step;  // the first step of this life
+  for (; next_ahead_ < step + depth; ++next_ahead_) {
+    Work& work = ahead_[next_ahead_ % depth];
+    const Turn turn = strategy_.Next(next_ahead_, work);
+    if (turn != Turn::kStep) {
+      if (next_ahead_ == step) return turn;
+      break;  // asked again when it is due
+    }
+    Want(work);
+  }
+  std::swap(replica_.work, ahead_[step % depth]);
+  return Turn::kStep;
+}
+
+uint64_t Stepper::RandomKey(int64_t epoch) {
+  if (epoch != random_epoch_) {
+    random_key_ = HashKey(job_.recipe.trainer.seed, uint64_t(epoch));
+    random_epoch_ = epoch;
+  }
+  return random_key_;
+}
+
+void Stepper::RunWithoutShards() {
+  flat::Fill(*queue_, 0, summands_[0]);
+  const Event event = queue_->Record();
+  for (const Bucket& bucket : replica_.buckets) strategy_.BucketReady(replica_, bucket, event);
+}
+
+void Stepper::RunShards(bool vote) {
+  const Work& work = replica_.work;
+  auto ready = [this](const Bucket& bucket, const Event& event) {
+    strategy_.BucketReady(replica_, bucket, event);
+  };
+  for (size_t i = 0; i < work.shards.size(); ++i) {
+    const Shard& shard = work.shards[i];
+    Batch batch{.loss_scale = 1.0f / float(work.batch),
+                .statistics_scale = 1.0f / float(work.filled_shards),
+                .random_key = RandomKey(work.epoch),
+                .vote = vote ? 1.0f : 0.0f,
+                .first_position = shard.begin};
+    if (shard.size()) {
+      const Filled& filled = loader_->Take();
+      batch.count = filled.count;
+      batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
+      batch.labels = slots_[filled.slot].labels.first(filled.count);
+    }
+    const bool apart = summands_.size() > 1;
+    const bool last = i + 1 == work.shards.size();
+    const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
+                                              !apart && i > 0, last ? Ready(ready) : Ready());
+    if (shard.size()) in_use_.push_back(event);
+    const ShardTimes shard_times = executable_->last_times();
+    times_.forward += shard_times.forward_s;
+    times_.backward += shard_times.backward_s;
+  }
+}
+
+bool Stepper::Run(bool vote, StepResult& previous) {
+  strategy_.BeforeStep(replica_);
+  if (replica_.work.shards.empty()) {
+    RunWithoutShards();
+  } else {
+    RunShards(vote);
+  }
+  queue_->Wait(strategy_.AfterStep(replica_));
+
+  Tallies& now = tallies_[turn_];
+  turn_ = 1 - turn_;
+  flat::Get(*queue_, summands_[0].Sub(job_.layout.loss(), Layout::kTallies), now.values.data());
+  now.event = queue_->Record();
+  now.step = replica_.work.step;
+  now.samples = replica_.work.batch;
+  now.open = true;
+
+  for (const Event& event : in_use_) {
+    event.Wait();
+    loader_->Release();
+  }
+  in_use_.clear();
+  return Collect(tallies_[turn_], previous);
+}
+
+bool Stepper::Collect(Tallies& tallies, StepResult& result) {
+  if (!tallies.open) return false;
+  tallies.event.Wait();
+  tallies.open = false;
+  result = {.step = tallies.step,
+            .samples = tallies.samples,
+            .loss = tallies.values[0],
+            .correct = tallies.values[1],
+            .votes = tallies.values[2]};
+  return true;
+}
+
+bool Stepper::Drain(StepResult& last) { return Collect(tallies_[1 - turn_], last); }
+
+StepTimes Stepper::times() const {
+  StepTimes times = times_;
+  const Traffic traffic = strategy_.traffic();
+  times.data = loader_->waited_s();
+  times.communication = traffic.communication_s;
+  times.update = traffic.update_s;
+  return times;
+}
+
+}  // namespace trireme

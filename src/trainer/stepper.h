@@ -1,0 +1,80 @@
+#pragma once
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "data/loader.h"
+#include "graph/engine.h"
+#include "record/metrics.h"
+#include "strategy/strategy.h"
+#include "trainer/job.h"
+
+namespace trireme {
+
+// What a step left in its summand's tail, summed over all who advance together.
+struct StepResult {
+  int64_t step = 0;
+  int64_t samples = 0;
+  double loss = 0;     // mean over the samples
+  double correct = 0;  // of the samples
+  double votes = 0;    // shards whose rank wanted to stop
+};
+
+// One training step after the other: work from the strategy, samples from the loader, shards on the
+// engine, agreement by the strategy. Allocates nothing once it runs. One thread.
+class Stepper {
+ public:
+  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker);
+  ~Stepper();
+
+  Replica& replica() { return replica_; }
+  Queue& queue() { return *queue_; }
+
+  // Fetches the next work; with kStep it is in replica().work.
+  Turn Take(int64_t step);
+  // Computes it. `vote`: this rank wants to stop. Gives the result of the step before, whose
+  // numbers are on the host by now; false if there is none.
+  bool Run(bool vote, StepResult& previous);
+  bool Drain(StepResult& last);  // the result that Run still holds back
+
+  StepTimes times() const;
+  const Traffic traffic() const { return strategy_.traffic(); }
+
+ private:
+  struct Tallies {  // on their way to the host
+    Event event;
+    std::array<float, Layout::kTallies> values = {};
+    int64_t step = 0, samples = 0;
+    bool open = false;
+  };
+
+  void Want(const Work& work);
+  void RunShards(bool vote);
+  void RunWithoutShards();
+  uint64_t RandomKey(int64_t epoch);
+  bool Collect(Tallies& tallies, StepResult& result);
+
+  const Job& job_;
+  Strategy& strategy_;
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Executable> executable_;
+  Updater updater_;
+  std::vector<Slice> summands_;
+  Replica replica_;
+
+  std::vector<float> inputs_;
+  std::vector<int32_t> labels_;
+  std::vector<Slot> slots_;
+  std::unique_ptr<Loader> loader_;
+  std::vector<Work> ahead_;    // a ring: work whose samples are wanted already, by step
+  int64_t next_ahead_ = -1;    // the first step that is not in the ring
+  std::vector<Event> in_use_;  // by slot taken in this step: fires when its memory is free again
+
+  uint64_t random_key_ = 0;
+  int64_t random_epoch_ = -1;
+  std::array<Tallies, 2> tallies_;
+  int turn_ = 0;  // which of the two is filled next
+  StepTimes times_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,55 @@
+#include "trainer/train.h"
+
+#include "base/error.h"
+#include "record/checkpoint.h"
+#include "strategy/presets.h"
+#include "trainer/model_file.h"
+#include "trainer/worker.h"
+#include "transport/threads/run.h"
+
+namespace trireme {
+namespace {
+
+// Where a life of the run begins.
+struct Start {
+  std::optional<FoundCheckpoint> found;
+  std::vector<float> state;
+};
+
+Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
+  Start start{OpenLatestCheckpoint(directory.checkpoints()), job.initial_state};
+  if (!start.found) return start;
+  if (!start.found->warning.empty()) log.Warn("resume", "{}", start.found->warning);
+  ReadModel(job.graph, job.layout, start.found->checkpoint.model(), start.state);
+  return start;
+}
+
+}  // namespace
+
+Ending Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
+             const Log& log) {
+  const Start start = FindStart(job, directory, log);
+  const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
+  directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
+
+  Ending ending = Ending::kDone;  // written by the rank that records
+  RunRanks(job.recipe.transport.ranks, job.recipe.transport.timeout_s, [&](World& world) {
+    const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
+                              job.recipe.trainer.deterministic};
+    if (world.rank() < job.servers) {
+      const auto server = MakeServer(setup, world, start.state);
+      if (resume) server->Load(*resume);
+      server->Run();
+      return;
+    }
+    const auto strategy = MakeWorker(setup, world);
+    std::optional<Recorder> recorder;
+    if (strategy->Records()) recorder.emplace(job, directory, progress);
+    Worker worker(job, world, *strategy, recorder ? &*recorder : nullptr, signals);
+    const Ending own = worker.Run(start.state, resume);
+    if (recorder) ending = own;
+  });
+  return ending;
+}
+
+}  // namespace trireme

@@ -1,0 +1,210 @@
+#include "trainer/worker.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+namespace {
+
+// Steps in a row without a finite loss after which going on makes no sense.
+constexpr int64_t kDivergedSteps = 100;
+
+}  // namespace
+
+Worker::Worker(const Job& job, World& world, Strategy& strategy, Recorder* recorder,
+               const Signals& signals)
+    : job_(job),
+      world_(world),
+      strategy_(strategy),
+      recorder_(recorder),
+      signals_(signals),
+      worker_(world.rank() - job.servers),
+      engine_(job.make_engine(job.threads_per_rank)),
+      stepper_(job, strategy, *engine_, worker_),
+      snapshot_(engine_->device(), job.layout.state) {
+  if (strategy.InStep() || recorder) {
+    evaluator_ = std::make_unique<Evaluator>(job.graph, *engine_, stepper_.queue(), *job.data.test,
+                                             job.normalizer);
+  }
+}
+
+Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
+  Replica& replica = stepper_.replica();
+  flat::Put(replica.queue, state.data(), replica.state);
+  replica.queue.Sync();
+  if (resume) {
+    at_ = Progression::Load(*resume);
+    strategy_.Load(replica, *resume);
+  }
+  strategy_.Begin(replica);
+  clock_ = {};
+  seconds_before_ = at_.seconds;
+  epoch_began_s_ = at_.seconds - at_.epoch_seconds;
+  saved_step_ = resume ? at_.step : -1;
+
+  const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
+  std::optional<Ending> ending;
+  StepResult result;
+  while (!ending) {
+    const Turn turn = stepper_.Take(at_.step);
+    if (turn == Turn::kEnd) break;
+    if (turn == Turn::kEpochEnd) {
+      ending = EndOfEpoch();
+      continue;
+    }
+    const bool wants_to_stop = signals_.stop();
+    if (wants_to_stop && !strategy_.InStep()) strategy_.Stop();
+    if (stepper_.Run(wants_to_stop, result)) Count(result);
+    ++at_.step;
+    if (stop_agreed_) ending = Ending::kSignal;
+    if (replica.work.ends_epoch && !ending) ending = EndOfEpoch();
+    if (!ending && checkpoint_steps && at_.step % checkpoint_steps == 0) SaveCheckpoint();
+  }
+  if (!ending && signals_.stop() && !strategy_.InStep()) ending = Ending::kSignal;
+  Finish(ending.value_or(Ending::kDone));
+  return ending.value_or(Ending::kDone);
+}
+
+void Worker::Count(const StepResult& result) {
+  at_.loss_sum += result.loss * double(result.samples);
+  at_.correct += result.correct;
+  at_.samples += result.samples;
+  at_.all_samples += result.samples;
+  stop_agreed_ |= result.votes > 0;
+  if (std::isfinite(result.loss)) {
+    diverged_since_ = -1;
+  } else if (diverged_since_ < 0) {
+    diverged_since_ = result.step;
+  } else if (result.step - diverged_since_ >= kDivergedSteps) {
+    throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
+                diverged_since_);
+  }
+  if (recorder_) recorder_->Step(result, at_);
+}
+
+bool Worker::EvaluationIsDue() const {
+  const int every = job_.recipe.trainer.evaluate_every;
+  return every && at_.epochs_done % every == 0;
+}
+
+void Worker::TakeSnapshot() {
+  strategy_.Snapshot(stepper_.replica(), snapshot_);
+  stepper_.queue().Sync();
+}
+
+Evaluation Worker::Evaluate() {
+  evaluated_step_ = at_.step;
+  if (!strategy_.InStep()) return evaluator_->Run(snapshot_);
+  return evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group());
+}
+
+// The epoch that has just ended; begins the next one's sums.
+EpochRecord Worker::MeasureEpoch() {
+  StepResult last;
+  if (stepper_.Drain(last)) Count(last);
+  ++at_.epochs_done;
+  at_.seconds = seconds_before_ + clock_.seconds();
+  EpochRecord record;
+  record.epoch = at_.epochs_done;
+  record.step = at_.step;
+  record.seconds = at_.seconds - epoch_began_s_;
+  if (at_.samples) {
+    at_.train_loss = at_.loss_sum / double(at_.samples);
+    record.train_loss = at_.train_loss;
+    record.train_accuracy = at_.correct / double(at_.samples);
+    record.samples_per_second = double(at_.samples) / record.seconds;
+  }
+  record.lr = job_.schedule.rate(std::max<int64_t>(0, at_.step - 1));
+  const StepTimes times = stepper_.times();
+  const Traffic traffic = strategy_.traffic();
+  record.times = {.data = times.data - times_before_.data,
+                  .forward = times.forward - times_before_.forward,
+                  .backward = times.backward - times_before_.backward,
+                  .communication = times.communication - times_before_.communication,
+                  .update = times.update - times_before_.update};
+  record.bytes_sent = int64_t(traffic.bytes_sent - traffic_before_.bytes_sent);
+  record.bytes_received = int64_t(traffic.bytes_received - traffic_before_.bytes_received);
+  times_before_ = times;
+  traffic_before_ = traffic;
+  at_.loss_sum = at_.correct = 0;
+  at_.samples = 0;
+  return record;
+}
+
+std::optional<Ending> Worker::EndOfEpoch() {
+  EpochRecord record = MeasureEpoch();
+  const bool takes_part = strategy_.InStep() || recorder_;
+  std::optional<Ending> ending;
+  if (takes_part && EvaluationIsDue()) {
+    const double began = Now();
+    TakeSnapshot();
+    evaluation_ = Evaluate();
+    ending = Judge(evaluation_->accuracy);
+    record.test_loss = evaluation_->loss;
+    record.test_accuracy = evaluation_->accuracy;
+    record.test_top5 = evaluation_->top5;
+    record.evaluation_seconds = Now() - began;
+  }
+  if (recorder_) recorder_->Epoch(record);
+  at_.seconds = seconds_before_ + clock_.seconds();
+  epoch_began_s_ = at_.seconds;
+
+  const int every = job_.recipe.trainer.checkpoint_epochs;
+  if (every && at_.epochs_done % every == 0) SaveCheckpoint();
+  if (stop_agreed_) return Ending::kSignal;
+  if (ending && !strategy_.InStep()) strategy_.Stop();
+  return ending;
+}
+
+std::optional<Ending> Worker::Judge(double accuracy) {
+  const TrainerOptions& options = job_.recipe.trainer;
+  if (accuracy > at_.best_accuracy) {
+    at_.best_accuracy = accuracy;
+    at_.best_epoch = at_.epochs_done;
+    at_.evaluations_since_best = 0;
+  } else {
+    ++at_.evaluations_since_best;
+  }
+  if (options.target_accuracy > 0 && accuracy >= options.target_accuracy) return Ending::kTarget;
+  if (options.patience && at_.evaluations_since_best >= options.patience) return Ending::kPatience;
+  return {};
+}
+
+void Worker::SaveCheckpoint() {
+  StepResult last;
+  if (stepper_.Drain(last)) Count(last);
+  if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
+  if (saved_step_ == at_.step) return;
+  saved_step_ = at_.step;
+  TakeSnapshot();
+  if (!recorder_) return;
+  at_.seconds = seconds_before_ + clock_.seconds();
+  at_.epoch_seconds = at_.seconds - epoch_began_s_;
+  std::vector<float> host(snapshot_.slice().size);
+  flat::Get(stepper_.queue(), snapshot_, host.data());
+  stepper_.queue().Sync();
+  recorder_->Checkpoint(host, at_, strategy_, stepper_.replica());
+}
+
+void Worker::Finish(Ending ending) {
+  StepResult last;
+  if (stepper_.Drain(last)) Count(last);
+  strategy_.End(stepper_.replica());
+  SaveCheckpoint();
+  if (ending == Ending::kSignal) return;
+  if (!strategy_.InStep() && !recorder_) return;
+  if (evaluated_step_ != at_.step) {
+    TakeSnapshot();
+    evaluation_ = Evaluate();
+  }
+  if (!recorder_) return;
+  std::vector<float> host(snapshot_.slice().size);
+  flat::Get(stepper_.queue(), snapshot_, host.data());
+  stepper_.queue().Sync();
+  recorder_->Summarize(host, at_, *evaluation_);
+}
+
+}  // namespace trireme

@@ -1,0 +1,65 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/signals.h"
+#include "base/state_io.h"
+#include "strategy/strategy.h"
+#include "trainer/evaluation.h"
+#include "trainer/job.h"
+#include "trainer/progression.h"
+#include "trainer/recorder.h"
+#include "trainer/stepper.h"
+#include "transport/world.h"
+
+namespace trireme {
+
+// One replica's life from the first step to the last: steps, and at epoch ends evaluation, records
+// and checkpoints. Runs on one thread.
+class Worker {
+ public:
+  // `recorder` is null on ranks that do not record.
+  Worker(const Job& job, World& world, Strategy& strategy, Recorder* recorder,
+         const Signals& signals);
+
+  // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
+  // null.
+  Ending Run(std::span<const float> state, const StateReader* resume);
+
+ private:
+  void Count(const StepResult& result);
+  std::optional<Ending> EndOfEpoch();
+  std::optional<Ending> Judge(double accuracy);
+  Evaluation Evaluate();
+  void TakeSnapshot();
+  void SaveCheckpoint();
+  void Finish(Ending ending);
+  bool EvaluationIsDue() const;
+  EpochRecord MeasureEpoch();
+
+  const Job& job_;
+  World& world_;
+  Strategy& strategy_;
+  Recorder* const recorder_;
+  const Signals& signals_;
+  const int worker_;
+  std::unique_ptr<Engine> engine_;
+  Stepper stepper_;
+  Buffer snapshot_;
+  std::unique_ptr<Evaluator> evaluator_;
+
+  Progression at_;
+  StepTimes times_before_;  // this epoch
+  Traffic traffic_before_;
+  Stopwatch clock_;
+  double seconds_before_ = 0;  // of earlier lives
+  double epoch_began_s_ = 0;
+  std::optional<Evaluation> evaluation_;  // the newest
+  int64_t evaluated_step_ = -1, saved_step_ = -1;
+  bool stop_agreed_ = false;
+  int64_t diverged_since_ = -1;
+};
+
+}  // namespace trireme
