@@ -34,6 +34,10 @@ std::vector<int> AffinityMask() {
   return {};
 }
 
+std::string Processors(double count) {
+  return fmt::format("{} processor{}", count, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 CoreFacts ReadCoreFacts() {
@@ -48,7 +52,7 @@ Cores UsableCores(const CoreFacts& facts) {
   Cores cores;
   cores.cpus = facts.affinity;
   cores.count = static_cast<int>(facts.affinity.size());
-  cores.why = fmt::format("affinity mask of {} processors", cores.count);
+  cores.why = fmt::format("affinity mask of {}", Processors(cores.count));
   if (cores.count == 0) {
     cores.count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     cores.why = "no affinity mask; processors of the machine";
@@ -56,7 +60,7 @@ Cores UsableCores(const CoreFacts& facts) {
   if (facts.cgroup_cpus && *facts.cgroup_cpus < cores.count) {
     // Rounded down: a thread too many is stopped by the kernel in the middle of a step.
     cores.count = std::max(1, static_cast<int>(*facts.cgroup_cpus));
-    cores.why = fmt::format("cgroup quota of {} processors", *facts.cgroup_cpus);
+    cores.why = fmt::format("cgroup quota of {}", Processors(*facts.cgroup_cpus));
   }
   if (facts.slurm_cpus && *facts.slurm_cpus < cores.count) {
     cores.count = *facts.slurm_cpus;

@@ -49,6 +49,7 @@ TEST(Cores, TheTightestLimitCounts) {
   EXPECT_EQ(UsableCores(facts).count, 1);
   facts = {.affinity = {4}, .cgroup_cpus = 64.0, .slurm_cpus = 64};
   EXPECT_EQ(UsableCores(facts).count, 1);
+  EXPECT_EQ(UsableCores(facts).why, "affinity mask of 1 processor");
   EXPECT_EQ(UsableCores(facts).cpus, std::vector<int>{4});
   EXPECT_GE(UsableCores({}).count, 1);
 }

@@ -1,12 +1,12 @@
 #pragma once
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/check.h"
 #include "base/toml.h"
 
 namespace trireme {
@@ -23,30 +23,6 @@ struct IntOrWord {
   int64_t number = 0;  // when word is empty
   std::string word;
 };
-
-// Which values a key takes: a range of numbers, a list of words, or either. For a list of numbers
-// it holds for each of them.
-struct Check {
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  bool above_low = false;   // low itself is refused
-  bool below_high = false;  // high itself is refused
-  std::vector<std::string> words;
-
-  bool Allows(double number) const;
-  bool Allows(std::string_view word) const;  // any word, when none are listed
-  std::string Words() const;                 // at least 1 or "full"; empty when all is allowed
-};
-
-Check Any();
-Check AtLeast(double low);
-Check AtMost(double high);
-Check Above(double low);
-Check Below(double high);
-Check Between(double low, double high);  // both ends allowed
-Check OneOf(std::vector<std::string> words);
-Check operator&&(const Check& a, const Check& b);  // numbers that both ranges allow
-Check operator||(const Check& a, const Check& b);  // a range of numbers, or a list of words
 
 // One key of a recipe, bound to the variable that holds its value.
 class Option {

@@ -237,6 +237,33 @@ TEST(Sections, SeveralStructsShareASection) {
   EXPECT_EQ(sections.ToToml().find("[all]"), sections.ToToml().rfind("[all]"));
 }
 
+// Whatever the text is: the value, or a UsageError, and then the old value stays.
+TEST(Sections, SurviveAnyAssignment) {
+  const std::string pieces = "0123456789+-.eE_,[]\"= truefalsinx\xC3\xA4";
+  const std::vector<std::string> paths = {
+      "trainer.batch", "trainer.epochs", "trainer.seed",         "trainer.deterministic",
+      "optimizer.lr",  "optimizer.mean", "optimizer.milestones", "optimizer.name"};
+  std::mt19937_64 random(5);
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    Recipe r;
+    std::string assignment = paths[random() % paths.size()] + "=";
+    for (size_t n = random() % 12; n > 0; --n) assignment += pieces[random() % pieces.size()];
+    const std::string before = r.sections.ToToml();
+    try {
+      r.sections.SetAssignment(assignment);
+      Recipe again;
+      again.Load(r.sections.ToToml());
+      ASSERT_EQ(again.sections.ToToml(), r.sections.ToToml()) << assignment;
+    } catch (const UsageError&) {
+      ++refused;
+      ASSERT_EQ(r.sections.ToToml(), before) << assignment;
+    }
+  }
+  EXPECT_GT(refused, 10'000);
+  EXPECT_LT(refused, 20'000);
+}
+
 struct AnyNumbers {
   float f = 0;
   double d = 0;

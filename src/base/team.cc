@@ -54,7 +54,8 @@ void Team::Run(FunctionRef<void(int)> work) {
   } catch (...) {
     own = std::current_exception();
   }
-  while (const uint32_t left = running_.load(std::memory_order_acquire)) AwaitChange(running_, left);
+  while (const uint32_t left = running_.load(std::memory_order_acquire))
+    AwaitChange(running_, left);
   const std::exception_ptr other = std::exchange(error_, nullptr);  // all workers are done
   if (own || other) std::rethrow_exception(own ? own : other);
 }

@@ -87,8 +87,7 @@ TEST(ParallelFor, CoversEachIndexOnce) {
 TEST(ParallelFor, LittleWorkStaysWithTheCaller) {
   Team team(3);
   const auto caller = std::this_thread::get_id();
-  ParallelFor(team, 19, 10,
-              [&](size_t, size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  ParallelFor(team, 19, 10, [&](size_t, size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
 }
 
 }  // namespace

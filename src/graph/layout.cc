@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/assert.h"
 #include "base/random.h"
@@ -88,6 +87,8 @@ Layout LayOut(const Graph& graph) {
     if (node->backward) continue;
     for (int i : node->parameters) layout.parameters[i] = Append(graph.parameters[i], end);
     placed += node->parameters.size();
+    // Not between a layer's parameters: they are final at one moment, that of one bucket.
+    if (!node->parameters.empty()) layout.cuts.push_back(end);
   }
   TRIREME_ASSERT(placed == graph.parameters.size());  // each belongs to one forward node
   layout.weights = end;
@@ -100,21 +101,12 @@ Layout LayOut(const Graph& graph) {
 }
 
 std::vector<Bucket> CutBuckets(const Layout& layout, size_t floats) {
-  std::vector<int> order(layout.parameters.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](int i) { return layout.parameters[i].begin; });
-
   std::vector<Bucket> buckets;
   size_t begin = 0;
-  for (size_t k = 0; k < order.size(); ++k) {
-    const bool last = k + 1 == order.size();
-    // Parameters of one node have consecutive indices and are final at the same moment: a cut
-    // between them would make one instruction finish two buckets.
-    if (!last && order[k + 1] == order[k] + 1) continue;
-    const size_t end = last ? layout.weights : layout.parameters[order[k + 1]].begin;
-    if (!last && end - begin < floats) continue;
-    buckets.push_back({.index = int(buckets.size()), .range = {begin, end - begin}});
-    begin = end;
+  for (const size_t cut : layout.cuts) {
+    if (cut - begin < floats && cut != layout.weights) continue;
+    buckets.push_back({.index = int(buckets.size()), .range = {begin, cut - begin}});
+    begin = cut;
   }
   buckets.push_back({.index = int(buckets.size()), .range = layout.tail()});
   return buckets;

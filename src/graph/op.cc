@@ -16,7 +16,7 @@ bool DependsOnParameters(const Graph& graph, ValueId value) {
       return DependsOnParameters(graph, input);
     });
   }
-  return false;  // the input
+  return value != 0;  // the batch; who builds a part of a graph may leave other values open
 }
 
 std::string Join(std::span<const char* const> words, std::string_view between) {

@@ -8,6 +8,7 @@
 #include "data/sources.h"
 #include "engine/cpu/engine.h"
 #include "engine/ref/engine.h"
+#include "flat/host.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "strategy/presets.h"
@@ -25,12 +26,26 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
   return std::max<int64_t>(1, std::llround(std::ceil(options.epochs * double(steps_per_epoch))));
 }
 
+}  // namespace
+
 int CountThreads(const TrainerOptions& options) {
   if (!options.threads.is_word()) return int(options.threads.number);
   return UsableCores(ReadCoreFacts()).count;
 }
 
-}  // namespace
+MakeRig RigFor(const TrainerOptions& options) {
+  return [ref = options.device == "ref"](int threads) {
+    Rig rig;
+    rig.team = std::make_unique<Team>(threads);
+    rig.device = std::make_unique<HostDevice>(rig.team.get());
+    if (ref) {
+      rig.engine = std::make_unique<RefEngine>(*rig.device);
+    } else {
+      rig.engine = std::make_unique<CpuEngine>(*rig.device, threads);
+    }
+    return rig;
+  };
+}
 
 size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e6 / 4); }
 
@@ -39,10 +54,10 @@ int Job::MostShards(int worker) const {
   return plan.shards * (worker + 1) / workers() - plan.shards * worker / workers();
 }
 
-Job PrepareJob(const Recipe& recipe, MakeEngine make_engine) {
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
   Job job;
   job.recipe = recipe;
-  job.make_engine = std::move(make_engine);
+  job.make_rig = std::move(make_rig);
   const StrategyPreset& preset = FindPreset(recipe.strategy.name);
   job.in_step = preset.in_step;
   job.servers = preset.in_step ? 0 : recipe.strategy.servers;

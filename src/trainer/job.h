@@ -3,8 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "base/log.h"
-#include "base/signals.h"
+#include "base/team.h"
 #include "data/normalizer.h"
 #include "data/source.h"
 #include "flat/layout.h"
@@ -16,8 +15,15 @@
 
 namespace trireme {
 
-// Makes the engine of one rank. Tests hand in their own.
-using MakeEngine = std::function<std::unique_ptr<Engine>(int threads)>;
+// What one rank computes with; members stand on those before them.
+struct Rig {
+  std::unique_ptr<Team> team;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Engine> engine;
+};
+
+// Makes the rig of one rank. Tests hand in their own.
+using MakeRig = std::function<Rig(int threads)>;
 
 // What all ranks of a run share, resolved once before they start and then only read: the data, the
 // graph, how samples are cut into steps, where to begin.
@@ -34,7 +40,8 @@ struct Job {
   int shard_capacity = 0;  // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<float> initial_state;
-  MakeEngine make_engine;
+  bool given_weights = false;  // --init: a checkpoint keeps them before the first step
+  MakeRig make_rig;
 
   int workers() const { return recipe.transport.ranks - servers; }
   int64_t epochs() const {  // begun ones
@@ -46,9 +53,11 @@ struct Job {
 
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
-Job PrepareJob(const Recipe& recipe, MakeEngine make_engine);
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig);
 
-// The engine that trainer.device names.
-MakeEngine EngineFor(const TrainerOptions& options);
+int CountThreads(const TrainerOptions& options);  // trainer.threads as a number
+
+// The rig that trainer.device names.
+MakeRig RigFor(const TrainerOptions& options);
 
 }  // namespace trireme

@@ -42,10 +42,11 @@ Ending Train(const Job& job, RunDirectory& directory, Progress& progress, const 
       server->Run();
       return;
     }
+    Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
     const auto strategy = MakeWorker(setup, world);
     std::optional<Recorder> recorder;
     if (strategy->Records()) recorder.emplace(job, directory, progress);
-    Worker worker(job, world, *strategy, recorder ? &*recorder : nullptr, signals);
+    Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, signals);
     const Ending own = worker.Run(start.state, resume);
     if (recorder) ending = own;
   });

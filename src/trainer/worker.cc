@@ -14,7 +14,7 @@ constexpr int64_t kDivergedSteps = 100;
 
 }  // namespace
 
-Worker::Worker(const Job& job, World& world, Strategy& strategy, Recorder* recorder,
+Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
                const Signals& signals)
     : job_(job),
       world_(world),
@@ -22,11 +22,10 @@ Worker::Worker(const Job& job, World& world, Strategy& strategy, Recorder* recor
       recorder_(recorder),
       signals_(signals),
       worker_(world.rank() - job.servers),
-      engine_(job.make_engine(job.threads_per_rank)),
-      stepper_(job, strategy, *engine_, worker_),
-      snapshot_(engine_->device(), job.layout.state) {
+      stepper_(job, strategy, *rig.engine, worker_),
+      snapshot_(*rig.device, job.layout.state) {
   if (strategy.InStep() || recorder) {
-    evaluator_ = std::make_unique<Evaluator>(job.graph, *engine_, stepper_.queue(), *job.data.test,
+    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
                                              job.normalizer);
   }
 }
@@ -43,13 +42,15 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   clock_ = {};
   seconds_before_ = at_.seconds;
   epoch_began_s_ = at_.seconds - at_.epoch_seconds;
-  saved_step_ = resume ? at_.step : -1;
+  unsaved_ = !resume;
+
+  if (job_.given_weights && !resume) SaveCheckpoint();
 
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
   std::optional<Ending> ending;
   StepResult result;
-  while (!ending) {
-    const Turn turn = stepper_.Take(at_.step);
+  for (int64_t turn_number = at_.step; !ending;) {
+    const Turn turn = stepper_.Take(turn_number);
     if (turn == Turn::kEnd) break;
     if (turn == Turn::kEpochEnd) {
       ending = EndOfEpoch();
@@ -58,7 +59,9 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     const bool wants_to_stop = signals_.stop();
     if (wants_to_stop && !strategy_.InStep()) strategy_.Stop();
     if (stepper_.Run(wants_to_stop, result)) Count(result);
-    ++at_.step;
+    ++turn_number;
+    at_.step = replica.work.step + 1;
+    unsaved_ = true;
     if (stop_agreed_) ending = Ending::kSignal;
     if (replica.work.ends_epoch && !ending) ending = EndOfEpoch();
     if (!ending && checkpoint_steps && at_.step % checkpoint_steps == 0) SaveCheckpoint();
@@ -177,8 +180,8 @@ void Worker::SaveCheckpoint() {
   StepResult last;
   if (stepper_.Drain(last)) Count(last);
   if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
-  if (saved_step_ == at_.step) return;
-  saved_step_ = at_.step;
+  if (!unsaved_) return;
+  unsaved_ = false;
   TakeSnapshot();
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();

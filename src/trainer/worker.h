@@ -21,7 +21,7 @@ namespace trireme {
 class Worker {
  public:
   // `recorder` is null on ranks that do not record.
-  Worker(const Job& job, World& world, Strategy& strategy, Recorder* recorder,
+  Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
          const Signals& signals);
 
   // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
@@ -45,7 +45,6 @@ class Worker {
   Recorder* const recorder_;
   const Signals& signals_;
   const int worker_;
-  std::unique_ptr<Engine> engine_;
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
@@ -57,7 +56,8 @@ class Worker {
   double seconds_before_ = 0;  // of earlier lives
   double epoch_began_s_ = 0;
   std::optional<Evaluation> evaluation_;  // the newest
-  int64_t evaluated_step_ = -1, saved_step_ = -1;
+  int64_t evaluated_step_ = -1;
+  bool unsaved_ = false;
   bool stop_agreed_ = false;
   int64_t diverged_since_ = -1;
 };

@@ -39,9 +39,8 @@ void Tanh(const Call& call, const Shard& shard) {
 }
 
 void ReluGrad(const Call& call, const Shard& shard) {
-  MapTwo(call, shard, [](V y, V dy) HWY_ATTR {
-    return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), dy);
-  });
+  MapTwo(call, shard,
+         [](V y, V dy) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), dy); });
 }
 void SigmoidGrad(const Call& call, const Shard& shard) {
   MapTwo(call, shard, [](V y, V dy) HWY_ATTR {

@@ -18,9 +18,9 @@ namespace {
 // Of a convolution from a value like `x` to one like `y`.
 ConvShape ShapeOf(const Call& call, const Shape& x, const Shape& y) {
   const Attributes& a = call.attributes;
-  return {size_t(x.height),     size_t(x.width),      size_t(x.channels),
-          size_t(y.height),     size_t(y.width),      size_t(y.channels),
-          size_t(a.kernel),     size_t(a.stride),     size_t(a.padding)};
+  return {size_t(x.height), size_t(x.width),  size_t(x.channels),
+          size_t(y.height), size_t(y.width),  size_t(y.channels),
+          size_t(a.kernel), size_t(a.stride), size_t(a.padding)};
 }
 
 ConvShape DenseShapeOf(const Value& x, const Value& y) {

@@ -15,9 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
 // Highway's Exp makes 0 of what is not a number.
-HWY_INLINE V Exponential(V x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Floats(), x));
-}
+HWY_INLINE V Exponential(V x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Floats(), x)); }
 
 HWY_INLINE V Logistic(V x) {
   const Floats d;
@@ -34,8 +32,7 @@ HWY_INLINE V HyperbolicTangent(V x) {
 // matter where threads divide the values.
 template <class F>
 HWY_INLINE void Map(const float* x, float* y, size_t begin, size_t end, const F& f) {
-  ForLanes(begin, end,
-           [&](size_t i, size_t n) HWY_ATTR { StoreN(f(LoadN(x + i, n)), y + i, n); });
+  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR { StoreN(f(LoadN(x + i, n)), y + i, n); });
 }
 // z = f(x, y); z may be x or y.
 template <class F>

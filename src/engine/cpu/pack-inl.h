@@ -44,7 +44,8 @@ HWY_INLINE void ForRuns(const Patches& p, const PatchRow& row, size_t begin, siz
   const auto cut = [&](const float* from, ptrdiff_t at, ptrdiff_t length) HWY_ATTR {
     const ptrdiff_t first = std::max<ptrdiff_t>(at, begin);
     const ptrdiff_t last = std::min<ptrdiff_t>(at + length, end);
-    if (first < last) copy(from ? from + (first - at) : nullptr, size_t(first), size_t(last - first));
+    if (first < last)
+      copy(from ? from + (first - at) : nullptr, size_t(first), size_t(last - first));
   };
   const ptrdiff_t taps_x = static_cast<ptrdiff_t>(p.taps_x), line = taps_x * p.channels;
   for (ptrdiff_t tap_y = ptrdiff_t(begin) / line; tap_y * line < ptrdiff_t(end); ++tap_y) {

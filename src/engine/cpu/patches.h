@@ -6,7 +6,7 @@ namespace trireme::cpu {
 
 // A convolution or a dense layer (an image of one pixel, a kernel of one).
 struct ConvShape {
-  size_t height, width, in;        // of the input
+  size_t height, width, in;  // of the input
   size_t out_height, out_width, out;
   size_t kernel, stride, padding;
 

@@ -132,7 +132,8 @@ struct PatchTask {
   }
 };
 
-// One thread's share of a weight gradient: tiles of rows of C (values of a patch), panels of columns.
+// One thread's share of a weight gradient: tiles of rows of C (values of a patch), panels of
+// columns.
 struct TransposedTask {
   const Patches& patches;
   size_t rows;  // the depth of this product
@@ -210,24 +211,24 @@ void Divide(Team& team, size_t tiles, size_t panels, size_t work, const F& run) 
 void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
                      const Places& places, const Finish& finish, float* scratch, Team& team) {
   const PatchTask task{patches, rows, panels, columns, places, finish};
-  Divide(team, hwy::DivCeil(rows, kTileRows), PanelCount(columns), rows * columns * patches.depth(),
-         [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
-             size_t thread) {
-           task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kBlockFloats);
-         });
+  Divide(
+      team, hwy::DivCeil(rows, kTileRows), PanelCount(columns), rows * columns * patches.depth(),
+      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
+        task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kBlockFloats);
+      });
 }
 
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
                                float* c, bool add, float* scratch, Team& team) {
   const TransposedTask task{patches, rows, b, columns, c, add};
   const size_t own = MultiplyTransposedScratch(columns, 1);
-  Divide(team, hwy::DivCeil(patches.depth(), kWeightRows), PanelCount(columns),
-         rows * columns * patches.depth(),
-         [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
-             size_t thread) {
-           float* block = scratch + thread * own;
-           task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kBlockFloats);
-         });
+  Divide(
+      team, hwy::DivCeil(patches.depth(), kWeightRows), PanelCount(columns),
+      rows * columns * patches.depth(),
+      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
+        float* block = scratch + thread * own;
+        task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kBlockFloats);
+      });
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

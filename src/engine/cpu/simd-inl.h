@@ -16,7 +16,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using V = hn::Vec<Floats>;
-constexpr size_t kLanes = hn::MaxLanes(Floats());  // exact: no target here has vectors of unknown size
+constexpr size_t kLanes =
+    hn::MaxLanes(Floats());  // exact: no target here has vectors of unknown size
 
 // AVX2 and AVX-512 do not touch lanes that are masked off; the others would.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3

@@ -1,0 +1,65 @@
+// How well a trained model does on test samples.
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/evaluation_text.h"
+#include "data/sources.h"
+#include "flat/arithmetic.h"
+#include "trainer/evaluation.h"
+#include "trainer/job.h"
+#include "trainer/saved_model.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--data", "SOURCE", "other samples than those of the run; their test part is used"},
+    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    {"--json", "", "print JSON"},
+};
+constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
+
+int Run(const Args& args, Process& process) {
+  SavedModel model = LoadSavedModel(args.Required("RUN"), Log(process.log));
+  Sections sections;
+  Bind(sections, model.recipe);
+  args.ApplyTo(sections);
+  DataOptions options = model.recipe.data;
+  options.source = args.Value("--data").value_or(options.source);
+  const DataSet data = OpenData(options, model.recipe.trainer.seed, model.card.classes);
+  if (!(data.shape == model.card.shape)) {
+    throw Error("{} has samples of {}x{}x{}, the model takes {}x{}x{}", options.source,
+                data.shape.height, data.shape.width, data.shape.channels, model.card.shape.height,
+                model.card.shape.width, model.card.shape.channels);
+  }
+
+  const Rig rig = RigFor(model.recipe.trainer)(CountThreads(model.recipe.trainer));
+  const auto queue = rig.device->NewQueue();
+  const Buffer state(*rig.device, model.layout.state);
+  flat::Put(*queue, model.state.data(), state);
+  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
+  const Evaluation result = evaluator.Run(state);
+  queue->Sync();
+  process.out.Write(args.Has("--json") ? EvaluationJson(result, model.card.classes)
+                                       : EvaluationText(result, model.card.classes));
+  return 0;
+}
+
+}  // namespace
+
+extern const Command kEval;
+const Command kEval = {
+    .name = "eval",
+    .summary = "evaluate a trained model on test samples",
+    .usage = "trireme eval RUN [--data SOURCE] [--json]",
+    .examples = "trireme eval runs/a                          # on the test samples of its own data\n"
+                "trireme eval runs/a --data fashion-mnist\n"
+                "trireme eval runs/a --json\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

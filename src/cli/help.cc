@@ -1,0 +1,66 @@
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace trireme {
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+// Two columns; the second begins where the widest first ends.
+std::string Columns(const Rows& rows) {
+  size_t width = 0;
+  for (const auto& [left, right] : rows) width = std::max(width, left.size());
+  std::string text;
+  for (const auto& [left, right] : rows) {
+    text += fmt::format("  {:<{}}  {}\n", left, width, right);
+  }
+  return text;
+}
+
+std::string Indented(std::string_view lines) {
+  std::string text;
+  for (const std::string& line : Split(Trim(lines), '\n')) text += fmt::format("  {}\n", line);
+  return text;
+}
+
+}  // namespace
+
+std::string HelpOverview(std::span<const Command* const> commands) {
+  Rows rows;
+  std::string examples;
+  for (const Command* command : commands) {
+    rows.emplace_back(command->name, command->summary);
+    examples += fmt::format("  {}\n", Split(Trim(command->examples), '\n').front());
+  }
+  return fmt::format(
+      "trireme trains neural networks on one core, on all cores and on many ranks.\n\n"
+      "usage: trireme COMMAND [ARGUMENTS]\n\ncommands:\n{}\nexamples:\n{}\n"
+      "trireme COMMAND --help says more about one; trireme --version prints the version.\n",
+      Columns(rows), examples);
+}
+
+std::string HelpOf(const Command& command) {
+  std::string text =
+      fmt::format("trireme {}: {}\n\nusage: {}\n", command.name, command.summary, command.usage);
+  Rows rows;
+  for (const Place& place : command.places) {
+    rows.emplace_back(place.name, place.help);
+  }
+  if (!rows.empty()) text += fmt::format("\n{}", Columns(rows));
+  rows.clear();
+  for (const Flag& flag : command.flags) {
+    rows.emplace_back(
+        flag.value.empty() ? std::string(flag.name) : fmt::format("{} {}", flag.name, flag.value),
+        flag.key.empty() ? std::string(flag.help) : fmt::format("{} [{}]", flag.help, flag.key));
+  }
+  rows.emplace_back("--help", "print this");
+  return fmt::format("{}\nflags:\n{}\nexamples:\n{}", text, Columns(rows),
+                     Indented(command.examples));
+}
+
+}  // namespace trireme

@@ -1,0 +1,102 @@
+// What there is to choose from: every list of the program, printed.
+#include <fmt/core.h>
+
+#include "cli/command.h"
+#include "data/sources.h"
+#include "graph/models/models.h"
+#include "graph/op.h"
+#include "optimizer/rules.h"
+#include "strategy/presets.h"
+#include "trainer/recipe.h"
+
+namespace trireme {
+namespace {
+
+std::string Row(std::string_view name, std::string_view help) {
+  return fmt::format("  {:<34} {}\n", name, help);
+}
+
+std::string Data() {
+  std::string text = "data (--data):\n";
+  for (const SourceKind& kind : SourceKinds()) text += Row(kind.syntax, kind.help);
+  return text;
+}
+
+std::string Models() { return "models (--model):\n" + ModelsPage(); }
+
+std::string Optimizers() {
+  std::string text = "optimizers (--optimizer):\n";
+  for (const RuleDef& rule : AllRules()) text += Row(rule.name, rule.help);
+  return text;
+}
+
+std::string Strategies() {
+  std::string text = "strategies (--strategy):\n";
+  for (const StrategyPreset& preset : StrategyPresets()) text += Row(preset.name, preset.help);
+  return text;
+}
+
+// The first line of a recipe is a comment that says what it is.
+std::string Recipes() {
+  std::string text = "recipes (trireme train RECIPE):\n";
+  for (const BuiltInRecipe& recipe : BuiltInRecipes()) {
+    const std::string_view line = recipe.text.substr(0, recipe.text.find('\n'));
+    text += Row(recipe.name, line.substr(line.find_first_not_of("# ")));
+  }
+  return text;
+}
+
+std::string Operations() {
+  std::string text = "operations:\n";
+  for (const OpDef* op : AllOps()) text += Row(op->name, op->summary);
+  return text;
+}
+
+struct Topic {
+  std::string_view name;
+  std::string (*text)();
+  bool in_short;  // without a topic it is printed, too
+};
+constexpr Topic kTopics[] = {
+    {"recipes", Recipes, true},       {"models", Models, true},
+    {"data", Data, true},             {"strategies", Strategies, true},
+    {"optimizers", Optimizers, true}, {"operations", Operations, false},
+};
+
+int Run(const Args& args, Process& process) {
+  const auto wanted = args.Optional("TOPIC");
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) {
+    names.emplace_back(topic.name);
+    if (wanted == topic.name) {
+      process.out.Write(topic.text());
+      return 0;
+    }
+  }
+  if (wanted) throw UsageError("no list of {}{}", *wanted, DidYouMean(*wanted, names));
+  std::string text;
+  for (const Topic& topic : kTopics) {
+    if (topic.in_short) text += (text.empty() ? "" : "\n") + topic.text();
+  }
+  process.out.Write(text);
+  return 0;
+}
+
+constexpr Place kPlaces[] = {
+    {"TOPIC", Place::kOptional, "recipes, models, data, strategies, optimizers or operations"}};
+
+}  // namespace
+
+extern const Command kList;
+const Command kList = {
+    .name = "list",
+    .summary = "what there is to choose from",
+    .usage = "trireme list [TOPIC]",
+    .examples = "trireme list\n"
+                "trireme list models        # parameters and multiply-adds of each\n"
+                "trireme list operations\n",
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

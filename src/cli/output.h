@@ -1,0 +1,28 @@
+#pragma once
+#include <fmt/core.h>
+
+#include <string_view>
+#include <utility>
+
+namespace trireme {
+
+// What a command prints as its result. Each call is one write, so another program sees it at once.
+// When the reader is gone (`trireme list | head -1`) the rest is dropped in silence: a run must not
+// end for it. Any other failure, such as a full disk, is an Error. One thread.
+class Output {
+ public:
+  explicit Output(int fd = 1) : fd_(fd) {}
+
+  void Write(std::string_view text);
+
+  template <class... A>
+  void Print(fmt::format_string<A...> text, A&&... args) {
+    Write(fmt::format(text, std::forward<A>(args)...));
+  }
+
+ private:
+  const int fd_;
+  bool reader_gone_ = false;
+};
+
+}  // namespace trireme

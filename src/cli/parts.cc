@@ -1,0 +1,88 @@
+#include "cli/parts.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+
+#include "base/kernel_file.h"
+#include "base/text.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Names = std::initializer_list<const char*>;
+
+// A library is asked for by the loader itself: only it knows all the places. Nothing is called.
+std::string FindLibrary(const char* name) {
+  void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return "";
+  const link_map* map = nullptr;
+  const bool known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
+  const std::string path = known && map->l_name[0] != '\0' ? map->l_name : name;
+  dlclose(library);
+  return path;
+}
+
+std::vector<std::string> FindFiles(Names programs, Names libraries) {
+  const char* folders = std::getenv("PATH");
+  std::vector<std::string> found;
+  for (const char* name : programs) found.push_back(FindProgram(name, folders ? folders : ""));
+  for (const char* name : libraries) found.push_back(FindLibrary(name));
+  std::erase(found, "");
+  return found;
+}
+
+// What the driver says about each GPU, without loading it.
+std::vector<std::string> GpuModels() {
+  std::vector<std::string> models;
+  std::error_code none;
+  for (const auto& gpu : fs::directory_iterator("/proc/driver/nvidia/gpus", none)) {
+    const auto text = ReadKernelFile(gpu.path() / "information").value_or("");
+    const std::string first = Split(text, '\n').front();  // Model:  NVIDIA H200
+    models.emplace_back(Trim(first.substr(first.find(':') + 1)));
+  }
+  std::erase(models, "");
+  return models;
+}
+
+std::vector<std::string> FashionMnist() {
+  const fs::path folder = "/usr/share/datasets/fashion-mnist";  // of Debian's package
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) return {};
+  return {folder.string()};
+}
+
+}  // namespace
+
+std::string FindProgram(std::string_view program, std::string_view folders) {
+  for (const std::string& folder : Split(folders, ':')) {
+    if (folder.empty()) continue;
+    const fs::path file = fs::path(folder) / program;
+    std::error_code none;
+    if (fs::is_regular_file(file, none) && access(file.c_str(), X_OK) == 0) return file.string();
+  }
+  return "";
+}
+
+std::vector<Part> FindParts() {
+  Part cuda = {"CUDA", FindFiles({"nvidia-smi"}, {"libcuda.so.1"}),
+               "GPUs are not used by this version"};
+  for (std::string& model : GpuModels()) cuda.found.push_back(std::move(model));
+  return {
+      std::move(cuda),
+      {"MPI", FindFiles({"mpirun"}, {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"}),
+       "not used by this version: ranks are threads"},
+      {"libfabric", FindFiles({}, {"libfabric.so.1"}), "not used by this version"},
+      {"Slurm", FindFiles({"srun"}, {}), "threads follow SLURM_CPUS_PER_TASK"},
+      {"Fashion-MNIST", FashionMnist(),
+       "data.source = \"fashion-mnist\" (Debian package dataset-fashion-mnist)"},
+  };
+}
+
+}  // namespace trireme

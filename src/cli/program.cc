@@ -1,0 +1,103 @@
+#include "cli/program.h"
+
+#include <new>
+#include <vector>
+
+#include "base/version.h"
+#include "cli/help.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+struct Found {
+  const Command* command;
+  std::span<const std::string> rest;  // the words behind its name
+};
+
+Found FindCommand(std::span<const Command* const> commands, std::span<const std::string> words) {
+  for (const size_t length : {size_t{2}, size_t{1}}) {  // "bench allreduce" before "bench"
+    if (words.size() < length) continue;
+    const std::string name = length == 2 ? words[0] + " " + words[1] : words[0];
+    for (const Command* command : commands) {
+      if (command->name == name) return {command, words.subspan(length)};
+    }
+  }
+  std::vector<std::string> names = {"help"};
+  std::string family;  // of which words[0] is the first word
+  for (const Command* command : commands) {
+    names.emplace_back(command->name);
+    if (command->name.starts_with(words[0] + " ")) family += fmt::format(" {},", command->name);
+  }
+  if (!family.empty()) {
+    family.pop_back();
+    throw UsageError("{} needs a second word:{}", words[0], family);
+  }
+  throw UsageError("unknown command {}{}", QuoteToml(words[0]), DidYouMean(words[0], names));
+}
+
+bool IsHelp(const std::string& word) { return word == "--help" || word == "-h"; }
+
+bool AsksForHelp(std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (IsHelp(word)) return true;
+  }
+  return false;
+}
+
+int Dispatch(std::span<const Command* const> commands, std::span<const std::string> words,
+             Process& process, const Command*& running) {
+  const bool help = !words.empty() && (words[0] == "help" || IsHelp(words[0]));
+  if (words.empty() || (help && words.size() == 1)) {
+    process.out.Write(HelpOverview(commands));
+    return 0;
+  }
+  if (words[0] == "--version") {
+    process.out.Print("trireme {}\n", Version());
+    return 0;
+  }
+  if (words[0].starts_with('-') && !help) {
+    throw UsageError("{} comes before a command: trireme COMMAND {}", words[0], words[0]);
+  }
+  const Found found = FindCommand(commands, help ? words.subspan(1) : words);
+  if (help || AsksForHelp(found.rest)) {
+    process.out.Write(HelpOf(*found.command));
+    return 0;
+  }
+  running = found.command;
+  return found.command->run(Args(running->flags, running->places, found.rest), process);
+}
+
+int Fail(Process& process, int code, std::string_view what) {
+  process.log.ShowLive("");
+  process.log.Line(fmt::format("trireme: error: {}", what));
+  return code;
+}
+
+}  // namespace
+
+int RunProgram(std::span<const Command* const> commands, std::span<const std::string> words,
+               Process& process) noexcept {
+  const Command* running = nullptr;
+  try {
+    return Dispatch(commands, words, process, running);
+  } catch (const UsageError& e) {
+    Fail(process, kWrongUsage, e.what());
+    const std::string command = running == nullptr ? "" : fmt::format("{} ", running->name);
+    process.log.Line(fmt::format("trireme: try: trireme {}--help", command));
+    return kWrongUsage;
+  } catch (const Error& e) {
+    return Fail(process, kFailed, e.what());
+  } catch (const std::bad_alloc&) {
+    return Fail(process, kFailed, "out of memory (a smaller trainer.batch needs less)");
+  } catch (const std::exception& e) {
+    return Fail(process, kFailed, fmt::format("unexpected: {}", e.what()));
+  } catch (...) {
+    return Fail(process, kFailed, "unexpected: an exception of unknown type");
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,179 @@
+#include "cli/program.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "cli/commands.h"
+
+namespace trireme {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+std::string Contents(FILE* file) {
+  std::string text;
+  char buffer[4096];
+  std::rewind(file);
+  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) text.append(buffer, n);
+  std::fclose(file);
+  return text;
+}
+
+Outcome Call(std::span<const Command* const> commands, const std::vector<std::string>& words) {
+  FILE* out_file = std::tmpfile();
+  FILE* err_file = std::tmpfile();
+  Output out(fileno(out_file));
+  LogOutput log(fileno(err_file));
+  const Signals signals;
+  Process process{out, log, signals};
+  const int code = RunProgram(commands, words, process);
+  return {code, Contents(out_file), Contents(err_file)};
+}
+
+constexpr Flag kFlags[] = {{"--how", "HOW", "how it ends"}, {"--loud", "", "say it"}};
+constexpr Place kPlaces[] = {{"FILE", Place::kOptional, "unused"}};
+
+int End(const Args& args, Process& process) {
+  const std::string how = args.Value("--how").value_or("well");
+  if (args.Has("--loud")) process.out.Print("it ends {}\n", how);
+  if (how == "usage") throw UsageError("trainer.batch must be at least 1, got 0");
+  if (how == "error") throw PeerLost("rank 1 is gone");
+  if (how == "memory") throw std::bad_alloc();
+  if (how == "standard") throw std::out_of_range("vector");
+  if (how == "odd") throw 7;
+  return how == "stopped" ? 130 : 0;
+}
+
+constexpr Command kEnd = {.name = "end",
+                          .summary = "end somehow",
+                          .usage = "trireme end [FILE] [--how HOW]",
+                          .examples = "trireme end --how well  # it does",
+                          .flags = kFlags,
+                          .places = kPlaces,
+                          .run = End};
+constexpr Command kBenchEnd = {.name = "bench end",
+                               .summary = "time the end",
+                               .usage = "trireme bench end",
+                               .examples = "trireme bench end",
+                               .run = End};
+constexpr const Command* kCommands[] = {&kEnd, &kBenchEnd};
+
+TEST(Program, ExitCodesSayHowItEnded) {
+  EXPECT_EQ(Call(kCommands, {"end", "--loud"}).code, 0);
+  EXPECT_EQ(Call(kCommands, {"end", "--loud"}).out, "it ends well\n");
+  EXPECT_EQ(Call(kCommands, {"end", "--how", "stopped"}).code, 130);
+  const Outcome usage = Call(kCommands, {"end", "--how", "usage"});
+  EXPECT_EQ(usage.code, 2);
+  EXPECT_EQ(usage.err,
+            "trireme: error: trainer.batch must be at least 1, got 0\n"
+            "trireme: try: trireme end --help\n");
+  const Outcome failed = Call(kCommands, {"end", "--how=error"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(failed.err, "trireme: error: rank 1 is gone\n");
+  EXPECT_EQ(Call(kCommands, {"end", "--how", "memory"}).code, 1);
+  EXPECT_EQ(Call(kCommands, {"end", "--how", "standard"}).err,
+            "trireme: error: unexpected: vector\n");
+  EXPECT_EQ(Call(kCommands, {"end", "--how", "odd"}).code, 1);
+}
+
+TEST(Program, SuggestsCommandsAndFlags) {
+  const Outcome command = Call(kCommands, {"edn"});
+  EXPECT_EQ(command.code, 2);
+  EXPECT_EQ(command.err,
+            "trireme: error: unknown command \"edn\"; did you mean end?\n"
+            "trireme: try: trireme --help\n");
+  const Outcome flag = Call(kCommands, {"end", "--hwo", "well"});
+  EXPECT_EQ(flag.code, 2);
+  EXPECT_EQ(flag.err,
+            "trireme: error: unknown flag --hwo; did you mean --how?\n"
+            "trireme: try: trireme end --help\n");
+  EXPECT_EQ(Call(kCommands, {"bench"}).err,
+            "trireme: error: bench needs a second word: bench end\ntrireme: try: trireme --help\n");
+  EXPECT_EQ(Call(kCommands, {"--json"}).code, 2);
+  EXPECT_EQ(Call(kCommands, {""}).code, 2);
+}
+
+TEST(Program, HelpsInEveryForm) {
+  const std::string overview = Call(kCommands, {"--help"}).out;
+  EXPECT_NE(overview.find("  end        end somehow\n  bench end  time the end\n"),
+            std::string::npos)
+      << overview;
+  EXPECT_EQ(Call(kCommands, {}).out, overview);
+  EXPECT_EQ(Call(kCommands, {"help"}).out, overview);
+  EXPECT_EQ(Call(kCommands, {"-h"}).out, overview);
+  const std::string end = Call(kCommands, {"help", "end"}).out;
+  EXPECT_EQ(end,
+            "trireme end: end somehow\n\nusage: trireme end [FILE] [--how HOW]\n\n"
+            "  FILE  unused\n\nflags:\n  --how HOW  how it ends\n  --loud     say it\n"
+            "  --help     print this\n\nexamples:\n  trireme end --how well  # it does\n");
+  EXPECT_EQ(Call(kCommands, {"end", "--help"}).out, end);
+  EXPECT_EQ(Call(kCommands, {"end", "--nonsense", "-h"}).out, end);
+  EXPECT_NE(Call(kCommands, {"bench", "end", "--help"}).out.find("time the end"),
+            std::string::npos);
+  EXPECT_EQ(Call(kCommands, {"help", "edn"}).code, 2);
+  EXPECT_TRUE(Call(kCommands, {"--version"}).out.starts_with("trireme "));
+}
+
+TEST(Program, EveryCommandHelpsAndHasAnExample) {
+  for (const Command* command : AllCommands()) {
+    const Outcome help = Call(AllCommands(), {"help", std::string(command->name)});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_TRUE(command->usage.starts_with("trireme " + std::string(command->name)));
+    EXPECT_TRUE(command->examples.starts_with("trireme " + std::string(command->name)));
+    for (const Flag& flag : command->flags) {
+      EXPECT_TRUE(flag.name.starts_with("--")) << flag.name;
+      EXPECT_FALSE(flag.help.empty()) << flag.name;
+    }
+  }
+}
+
+TEST(Program, AGoneReaderIsNoFailure) {
+  const Signals signals;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  Output out(ends[1]);
+  LogOutput log(ends[1]);
+  Process process{out, log, signals};
+  const std::vector<std::string> words = {"--help"};
+  EXPECT_EQ(RunProgram(kCommands, words, process), 0);
+  close(ends[1]);
+}
+
+TEST(Program, AFullDiskIsAFailure) {
+  FILE* full = std::fopen("/dev/full", "w");
+  if (full == nullptr) GTEST_SKIP() << "no /dev/full here";
+  const Signals signals;
+  Output out(fileno(full));
+  LogOutput log(-1);
+  Process process{out, log, signals};
+  const std::vector<std::string> words = {"--help"};
+  EXPECT_EQ(RunProgram(kCommands, words, process), 1);
+  std::fclose(full);
+}
+
+TEST(Doctor, PrintsTheSameForPeopleAndScripts) {
+  const Outcome text = Call(AllCommands(), {"doctor"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("GPUs are not used by this version"), std::string::npos);
+  const Outcome json = Call(AllCommands(), {"doctor", "--json"});
+  const auto parsed = nlohmann::json::parse(json.out);
+  EXPECT_GE(parsed["cores"], 1);
+  EXPECT_GE(parsed["simd"].size(), 1u);
+  EXPECT_GT(parsed["memory"]["bytes"], 0);
+  EXPECT_NE(text.out.find(parsed["cores_why"].get<std::string>()), std::string::npos);
+  EXPECT_NE(text.out.find(parsed["simd"][0].get<std::string>()), std::string::npos);
+  EXPECT_TRUE(parsed["parts"].contains("MPI"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,178 @@
+// The command that everything else is for.
+#include "trainer/train.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/machine.h"
+#include "cli/command.h"
+#include "record/checkpoint.h"
+#include "record/safetensors.h"
+#include "trainer/model_file.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--model", "NAME", "the network: mlp:4-30-20-3, cnn, resnet18, ... (`trireme list models`)",
+     "model.name"},
+    {"--data", "SOURCE", "the samples: iris, csv:FILE, mnist:DIR, ... (`trireme list data`)",
+     "data.source"},
+    {"--epochs", "N", "passes over the training samples", "trainer.epochs"},
+    {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
+    {"--batch", "N", "samples of a step over all workers, or full", "trainer.batch"},
+    {"--lr", "X", "learning rate", "optimizer.lr"},
+    {"--optimizer", "NAME", "sgd, adam, adamw, adagrad", "optimizer.name"},
+    {"--seed", "N", "of weights, order, augmentation and split", "trainer.seed"},
+    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--precision", "NAME", "f32", "trainer.precision"},
+    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    {"--ranks", "N", "replicas that train together", "transport.ranks"},
+    {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
+    {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
+    {"--deterministic", "", "equal bits for any number of workers", "trainer.deterministic"},
+    kSetFlag,
+    {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
+    {"--resume", "RUN", "go on with a run from its newest checkpoint"},
+    {"--init", "FILE", "start from the weights of a safetensors file"},
+    {"--dry-run", "", "print the plan, train nothing"},
+    {"--help-config", "", "print every key of a recipe with its default and meaning"},
+    {"--quiet", "", "no progress"},
+    {"--json", "", "progress as JSON lines on standard output"},
+};
+
+constexpr Place kPlaces[] = {
+    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe; iris without"}};
+
+// What a run needs that no key says.
+struct Settings {
+  Recipe recipe;
+  Sections sections;
+  std::string stem = "train";  // of a new run's directory
+};
+
+// With a recipe it is that; without one, --model or --data start from the defaults of all keys.
+void LoadSettings(const Args& args, Settings& settings) {
+  Bind(settings.sections, settings.recipe);
+  const auto recipe = args.Optional("RECIPE");
+  const auto resume = args.Value("--resume");
+  if (recipe && resume) {
+    throw UsageError("--resume {} brings its own recipe; {} is one too many", *resume, *recipe);
+  }
+  if (resume) {
+    settings.sections.LoadFile(*resume + "/config.toml");
+  } else if (recipe) {
+    LoadRecipe(settings.sections, *recipe);
+    settings.stem = std::filesystem::path(*recipe).stem();
+  } else if (!args.Has("--model") && !args.Has("--data")) {
+    LoadRecipe(settings.sections, "iris");
+    settings.stem = "iris";
+  }
+  args.ApplyTo(settings.sections);
+  // One of the two says how long; the one on the command line wins.
+  if (args.Has("--epochs") && !args.Has("--steps")) settings.recipe.trainer.steps = 0;
+  settings.sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
+}
+
+// What binds a resumed run: other values would make it another run.
+void CheckResume(const Recipe& before, const Recipe& now) {
+  const auto same = [](const char* key, const auto& a, const auto& b) {
+    if (a == b) return;
+    throw UsageError("--resume: {} cannot be changed; start a new run (--init takes its weights)",
+                     key);
+  };
+  same("model.name", before.model.name, now.model.name);
+  same("data.source", before.data.source, now.data.source);
+  same("trainer.seed", before.trainer.seed, now.trainer.seed);
+  same("trainer.batch", before.trainer.batch, now.trainer.batch);
+  same("strategy.name", before.strategy.name, now.strategy.name);
+  same("optimizer.name", before.optimizer.name, now.optimizer.name);
+}
+
+// The resolved recipe as a file that repeats the run.
+std::string ConfigText(const Job& job) {
+  Recipe recipe = job.recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  return sections.ToToml();
+}
+
+int DryRun(const Job& job, Process& process) {
+  const Rig rig = job.make_rig(job.threads_per_rank);
+  const auto program =
+      Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
+  process.out.Print("{}", Describe(*program));
+  process.out.Print("steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
+                    job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
+                    job.shard_capacity, job.workers());
+  return 0;
+}
+
+int Run(const Args& args, Process& process) {
+  const Log log(process.log);
+  Settings settings;
+  if (args.Has("--help-config")) {
+    Bind(settings.sections, settings.recipe);
+    process.out.Print("{}", settings.sections.HelpText());
+    return 0;
+  }
+  LoadSettings(args, settings);
+  const auto resume = args.Value("--resume");
+  std::optional<RunDirectory> directory;
+  if (resume) {
+    if (args.Has("--out") || args.Has("--init")) {
+      throw UsageError("--resume goes on in the same run: --out and --init make no sense with it");
+    }
+    Settings before;
+    Bind(before.sections, before.recipe);
+    before.sections.LoadFile(*resume + "/config.toml");
+    CheckResume(before.recipe, settings.recipe);
+    directory.emplace(RunDirectory::Resume(*resume));
+  }
+
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer));
+  if (const auto init = args.Value("--init")) {
+    InitModel(job.graph, job.layout, SafetensorsReader(*init), job.initial_state, log);
+    job.given_weights = true;
+  }
+  if (args.Has("--dry-run")) return DryRun(job, process);
+
+  if (!directory) {
+    const auto out = args.Value("--out");
+    directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
+                          : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job)));
+  } else {
+    directory->WriteConfig(ConfigText(job));
+  }
+  Progress progress(ChooseProgressStyle(args.Has("--quiet"), args.Has("--json")));
+  const Ending ending = Train(job, *directory, progress, process.signals, log);
+  if (ending == Ending::kSignal) {
+    log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
+             directory->path());
+    return process.signals.ExitCode();
+  }
+  return 0;
+}
+
+}  // namespace
+
+extern const Command kTrain;
+const Command kTrain = {
+    .name = "train",
+    .summary = "train a network",
+    .usage = "trireme train [RECIPE] [flags]",
+    .examples = "trireme train                                        # Iris, a few seconds\n"
+                "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
+                "trireme train --resume runs/a --epochs 20            # go on, further\n"
+                "trireme train --ranks 4                              # four threads, all-reduce\n"
+                "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
+                "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
+                "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

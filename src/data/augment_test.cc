@@ -1,0 +1,110 @@
+#include "data/augment.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "data/testing.h"
+
+namespace trireme {
+namespace {
+
+constexpr SampleShape kShape{9, 11, 2};
+
+std::vector<float> Picture() {
+  std::vector<float> picture(kShape.size());
+  for (size_t i = 0; i < picture.size(); ++i) picture[i] = static_cast<float>(i + 1);
+  return picture;
+}
+
+Normalizer SomeNormalizer() { return {{2, 3}, {-0.5f, -0.25f}}; }
+
+// Surrounds by black, flips, and cuts at (top, left): the words of the paper, written plainly.
+std::vector<float> CropOf(const std::vector<float>& picture, bool flip, int top, int left) {
+  std::vector<float> out;
+  for (int y = 0; y < kShape.height; ++y) {
+    for (int x = 0; x < kShape.width; ++x) {
+      for (int c = 0; c < kShape.channels; ++c) {
+        const int from_y = y + top - 4;
+        int from_x = x + left - 4;
+        const bool inside =
+            from_y >= 0 && from_y < kShape.height && from_x >= 0 && from_x < kShape.width;
+        if (flip) from_x = kShape.width - 1 - from_x;
+        out.push_back(inside ? picture[(from_y * kShape.width + from_x) * kShape.channels + c]
+                             : SomeNormalizer().shift()[c]);
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Augment, CropFlipGivesEveryCropOfThePaddedPictureAndNothingElse) {
+  std::map<std::vector<float>, int> possible;
+  for (int i = 0; i < 2 * 81; ++i) {
+    possible[CropOf(Picture(), i >= 81, i % 81 / 9, i % 9)] = 0;
+  }
+  ASSERT_EQ(possible.size(), 162u);
+  const Augment augment("crop-flip", 3, kShape, SomeNormalizer());
+  for (int sample = 0; sample < 20'000; ++sample) {
+    std::vector<float> picture = Picture();
+    augment.Apply(1, sample, picture);
+    ASSERT_TRUE(possible.contains(picture));
+    ++possible[picture];
+  }
+  for (const auto& [picture, count] : possible) {
+    EXPECT_NEAR(count, 20'000 / 162, 60);  // deviation 11
+  }
+}
+
+TEST(Augment, FlipMirrorsHalfOfThePictures) {
+  const Augment augment("flip", 3, kShape, SomeNormalizer());
+  int flipped = 0;
+  for (int sample = 0; sample < 1000; ++sample) {
+    std::vector<float> picture = Picture();
+    augment.Apply(0, sample, picture);
+    if (picture == Picture()) continue;
+    EXPECT_EQ(picture, CropOf(Picture(), true, 4, 4));
+    ++flipped;
+  }
+  EXPECT_NEAR(flipped, 500, 80);
+}
+
+TEST(Augment, DependsOnSeedEpochAndSampleOnly) {
+  const auto draws = [](uint64_t seed, int64_t epoch, int64_t first) {
+    std::vector<std::vector<float>> all;
+    const Augment augment("crop-flip", seed, kShape, SomeNormalizer());
+    for (int64_t i = 0; i < 10; ++i) {
+      all.push_back(Picture());
+      augment.Apply(epoch, first + i, all.back());
+    }
+    return all;
+  };
+  EXPECT_EQ(draws(1, 2, 3), draws(1, 2, 3));
+  const std::set<std::vector<std::vector<float>>> different = {draws(1, 2, 3), draws(2, 2, 3),
+                                                               draws(1, 3, 3), draws(1, 2, 40)};
+  EXPECT_EQ(different.size(), 4u);
+}
+
+TEST(Augment, TinyPicturesAreShiftedByTheirSizeAtMost) {
+  const SampleShape tiny{2, 3, 1};
+  const Augment augment("crop-flip", 3, tiny, Normalizer::Identity(1));
+  for (int sample = 0; sample < 200; ++sample) {
+    std::vector<float> picture = {1, 2, 3, 4, 5, 6};
+    augment.Apply(0, sample, picture);
+    for (const float value : picture) EXPECT_TRUE(value >= 0 && value <= 6);
+  }
+}
+
+TEST(Augment, RefusesTablesAndUnknownKinds) {
+  EXPECT_FALSE(Augment("none", 1, {1, 1, 4}, Normalizer::Identity(4)).active());
+  EXPECT_TRUE(Holds(Refusal([] {
+                      Augment("flip", 1, {1, 1, 4}, Normalizer::Identity(4));
+                    }),
+                    {"data.augment", "needs pictures", "1 x 1 x 4"}));
+  EXPECT_TRUE(Holds(Refusal([] { Augment("mixup", 1, kShape, SomeNormalizer()); }),
+                    {"data.augment", "mixup"}));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,84 @@
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "data/feed.h"
+
+namespace trireme {
+
+// Host memory for the samples of one request, lent by the caller.
+struct Slot {
+  std::span<float> inputs;
+  std::span<int32_t> labels;
+};
+
+// A request that lies ready in a slot.
+struct Filled {
+  int slot = 0;
+  int count = 0;
+  Range range;
+};
+
+// How many threads a loader should have: `threads` if it is not -1, else none where a request is
+// filled faster than a thread is woken, or where the step has but one core.
+int ChooseLoaderThreads(int threads, int64_t values_per_request, int cores);
+
+// Fills slots with the samples of ranges, ahead of need. Requests are delivered in the order of
+// Want, in slots 0, 1, ..., 0, 1, ...; their contents depend on the feed and the range alone.
+// With 0 threads Take fills the slot itself: no lock, no allocation.
+//
+// One thread calls the methods. The feed's source and the slots' memory outlive the loader, whose
+// destructor waits for the samples being read at that moment and no longer.
+class Loader {
+ public:
+  Loader(Feed feed, std::vector<Slot> slots, int threads);
+
+  // Every slot holds one request from Want to Release.
+  bool HasRoom() const { return wanted_ - released_ < num_slots(); }
+  void Want(const Range& range);  // only with HasRoom()
+
+  // The oldest request not yet taken, filled. Throws what its reading threw. Valid until released.
+  const Filled& Take();
+  void Release();  // gives back the oldest taken slot
+
+  // Seconds that Take needed so far.
+  double waited_s() const { return waited_s_; }
+
+ private:
+  struct Request {
+    Filled filled;
+    int pieces = 0;
+    int claimed = 0;           // guarded by mutex_
+    int finished = 0;          // guarded by mutex_
+    std::exception_ptr error;  // guarded by mutex_
+  };
+
+  int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
+  Request& request(int64_t number) { return requests_[number % num_slots()]; }
+  int CountPieces(int64_t count) const;
+  void FillPiece(const Request& request, int piece) const;
+  void TakeInline(Request& request);
+  void TakeFromThreads(Request& request);
+  void RunThread(std::stop_token stop);
+
+  const Feed feed_;
+  const std::vector<Slot> slots_;
+  std::vector<Request> requests_;  // one per slot
+  int64_t wanted_ = 0;             // numbers of requests; written under mutex_
+  int64_t taken_ = 0;
+  int64_t released_ = 0;
+  double waited_s_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable_any work_, done_;
+  int64_t unclaimed_ = 0;              // the first request with pieces to claim; guarded by mutex_
+  std::vector<std::jthread> threads_;  // last, so that they end before what they use
+};
+
+}  // namespace trireme

@@ -1,0 +1,207 @@
+#include "data/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "base/error.h"
+#include "data/sources.h"
+#include "data/testing.h"
+
+namespace trireme {
+namespace {
+
+// Memory for the slots of a loader.
+struct Memory {
+  Memory(int num_slots, int capacity, const SampleShape& shape) {
+    for (int i = 0; i < num_slots; ++i) {
+      inputs.emplace_back(capacity * shape.size(), -1.0f);
+      labels.emplace_back(capacity, -1);
+    }
+  }
+  std::vector<Slot> slots() {
+    std::vector<Slot> all;
+    for (size_t i = 0; i < inputs.size(); ++i) all.push_back({inputs[i], labels[i]});
+    return all;
+  }
+  std::vector<std::vector<float>> inputs;
+  std::vector<std::vector<int32_t>> labels;
+};
+
+DataOptions Pictures(const char* augment) {
+  return {.source = "synthetic:32x32x3:10:600", .augment = augment};
+}
+
+// All samples and labels of some epochs, asked for in ranges of `count`.
+std::vector<float> Consume(const Feed& feed, int count, int num_slots, int threads) {
+  Memory memory(num_slots, count, feed.shape());
+  Loader loader(feed, memory.slots(), threads);
+  std::deque<Range> ranges;
+  for (int64_t epoch = 0; epoch < 2; ++epoch) {
+    for (int64_t begin = 0; begin < feed.size(); begin += count) {
+      ranges.push_back({epoch, begin, std::min(begin + count, feed.size())});
+    }
+  }
+  std::vector<float> all;
+  size_t next = 0;
+  for (const Range& range : ranges) {
+    while (loader.HasRoom() && next < ranges.size()) loader.Want(ranges[next++]);
+    const Filled& filled = loader.Take();
+    EXPECT_EQ(filled.range, range);
+    EXPECT_EQ(filled.count, range.count());
+    const float* inputs = memory.inputs[filled.slot].data();
+    all.insert(all.end(), inputs, inputs + filled.count * feed.shape().size());
+    const int32_t* labels = memory.labels[filled.slot].data();
+    all.insert(all.end(), labels, labels + filled.count);
+    loader.Release();
+  }
+  return all;
+}
+
+TEST(Loader, ContentsDoNotDependOnThreadsSlotsOrAugmentation) {
+  for (const char* augment : {"none", "crop-flip"}) {
+    const DataOptions options = Pictures(augment);
+    const DataSet data = OpenData(options, 5);
+    const Normalizer normalizer = FitNormalizer(*data.train, "standard");
+    const Feed feed = Feed::ForTraining(*data.train, normalizer, options, 5);
+    const std::vector<float> expected = Consume(feed, 170, 1, 0);
+    EXPECT_EQ(expected.size(), 2 * 600 * (32 * 32 * 3 + 1u));
+    for (const int threads : {1, 2, 4}) {
+      for (const int slots : {1, 3}) EXPECT_EQ(Consume(feed, 170, slots, threads), expected);
+    }
+  }
+}
+
+TEST(Loader, ShowsTheSampleOfThePermutedPosition) {
+  const DataOptions options;
+  const DataSet data = OpenData(options, 5);
+  const Feed feed = Feed::ForTraining(*data.train, Normalizer::Identity(4), options, 5);
+  const Order order(5, data.train->size(), true);
+  Memory memory(2, 4, data.shape);
+  Loader loader(feed, memory.slots(), 0);
+  loader.Want({3, 70, 74});
+  const Filled& filled = loader.Take();
+  for (int i = 0; i < 4; ++i) {
+    std::vector<float> sample(4);
+    data.train->Read(order.At(3, 70 + i), sample);
+    EXPECT_EQ(memory.labels[filled.slot][i], data.train->label(order.At(3, 70 + i)));
+    for (int j = 0; j < 4; ++j) EXPECT_EQ(memory.inputs[filled.slot][4 * i + j], sample[j]);
+  }
+}
+
+TEST(Loader, EvaluationTakesEverySampleAsItIs) {
+  const DataOptions options = Pictures("crop-flip");
+  const DataSet data = OpenData(options, 5);
+  const Normalizer normalizer = FitNormalizer(*data.train, "standard");
+  const Feed feed = Feed::ForEvaluation(*data.test, normalizer);
+  std::vector<float> inputs(data.shape.size()), expected(data.shape.size());
+  int32_t label = -1;
+  for (int64_t i = 0; i < feed.size(); ++i) {
+    feed.Fill({0, i, i + 1}, inputs.data(), &label);
+    data.test->Read(i, expected);
+    normalizer.Apply(expected, expected.data());
+    ASSERT_EQ(inputs, expected);
+    ASSERT_EQ(label, data.test->label(i));
+  }
+}
+
+TEST(Loader, HandsOutSlotsInTurnAndKeepsThemUntilReleased) {
+  const DataOptions options;
+  const DataSet data = OpenData(options, 1);
+  const Feed feed = Feed::ForTraining(*data.train, Normalizer::Identity(4), options, 1);
+  for (const int threads : {0, 2}) {
+    Memory memory(3, 8, data.shape);
+    Loader loader(feed, memory.slots(), threads);
+    for (int64_t i = 0; i < 3; ++i) loader.Want({0, 8 * i, 8 * i + 8});
+    EXPECT_FALSE(loader.HasRoom());
+    EXPECT_EQ(loader.Take().slot, 0);
+    EXPECT_EQ(loader.Take().slot, 1);
+    EXPECT_FALSE(loader.HasRoom());
+    const std::vector<float> second = memory.inputs[1];
+    loader.Release();
+    EXPECT_TRUE(loader.HasRoom());
+    loader.Want({0, 24, 24});  // an empty shard
+    EXPECT_EQ(loader.Take().slot, 2);
+    const Filled& empty = loader.Take();
+    EXPECT_EQ(empty.slot, 0);
+    EXPECT_EQ(empty.count, 0);
+    EXPECT_EQ(memory.inputs[1], second);
+  }
+}
+
+// Fails or dawdles at one sample.
+class OddSource : public Source {
+ public:
+  OddSource(int64_t bad, std::chrono::milliseconds delay)
+      : Source({1, 1, 70'000}, 100), bad_(bad), delay_(delay) {}
+  int32_t label(int64_t) const override { return 0; }
+  void Read(int64_t index, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), static_cast<float>(index));
+    std::this_thread::sleep_for(delay_);
+    if (index == bad_) throw Error("sample {} is rotten", index);
+  }
+
+ private:
+  int64_t bad_;
+  std::chrono::milliseconds delay_;
+};
+
+TEST(Loader, ErrorsArriveAtTheRequestThatHasThem) {
+  for (const int threads : {0, 1, 3}) {
+    const OddSource source(13, {});
+    const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+    Memory memory(3, 10, source.shape());
+    Loader loader(feed, memory.slots(), threads);
+    for (int64_t i = 0; i < 3; ++i) loader.Want({0, 10 * i, 10 * i + 10});
+    EXPECT_EQ(loader.Take().count, 10);
+    EXPECT_TRUE(Holds(Refusal([&] { loader.Take(); }), {"sample 13 is rotten"}));
+    EXPECT_TRUE(Holds(Refusal([&] { loader.Take(); }), {"sample 13 is rotten"}));
+  }
+}
+
+TEST(Loader, EndsWhileRequestsAreOpen) {
+  for (const int threads : {0, 1, 4}) {
+    const OddSource source(-1, std::chrono::milliseconds(5));
+    const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+    Memory memory(10, 10, source.shape());
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      Loader loader(feed, memory.slots(), threads);
+      for (int64_t i = 0; i < 10; ++i) loader.Want({0, 10 * i, 10 * i + 10});
+    }
+    // A request of 10 samples (50 ms), not all 100.
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
+  }
+}
+
+TEST(Loader, CountsTheTimeOfWaiting) {
+  for (const int threads : {0, 2}) {
+    const OddSource source(-1, std::chrono::milliseconds(5));
+    const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+    Memory memory(1, 10, source.shape());
+    Loader loader(feed, memory.slots(), threads);
+    loader.Want({0, 0, 10});
+    loader.Take();
+    EXPECT_GT(loader.waited_s(), 0.02);  // at least five samples in a row
+    if (threads == 0) continue;
+    loader.Release();
+    loader.Want({0, 10, 20});
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const double before = loader.waited_s();
+    loader.Take();
+    EXPECT_LT(loader.waited_s() - before, 0.02);  // it was read meanwhile
+  }
+}
+
+TEST(ChooseLoaderThreads, KeepsSmallRequestsInTheStep) {
+  EXPECT_EQ(ChooseLoaderThreads(-1, 16, 8), 0);
+  EXPECT_EQ(ChooseLoaderThreads(-1, 1 << 20, 8), 1);
+  EXPECT_EQ(ChooseLoaderThreads(-1, 1 << 20, 1), 0);
+  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1), 3);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/source.h"
+
+namespace trireme {
+
+// Samples of bytes in memory. They may begin behind a header, so that a file is kept as it was
+// read.
+class ByteSource : public Source {
+ public:
+  ByteSource(const SampleShape& shape, std::vector<uint8_t> bytes, size_t begin,
+             std::vector<int32_t> labels);
+
+  int32_t label(int64_t index) const override { return labels_[index]; }
+  void Read(int64_t index, std::span<float> out) const override;
+  void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
+              int32_t* labels) const override;
+  void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
+
+ private:
+  std::span<const uint8_t> sample(int64_t index) const {
+    return {bytes_.data() + begin_ + index * shape().size(), static_cast<size_t>(shape().size())};
+  }
+
+  std::vector<uint8_t> bytes_;
+  size_t begin_;
+  std::vector<int32_t> labels_;
+  Normalizer raw_;
+};
+
+// Samples of floats in memory.
+class FloatSource : public Source {
+ public:
+  FloatSource(const SampleShape& shape, std::vector<float> values, std::vector<int32_t> labels);
+
+  int32_t label(int64_t index) const override { return labels_[index]; }
+  void Read(int64_t index, std::span<float> out) const override;
+  void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
+              int32_t* labels) const override;
+
+ private:
+  std::span<const float> sample(int64_t index) const {
+    return {values_.data() + index * shape().size(), static_cast<size_t>(shape().size())};
+  }
+
+  std::vector<float> values_;
+  std::vector<int32_t> labels_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,89 @@
+#include "data/normalizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "data/source.h"
+
+namespace trireme {
+namespace {
+
+constexpr int64_t kMeasuredValues = int64_t{1} << 28;
+
+std::vector<float> Repeat(const std::vector<float>& channels) {
+  const size_t times = channels.size() < 64 ? 64 : 1;
+  std::vector<float> pattern;
+  pattern.reserve(channels.size() * times);
+  for (size_t i = 0; i < times; ++i) {
+    pattern.insert(pattern.end(), channels.begin(), channels.end());
+  }
+  return pattern;
+}
+
+ChannelStatistics Measure(const Source& source) {
+  ChannelStatistics statistics(source.shape().channels);
+  const int64_t most = std::max<int64_t>(1, kMeasuredValues / source.shape().size());
+  const int64_t measured = std::min(source.size(), most);
+  std::vector<int64_t> indices(measured);
+  for (int64_t i = 0; i < measured; ++i) {
+    indices[i] = static_cast<int64_t>(static_cast<double>(i) * source.size() / measured);
+  }
+  source.Measure(indices, statistics);
+  return statistics;
+}
+
+std::pair<double, double> ScaleAndShift(const ChannelStatistics::Channel& c, bool standard) {
+  const double deviation = std::sqrt(c.squares / c.count);
+  const double scale = 1 / (standard ? deviation : c.max - c.min);
+  const double shift = -(standard ? c.mean : c.min) * scale;
+  const double largest = std::max(std::abs(scale), std::abs(shift));
+  // Nothing to divide by, also in float.
+  if (c.max == c.min || !std::isfinite(static_cast<float>(largest))) return {1, -c.mean};
+  return {scale, shift};
+}
+
+}  // namespace
+
+Normalizer::Normalizer(std::vector<float> scale, std::vector<float> shift)
+    : scale_(std::move(scale)),
+      shift_(std::move(shift)),
+      scale_pattern_(Repeat(scale_)),
+      shift_pattern_(Repeat(shift_)) {
+  TRIREME_ASSERT(!scale_.empty() && scale_.size() == shift_.size());
+}
+
+Normalizer Normalizer::Identity(int channels) {
+  return {std::vector<float>(channels, 1.0f), std::vector<float>(channels, 0.0f)};
+}
+
+void ChannelStatistics::Add(int channel, double value, double times) {
+  if (times == 0) return;
+  Channel& c = channels_[channel];
+  c.min = c.count == 0 ? value : std::min(c.min, value);
+  c.max = c.count == 0 ? value : std::max(c.max, value);
+  c.count += times;
+  const double distance = value - c.mean;
+  c.mean += distance * times / c.count;
+  c.squares += times * distance * (value - c.mean);
+}
+
+Normalizer FitNormalizer(const Source& train, std::string_view kind) {
+  const int channels = train.shape().channels;
+  if (kind == "none") return Normalizer::Identity(channels);
+  if (kind != "standard" && kind != "minmax") {
+    throw UsageError("data.normalize must be standard, minmax or none, got '{}'", kind);
+  }
+  const ChannelStatistics statistics = Measure(train);
+  std::vector<float> scale(channels), shift(channels);
+  for (int c = 0; c < channels; ++c) {
+    const auto [a, b] = ScaleAndShift(statistics.channel(c), kind == "standard");
+    scale[c] = static_cast<float>(a);
+    shift[c] = static_cast<float>(b);
+  }
+  return {std::move(scale), std::move(shift)};
+}
+
+}  // namespace trireme

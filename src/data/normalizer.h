@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "data/scale.h"
+
+namespace trireme {
+
+class Source;
+
+// What a network sees of a raw value: value * scale + shift, per channel of an image or column of
+// a table. A value to copy; saved with a model as its two vectors.
+class Normalizer {
+ public:
+  Normalizer(std::vector<float> scale, std::vector<float> shift);
+  static Normalizer Identity(int channels);
+
+  int channels() const { return static_cast<int>(scale_.size()); }
+  const std::vector<float>& scale() const { return scale_; }
+  const std::vector<float>& shift() const { return shift_; }
+
+  // Values of whole samples, channels last. `out` may be `in`.
+  void Apply(std::span<const uint8_t> in, float* out) const { ScaleBytes(in, pattern(), out); }
+  void Apply(std::span<const float> in, float* out) const { ScaleFloats(in, pattern(), out); }
+
+ private:
+  ScalePattern pattern() const {
+    return {scale_pattern_.data(), shift_pattern_.data(), scale_pattern_.size()};
+  }
+
+  std::vector<float> scale_, shift_;
+  std::vector<float> scale_pattern_, shift_pattern_;  // repeated to the length of some vectors
+};
+
+// Running mean, variance and range of every channel, in double (Welford 1962).
+class ChannelStatistics {
+ public:
+  explicit ChannelStatistics(int channels) : channels_(channels) {}
+
+  struct Channel {
+    double count = 0, mean = 0, squares = 0;  // squares: the sum of squared distances to the mean
+    double min = 0, max = 0;
+  };
+
+  int channels() const { return static_cast<int>(channels_.size()); }
+  const Channel& channel(int c) const { return channels_[c]; }
+
+  void Add(int channel, double value, double times = 1);
+
+ private:
+  std::vector<Channel> channels_;
+};
+
+// `kind` is "standard" (mean 0, deviation 1), "minmax" (0 to 1) or "none". A channel that is
+// constant in the training set becomes 0. Beyond 2^28 values an even sample of the set is measured.
+Normalizer FitNormalizer(const Source& train, std::string_view kind);
+
+}  // namespace trireme

@@ -1,0 +1,72 @@
+// OpenRecords: files of samples to classify.
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "data/bytes.h"
+#include "data/cifar.h"
+#include "data/csv.h"
+#include "data/idx.h"
+#include "data/sources.h"
+
+namespace trireme {
+namespace {
+
+enum class Format { kCsv, kIdx, kCifar };
+
+struct NamedFormat {
+  std::string_view prefix;
+  Format format;
+};
+
+constexpr NamedFormat kFormats[] = {
+    {"csv:", Format::kCsv}, {"idx:", Format::kIdx}, {"cifar10:", Format::kCifar}};
+
+Format SeeFormat(const std::string& path) {
+  if (path.ends_with(".csv") || path.ends_with(".csv.gz")) return Format::kCsv;
+  if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return Format::kCifar;
+  return LooksLikeIdx(ReadBytes(path)) ? Format::kIdx : Format::kCsv;
+}
+
+Records Open(const std::string& path, Format format, const SampleShape& shape,
+             std::span<const std::string> classes, const DataOptions& options) {
+  switch (format) {
+    case Format::kIdx:
+      return {OpenIdxPictures(path), false};
+    case Format::kCifar:
+      return {OpenCifarRecords({path}), true};
+    case Format::kCsv:
+      break;
+  }
+  CsvTable table = ReadCsvRecords(path, {options.label, options.id, classes}, shape);
+  return {std::move(table.rows), table.labelled};
+}
+
+}  // namespace
+
+Records OpenRecords(const std::string& spec, const SampleShape& shape,
+                    std::span<const std::string> classes, const DataOptions& options) {
+  std::string path = spec;
+  const NamedFormat* named = nullptr;
+  for (const NamedFormat& candidate : kFormats) {
+    if (!spec.starts_with(candidate.prefix)) continue;
+    named = &candidate;
+    path = spec.substr(candidate.prefix.size());
+  }
+  const Format format = named != nullptr ? named->format : SeeFormat(path);
+  Records records = Open(path, format, shape, classes, options);
+  const SampleShape& found = records.samples->shape();
+  if (found != shape) {
+    throw Error("{}: samples of {} x {} x {}, but the model takes {} x {} x {}", path, found.height,
+                found.width, found.channels, shape.height, shape.width, shape.channels);
+  }
+  for (int64_t i = 0; i < records.samples->size(); ++i) {
+    if (records.samples->label(i) >= static_cast<int64_t>(classes.size())) {
+      throw Error("{}: label {} of record {}, but the model has {} classes", path,
+                  records.samples->label(i), i, classes.size());
+    }
+  }
+  return records;
+}
+
+}  // namespace trireme

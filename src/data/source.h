@@ -1,0 +1,66 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/normalizer.h"
+#include "data/sample.h"
+
+namespace trireme {
+
+// A list of samples of one shape, named by their index. Knows no order, epoch or rank.
+// Immutable: every thread may call everything.
+class Source {
+ public:
+  Source(const SampleShape& shape, int64_t size) : shape_(shape), size_(size) {}
+  virtual ~Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  const SampleShape& shape() const { return shape_; }
+  int64_t size() const { return size_; }
+
+  // The class, or -1 where it is not known.
+  virtual int32_t label(int64_t index) const = 0;
+
+  // The raw values; bytes as value / 255.
+  virtual void Read(int64_t index, std::span<float> out) const = 0;
+
+  // Many samples, normalised, one after the other, without allocating.
+  virtual void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
+                      int32_t* labels) const;
+
+  // Adds the raw values of the samples to the statistics.
+  virtual void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const;
+
+ private:
+  SampleShape shape_;
+  int64_t size_;
+};
+
+// Some samples of another source: a split, a limit.
+class Subset : public Source {
+ public:
+  Subset(std::shared_ptr<const Source> whole, std::vector<int64_t> indices);
+
+  int32_t label(int64_t index) const override { return whole_->label(indices_[index]); }
+  void Read(int64_t index, std::span<float> out) const override;
+  void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
+              int32_t* labels) const override;
+  void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
+
+ private:
+  std::shared_ptr<const Source> whole_;  // shared by the training and the test part
+  std::vector<int64_t> indices_;
+};
+
+struct DataSet {
+  std::string name;  // as it was asked for
+  SampleShape shape;
+  std::vector<std::string> classes;  // the label is the index
+  std::unique_ptr<Source> train, test;
+};
+
+}  // namespace trireme

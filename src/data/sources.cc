@@ -1,0 +1,182 @@
+#include "data/sources.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "data/bytes.h"
+#include "data/cifar.h"
+#include "data/csv.h"
+#include "data/idx.h"
+#include "data/iris.h"
+#include "data/order.h"
+#include "data/synthetic.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kTestFraction = 0.2;
+constexpr const char* kFashionFolder = "/usr/share/datasets/fashion-mnist";
+constexpr uint64_t kSplitStream = 0x73706c6974;  // other random numbers than the epochs' order
+constexpr uint64_t kLimitStream = 0x6c696d6974;
+
+const std::string& RequireArgument(const SourceRequest& request, const char* syntax) {
+  if (request.argument.empty()) {
+    throw UsageError("data.source = '{}' lacks its place, expected {}", request.spec, syntax);
+  }
+  return request.argument;
+}
+
+const std::string& RequireFolderArgument(const SourceRequest& request, const char* syntax) {
+  const std::string& folder = RequireArgument(request, syntax);
+  RequireFolder(folder, request.spec);
+  return folder;
+}
+
+DataSet OpenIrisSource(const SourceRequest& request) {
+  if (!request.argument.empty()) {
+    throw UsageError("data.source = '{}': iris is built in and takes no file; csv:FILE reads one",
+                     request.spec);
+  }
+  return OpenIris();
+}
+
+DataSet OpenCsvSource(const SourceRequest& request) {
+  CsvTable table = ReadCsv(RequireArgument(request, "csv:FILE"),
+                           {request.options.label, request.options.id, request.classes});
+  return {.shape = table.rows->shape(),
+          .classes = std::move(table.classes),
+          .train = std::move(table.rows)};
+}
+
+DataSet OpenIdxSource(const SourceRequest& request) {
+  return OpenIdxFolder(RequireFolderArgument(request, "idx:DIR"), {});
+}
+
+DataSet OpenMnistSource(const SourceRequest& request) {
+  return OpenIdxFolder(RequireFolderArgument(request, "mnist:DIR"),
+                       {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
+}
+
+DataSet OpenFashionSource(const SourceRequest& request) {
+  std::string folder = request.argument;
+  if (folder.empty()) {
+    folder = kFashionFolder;
+    std::error_code ignored;
+    if (!std::filesystem::exists(folder, ignored)) {
+      throw Error(
+          "no {}: install the Debian package dataset-fashion-mnist, or name the folder of the four "
+          "files: fashion-mnist:DIR",
+          folder);
+    }
+  }
+  RequireFolder(folder, request.spec);
+  return OpenIdxFolder(folder, {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
+                                "Shirt", "Sneaker", "Bag", "Ankle boot"});
+}
+
+DataSet OpenCifarSource(const SourceRequest& request) {
+  return OpenCifarFolder(RequireFolderArgument(request, "cifar10:DIR"));
+}
+
+DataSet OpenSyntheticSource(const SourceRequest& request) {
+  return OpenSynthetic(RequireArgument(request, "synthetic:HxWxC:CLASSES:N"));
+}
+
+constexpr SourceKind kSources[] = {
+    {"iris", "iris", "Fisher's 150 flowers, 4 numbers, 3 classes; built in", OpenIrisSource},
+    {"csv", "csv:FILE",
+     "numbers and a label per line, plain or .gz; data.label and data.id choose columns",
+     OpenCsvSource},
+    {"idx", "idx:DIR",
+     "pictures in the format of MNIST: train-images-idx3-ubyte (or idx4), train-labels-idx1-ubyte, "
+     "t10k-*; plain or .gz",
+     OpenIdxSource},
+    {"mnist", "mnist:DIR", "handwritten digits, the four idx files", OpenMnistSource},
+    {"fashion-mnist", "fashion-mnist[:DIR]",
+     "clothes, the four idx files; without DIR those of Debian's dataset-fashion-mnist",
+     OpenFashionSource},
+    {"cifar10", "cifar10:DIR", "the binary version: data_batch*.bin, test_batch*.bin; plain or .gz",
+     OpenCifarSource},
+    {"synthetic", "synthetic:HxWxC:CLASSES:N",
+     "N pictures made on the fly that can be learned, and N / 5 to test", OpenSyntheticSource},
+};
+
+std::pair<std::string, std::string> CutSpec(const std::string& spec) {
+  const size_t colon = spec.find(':');
+  if (colon == spec.npos) return {spec, ""};
+  return {spec.substr(0, colon), spec.substr(colon + 1)};
+}
+
+const SourceKind& FindKind(const std::string& spec) {
+  const std::string name = CutSpec(spec).first;
+  std::string known;
+  for (const SourceKind& kind : kSources) {
+    if (name == kind.name) return kind;
+    known += (known.empty() ? "" : ", ") + std::string(kind.syntax);
+  }
+  throw UsageError("data.source = '{}': there is no source '{}'; known are {}", spec, name, known);
+}
+
+void CheckOptions(const DataOptions& options, const SourceKind& kind) {
+  const bool csv = kind.open == OpenCsvSource;
+  if (!csv && !(options.label.empty() && options.id.empty())) {
+    throw UsageError("data.label and data.id choose columns of csv:FILE; data.source is '{}'",
+                     options.source);
+  }
+  if (options.limit < 0) throw UsageError("data.limit must be at least 0, got {}", options.limit);
+  if (options.test_fraction != -1 && !(options.test_fraction > 0 && options.test_fraction < 1)) {
+    throw UsageError("data.test_fraction must lie between 0 and 1, got {}", options.test_fraction);
+  }
+}
+
+// The samples at some positions of a keyed permutation, ascending.
+std::vector<int64_t> Choose(uint64_t key, int64_t size, int64_t begin, int64_t end) {
+  std::vector<int64_t> chosen(static_cast<size_t>(end - begin));
+  Order(key, size, true).Fill(0, begin, chosen);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+void Split(DataSet& data, double fraction, uint64_t seed) {
+  const std::shared_ptr<const Source> whole = std::move(data.train);
+  if (whole->size() < 2) {
+    throw Error("{}: {} sample, too few to hold some out for the test", data.name, whole->size());
+  }
+  const auto wanted =
+      static_cast<int64_t>(std::llround(fraction * static_cast<double>(whole->size())));
+  const int64_t num_test = std::clamp<int64_t>(wanted, 1, whole->size() - 1);
+  const uint64_t key = Hash(seed, kSplitStream);
+  data.test = std::make_unique<Subset>(whole, Choose(key, whole->size(), 0, num_test));
+  data.train = std::make_unique<Subset>(whole, Choose(key, whole->size(), num_test, whole->size()));
+}
+
+void Limit(DataSet& data, int64_t limit, uint64_t seed) {
+  if (limit == 0 || limit >= data.train->size()) return;
+  const std::shared_ptr<const Source> whole = std::move(data.train);
+  data.train =
+      std::make_unique<Subset>(whole, Choose(Hash(seed, kLimitStream), whole->size(), 0, limit));
+}
+
+}  // namespace
+
+std::span<const SourceKind> SourceKinds() { return kSources; }
+
+DataSet OpenData(const DataOptions& options, uint64_t seed, std::span<const std::string> classes) {
+  const SourceKind& kind = FindKind(options.source);
+  CheckOptions(options, kind);
+  DataSet data = kind.open({options.source, CutSpec(options.source).second, options, classes});
+  data.name = options.source;
+  if (!data.test) {
+    Split(data, options.test_fraction == -1 ? kTestFraction : options.test_fraction, seed);
+  } else if (options.test_fraction != -1) {
+    throw UsageError("data.test_fraction = {}, but '{}' has a test part of its own",
+                     options.test_fraction, options.source);
+  }
+  Limit(data, options.limit, seed);
+  return data;
+}
+
+}  // namespace trireme

@@ -1,0 +1,166 @@
+#include "engine/check/model_check.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/check/compare.h"
+#include "engine/ref/engine.h"
+#include "engine/ref/runner.h"
+#include "flat/arithmetic.h"
+#include "graph/layout.h"
+#include "graph/program.h"
+
+namespace trireme::check {
+namespace {
+
+constexpr size_t kBucketFloats = 1000;  // small: several buckets
+
+struct Data {
+  std::vector<float> inputs;
+  std::vector<int32_t> labels;
+  Batch batch;
+
+  Data(const Graph& graph, int count, uint64_t key)
+      : inputs(RandomFloats(key, size_t(count * graph.input().size()))),
+        labels(RandomLabels(key, size_t(count), graph.num_classes())),
+        batch{.inputs = inputs,
+              .labels = labels,
+              .count = count,
+              .loss_scale = count ? 1.0f / float(count) : 1.0f,
+              .statistics_scale = 0.5f,
+              .random_key = 5,
+              .vote = float(key % 2),
+              .first_position = 10} {}
+};
+
+// Relative to the largest of the tensor: gradients of early layers are small.
+testing::AssertionResult Close(const std::string& what, std::span<const float> got,
+                               std::span<const double> want, double tolerance) {
+  double largest = 1e-3;
+  for (const double x : want) largest = std::max(largest, std::fabs(x));
+  return Near(what, got, want, tolerance * std::min(1.0, largest));
+}
+
+testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layout,
+                                         std::span<const float> got, std::span<const double> want,
+                                         double tolerance) {
+  auto compare = [&](const std::string& what, Range r) {
+    return Close(what, got.subspan(r.begin, r.size), want.subspan(r.begin, r.size), tolerance);
+  };
+  for (size_t i = 0; i < graph.parameters.size(); ++i) {
+    if (auto r = compare(graph.parameters[i].name, layout.parameters[i]); !r) return r;
+  }
+  for (size_t i = 0; i < graph.statistics.size(); ++i) {
+    if (auto r = compare(graph.statistics[i].name, layout.statistics[i]); !r) return r;
+  }
+  if (auto r = compare("tallies", {layout.loss(), Layout::kTallies}); !r) return r;
+  std::vector<bool> used(layout.summand);
+  for (const auto& ranges : {layout.parameters, layout.statistics}) {
+    for (const Range& r : ranges) std::fill_n(used.begin() + std::ptrdiff_t(r.begin), r.size, true);
+  }
+  for (size_t i = 0; i < layout.state; ++i) {
+    if (!used[i] && got[i] != 0) {
+      return testing::AssertionFailure() << "gap " << i << " holds " << got[i];
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+class Trial {
+ public:
+  Trial(Engine& engine, const Graph& graph, int capacity, double tolerance)
+      : engine_(engine), graph_(graph), capacity_(capacity), tolerance_(tolerance),
+        layout_(LayOut(graph)), state_(InitialState(graph, layout_, 3)),
+        queue_(engine.device().NewQueue()), state_buffer_(engine.device(), layout_.state) {
+    const auto noise = RandomFloats(9, state_.size());
+    for (const auto& ranges : {layout_.parameters, layout_.statistics}) {
+      for (const Range& r : ranges) {  // biases are not zero, variances stay positive
+        for (size_t i = r.begin; i < r.end(); ++i) state_[i] += 0.1f * std::fabs(noise[i]);
+      }
+    }
+    flat::Put(*queue_, state_.data(), state_buffer_);
+    queue_->Sync();
+  }
+
+  testing::AssertionResult Train(const std::vector<Data>& shards) {
+    const auto program = Compile(graph_, engine_, capacity_, Mode::kTrain, kBucketFloats);
+    const auto executable = engine_.Load(program, *queue_);
+    const Buffer summand(engine_.device(), layout_.summand);
+    std::vector<float> got(layout_.summand);
+    std::vector<double> want(layout_.summand);
+    ref::Runner judge(*RefProgram(Mode::kTrain));
+    for (size_t i = 0; i < shards.size(); ++i) {
+      std::vector<int> finished;
+      auto ready = [&](const Bucket& bucket, const Event& event) {
+        finished.push_back(event.recorded() ? bucket.index : -1);
+      };
+      executable->RunShard(shards[i].batch, state_buffer_, summand, i > 0, ready).Wait();
+      flat::Get(*queue_, summand, got.data());
+      queue_->Sync();
+      judge.Run(shards[i].batch, Widen(state_), want, i > 0);
+      if (auto r = CompareSummands(graph_, layout_, got, want, tolerance_); !r) {
+        return r << " (shard " << i << ")";
+      }
+      std::vector<int> expected;
+      for (const Bucket& bucket : program->buckets) expected.push_back(bucket.index);
+      if (finished != expected) {
+        return testing::AssertionFailure() << "buckets came in another order, or not all";
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+
+  testing::AssertionResult Evaluate(const Data& data) {
+    const auto program = Compile(graph_, engine_, capacity_, Mode::kEvaluate, kBucketFloats);
+    const auto executable = engine_.Load(program, *queue_);
+    const size_t count = size_t(data.batch.count), all = count * size_t(graph_.num_classes());
+    std::vector<float> logits(all), probabilities(all), losses(count);
+    executable->Evaluate(data.batch, state_buffer_, {logits, probabilities, losses});
+
+    const auto ref_program = RefProgram(Mode::kEvaluate);
+    ref::Runner judge(*ref_program);
+    std::vector<double> summand(layout_.summand);
+    judge.Run(data.batch, Widen(state_), summand, false);
+    auto compare = [&](const char* what, std::span<const float> got, const Operand& want) {
+      return Close(what, got, judge.value(want.value), tolerance_);
+    };
+    if (auto r = compare("logits", logits, ref_program->logits); !r) return r;
+    if (auto r = compare("probabilities", probabilities, ref_program->probabilities); !r) return r;
+    return compare("losses", losses, ref_program->losses);
+  }
+
+ private:
+  std::shared_ptr<const Program> RefProgram(Mode mode) {
+    ref_programs_.push_back(Compile(graph_, RefEngine(), capacity_, mode, kBucketFloats));
+    return ref_programs_.back();
+  }
+
+  Engine& engine_;
+  const Graph& graph_;
+  const int capacity_;
+  const double tolerance_;
+  const Layout layout_;
+  std::vector<float> state_;
+  const std::unique_ptr<Queue> queue_;
+  const Buffer state_buffer_;
+  std::vector<std::shared_ptr<const Program>> ref_programs_;  // runners borrow them
+};
+
+}  // namespace
+
+testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph, int count,
+                                              int capacity, double tolerance) {
+  Trial trial(engine, graph, capacity, tolerance);
+  std::vector<Data> shards;
+  shards.emplace_back(graph, count, 11);
+  shards.emplace_back(graph, capacity, 12);
+  shards.emplace_back(graph, 0, 13);
+  if (auto r = trial.Train(shards); !r) return r << " in training, accumulated";
+  std::vector<Data> empty;
+  empty.emplace_back(graph, 0, 13);
+  if (auto r = trial.Train(empty); !r) return r << " in an empty shard";
+  if (auto r = trial.Evaluate(shards[0]); !r) return r << " in evaluation";
+  return testing::AssertionSuccess();
+}
+
+}  // namespace trireme::check

@@ -1,0 +1,207 @@
+#include "engine/check/op_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "base/assert.h"
+#include "engine/check/compare.h"
+#include "engine/ref/runner.h"
+
+namespace trireme::check {
+namespace {
+
+constexpr float kStale = 3.5f;  // what a summand holds that is to be overwritten
+constexpr uint64_t kSeed = 20240;
+
+// Open values and those that forward made of them, rounded to float, by value.
+using Values = std::vector<std::vector<double>>;
+
+struct Sample {
+  std::vector<int32_t> labels;
+  std::vector<float> state;
+  Batch batch;
+  Values values;
+};
+
+bool Begins(const OpDef& op, std::string_view with) {
+  return op.name == with || (op.parts.size() > 0 && *op.parts.begin() == with);
+}
+
+std::vector<float> MakeState(const Program& program) {
+  std::vector<float> state = RandomFloats(kSeed, program.layout.state);
+  // Statistics of a batch-norm: the second is a variance.
+  for (size_t i = 1; i < program.layout.statistics.size(); i += 2) {
+    const Range range = program.layout.statistics[i];
+    for (size_t k = range.begin; k < range.end(); ++k) state[k] = 0.1f + std::fabs(state[k]);
+  }
+  return state;
+}
+
+// Every third value is rough, so that windows have several largest values.
+std::vector<float> MakeValue(ValueId id, size_t size) {
+  std::vector<float> numbers = RandomFloats(kSeed + 1 + uint64_t(id), size);
+  for (size_t i = 0; i < size; i += 3) numbers[i] = std::round(numbers[i]);
+  return numbers;
+}
+
+Sample MakeSample(const OpCase& c) {
+  std::vector<size_t> before;
+  for (size_t i = 0; i < c.node; ++i) {
+    if (!c.graph.nodes[i].backward) before.push_back(i);
+  }
+  const auto program = MakeProgram(c, before);
+  Sample sample{.state = MakeState(*program), .values = Values(c.graph.values.size())};
+
+  const int classes = c.graph.values[c.graph.nodes[0].inputs[0]].shape.channels;
+  sample.labels = RandomLabels(kSeed, size_t(c.count), classes);
+  sample.batch = {.labels = sample.labels,
+                  .count = c.count,
+                  .loss_scale = 0.125f,
+                  .statistics_scale = 0.5f,
+                  .random_key = 77,
+                  .vote = 1,
+                  .first_position = 1001};
+
+  ref::Runner runner(*program);
+  std::vector<bool> made(c.graph.values.size());
+  for (const Node& node : c.graph.nodes) {
+    for (const ValueId value : node.outputs) made[value] = true;
+  }
+  for (size_t i = 1; i < made.size(); ++i) {
+    const ValueSpec& spec = c.graph.values[i];
+    if (made[i]) continue;
+    const size_t size = size_t(spec.shape.size() * (spec.per_sample ? c.count : 1));
+    runner.Set(ValueId(i), Widen(MakeValue(ValueId(i), size)));
+  }
+  std::vector<double> summand(program->layout.summand);
+  runner.Run(sample.batch, Widen(sample.state), summand, false);
+  for (size_t i = 1; i < made.size(); ++i) {
+    for (const double x : runner.value(ValueId(i))) sample.values[i].push_back(float(x));
+  }
+  return sample;
+}
+
+// Activations in memory as the program lays them out.
+class Activations {
+ public:
+  explicit Activations(size_t bytes)
+      : bytes_(bytes), data_(new (std::align_val_t{64}) std::byte[bytes]) {
+    std::memset(data_, 0xff, bytes);  // not a number, until it is written
+  }
+  ~Activations() { ::operator delete[](data_, std::align_val_t{64}); }
+  Activations(const Activations&) = delete;
+
+  std::span<std::byte> bytes() { return {data_, bytes_}; }
+
+  void Put(const Operand& at, std::span<const double> numbers) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (at.spec.element == Element::kByte) {
+        data_[at.offset + i] = std::byte(numbers[i]);
+      } else {
+        const float x = float(numbers[i]);
+        std::memcpy(data_ + at.offset + 4 * i, &x, 4);
+      }
+    }
+  }
+
+  std::vector<float> Get(const Operand& at, size_t size) const {
+    std::vector<float> numbers(size);
+    for (size_t i = 0; i < size; ++i) {
+      if (at.spec.element == Element::kByte) {
+        numbers[i] = float(data_[at.offset + i]);
+      } else {
+        std::memcpy(&numbers[i], data_ + at.offset + 4 * i, 4);
+      }
+    }
+    return numbers;
+  }
+
+ private:
+  size_t bytes_;
+  std::byte* data_;
+};
+
+// The ranges of a summand that an instruction writes, with what they are.
+struct Stretch {
+  const char* what;
+  Range range;
+};
+std::vector<Stretch> Written(const Program& program) {
+  const Instruction& instruction = program.instructions[0];
+  std::vector<Stretch> all;
+  if (instruction.op->writes_gradients) {
+    for (const Range& range : instruction.parameters) all.push_back({"gradient", range});
+  }
+  if (Begins(*instruction.op, "batch_norm")) {
+    for (const Range& range : instruction.statistics) all.push_back({"statistic", range});
+  }
+  if (Begins(*instruction.op, "tally")) {
+    all.push_back({"tally", {program.layout.loss(), Layout::kTallies}});
+  }
+  return all;
+}
+
+testing::AssertionResult NothingElseTouched(const OpCase& c, const Program& program,
+                                            std::span<const std::byte> before,
+                                            std::span<const std::byte> after) {
+  std::vector<bool> may_change(before.size());
+  for (const Operand& output : program.instructions[0].outputs) {
+    std::fill_n(may_change.begin() + std::ptrdiff_t(output.offset),
+                output.spec.bytes(c.capacity), true);
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i] == after[i] || may_change[i]) continue;
+    return testing::AssertionFailure() << "byte " << i << " of the activations changed";
+  }
+  return testing::AssertionSuccess();
+}
+
+testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample& sample,
+                                 bool accumulate, double tolerance) {
+  const auto program = MakeProgram(c, {c.node});
+  const Instruction& instruction = program->instructions[0];
+  Activations activations(program->activation_bytes);
+  ref::Runner judge(*program);
+  for (const Operand& input : instruction.inputs) {
+    activations.Put(input, sample.values[input.value]);
+    judge.Set(input.value, sample.values[input.value]);
+  }
+  std::vector<float> summand =
+      accumulate ? RandomFloats(kSeed - 1, program->layout.summand)
+                 : std::vector<float>(program->layout.summand, kStale);
+  std::vector<double> want = Widen(summand);
+  judge.Run(sample.batch, Widen(sample.state), want, accumulate);
+  const std::vector<std::byte> before(activations.bytes().begin(), activations.bytes().end());
+  runner.Run(program, sample.batch, activations.bytes(), sample.state, summand, accumulate);
+
+  for (const Stretch& s : Written(*program)) {
+    const auto result =
+        Near(s.what, std::span(summand).subspan(s.range.begin, s.range.size),
+             std::span<const double>(want).subspan(s.range.begin, s.range.size), tolerance);
+    if (!result) return result;
+  }
+  if (c.count == 0) return testing::AssertionSuccess();
+  for (size_t k = 0; k < instruction.outputs.size(); ++k) {
+    const Operand& output = instruction.outputs[k];
+    const auto& numbers = judge.value(output.value);
+    const auto result = Near(instruction.op->outputs.begin()[k],
+                             activations.Get(output, numbers.size()), numbers, tolerance);
+    if (!result) return result;
+  }
+  return NothingElseTouched(c, *program, before, activations.bytes());
+}
+
+}  // namespace
+
+testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance) {
+  const Sample sample = MakeSample(c);
+  for (const bool accumulate : {false, true}) {
+    auto result = RunOnce(runner, c, sample, accumulate, tolerance);
+    if (!result) return result << "\n  in " << c.text << (accumulate ? ", accumulating" : "");
+  }
+  return testing::AssertionSuccess();
+}
+
+}  // namespace trireme::check

@@ -1,0 +1,111 @@
+#include "engine/cpu/engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/assert.h"
+#include "engine/cpu/call_list.h"
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr Fusion kFusions[] = {
+    {"dense", "relu", "dense_relu"},           {"dense", "sigmoid", "dense_sigmoid"},
+    {"dense", "tanh", "dense_tanh"},           {"conv2d", "relu", "conv2d_relu"},
+    {"batch_norm", "add", "batch_norm_add"},   {"batch_norm_add", "relu", "batch_norm_add_relu"},
+    {"batch_norm", "relu", "batch_norm_relu"},
+};
+
+class CpuExecutable : public Executable {
+ public:
+  CpuExecutable(std::shared_ptr<const Program> program, const cpu::KernelTable& kernels,
+                Device& device, int threads, Queue& queue)
+      : Executable(std::move(program)),
+        queue_(queue),
+        team_(threads),
+        activations_(device, program_->activation_bytes / sizeof(float) + 1),
+        scratch_(device, cpu::CallList::ScratchFloats(*program_, kernels, threads)),
+        calls_(*program_, kernels, team_, reinterpret_cast<std::byte*>(activations_.slice().data),
+               scratch_.slice().data) {
+    FindStretches();
+  }
+
+  Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
+                 Ready ready) override {
+    const Layout& layout = program_->layout;
+    TRIREME_ASSERT(state.size == layout.state && summand.size == layout.summand);
+    const auto start = Clock::now();
+    calls_.Run(batch, state.data, summand.data, accumulate, 0, num_forward_);
+    const auto border = Clock::now();
+    int at = num_forward_;
+    for (const Stretch& stretch : stretches_) {
+      calls_.Run(batch, state.data, summand.data, accumulate, at, stretch.end);
+      at = stretch.end;
+      if (ready && stretch.bucket >= 0) ready(program_->buckets[stretch.bucket], queue_.Record());
+    }
+    const auto end = Clock::now();
+    times_ = {std::chrono::duration<double>(border - start).count(),
+              std::chrono::duration<double>(end - border).count()};
+    if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
+    return queue_.Record();
+  }
+
+  void Evaluate(const Batch& batch, Slice state, const Results& results) override {
+    calls_.Run(batch, state.data, nullptr, false, 0, calls_.size());
+    const auto copy = [&](const Operand& from, std::span<float> to) {
+      if (to.empty()) return;
+      const size_t floats = static_cast<size_t>(batch.count * from.spec.shape.size());
+      TRIREME_ASSERT(to.size() == floats);
+      std::copy_n(calls_.Find(from, batch), floats, to.data());
+    };
+    copy(program_->logits, results.logits);
+    copy(program_->probabilities, results.probabilities);
+    copy(program_->losses, results.losses);
+  }
+
+  ShardTimes last_times() const override { return times_; }
+
+ private:
+  // Instructions up to `end` finish a bucket (none: the last ones of the program).
+  struct Stretch {
+    int end;
+    int bucket;
+  };
+
+  void FindStretches() {
+    const auto& instructions = program_->instructions;
+    const auto backward = std::ranges::find_if(instructions, &Instruction::backward);
+    num_forward_ = static_cast<int>(backward - instructions.begin());
+    for (int i = num_forward_; i < calls_.size(); ++i) {
+      if (instructions[i].finishes >= 0) stretches_.push_back({i + 1, instructions[i].finishes});
+    }
+    if (stretches_.empty() || stretches_.back().end < calls_.size()) {
+      stretches_.push_back({calls_.size(), -1});
+    }
+  }
+
+  Queue& queue_;
+  Team team_;
+  Buffer activations_, scratch_;
+  cpu::CallList calls_;
+  int num_forward_ = 0;
+  std::vector<Stretch> stretches_;
+  ShardTimes times_;
+};
+
+}  // namespace
+
+CpuEngine::CpuEngine(Device& device, int threads)
+    : device_(device), threads_(threads), kernels_(cpu::ChooseKernels()) {
+  TRIREME_ASSERT(device.host_visible());
+}
+
+std::span<const Fusion> CpuEngine::fusions() const { return kFusions; }
+
+std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {
+  return std::make_unique<CpuExecutable>(std::move(program), kernels_, device_, threads_, queue);
+}
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+
+#include "engine/cpu/call.h"
+#include "graph/engine.h"
+
+namespace trireme {
+
+// Computes on the processor's cores, with the best vector instructions that it has.
+class CpuEngine : public Engine {
+ public:
+  // `device` is a host-visible one. The instruction set is chosen here, once.
+  CpuEngine(Device& device, int threads);
+
+  std::string_view name() const override { return "cpu"; }
+  std::string_view target() const override { return kernels_.target; }
+  Device& device() override { return device_; }
+  bool Computes(std::string_view op) const override { return kernels_.Find(op) != nullptr; }
+  std::span<const Fusion> fusions() const override;
+  // Each executable has its own threads: several may run at once.
+  std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
+
+  const cpu::KernelTable& kernels() const { return kernels_; }
+
+ private:
+  Device& device_;
+  const int threads_;
+  const cpu::KernelTable kernels_;
+};
+
+}  // namespace trireme

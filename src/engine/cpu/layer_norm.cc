@@ -1,0 +1,140 @@
+// layer_norm: each sample's values to mean 0 and variance 1.
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/cpu/layer_norm.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "engine/cpu/elementwise-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::cpu::HWY_NAMESPACE {
+namespace {
+
+// The sum of f(i, n) over stretches of vectors; lanes beyond n must be zero. Stretches of 4096
+// values are added up in double.
+template <class F>
+HWY_INLINE double SumOver(size_t count, const F& f) {
+  constexpr size_t kStretch = 4096;
+  double total = 0;
+  for (size_t begin = 0; begin < count; begin += kStretch) {
+    V sum = hn::Zero(Floats());
+    ForLanes(begin, std::min(count, begin + kStretch),
+             [&](size_t i, size_t n) HWY_ATTR { sum = hn::Add(sum, f(i, n)); });
+    total += Sum(sum);
+  }
+  return total;
+}
+
+HWY_INLINE V OnlyFirst(V v, size_t n) {
+  return n == kLanes ? v : hn::IfThenElseZero(hn::FirstN(Floats(), n), v);
+}
+
+void NormalizeSample(const float* x, size_t size, float epsilon, const float* weight,
+                     const float* bias, float* y, float* mean_out, float* inv_std_out) {
+  const double sum = SumOver(size, [&](size_t i, size_t n) HWY_ATTR { return LoadN(x + i, n); });
+  const float mean = static_cast<float>(sum / static_cast<double>(size));
+  const V m = hn::Set(Floats(), mean);
+  const double squares = SumOver(size, [&](size_t i, size_t n) HWY_ATTR {
+    const V off = OnlyFirst(hn::Sub(LoadN(x + i, n), m), n);
+    return hn::Mul(off, off);
+  });
+  const float inv_std =
+      static_cast<float>(1 / std::sqrt(squares / static_cast<double>(size) + epsilon));
+  const V scale = hn::Set(Floats(), inv_std);
+  ForLanes(0, size, [&](size_t i, size_t n) HWY_ATTR {
+    V value = hn::Mul(hn::Sub(LoadN(x + i, n), m), scale);
+    if (weight) value = hn::MulAdd(value, LoadN(weight + i, n), LoadN(bias + i, n));
+    StoreN(value, y + i, n);
+  });
+  *mean_out = mean;
+  *inv_std_out = inv_std;
+}
+
+// With g = dy * weight and z the normalised value: dx = inv_std (g - mean(g) - z mean(g z)).
+void GradSample(const float* x, const float* dy, size_t size, float mean, float inv_std,
+                const float* weight, float* dx) {
+  const V m = hn::Set(Floats(), mean), scale = hn::Set(Floats(), inv_std);
+  const auto gradient = [&](size_t i, size_t n) HWY_ATTR {
+    const V g = LoadN(dy + i, n);
+    return weight ? hn::Mul(g, LoadN(weight + i, n)) : g;
+  };
+  const auto normalized = [&](size_t i, size_t n)
+                              HWY_ATTR { return hn::Mul(hn::Sub(LoadN(x + i, n), m), scale); };
+  const double share = 1.0 / static_cast<double>(size);
+  const double level = share * SumOver(size, gradient);
+  const double slope =
+      share * SumOver(size, [&](size_t i, size_t n) HWY_ATTR {
+        return hn::Mul(gradient(i, n), normalized(i, n));  // the gradient's lanes beyond n are zero
+      });
+  const V a = hn::Set(Floats(), static_cast<float>(level));
+  const V b = hn::Set(Floats(), static_cast<float>(slope));
+  ForLanes(0, size, [&](size_t i, size_t n) HWY_ATTR {
+    const V off = hn::Sub(gradient(i, n), a);
+    StoreN(hn::Mul(scale, hn::NegMulAdd(normalized(i, n), b, off)), dx + i, n);
+  });
+}
+
+// Gradients of weight and bias at values [begin, end): samples are added in order.
+void GradAffine(const Call& call, const Shard& shard, size_t begin, size_t end) {
+  const size_t size = call.inputs[0].size();
+  const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
+  const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
+  float* dweight = shard.summand + call.parameters[0].begin;
+  float* dbias = shard.summand + call.parameters[1].begin;
+  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
+    V product = shard.accumulate ? LoadN(dweight + i, n) : hn::Zero(Floats());
+    V sum = shard.accumulate ? LoadN(dbias + i, n) : hn::Zero(Floats());
+    for (size_t s = 0; s < shard.count; ++s) {
+      const V g = LoadN(dy + s * size + i, n);
+      const V off = hn::Sub(LoadN(x + s * size + i, n), hn::Set(Floats(), mean[s]));
+      product = hn::MulAdd(g, hn::Mul(off, hn::Set(Floats(), inv_std[s])), product);
+      sum = hn::Add(sum, g);
+    }
+    StoreN(product, dweight + i, n);
+    StoreN(sum, dbias + i, n);
+  });
+}
+
+}  // namespace
+
+void LayerNorm(const Call& call, const Shard& shard) {
+  const size_t size = call.inputs[0].size();
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  if (call.attributes.affine) {
+    weight = shard.state + call.parameters[0].begin;
+    bias = shard.state + call.parameters[1].begin;
+  }
+  const float* x = call.inputs[0].floats();
+  float* y = call.outputs[0].floats();
+  float *mean = call.outputs[1].floats(), *inv_std = call.outputs[2].floats();
+  ParallelFor(*shard.team, shard.count, 1 + GrainFor(4) / size, [&](size_t begin, size_t end) {
+    for (size_t s = begin; s < end; ++s) {
+      NormalizeSample(x + s * size, size, call.attributes.epsilon, weight, bias, y + s * size,
+                      mean + s, inv_std + s);
+    }
+  });
+}
+
+void LayerNormGrad(const Call& call, const Shard& shard) {
+  const size_t size = call.inputs[0].size();
+  const bool affine = call.attributes.affine;
+  const float* weight = affine ? shard.state + call.parameters[0].begin : nullptr;
+  const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
+  const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
+  float* dx = call.outputs[0].floats();
+  ParallelFor(*shard.team, shard.count, 1 + GrainFor(6) / size, [&](size_t begin, size_t end) {
+    for (size_t s = begin; s < end; ++s) {
+      GradSample(x + s * size, dy + s * size, size, mean[s], inv_std[s], weight, dx + s * size);
+    }
+  });
+  if (!affine) return;
+  ParallelFor(*shard.team, size, 1 + GrainFor(2) / shard.count,
+              [&](size_t begin, size_t end) { GradAffine(call, shard, begin, end); });
+}
+
+}  // namespace trireme::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,45 @@
+#include "engine/ref/kernels.h"
+
+namespace trireme::ref {
+
+// I inputs, O outputs; weight [I][O]
+
+void Dense(const Call& call) {
+  const int64_t I = call.inputs[0].shape().size(), O = call.outputs[0].shape().size();
+  const double* weight = call.weights[0].data();
+  for (int64_t n = 0; n < call.samples(); ++n) {
+    const double* x = call.inputs[0].sample(n);
+    double* y = call.outputs[0].sample(n);
+    for (int64_t o = 0; o < O; ++o) y[o] = call.attributes.bias ? call.weights[1][o] : 0;
+    for (int64_t i = 0; i < I; ++i) {
+      for (int64_t o = 0; o < O; ++o) y[o] += x[i] * weight[i * O + o];
+    }
+  }
+}
+
+void DenseGradWeights(const Call& call) {
+  const int64_t I = call.inputs[0].shape().size(), O = call.inputs[1].shape().size();
+  double* gradient = call.gradients[0].data();
+  for (int64_t n = 0; n < call.samples(); ++n) {
+    const double *x = call.inputs[0].sample(n), *dy = call.inputs[1].sample(n);
+    for (int64_t i = 0; i < I; ++i) {
+      for (int64_t o = 0; o < O; ++o) gradient[i * O + o] += x[i] * dy[o];
+    }
+    for (int64_t o = 0; call.attributes.bias && o < O; ++o) call.gradients[1][o] += dy[o];
+  }
+}
+
+void DenseGradInput(const Call& call) {
+  const int64_t I = call.outputs[0].shape().size(), O = call.inputs[0].shape().size();
+  const double* weight = call.weights[0].data();
+  for (int64_t n = 0; n < call.samples(); ++n) {
+    const double* dy = call.inputs[0].sample(n);
+    double* dx = call.outputs[0].sample(n);
+    for (int64_t i = 0; i < I; ++i) {
+      dx[i] = 0;
+      for (int64_t o = 0; o < O; ++o) dx[i] += dy[o] * weight[i * O + o];
+    }
+  }
+}
+
+}  // namespace trireme::ref

@@ -1,0 +1,71 @@
+#include "engine/ref/engine.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/ref/runner.h"
+#include "graph/op.h"
+
+namespace trireme {
+namespace {
+
+class RefExecutable : public Executable {
+ public:
+  RefExecutable(std::shared_ptr<const Program> program, Queue& queue)
+      : Executable(std::move(program)), queue_(queue), runner_(*program_) {}
+
+  Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
+                 Ready ready) override {
+    Run(batch, state, summand, accumulate);
+    std::ranges::copy(summand_, summand.host().begin());
+    const Event done = queue_.Record();
+    if (ready) {
+      for (const Bucket& bucket : program_->buckets) ready(bucket, done);
+    }
+    times_ = {.forward_s = runner_.forward_s(), .backward_s = runner_.backward_s()};
+    return done;
+  }
+
+  void Evaluate(const Batch& batch, Slice state, const Results& results) override {
+    Run(batch, state, {}, false);
+    Give(program_->logits, results.logits);
+    Give(program_->probabilities, results.probabilities);
+    Give(program_->losses, results.losses);
+  }
+
+  ShardTimes last_times() const override { return times_; }
+
+ private:
+  void Run(const Batch& batch, Slice state, Slice summand, bool accumulate) {
+    const auto weights = state.host();
+    state_.assign(weights.begin(), weights.end());
+    summand_.resize(program_->layout.summand);
+    if (accumulate) std::ranges::copy(summand.host(), summand_.begin());
+    runner_.Run(batch, state_, summand_, accumulate);
+  }
+
+  void Give(const Operand& operand, std::span<float> to) const {
+    const std::vector<double>& from = runner_.value(operand.value);
+    TRIREME_ASSERT(to.empty() || to.size() == from.size());
+    if (!to.empty()) std::ranges::copy(from, to.begin());
+  }
+
+  Queue& queue_;
+  ref::Runner runner_;
+  std::vector<double> state_, summand_;
+  ShardTimes times_;
+};
+
+}  // namespace
+
+bool RefEngine::Computes(std::string_view op) const {
+  const auto parts = FindOp(op).parts;
+  if (parts.size() == 0) return ref::FindKernel(op);
+  return std::ranges::all_of(parts, [](const char* part) { return ref::FindKernel(part); });
+}
+
+std::unique_ptr<Executable> RefEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {
+  return std::make_unique<RefExecutable>(std::move(program), queue);
+}
+
+}  // namespace trireme

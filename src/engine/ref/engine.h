@@ -1,0 +1,21 @@
+#pragma once
+#include "flat/host.h"
+#include "graph/engine.h"
+
+namespace trireme {
+
+// Plain loops in double precision: slow, and what the other engines are compared with.
+class RefEngine : public Engine {
+ public:
+  std::string_view name() const override { return "ref"; }
+  std::string_view target() const override { return "float64"; }
+  Device& device() override { return device_; }
+  bool Computes(std::string_view op) const override;
+  std::span<const Fusion> fusions() const override { return {}; }
+  std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
+
+ private:
+  HostDevice device_;
+};
+
+}  // namespace trireme

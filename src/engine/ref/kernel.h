@@ -1,0 +1,38 @@
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/engine.h"
+
+namespace trireme::ref {
+
+// A value of an instruction: `samples` times the shape (once, if it is the shard's).
+struct Tensor {
+  ValueSpec spec;
+  std::span<double> values;
+
+  const Shape& shape() const { return spec.shape; }
+  double* sample(int64_t n) const { return values.data() + n * spec.shape.size(); }
+};
+
+// What a kernel is called with. Bytes are doubles here, too.
+struct Call {
+  const Attributes& attributes;
+  const Batch& batch;
+  std::vector<Tensor> inputs, outputs;                    // outputs begin as zeros
+  std::vector<std::span<const double>> weights, running;  // of the node's parameters, statistics
+  // Their stretches of the summand, and its last values. Kernels add; who calls has put zeros
+  // there or what is to be accumulated.
+  std::vector<std::span<double>> gradients, seen;
+  std::span<double> tallies;
+
+  int64_t samples() const { return batch.count; }
+};
+
+using Kernel = void (*)(const Call&);
+
+// Null if there is none. Fused operations have none: they are computed as the chain of their parts.
+Kernel FindKernel(std::string_view op);
+
+}  // namespace trireme::ref

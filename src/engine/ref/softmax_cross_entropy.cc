@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <cmath>
+
+#include "engine/ref/kernels.h"
+
+namespace trireme::ref {
+
+namespace {
+
+double Target(const Call& call, int64_t n, int64_t i, int64_t classes) {
+  const double smoothing = call.attributes.smoothing;
+  return (i == call.batch.labels[n] ? 1 - smoothing : 0) + smoothing / double(classes);
+}
+
+}  // namespace
+
+void SoftmaxCrossEntropy(const Call& call) {
+  const int64_t classes = call.inputs[0].shape().size();
+  for (int64_t n = 0; n < call.samples(); ++n) {
+    const double* x = call.inputs[0].sample(n);
+    const double largest = *std::max_element(x, x + classes);
+    double sum = 0;
+    for (int64_t i = 0; i < classes; ++i) sum += std::exp(x[i] - largest);
+    const double log_sum = largest + std::log(sum);
+    for (int64_t i = 0; i < classes; ++i) {
+      call.outputs[0].values[n] += Target(call, n, i, classes) * (log_sum - x[i]);
+      call.outputs[1].sample(n)[i] = std::exp(x[i] - log_sum);
+    }
+  }
+}
+
+void SoftmaxCrossEntropyGrad(const Call& call) {
+  const int64_t classes = call.inputs[0].shape().size();
+  for (int64_t n = 0; n < call.samples(); ++n) {
+    for (int64_t i = 0; i < classes; ++i) {
+      call.outputs[0].sample(n)[i] =
+          (call.inputs[0].sample(n)[i] - Target(call, n, i, classes)) * call.batch.loss_scale;
+    }
+  }
+}
+
+}  // namespace trireme::ref

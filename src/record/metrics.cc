@@ -1,0 +1,92 @@
+#include "record/metrics.h"
+
+#include <numeric>
+
+namespace trireme {
+namespace {
+
+void AddIfKnown(Json& object, const char* key, const std::optional<double>& value) {
+  if (value) object.AddNew(key, *value);
+}
+
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+}  // namespace
+
+StepTimes& StepTimes::operator+=(const StepTimes& other) {
+  data += other.data;
+  forward += other.forward;
+  backward += other.backward;
+  communication += other.communication;
+  update += other.update;
+  return *this;
+}
+
+Json ToJson(const StepTimes& times) {
+  Json json = Json::Object();
+  json.AddNew("data", times.data).AddNew("forward", times.forward);
+  json.AddNew("backward", times.backward).AddNew("communication", times.communication);
+  json.AddNew("update", times.update);
+  return json;
+}
+
+Json ToJson(const EpochRecord& record) {
+  Json json = Json::Object();
+  json.AddNew("event", "epoch").AddNew("epoch", record.epoch).AddNew("step", record.step);
+  AddIfKnown(json, "train_loss", record.train_loss);
+  AddIfKnown(json, "train_accuracy", record.train_accuracy);
+  AddIfKnown(json, "test_loss", record.test_loss);
+  AddIfKnown(json, "test_accuracy", record.test_accuracy);
+  AddIfKnown(json, "test_top5", record.test_top5);
+  json.AddNew("lr", record.lr).AddNew("samples_per_second", record.samples_per_second);
+  json.AddNew("seconds", record.seconds);
+  AddIfKnown(json, "evaluation_seconds", record.evaluation_seconds);
+  json.AddNew("times", ToJson(record.times));
+  json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
+  return json;
+}
+
+Json ToJson(const StepRecord& record) {
+  Json json = Json::Object();
+  json.AddNew("event", "step").AddNew("epoch", record.epoch).AddNew("step", record.step);
+  json.AddNew("train_loss", record.train_loss).AddNew("lr", record.lr);
+  json.AddNew("samples_per_second", record.samples_per_second);
+  json.AddNew("seconds", record.seconds).AddNew("times", ToJson(record.times));
+  json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
+  return json;
+}
+
+Json ToJson(const Summary& summary) {
+  Json per_class = Json::Array();
+  for (const auto& share : PerClassAccuracy(summary.confusion)) per_class.Append(OrNull(share));
+  Json json = Json::Object();
+  json.AddNew("test_accuracy", OrNull(summary.test_accuracy));
+  json.AddNew("test_top5", OrNull(summary.test_top5));
+  json.AddNew("test_loss", OrNull(summary.test_loss));
+  json.AddNew("train_loss", OrNull(summary.train_loss));
+  json.AddNew("samples_per_second", summary.samples_per_second);
+  json.AddNew("seconds", summary.seconds);
+  json.AddNew("epochs", summary.epochs).AddNew("steps", summary.steps);
+  json.AddNew("ranks", summary.ranks).AddNew("strategy", summary.strategy);
+  json.AddNew("transport", summary.transport).AddNew("device", summary.device);
+  json.AddNew("precision", summary.precision).AddNew("machine", summary.machine);
+  json.AddNew("version", summary.version);
+  json.AddNew("parameters_sha256", summary.parameters_sha256);
+  json.AddNew("classes", summary.classes).AddNew("per_class_accuracy", std::move(per_class));
+  json.AddNew("confusion", summary.confusion);
+  return json;
+}
+
+std::vector<std::optional<double>> PerClassAccuracy(
+    const std::vector<std::vector<int64_t>>& confusion) {
+  std::vector<std::optional<double>> shares;
+  for (size_t truth = 0; truth < confusion.size(); ++truth) {
+    const auto& row = confusion[truth];
+    const int64_t samples = std::accumulate(row.begin(), row.end(), int64_t{0});
+    shares.emplace_back();
+    if (samples > 0) shares.back() = static_cast<double>(row[truth]) / static_cast<double>(samples);
+  }
+  return shares;
+}
+
+}  // namespace trireme

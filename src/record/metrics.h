@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/json.h"
+
+namespace trireme {
+
+// Plain records of what a run measured, and their JSON form: the lines of metrics.jsonl, the events
+// of --json and summary.json. Fractions are 0..1, times are seconds.
+
+// Where the time of the steps went, on one rank.
+struct StepTimes {
+  double data = 0;
+  double forward = 0;
+  double backward = 0;
+  double communication = 0;  // only what computing did not hide
+  double update = 0;
+
+  double Total() const { return data + forward + backward + communication + update; }
+  StepTimes& operator+=(const StepTimes& other);
+};
+
+// What was not measured is left out of the JSON.
+struct EpochRecord {
+  int64_t epoch = 0;  // epochs finished
+  int64_t step = 0;   // steps finished since the run began, over all restarts
+  std::optional<double> train_loss, train_accuracy;
+  std::optional<double> test_loss, test_accuracy, test_top5;
+  double lr = 0;
+  double samples_per_second = 0;
+  double seconds = 0;  // of training in this epoch
+  std::optional<double> evaluation_seconds;
+  StepTimes times;
+  int64_t bytes_sent = 0, bytes_received = 0;
+};
+
+// A line every k steps.
+struct StepRecord {
+  int64_t epoch = 0, step = 0;
+  double train_loss = 0;
+  double lr = 0;
+  double samples_per_second = 0;
+  double seconds = 0;  // since the last such line
+  StepTimes times;
+  int64_t bytes_sent = 0, bytes_received = 0;
+};
+
+// The end result. Scripts rely on the names; what was not measured is null.
+struct Summary {
+  std::optional<double> test_accuracy, test_top5, test_loss, train_loss;
+  std::vector<std::vector<int64_t>> confusion;  // [true class][predicted class]
+  std::vector<std::string> classes;
+  std::string parameters_sha256;
+  double samples_per_second = 0;
+  double seconds = 0;
+  int64_t epochs = 0, steps = 0;
+  int ranks = 1;
+  std::string strategy, transport, device, precision, machine, version;
+};
+
+Json ToJson(const StepTimes& times);
+Json ToJson(const EpochRecord& record);  // {"event":"epoch", ...}
+Json ToJson(const StepRecord& record);   // {"event":"step", ...}
+Json ToJson(const Summary& summary);
+
+// The share of each true class that was recognised; nothing for a class without samples.
+std::vector<std::optional<double>> PerClassAccuracy(
+    const std::vector<std::vector<int64_t>>& confusion);
+
+}  // namespace trireme

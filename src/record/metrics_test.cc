@@ -1,0 +1,50 @@
+#include "record/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace trireme {
+namespace {
+
+TEST(Metrics, AnEpochLeavesOutWhatWasNotMeasured) {
+  EpochRecord record{.epoch = 2, .step = 100, .train_loss = 0.5, .lr = 0.1};
+  record.times = {.data = 1, .forward = 2, .backward = 3, .communication = 4, .update = 5};
+  record.times += record.times;
+  record.bytes_sent = 7;
+  const Json json = ToJson(record);
+  EXPECT_EQ(json.At("event").AsString(), "epoch");
+  EXPECT_EQ(json.At("train_loss").AsDouble(), 0.5);
+  EXPECT_EQ(json.Find("test_loss"), nullptr);
+  EXPECT_EQ(json.At("times").Text(),
+            R"({"data":2.0,"forward":4.0,"backward":6.0,"communication":8.0,"update":10.0})");
+  EXPECT_EQ(json.At("bytes_sent").AsInt(), 7);
+  EXPECT_EQ(record.times.Total(), 30);
+}
+
+// The list of DESIGN.md, "Names that users and scripts rely on".
+TEST(Metrics, TheSummaryHasTheNamesThatScriptsRelyOn) {
+  const Json empty = ToJson(Summary{});
+  for (const char* key :
+       {"test_accuracy", "test_top5", "test_loss", "train_loss", "confusion", "parameters_sha256",
+        "samples_per_second", "seconds", "epochs", "steps", "ranks", "strategy", "transport",
+        "device", "precision", "machine", "version", "classes", "per_class_accuracy"}) {
+    EXPECT_NE(empty.Find(key), nullptr) << key;
+  }
+  EXPECT_TRUE(empty.At("test_accuracy").IsNull());
+  std::set<std::string> names;
+  for (const auto& [key, value] : empty.Members()) EXPECT_TRUE(names.insert(key).second) << key;
+}
+
+TEST(Metrics, PerClassAccuracyComesFromTheConfusion) {
+  Summary summary;
+  summary.confusion = {{3, 1, 0}, {0, 0, 0}, {1, 1, 2}};
+  summary.classes = {"a", "b", "c"};
+  const Json json = ToJson(summary);
+  EXPECT_EQ(json.At("per_class_accuracy").Text(), "[0.75,null,0.5]");
+  EXPECT_EQ(json.At("confusion").Text(), "[[3,1,0],[0,0,0],[1,1,2]]");
+  EXPECT_EQ(json.At("classes").Text(), R"(["a","b","c"])");
+}
+
+}  // namespace
+}  // namespace trireme

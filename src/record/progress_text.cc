@@ -1,0 +1,98 @@
+#include "record/progress_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace trireme {
+namespace {
+
+std::string OfText(const char* what, int64_t done, int64_t all) {
+  return all > 0 ? fmt::format("{} {}/{}", what, done, all) : fmt::format("{} {}", what, done);
+}
+
+std::string Join(const std::vector<std::string>& fields) {
+  std::string line;
+  for (const std::string& field : fields) {
+    if (field.empty()) continue;
+    if (!line.empty()) line += " | ";
+    line += field;
+  }
+  return line;
+}
+
+std::string LossText(double loss) {
+  return std::abs(loss) < 1e-3 || std::abs(loss) >= 1e4 ? fmt::format("loss {:.2e}", loss)
+                                                        : fmt::format("loss {:.4f}", loss);
+}
+
+std::string LossAndAccuracy(const char* set, const std::optional<double>& loss,
+                            const std::optional<double>& accuracy) {
+  if (!loss && !accuracy) return "";
+  std::string text = set;
+  if (loss) text.append(" ").append(LossText(*loss));
+  if (accuracy) text += fmt::format("{} {:.2f} %", loss ? "," : "", 100 * *accuracy);
+  return text;
+}
+
+}  // namespace
+
+std::string StepLine(const StepProgress& progress, const Pace& pace, int width) {
+  std::vector<std::string> fields = {
+      OfText("epoch", progress.epoch, progress.epochs),
+      OfText("step", progress.step, progress.steps),
+      LossText(progress.loss),
+      progress.accuracy ? fmt::format("{:.1f} %", 100 * *progress.accuracy) : "",
+      pace.samples_per_second ? CountText(*pace.samples_per_second) + " samples/s" : "",
+      pace.seconds_left ? DurationText(*pace.seconds_left) + " left" : ""};
+  const size_t room = static_cast<size_t>(std::max(width, 0));
+  for (const size_t least : {3u, 4u, 1u, 5u, 2u}) {
+    if (Join(fields).size() <= room) break;
+    fields[least].clear();
+  }
+  return Join(fields).substr(0, room);
+}
+
+std::string EpochLine(const EpochRecord& record, int64_t epochs) {
+  return Join({OfText("epoch", record.epoch, epochs),
+               LossAndAccuracy("train", record.train_loss, record.train_accuracy),
+               LossAndAccuracy("test", record.test_loss, record.test_accuracy),
+               CountText(record.samples_per_second) + " samples/s", DurationText(record.seconds)});
+}
+
+Json StepEvent(const StepProgress& progress, const Pace& pace) {
+  Json json = Json::Object();
+  json.AddNew("event", "progress").AddNew("epoch", progress.epoch).AddNew("step", progress.step);
+  if (progress.epochs > 0) json.AddNew("epochs", progress.epochs);
+  if (progress.steps > 0) json.AddNew("steps", progress.steps);
+  json.AddNew("loss", progress.loss);
+  if (progress.accuracy) json.AddNew("accuracy", *progress.accuracy);
+  if (pace.samples_per_second) json.AddNew("samples_per_second", *pace.samples_per_second);
+  if (pace.seconds_left) json.AddNew("seconds_left", *pace.seconds_left);
+  return json;
+}
+
+std::string DurationText(double seconds) {
+  if (!(seconds >= 0)) return "?";
+  if (seconds < 0.0995) return fmt::format("{:.0f} ms", 1000 * seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds > 1e9) return "ages";
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
+  const int64_t minutes = whole / 60;
+  if (minutes < 1440) return fmt::format("{} h {:02} m", minutes / 60, minutes % 60);
+  return fmt::format("{} d {:02} h", minutes / 1440, minutes / 60 % 24);
+}
+
+std::string CountText(double count) {
+  if (!(count >= 0)) return "?";
+  if (count < 99.95) return fmt::format("{:.1f}", count);
+  if (count < 999.5) return fmt::format("{:.0f}", count);
+  if (count < 999.5e3) return fmt::format("{:.3g}k", count / 1e3);
+  if (count < 999.5e6) return fmt::format("{:.3g}M", count / 1e6);
+  return fmt::format("{:.3g}G", count / 1e9);
+}
+
+}  // namespace trireme

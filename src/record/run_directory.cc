@@ -1,0 +1,138 @@
+#include "record/run_directory.h"
+
+#include <sys/stat.h>
+
+#include <cctype>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr char kConfig[] = "config.toml";
+constexpr char kMetrics[] = "metrics.jsonl";
+constexpr char kSummary[] = "summary.json";
+
+std::string Inside(const std::string& path, const char* name) { return path + "/" + name; }
+
+// Only what belongs to an empty run may be there: what a process left that was killed before its
+// config was written.
+void RefuseUnlessEmpty(const std::string& path) {
+  if (Exists(Inside(path, kConfig))) {
+    throw UsageError("{}: is a run already; go on with --resume {}, or give another --out", path,
+                     path);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (name != RunLock::kName && !name.starts_with(std::string(".") + kConfig)) {
+      throw UsageError("{}: is not empty (it holds {}); give another --out", path, name);
+    }
+  }
+}
+
+std::string ReadableStem(std::string stem) {
+  for (char& c : stem) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '-';
+  }
+  while (stem.starts_with('.') || stem.starts_with('-')) stem.erase(0, 1);
+  return stem.empty() ? "run" : stem;
+}
+
+std::string TimeText(std::time_t now) {
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &local));
+}
+
+// True for a whole line that belongs to the first `step` steps.
+bool BelongsTo(std::string_view line, int64_t step) {
+  try {
+    const Json record = ParseJson(line, kMetrics);
+    const Json* written = record.Find("step");
+    return written == nullptr || written->AsInt() <= step;
+  } catch (const Error&) {
+    return false;  // cut short, or overwritten by a failing disk
+  }
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::string path, RunLock lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {
+  OpenMetrics();
+}
+
+void RunDirectory::OpenMetrics() {
+  metrics_.emplace(Inside(path_, kMetrics), OutputFile::Start::kAtEnd);
+}
+
+RunDirectory RunDirectory::Create(const std::string& path, const std::string& config) {
+  MakeDirectories(path);
+  RefuseUnlessEmpty(path);
+  RunLock lock(path);
+  RefuseUnlessEmpty(path);  // two may have come this far, and the first has finished meanwhile
+  RemoveLeftovers(path);
+  ReplaceFile(Inside(path, kConfig), config);
+  return RunDirectory(path, std::move(lock));
+}
+
+RunDirectory RunDirectory::CreateNamed(const std::string& parent, const std::string& stem,
+                                       const std::string& config, std::time_t now) {
+  MakeDirectories(parent);
+  const std::string wanted = parent + "/" + ReadableStem(stem) + "-" + TimeText(now);
+  std::string path = wanted;
+  for (int number = 2; mkdir(path.c_str(), 0777) != 0; ++number) {
+    if (errno != EEXIST) {
+      throw Error("{}: cannot create the folder: {}", path, std::generic_category().message(errno));
+    }
+    path = wanted + "-" + std::to_string(number);
+  }
+  return Create(path, config);
+}
+
+RunDirectory RunDirectory::Resume(const std::string& path) {
+  ReadRunConfig(path);
+  RunLock lock(path);
+  RemoveLeftovers(path);
+  return RunDirectory(path, std::move(lock));
+}
+
+void RunDirectory::WriteConfig(const std::string& config) {
+  ReplaceFile(Inside(path_, kConfig), config);
+}
+
+void RunDirectory::AppendMetrics(const Json& line) { metrics_->Write(line.Text() + "\n"); }
+
+void RunDirectory::WriteSummary(const Json& summary) {
+  ReplaceFile(Inside(path_, kSummary), summary.Text(2) + "\n");
+}
+
+void RunDirectory::DropMetricsAfter(int64_t step) {
+  const std::string name = Inside(path_, kMetrics);
+  const std::string content = ReadFile(name);
+  std::string kept;
+  for (size_t begin = 0; begin < content.size();) {
+    const size_t end = content.find('\n', begin);
+    if (end == content.npos) break;  // cut short by a kill
+    const std::string_view line = std::string_view(content).substr(begin, end - begin);
+    if (BelongsTo(line, step)) kept.append(line).append("\n");
+    begin = end + 1;
+  }
+  if (kept == content) return;
+  ReplaceFile(name, kept);
+  OpenMetrics();  // the old file is no longer the one of that name
+}
+
+std::string ReadRunConfig(const std::string& path) {
+  const std::string name = Inside(path, kConfig);
+  if (!Exists(name)) throw UsageError("{}: is not a run: it has no {}", path, kConfig);
+  return ReadFile(name, 1 << 20);
+}
+
+}  // namespace trireme

@@ -1,0 +1,33 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "data/source.h"
+#include "flat/device.h"
+#include "graph/engine.h"
+#include "trainer/saved_model.h"
+
+namespace trireme {
+
+// What a model says of one sample.
+struct Prediction {
+  std::span<const float> logits;
+  std::span<const float> probabilities;  // the outputs themselves where the loss has no softmax
+};
+
+// Runs samples through a saved model, in their order. One thread.
+class Predictor {
+ public:
+  Predictor(const SavedModel& model, Engine& engine);
+  ~Predictor();
+  void Run(const Source& samples, FunctionRef<void(int64_t index, const Prediction&)> use);
+
+ private:
+  const SavedModel& model_;
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Executable> executable_;
+  Buffer state_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+#include "trainer/saved_model.h"
+
+#include "base/error.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+#include "record/checkpoint.h"
+#include "record/run_directory.h"
+#include "trainer/model_file.h"
+
+namespace trireme {
+
+SavedModel LoadSavedModel(const std::string& run, const Log& log) {
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  sections.Load(ParseToml(ReadRunConfig(run), run + "/config.toml"), run + "/config.toml");
+
+  const auto found = OpenLatestCheckpoint(run + "/checkpoints");
+  if (!found) {
+    throw Error("{} has no checkpoint yet: let it train further with trireme train --resume {}", run,
+                run);
+  }
+  if (!found->warning.empty()) log.Warn("load", "{}", found->warning);
+  const Checkpoint& checkpoint = found->checkpoint;
+  ModelCard card = ModelCard::Load(checkpoint.state());
+  Graph graph = BuildModel(recipe.model, {card.shape.height, card.shape.width, card.shape.channels},
+                           int(card.classes.size()));
+  Layout layout = LayOut(graph);
+  std::vector<float> state = InitialState(graph, layout, 0);
+  ReadModel(graph, layout, checkpoint.model(), state);
+  return {std::move(recipe), std::move(card),  std::move(graph),
+          std::move(layout), std::move(state), checkpoint.step()};
+}
+
+}  // namespace trireme

@@ -1,0 +1,26 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "graph/graph.h"
+#include "flat/layout.h"
+#include "trainer/model_card.h"
+#include "trainer/recipe.h"
+
+namespace trireme {
+
+// A trained model as a run left it: its recipe, what it remembers of its data, its weights.
+struct SavedModel {
+  Recipe recipe;
+  ModelCard card;
+  Graph graph;
+  Layout layout;
+  std::vector<float> state;
+  int64_t step = 0;
+};
+
+// The newest good checkpoint of the run. Works while the run goes on.
+SavedModel LoadSavedModel(const std::string& run, const Log& log);
+
+}  // namespace trireme
