@@ -197,8 +197,7 @@ void CentreServer::Answer(int client) {
   if (!peer.asks || peer.presence != Presence::kHere) return;
   Message answer;
   if (!peer.left && !peer.holds && peer.told < EpochsEnded()) {
-    peer.told = EpochsEnded();
-    answer = {.kind = kEpochEnd, .ints = {peer.told - 1}};
+    answer = {.kind = kEpochEnd, .ints = {peer.told++}};  // also those that it slept through
   } else if (const auto lease = stopping_ ? std::nullopt : leases_.Take(client)) {
     answer = {.kind = kGrant, .ints = {lease->id, lease->epoch, lease->begin, lease->end}};
   } else if (peer.holds) {

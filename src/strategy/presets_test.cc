@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "flat/host.h"
+#include "pretend/device.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
@@ -169,7 +169,9 @@ TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {
   }
 }
 
-std::vector<Case> Devices() { return {{"host", toy::Host}}; }
+std::vector<Case> Devices() {
+  return {{"host", toy::Host}, {"pretend", [] { return std::make_unique<PretendDevice>(); }}};
+}
 INSTANTIATE_TEST_SUITE_P(Devices, InStep, testing::ValuesIn(Devices()),
                          testing::PrintToStringParamName());
 

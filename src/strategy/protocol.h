@@ -18,7 +18,7 @@ enum Word : int {
   // From the server.
   kGrant,     // id, epoch, begin, end
   kDrain,     // nothing left to lease in this epoch: push what you hold, then ask again
-  kEpochEnd,  // epoch: every position of it counts. Once per client
+  kEpochEnd,  // epoch: every position of it counts. Once for each client
   kEnd,       // the run is over and drained
   kCentre,    // version; body: the centre
   kImage,     // version, number of lease numbers, these, then the staleness histogram; body: centre
