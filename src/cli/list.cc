@@ -58,9 +58,12 @@ struct Topic {
   bool in_short;  // without a topic it is printed, too
 };
 constexpr Topic kTopics[] = {
-    {"recipes", Recipes, true},       {"models", Models, true},
-    {"data", Data, true},             {"strategies", Strategies, true},
-    {"optimizers", Optimizers, true}, {"operations", Operations, false},
+    {"recipes", Recipes, true},
+    {"models", Models, true},
+    {"data", Data, true},
+    {"strategies", Strategies, true},
+    {"optimizers", Optimizers, true},
+    {"operations", Operations, false},
 };
 
 int Run(const Args& args, Process& process) {
@@ -92,9 +95,10 @@ const Command kList = {
     .name = "list",
     .summary = "what there is to choose from",
     .usage = "trireme list [TOPIC]",
-    .examples = "trireme list\n"
-                "trireme list models        # parameters and multiply-adds of each\n"
-                "trireme list operations\n",
+    .examples =
+        "trireme list\n"
+        "trireme list models        # parameters and multiply-adds of each\n"
+        "trireme list operations\n",
     .places = kPlaces,
     .run = Run,
 };

@@ -104,9 +104,10 @@ int DryRun(const Job& job, Process& process) {
   const auto program =
       Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
   process.out.Print("{}", Describe(*program));
-  process.out.Print("steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
-                    job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
-                    job.shard_capacity, job.workers());
+  process.out.Print(
+      "steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
+      job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
+      job.shard_capacity, job.workers());
   return 0;
 }
 
@@ -163,13 +164,14 @@ const Command kTrain = {
     .name = "train",
     .summary = "train a network",
     .usage = "trireme train [RECIPE] [flags]",
-    .examples = "trireme train                                        # Iris, a few seconds\n"
-                "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
-                "trireme train --resume runs/a --epochs 20            # go on, further\n"
-                "trireme train --ranks 4                              # four threads, all-reduce\n"
-                "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
-                "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
-                "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
+    .examples =
+        "trireme train                                        # Iris, a few seconds\n"
+        "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
+        "trireme train --resume runs/a --epochs 20            # go on, further\n"
+        "trireme train --ranks 4                              # four threads, all-reduce\n"
+        "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
+        "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
+        "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -13,8 +13,7 @@ constexpr int kChunk = 64;
 Predictor::Predictor(const SavedModel& model, Engine& engine)
     : model_(model),
       queue_(engine.device().NewQueue()),
-      executable_(
-          engine.Load(Compile(model.graph, engine, kChunk, Mode::kEvaluate, 0), *queue_)),
+      executable_(engine.Load(Compile(model.graph, engine, kChunk, Mode::kEvaluate, 0), *queue_)),
       state_(engine.device(), model.layout.state) {
   flat::Put(*queue_, model.state.data(), state_);
 }

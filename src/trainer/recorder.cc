@@ -67,11 +67,12 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.test_accuracy = evaluation.accuracy;
   summary.test_top5 = evaluation.top5;
   summary.test_loss = evaluation.loss;
-  summary.train_loss = at.train_loss;
+  // A run may end within an epoch: then its part counts.
+  summary.train_loss = at.samples ? at.loss_sum / double(at.samples) : at.train_loss;
   summary.confusion = evaluation.confusion;
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
-  summary.samples_per_second = double(at.all_samples) / at.seconds;
+  summary.samples_per_second = double(at.all_samples) / at.train_seconds;
   summary.seconds = at.seconds;
   summary.epochs = at.epochs_done;
   summary.steps = at.step;

@@ -25,8 +25,8 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       stepper_(job, strategy, *rig.engine, worker_),
       snapshot_(rig.engine->device(), job.layout.state) {
   if (strategy.InStep() || recorder) {
-    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
-                                             job.normalizer);
+    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(),
+                                             *job.data.test, job.normalizer);
   }
 }
 
@@ -41,7 +41,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   strategy_.Begin(replica);
   clock_ = {};
   seconds_before_ = at_.seconds;
-  epoch_began_s_ = at_.seconds - at_.epoch_seconds;
+  train_seconds_before_ = at_.train_seconds;
   unsaved_ = !resume;
 
   if (job_.given_weights && !resume) SaveCheckpoint();
@@ -98,22 +98,31 @@ void Worker::TakeSnapshot() {
   stepper_.queue().Sync();
 }
 
-Evaluation Worker::Evaluate() {
+void Worker::Evaluate() {
+  const Stopwatch pause;
   evaluated_step_ = at_.step;
-  if (!strategy_.InStep()) return evaluator_->Run(snapshot_);
-  return evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group());
+  TakeSnapshot();
+  evaluation_ = strategy_.InStep()
+                    ? evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group())
+                    : evaluator_->Run(snapshot_);
+  paused_s_ += pause.seconds();
+}
+
+void Worker::DrainStepper() {
+  StepResult last;
+  if (stepper_.Drain(last)) Count(last);
 }
 
 // The epoch that has just ended; begins the next one's sums.
 EpochRecord Worker::MeasureEpoch() {
-  StepResult last;
-  if (stepper_.Drain(last)) Count(last);
+  DrainStepper();
   ++at_.epochs_done;
-  at_.seconds = seconds_before_ + clock_.seconds();
+  const double now = TrainSeconds();
   EpochRecord record;
   record.epoch = at_.epochs_done;
   record.step = at_.step;
-  record.seconds = at_.seconds - epoch_began_s_;
+  record.seconds = now - at_.epoch_began_s;
+  at_.epoch_began_s = now;
   if (at_.samples) {
     at_.train_loss = at_.loss_sum / double(at_.samples);
     record.train_loss = at_.train_loss;
@@ -143,8 +152,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
   std::optional<Ending> ending;
   if (takes_part && EvaluationIsDue()) {
     const double began = Now();
-    TakeSnapshot();
-    evaluation_ = Evaluate();
+    Evaluate();
     ending = Judge(evaluation_->accuracy);
     record.test_loss = evaluation_->loss;
     record.test_accuracy = evaluation_->accuracy;
@@ -152,8 +160,6 @@ std::optional<Ending> Worker::EndOfEpoch() {
     record.evaluation_seconds = Now() - began;
   }
   if (recorder_) recorder_->Epoch(record);
-  at_.seconds = seconds_before_ + clock_.seconds();
-  epoch_began_s_ = at_.seconds;
 
   const int every = job_.recipe.trainer.checkpoint_epochs;
   if (every && at_.epochs_done % every == 0) SaveCheckpoint();
@@ -177,37 +183,41 @@ std::optional<Ending> Worker::Judge(double accuracy) {
 }
 
 void Worker::SaveCheckpoint() {
-  StepResult last;
-  if (stepper_.Drain(last)) Count(last);
+  DrainStepper();
   if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
   if (!unsaved_) return;
   unsaved_ = false;
+  const Stopwatch pause;
   TakeSnapshot();
-  if (!recorder_) return;
-  at_.seconds = seconds_before_ + clock_.seconds();
-  at_.epoch_seconds = at_.seconds - epoch_began_s_;
+  if (recorder_) {
+    at_.seconds = seconds_before_ + clock_.seconds();
+    at_.train_seconds = TrainSeconds();
+    recorder_->Checkpoint(SnapshotOnHost(), at_, strategy_, stepper_.replica());
+  }
+  paused_s_ += pause.seconds();
+}
+
+std::vector<float> Worker::SnapshotOnHost() {
   std::vector<float> host(snapshot_.slice().size);
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
-  recorder_->Checkpoint(host, at_, strategy_, stepper_.replica());
+  return host;
 }
 
+double Worker::TrainSeconds() const { return train_seconds_before_ + clock_.seconds() - paused_s_; }
+
 void Worker::Finish(Ending ending) {
-  StepResult last;
-  if (stepper_.Drain(last)) Count(last);
+  DrainStepper();
   strategy_.End(stepper_.replica());
   SaveCheckpoint();
   if (ending == Ending::kSignal) return;
   if (!strategy_.InStep() && !recorder_) return;
-  if (evaluated_step_ != at_.step) {
-    TakeSnapshot();
-    evaluation_ = Evaluate();
-  }
+  at_.train_seconds = TrainSeconds();
+  if (evaluated_step_ != at_.step) Evaluate();
   if (!recorder_) return;
-  std::vector<float> host(snapshot_.slice().size);
-  flat::Get(stepper_.queue(), snapshot_, host.data());
-  stepper_.queue().Sync();
-  recorder_->Summarize(host, at_, *evaluation_);
+  at_.seconds = seconds_before_ + clock_.seconds();
+  TakeSnapshot();
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_);
 }
 
 }  // namespace trireme

@@ -32,7 +32,10 @@ class Worker {
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
   std::optional<Ending> Judge(double accuracy);
-  Evaluation Evaluate();
+  void Evaluate();
+  void DrainStepper();
+  std::vector<float> SnapshotOnHost();
+  double TrainSeconds() const;
   void TakeSnapshot();
   void SaveCheckpoint();
   void Finish(Ending ending);
@@ -53,9 +56,9 @@ class Worker {
   StepTimes times_before_;  // this epoch
   Traffic traffic_before_;
   Stopwatch clock_;
-  double seconds_before_ = 0;  // of earlier lives
-  double epoch_began_s_ = 0;
-  std::optional<Evaluation> evaluation_;  // the newest
+  double seconds_before_ = 0, train_seconds_before_ = 0;  // of earlier lives
+  double paused_s_ = 0;                                   // evaluation and checkpoints, this life
+  std::optional<Evaluation> evaluation_;                  // the newest
   int64_t evaluated_step_ = -1;
   bool unsaved_ = false;
   bool stop_agreed_ = false;
