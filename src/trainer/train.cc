@@ -1,6 +1,6 @@
 #include "trainer/train.h"
 
-#include "base/error.h"
+#include "base/denormals.h"
 #include "record/checkpoint.h"
 #include "strategy/presets.h"
 #include "trainer/model_file.h"
@@ -28,6 +28,7 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
 
 Ending Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
              const Log& log) {
+  const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const Start start = FindStart(job, directory, log);
   const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
   directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
