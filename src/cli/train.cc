@@ -111,6 +111,28 @@ int DryRun(const Job& job, Process& process) {
   return 0;
 }
 
+const char* Why(Ending ending) {
+  switch (ending) {
+    case Ending::kTarget:
+      return "the target accuracy is reached";
+    case Ending::kPatience:
+      return "no better accuracy for trainer.patience evaluations";
+    default:
+      return "done";
+  }
+}
+
+std::string ResultText(const Outcome& outcome, const std::string& run) {
+  const Summary& summary = outcome.summary;
+  return fmt::format(
+      "{}: {} epochs, {} steps in {}, {} samples/s\n"
+      "test accuracy {:.2f} %, test loss {:.4f}\n"
+      "the run is in {}\n",
+      Why(outcome.ending), summary.epochs, FormatCount(summary.steps),
+      FormatSeconds(summary.seconds), FormatCount(int64_t(summary.samples_per_second)),
+      100 * summary.test_accuracy.value_or(0), summary.test_loss.value_or(0), run);
+}
+
 int Run(const Args& args, Process& process) {
   const Log log(process.log);
   Settings settings;
@@ -147,12 +169,16 @@ int Run(const Args& args, Process& process) {
   } else {
     directory->WriteConfig(ConfigText(job));
   }
-  Progress progress(ChooseProgressStyle(args.Has("--quiet"), args.Has("--json")));
-  const Ending ending = Train(job, *directory, progress, process.signals, log);
-  if (ending == Ending::kSignal) {
+  const ProgressStyle style = ChooseProgressStyle(args.Has("--quiet"), args.Has("--json"));
+  Progress progress(style, process.log);
+  const Outcome outcome = Train(job, *directory, progress, process.signals, log);
+  if (outcome.ending == Ending::kSignal) {
     log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
              directory->path());
     return process.signals.ExitCode();
+  }
+  if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
+    process.out.Write(ResultText(outcome, directory->path()));
   }
   return 0;
 }

@@ -63,7 +63,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at, S
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
                          const Evaluation& evaluation) {
   const Recipe& recipe = job_.recipe;
-  Summary summary;
+  Summary& summary = summary_;
   summary.test_accuracy = evaluation.accuracy;
   summary.test_top5 = evaluation.top5;
   summary.test_loss = evaluation.loss;

@@ -26,14 +26,14 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
 
 }  // namespace
 
-Ending Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
-             const Log& log) {
+Outcome Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
+              const Log& log) {
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const Start start = FindStart(job, directory, log);
   const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
   directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
 
-  Ending ending = Ending::kDone;  // written by the rank that records
+  Outcome outcome;  // written by the rank that records
   RunRanks(job.recipe.transport.ranks, job.recipe.transport.timeout_s, [&](World& world) {
     const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
                               job.recipe.trainer.deterministic};
@@ -49,9 +49,9 @@ Ending Train(const Job& job, RunDirectory& directory, Progress& progress, const 
     if (strategy->Records()) recorder.emplace(job, directory, progress);
     Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, signals);
     const Ending own = worker.Run(start.state, resume);
-    if (recorder) ending = own;
+    if (recorder) outcome = {own, recorder->summary()};
   });
-  return ending;
+  return outcome;
 }
 
 }  // namespace trireme
