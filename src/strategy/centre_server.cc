@@ -12,6 +12,8 @@ namespace trireme {
 namespace {
 
 constexpr size_t kMostStaleness = 1000;
+// Pushes in a row that are not finite: leasing their positions again would never end.
+constexpr int kDiverged = 50;
 
 // Larger than any id of an earlier life of the run: leases are handed out more slowly than one per
 // microsecond.
@@ -159,7 +161,18 @@ void CentreServer::Handle(int client, Message& message) {
 }
 
 void CentreServer::Push(int client, Message& message) {
-  if (!Counts(client, message)) return Refuse(client);
+  if (!Belongs(client, message)) return Refuse(client);
+  if (!std::all_of(message.body.begin(), message.body.end(),
+                   [](float value) { return std::isfinite(value); })) {
+    if (++diverged_ == kDiverged) {
+      throw Error(
+          "the last {} pushes of the workers were not finite (lower optimizer.lr or set "
+          "trainer.clip)",
+          kDiverged);
+    }
+    return Refuse(client);
+  }
+  diverged_ = 0;
   // Leases and centre change in one go: no snapshot sees one without the other.
   for (size_t i = 1; i < message.ints.size(); ++i) {
     const Lease& lease = leases_.Close(message.ints[i]);
@@ -173,17 +186,14 @@ void CentreServer::Push(int client, Message& message) {
   spare_ = std::move(message.body);
 }
 
-// The version, then leases that are the client's, each once; a finite value for each of the centre.
-bool CentreServer::Counts(int client, const Message& push) const {
+// The version, then leases that are the client's, each once; a value for each of the centre.
+bool CentreServer::Belongs(int client, const Message& push) const {
   if (push.ints.size() < 2 || push.ints[0] < 0 || push.ints[0] > version_) return false;
   if (push.body.size() != centre_.slice().size) return false;
   std::vector<int64_t> ids(push.ints.begin() + 1, push.ints.end());
   std::sort(ids.begin(), ids.end());
   if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) return false;
-  const bool owned =
-      std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
-  return owned && std::all_of(push.body.begin(), push.body.end(),
-                              [](float value) { return std::isfinite(value); });
+  return std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
 }
 
 void CentreServer::Refuse(int client) {

@@ -55,7 +55,7 @@ class CentreServer : public Server {
   void Hear(int client, Arrival arrival, Message& message);
   void Handle(int client, Message& message);
   void Push(int client, Message& message);
-  bool Counts(int client, const Message& push) const;
+  bool Belongs(int client, const Message& push) const;
   void Refuse(int client);
   void Answer(int client);
   void SendCentre(Link& link, int word, std::vector<int64_t> ints);
@@ -70,6 +70,7 @@ class CentreServer : public Server {
   std::vector<Peer> peers_;
   int64_t version_ = 0, refused_ = 0;
   std::vector<int64_t> staleness_;
+  int diverged_ = 0;  // pushes since the last finite one
   bool stopping_ = false;
   Deadline deserted_;         // when nobody who may return has done so
   std::vector<float> spare_;  // the body of the last push carries the next centre

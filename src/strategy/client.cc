@@ -1,5 +1,9 @@
 #include "strategy/client.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "strategy/protocol.h"
@@ -52,8 +56,12 @@ Client::Answer Client::Claim(bool holds, Lease& lease) {
   }
 }
 
-Client::Centre Client::Fetch() {
+Client::Centre Client::Fetch(size_t floats) {
   Message reply = Exchange(kFetch, kCentre);
+  if (reply.body.size() != floats) {
+    throw Error("the server's centre has {} values, this worker's state {}", reply.body.size(),
+                floats);
+  }
   return {reply.ints[0], std::move(reply.body)};
 }
 
@@ -85,12 +93,14 @@ void Client::Leave() {
 }
 
 const std::vector<float>& Client::Snapshot() {
+  image_ = {};
   image_ = Exchange(kSnapshot, kImage);
   return image_.body;
 }
 
 void Client::Save(StateWriter& writer) const {
   const std::span<const int64_t> ints(image_.ints);
+  TRIREME_ASSERT(ints.size() >= 2);  // after Snapshot
   const size_t leases = size_t(ints[1]);
   writer.Int("centre.version", ints[0]);
   writer.Ints("centre.leases", ints.subspan(2, leases));
@@ -185,7 +195,7 @@ void Client::Sort(Message message) {
       break;
     case kImage:
       numbers(2);
-      numbers(2 + size_t(message.ints[1]));
+      numbers(2 + size_t(std::clamp<int64_t>(message.ints[1], 0, int64_t(1) << 40)));
       reply_ = std::move(message);
       break;
     case kWait:

@@ -34,7 +34,7 @@ class Client {
     int64_t version = 0;
     std::vector<float> state;
   };
-  Centre Fetch();
+  Centre Fetch(size_t floats);
   // `change.state` shall count at the centre, made from its `change.version`. Sent when `ready`
   // has fired; the worker's thread does not wait for that.
   void Push(const Event& ready, Centre change, std::span<const int64_t> leases);

@@ -439,6 +439,32 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   for (float value : server.centre()) EXPECT_EQ(value, 1.5f);
 }
 
+TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
+  Wire wire(10, 10);
+  CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
+  const std::vector<float> start(32, 1.0f);
+  CentreServer server(std::move(setup), start);
+  std::jthread client([&] {
+    Link& link = wire.client();
+    Message message;
+    for (int i = 0; i < 1000; ++i) {
+      link.Send({.kind = kAsk, .ints = {0}});
+      while (link.Receive(message, After(0.3)) == Arrival::kMessage && message.kind != kGrant) {
+      }
+      if (message.kind != kGrant) return;
+      const std::vector<float> inf(32, INFINITY);
+      link.Send({.kind = kPush, .ints = {0, message.ints.at(0)}, .body = inf});
+      message = {};
+    }
+  });
+  try {
+    server.Run();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("optimizer.lr"), std::string::npos) << error.what();
+  }
+}
+
 TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
   Wire wire(0.1, 10);
   CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
@@ -451,7 +477,7 @@ TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
 TEST(ClientTest, GivesUpASilentServerAfterTheDeadline) {
   Wire wire(0.05, 10);
   Client client(wire.client());
-  EXPECT_THROW(client.Fetch(), PeerLost);
+  EXPECT_THROW(client.Fetch(32), PeerLost);
   Lease lease;
   EXPECT_THROW(client.Claim(false, lease), PeerLost);
 }
