@@ -99,11 +99,41 @@ std::string ConfigText(const Job& job) {
   return sections.ToToml();
 }
 
+// What a rank will hold, by what it is for.
+std::string MemoryText(const Job& job, const Rig& rig, std::shared_ptr<const Program> program) {
+  const auto queue = rig.engine->device().NewQueue();
+  const auto executable = rig.engine->Load(program, *queue);
+  const Evaluator evaluator(job.graph, *rig.engine, *queue, *job.data.test, job.normalizer);
+  const Updater updater(job.recipe.optimizer, *job.schedule, job.layout, rig.engine->device());
+  const Executable& evaluation = evaluator.executable();
+  const bool apart = job.recipe.trainer.deterministic;
+  const size_t samples = sizeof(float) * size_t(job.graph.input().size());
+  const std::pair<const char*, size_t> parts[] = {
+      {"activations", program->activation_bytes},
+      {"scratch of the kernels", executable->scratch_bytes()},
+      {"weights and statistics, and a snapshot of them", 2 * sizeof(float) * job.layout.state},
+      {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
+      {"optimizer", sizeof(float) * job.layout.weights * updater.slices().size()},
+      {"samples of the step", samples * size_t(job.shard_capacity) * size_t(job.MostShards(0))},
+      {"evaluation", evaluation.program().activation_bytes + evaluation.scratch_bytes() +
+                         samples * size_t(evaluation.program().capacity)},
+  };
+  std::string text = "memory of a rank:\n";
+  size_t total = 0;
+  for (const auto& [name, bytes] : parts) {
+    text += fmt::format("  {:<48} {:>10}\n", name, FormatBytes(double(bytes)));
+    total += bytes;
+  }
+  return text + fmt::format("  {:<48} {:>10}\n", "in all, besides program and data set",
+                            FormatBytes(double(total)));
+}
+
 int DryRun(const Job& job, Process& process) {
   const Rig rig = job.make_rig(job.threads_per_rank);
   const auto program =
       Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
   process.out.Print("{}", Describe(*program));
+  process.out.Print("{}", MemoryText(job, rig, program));
   process.out.Print(
       "steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
       job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
@@ -127,10 +157,11 @@ std::string ResultText(const Outcome& outcome, const std::string& run) {
   return fmt::format(
       "{}: {} epochs, {} steps in {}, {} samples/s\n"
       "test accuracy {:.2f} %, test loss {:.4f}\n"
-      "the run is in {}\n",
+      "peak memory {}; the run is in {}\n",
       Why(outcome.ending), summary.epochs, FormatCount(summary.steps),
       FormatSeconds(summary.seconds), FormatCount(int64_t(summary.samples_per_second)),
-      100 * summary.test_accuracy.value_or(0), summary.test_loss.value_or(0), run);
+      100 * summary.test_accuracy.value_or(0), summary.test_loss.value_or(0),
+      FormatBytes(double(summary.peak_memory_bytes)), run);
 }
 
 int Run(const Args& args, Process& process) {

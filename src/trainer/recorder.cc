@@ -76,6 +76,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.seconds = at.seconds;
   summary.epochs = at.epochs_done;
   summary.steps = at.step;
+  summary.peak_memory_bytes = PeakMemoryBytes();
   summary.ranks = recipe.transport.ranks;
   summary.strategy = recipe.strategy.name;
   summary.transport = recipe.transport.name;
