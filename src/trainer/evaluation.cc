@@ -94,10 +94,11 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
     const int count = int(end - begin);
     loader_.Want({.epoch = 0, .begin = begin, .end = end});
     loader_.Take();
+    const auto inputs = std::span<const float>(inputs_).first(count * inputs_.size() / kChunk);
     const auto labels = std::span<const int32_t>(labels_).first(count);
     const auto logits = std::span(logits_).first(size_t(count) * classes_);
     const auto losses = std::span(losses_).first(count);
-    executable_->Evaluate({.inputs = inputs_, .labels = labels, .count = count}, state,
+    executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
                           {.logits = logits, .losses = losses});
     loader_.Release();
     score.Add(chunk, logits, losses, labels);

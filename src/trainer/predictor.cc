@@ -32,7 +32,10 @@ void Predictor::Run(const Source& samples,
     loader.Want({.epoch = 0, .begin = begin, .end = end});
     loader.Take();
     std::fill(labels.begin(), labels.end(), 0);  // unlabelled records: the loss is not asked for
-    executable_->Evaluate({.inputs = inputs, .labels = labels, .count = int(count)}, state_,
+    executable_->Evaluate({.inputs = std::span<const float>(inputs).first(count * values),
+                           .labels = std::span<const int32_t>(labels).first(count),
+                           .count = int(count)},
+                          state_,
                           {.logits = std::span(logits).first(count * classes),
                            .probabilities = std::span(shares).first(count * classes)});
     loader.Release();
