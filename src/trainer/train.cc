@@ -13,14 +13,17 @@ namespace {
 // Where a life of the run begins.
 struct Start {
   std::optional<FoundCheckpoint> found;
-  std::vector<float> state;
+  std::vector<float> loaded;  // of the checkpoint
+  std::span<const float> state;
 };
 
 Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
-  Start start{OpenLatestCheckpoint(directory.checkpoints()), job.initial_state};
+  Start start{.found = OpenLatestCheckpoint(directory.checkpoints()), .state = job.initial_state};
   if (!start.found) return start;
   if (!start.found->warning.empty()) log.Warn("resume", "{}", start.found->warning);
-  ReadModel(job.graph, job.layout, start.found->checkpoint.model(), start.state);
+  start.loaded = job.initial_state;
+  ReadModel(job.graph, job.layout, start.found->checkpoint.model(), start.loaded);
+  start.state = start.loaded;
   return start;
 }
 
