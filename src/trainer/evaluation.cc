@@ -94,7 +94,7 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
     const int count = int(end - begin);
     loader_.Want({.epoch = 0, .begin = begin, .end = end});
     loader_.Take();
-    const auto inputs = std::span<const float>(inputs_).first(count * inputs_.size() / kChunk);
+    const auto inputs = std::span<const float>(inputs_).first(count * inputs_.size() / chunk_size_);
     const auto labels = std::span<const int32_t>(labels_).first(count);
     const auto logits = std::span(logits_).first(size_t(count) * classes_);
     const auto losses = std::span(losses_).first(count);
