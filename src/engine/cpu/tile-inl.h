@@ -1,6 +1,8 @@
 // The register tile of all matrix products: R rows x N vectors of C stay in registers while k runs.
-//   a   packed values of A: by row, a[r * kRowStride + k], or by k, a[k * kWeightRows + r]
-//   b   a packed panel of B: b[k * N * kLanes + column]
+//   a   packed values of A, one stream of cache lines.
+//       by row    groups of 16 values of k: a[k / 16][r][k % 16], for copies of long runs of k
+//       by depth  a[k][r], for copies of long runs of r
+//   b   a packed panel of B: b[k][column], N vectors across
 // Each element of C is one chain of multiply-adds over k, whatever the tile's size: how the work is
 // cut never changes a bit.
 #if defined(TRIREME_ENGINE_CPU_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "engine/cpu/simd-inl.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
@@ -32,8 +35,7 @@ constexpr size_t kTileColumns = kTileVectors * kLanes;
 
 // Values of k that a tile sums before it adds to C: a panel of B stays in the first cache.
 constexpr size_t kDepth = 256;
-// Rows of packed A lie this far apart: not a power of two, or they would share cache sets.
-constexpr size_t kRowStride = kDepth + 16;
+constexpr size_t kGroup = 16;  // of k, by row: a cache line of each row
 
 enum class Order { kByRow, kByDepth };
 
@@ -45,47 +47,75 @@ struct Into {
   bool add;            // to what is there
   const float* bias;   // of C's first column, or null; not with add
   bool relu;
+  // Memory that the next tiles will read, from here on.
+  const float* next = nullptr;
+  size_t next_floats = 0;
 };
 
+// A tile whose last vector is not whole, through memory.
 template <size_t R, size_t N>
-HWY_INLINE void StoreTile(const V (&sum)[R][N], const Into& into) {
-  const Floats d;
-  const size_t rest = into.columns - (N - 1) * kLanes;  // of the last vector
-#pragma GCC unroll 16
+HWY_NOINLINE void StorePartTile(const float* sum, const Into& into) {
   for (size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (size_t v = 0; v < N; ++v) {
-      float* c = into.rows[r] + into.first + v * kLanes;
-      const bool whole = v + 1 < N || rest == kLanes;
-      V value = sum[r][v];
+    ForLanes(0, into.columns, [&](size_t j, size_t n) HWY_ATTR {
+      float* c = into.rows[r] + into.first + j;
+      V value = LoadN(sum + r * N * kLanes + j, n);
       if (into.add) {
-        value = hn::Add(whole ? hn::LoadU(d, c) : LoadPart(c, rest), value);
+        value = hn::Add(LoadN(c, n), value);
       } else if (into.bias) {
-        const float* bias = into.bias + into.first + v * kLanes;
-        value = hn::Add(value, whole ? hn::LoadU(d, bias) : LoadPart(bias, rest));
+        value = hn::Add(value, LoadN(into.bias + into.first + j, n));
       }
-      if (into.relu) value = PositivePart(value);
-      if (whole) {
-        hn::StoreU(value, d, c);
-      } else {
-        StorePart(value, c, rest);
-      }
-    }
+      StoreN(into.relu ? PositivePart(value) : value, c, n);
+    });
   }
 }
 
-// sum[.][.] += a[.][k] * b[k][.] for one k, A's values broadcast from memory.
-template <Order order, size_t R, size_t N>
+// Calls each(r, v) for all vectors of a tile.
+template <size_t R, size_t N, class F>
+HWY_INLINE void ForTile(const F& each) {
+#pragma GCC unroll 16
+  for (size_t r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (size_t v = 0; v < N; ++v) each(r, v);
+  }
+}
+
+template <size_t R, size_t N>
+HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
+  const Floats d;
+  if (into.columns < N * kLanes) {
+    HWY_ALIGN float lanes[R * N * kLanes];
+    ForTile<R, N>([&](size_t r, size_t v)
+                      HWY_ATTR { hn::Store(sum[r][v], d, lanes + (r * N + v) * kLanes); });
+    return StorePartTile<R, N>(lanes, into);
+  }
+  if (into.add) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+      sum[r][v] = hn::Add(hn::LoadU(d, into.rows[r] + into.first + v * kLanes), sum[r][v]);
+    });
+  } else if (into.bias) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+      sum[r][v] = hn::Add(sum[r][v], hn::LoadU(d, into.bias + into.first + v * kLanes));
+    });
+  }
+  if (into.relu) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = PositivePart(sum[r][v]); });
+  }
+  ForTile<R, N>([&](size_t r, size_t v)
+                    HWY_ATTR { hn::StoreU(sum[r][v], d, into.rows[r] + into.first + v * kLanes); });
+}
+
+// sum[.][.] += a[.][k] * b[k][.] for one k; A's values stand `stride` apart.
+template <size_t stride, size_t R, size_t N>
 HWY_INLINE void MultiplyOne(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                             V (&sum)[R][N]) {
   const Floats d;
   V across[N];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 16
   for (size_t r = 0; r < R; ++r) {
-    const V down = hn::Set(d, a[order == Order::kByRow ? r * kRowStride : r]);
-#pragma GCC unroll 4
+    const V down = hn::Set(d, a[r * stride]);
+#pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(down, across[v], sum[r][v]);
   }
 }
@@ -93,16 +123,28 @@ HWY_INLINE void MultiplyOne(const float* HWY_RESTRICT a, const float* HWY_RESTRI
 template <Order order, size_t R, size_t N>
 void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
           const Into& into) {
-  V sum[R][N];
-#pragma GCC unroll 16
+  // C is needed at the end of this tile, the next panel at the end of this one.
+  for (size_t i = 0; i < into.next_floats; i += kGroup) __builtin_prefetch(into.next + i, 0, 2);
   for (size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (size_t v = 0; v < N; ++v) sum[r][v] = hn::Zero(Floats());
+    for (size_t v = 0; v < N; ++v) hwy::Prefetch(into.rows[r] + into.first + v * kLanes);
   }
-  constexpr size_t kNext = order == Order::kByRow ? 1 : kWeightRows;
+  V sum[R][N];
+  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
+  if constexpr (order == Order::kByDepth) {
 #pragma GCC unroll 4
-  for (size_t k = 0; k < depth; ++k) {
-    MultiplyOne<order>(a + k * kNext, b + k * N * kLanes, sum);
+    for (size_t k = 0; k < depth; ++k) {
+      MultiplyOne<1>(a + k * kWeightRows, b + k * N * kLanes, sum);
+    }
+  } else {
+    size_t k = 0;
+    for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup) {
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kGroup; ++i) {
+        MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
+      }
+      b += kGroup * N * kLanes;
+    }
+    for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
   }
   StoreTile(sum, into);
 }
