@@ -20,8 +20,9 @@ namespace trireme::cpu::HWY_NAMESPACE {
 // Rows of A that a thread packs at once: they share the second cache with a panel of B.
 constexpr size_t kBlockRows = 384;
 static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kWeightRows == 0);
-constexpr size_t kBlockFloats = kBlockRows * kDepth;
+constexpr size_t kBlockFloats = kBlockRows * kDepth + kBlockRows / kWeightRows * kGroup;
 static_assert(kDepth % kGroup == 0);
+constexpr size_t kCachedPanels = 192 * 1024;  // floats
 
 size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
 
@@ -86,14 +87,24 @@ struct PatchTask {
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
            float* block) const {
-    const size_t last = std::min(rows, tile_end * kTileRows);
-    for (size_t row = tile_begin * kTileRows; row < last; row += kBlockRows) {
-      RunBlock(row, std::min(kBlockRows, last - row), panel_begin, panel_end, block);
+    const size_t first = tile_begin * kTileRows, last = std::min(rows, tile_end * kTileRows);
+    const size_t blocks = hwy::DivCeil(last - first, kBlockRows);
+    const size_t step = hwy::RoundUpTo(hwy::DivCeil(last - first, blocks), kTileRows);
+    const Chunks chunks(patches.depth());
+    // Panels that the second cache holds stay there while a block's C goes through all chunks;
+    // larger ones are read once, chunk by chunk.
+    const bool large = patches.depth() * columns > kCachedPanels;
+    const size_t rounds = large ? chunks.count : 1, length = large ? 1 : chunks.count;
+    for (size_t round = 0; round < rounds; ++round) {
+      for (size_t row = first; row < last; row += step) {
+        RunBlock(row, std::min(step, last - row), panel_begin, panel_end, chunks, round,
+                 round + length, block);
+      }
     }
   }
 
   void RunBlock(size_t first, size_t count, size_t panel_begin, size_t panel_end,
-                float* block) const {
+                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, float* block) const {
     PatchRow sources[kBlockRows];
     float* targets[kBlockRows];
     RowWalker walker(patches, first);
@@ -102,16 +113,14 @@ struct PatchTask {
       targets[i] = places.first + walker.sample * places.sample_stride +
                    walker.y * places.y_stride + walker.x * places.x_stride;
     }
-    const Chunks chunks(patches.depth());
-    for (size_t c = 0; c < chunks.count; ++c) {
+    for (size_t c = chunk_begin; c < chunk_end; ++c) {
       const size_t begin = chunks.begin(c), end = chunks.begin(c + 1);
       for (size_t i = 0; i < count; ++i) {
         PackRow<kGroup>(patches, sources[i], begin, end, kTileRows * kGroup,
                         block + i / kTileRows * kTileRows * kDepth + i % kTileRows * kGroup);
       }
-      const bool is_last = c + 1 == chunks.count;
       for (size_t j = panel_begin; j < panel_end; ++j) {
-        RunPanel(j, begin, end, count, targets, block, c == 0, is_last);
+        RunPanel(j, begin, end, count, targets, block, c == 0, c + 1 == chunks.count);
       }
     }
   }
@@ -168,13 +177,27 @@ struct TransposedTask {
       }
       for (size_t row = tile_begin * kWeightRows; row < last; row += kBlockRows) {
         const size_t count = std::min(kBlockRows, last - row);
-        for (size_t k = 0; k < depth; ++k) {
-          PackRow<kWeightRows>(patches, sources[k], row, row + count, depth * kWeightRows,
-                               block + k * kWeightRows);
-        }
+        PackBlock(sources, row, count, depth, block);
         for (size_t j = panel_begin; j < panel_end; ++j) {
           RunPanel(j, row, count, depth, block, panels, add || chunk > 0);
         }
+      }
+    }
+  }
+
+  // A tile's floats in a block; not a power of two, or tiles would share cache sets.
+  static size_t TileFloats(size_t depth) { return depth * kWeightRows + kGroup; }
+
+  // Few tiles at a time: each is a stream of its own while pixels are copied.
+  void PackBlock(const PatchRow* sources, size_t first, size_t count, size_t depth,
+                 float* block) const {
+    constexpr size_t kStreams = 16 * kWeightRows;
+    for (size_t i = 0; i < count; i += kStreams) {
+      const size_t end = std::min(i + kStreams, count);
+      float* to = block + i / kWeightRows * TileFloats(depth);
+      for (size_t k = 0; k < depth; ++k) {
+        PackRow<kWeightRows>(patches, sources[k], first + i, first + end, TileFloats(depth),
+                             to + k * kWeightRows);
       }
     }
   }
@@ -192,8 +215,8 @@ struct TransposedTask {
     for (size_t i = 0; i < count; i += kWeightRows) {
       const size_t tile_rows = std::min(kWeightRows, count - i);
       for (size_t r = 0; r < tile_rows; ++r) targets[r] = c + (first + i + r) * columns;
-      ChooseTile<Order::kByDepth>(tile_rows, width / kLanes)(depth, block + i * depth,
-                                                             panels + at * depth, into);
+      ChooseTile<Order::kByDepth>(tile_rows, width / kLanes)(
+          depth, block + i / kWeightRows * TileFloats(depth), panels + at * depth, into);
     }
   }
 };
