@@ -6,7 +6,7 @@ namespace trireme {
 
 // Random numbers as a function of (key, counter): no hidden state, so any rank or thread can draw
 // the n-th number without drawing those before it.
-inline uint64_t Mix(uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea, Flood 2014)
+constexpr uint64_t Mix(uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea, Flood 2014)
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9u;
   x ^= x >> 27;
@@ -16,9 +16,16 @@ inline uint64_t Mix(uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea, 
 
 inline uint64_t HashKey(uint64_t a, uint64_t b) { return Mix(a + 0x9e3779b97f4a7c15u * (b + 1)); }
 
+// One number out of several that say what it is for: Hash(seed, epoch, sample).
+constexpr uint64_t Hash(uint64_t x) { return Mix(x + 0x9e3779b97f4a7c15u); }
+template <class... More>
+constexpr uint64_t Hash(uint64_t first, uint64_t second, More... more) {
+  return Hash(Hash(first) ^ second, more...);
+}
+
 class Random {
  public:
-  explicit Random(uint64_t key) : key_(Mix(key + 0x9e3779b97f4a7c15u)) {}
+  explicit Random(uint64_t key) : key_(Hash(key)) {}
   uint64_t Bits(uint64_t counter) const { return HashKey(key_, counter); }
   double Uniform(uint64_t counter) const {
     return double(Bits(counter) >> 11) * 0x1p-53;

@@ -3,10 +3,14 @@
 namespace trireme {
 
 extern const Command kDoctor;
+extern const Command kEval;
+extern const Command kList;
+extern const Command kPredict;
+extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kDoctor,
+      &kTrain, &kEval, &kPredict, &kList, &kDoctor,
   };
   return kAll;
 }

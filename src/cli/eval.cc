@@ -36,8 +36,8 @@ int Run(const Args& args, Process& process) {
   }
 
   const Rig rig = RigFor(model.recipe.trainer)(CountThreads(model.recipe.trainer));
-  const auto queue = rig.device->NewQueue();
-  const Buffer state(*rig.device, model.layout.state);
+  const auto queue = rig.engine->device().NewQueue();
+  const Buffer state(rig.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);
   Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
   const Evaluation result = evaluator.Run(state);

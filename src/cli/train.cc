@@ -9,7 +9,7 @@
 #include "base/machine.h"
 #include "cli/command.h"
 #include "record/checkpoint.h"
-#include "record/safetensors.h"
+#include "record/state_files.h"
 #include "trainer/model_file.h"
 
 namespace trireme {
@@ -134,7 +134,7 @@ int Run(const Args& args, Process& process) {
 
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer));
   if (const auto init = args.Value("--init")) {
-    InitModel(job.graph, job.layout, SafetensorsReader(*init), job.initial_state, log);
+    InitModel(job.graph, job.layout, StateFileReader(*init), job.initial_state, log);
     job.given_weights = true;
   }
   if (args.Has("--dry-run")) return DryRun(job, process);

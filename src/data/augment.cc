@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "data/hash.h"
+#include "base/random.h"
 
 namespace trireme {
 namespace {

@@ -23,7 +23,7 @@ Feed Feed::ForEvaluation(const Source& source, const Normalizer& normalizer) {
   return {source, normalizer, Order(0, source.size(), false), Augment()};
 }
 
-void Feed::Fill(const Range& range, float* inputs, int32_t* labels) const {
+void Feed::Fill(const Positions& range, float* inputs, int32_t* labels) const {
   TRIREME_ASSERT(range.begin >= 0 && range.begin <= range.end && range.end <= size());
   const size_t values = shape().size();
   std::array<int64_t, 64> indices;

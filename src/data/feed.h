@@ -10,13 +10,13 @@
 namespace trireme {
 
 // The positions [begin, end) of an epoch.
-struct Range {
+struct Positions {
   int64_t epoch = 0;
   int64_t begin = 0;
   int64_t end = 0;
 
   int64_t count() const { return end - begin; }
-  bool operator==(const Range&) const = default;
+  bool operator==(const Positions&) const = default;
 };
 
 // What a network is shown at each position: all that decides it is here, and none of it is a rank
@@ -33,7 +33,7 @@ class Feed {
   const SampleShape& shape() const { return source_->shape(); }
 
   // Allocates nothing, unless the source does.
-  void Fill(const Range& range, float* inputs, int32_t* labels) const;
+  void Fill(const Positions& range, float* inputs, int32_t* labels) const;
 
  private:
   Feed(const Source& source, const Normalizer& normalizer, const Order& order, Augment augment);

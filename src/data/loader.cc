@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/error.h"
 
 namespace trireme {
 namespace {
@@ -18,14 +19,21 @@ constexpr int64_t kWorthAThread = 65'536;
 constexpr int64_t kTinyRequest = 512;
 constexpr int64_t kTinyInterval = 16;
 
+constexpr int64_t kMaxThreads = 1024;
+
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 }  // namespace
 
-int ChooseLoaderThreads(int threads, int64_t values_per_request, int cores) {
-  if (threads >= 0) return threads;
+int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores) {
+  if (!threads.is_word()) {
+    if (threads.number > kMaxThreads) {
+      throw UsageError("data.threads must be at most {}, got {}", kMaxThreads, threads.number);
+    }
+    return static_cast<int>(threads.number);
+  }
   return cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
 }
 
@@ -38,7 +46,7 @@ Loader::Loader(Feed feed, std::vector<Slot> slots, int threads)
   }
 }
 
-void Loader::Want(const Range& range) {
+void Loader::Want(const Positions& range) {
   TRIREME_ASSERT(HasRoom());
   TRIREME_ASSERT(range.begin >= 0 && range.begin <= range.end && range.end <= feed_.size());
   const int slot = static_cast<int>(wanted_ % num_slots());
@@ -106,7 +114,7 @@ int Loader::CountPieces(int64_t count) const {
 }
 
 void Loader::FillPiece(const Request& whole, int piece) const {
-  const Range& range = whole.filled.range;
+  const Positions& range = whole.filled.range;
   const int64_t first = range.count() * piece / whole.pieces;
   const int64_t last = range.count() * (piece + 1) / whole.pieces;
   const Slot& slot = slots_[whole.filled.slot];

@@ -22,12 +22,12 @@ struct Slot {
 struct Filled {
   int slot = 0;
   int count = 0;
-  Range range;
+  Positions range;
 };
 
-// How many threads a loader should have: `threads` if it is not -1, else none where a request is
-// filled faster than a thread is woken, or where the step has but one core.
-int ChooseLoaderThreads(int threads, int64_t values_per_request, int cores);
+// How many threads a loader should have: `threads` if it is a number; "auto": none where a request
+// is filled faster than a thread is woken, or where the step has but one core.
+int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores);
 
 // Fills slots with the samples of ranges, ahead of need. Requests are delivered in the order of
 // Want, in slots 0, 1, ..., 0, 1, ...; their contents depend on the feed and the range alone.
@@ -41,7 +41,7 @@ class Loader {
 
   // Every slot holds one request from Want to Release.
   bool HasRoom() const { return wanted_ - released_ < num_slots(); }
-  void Want(const Range& range);  // only with HasRoom()
+  void Want(const Positions& range);  // only with HasRoom()
 
   // The oldest request not yet taken, filled. Throws what its reading threw. Valid until released.
   const Filled& Take();

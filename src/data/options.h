@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/options.h"
+
 namespace trireme {
 
 // The section [data] of a recipe.
@@ -16,8 +18,8 @@ struct DataOptions {
   double test_fraction = -1;
   // At most this many training samples, chosen at random by trainer.seed; 0: all.
   int64_t limit = 0;
-  // Threads that fetch samples ahead; 0: none, the step fetches its own; -1: by their size.
-  int threads = -1;
+  // Threads that fetch samples ahead; 0: none, the step fetches its own; auto: by their size.
+  IntOrWord threads = "auto";
   // Whether an epoch visits the training samples in random order.
   bool shuffle = true;
   // standard (mean 0, deviation 1), minmax (0 to 1) or none, with the training set's statistics.
@@ -25,5 +27,7 @@ struct DataOptions {
   // none, flip (left-right, every other time) or crop-flip (also shifted by up to 4 pixels).
   std::string augment = "none";
 };
+
+void Describe(OptionTable<DataOptions>& t);
 
 }  // namespace trireme

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/hash.h"
+#include "base/random.h"
 
 namespace trireme {
 

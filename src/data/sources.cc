@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "data/bytes.h"
 #include "data/cifar.h"
 #include "data/csv.h"
@@ -111,6 +112,7 @@ std::pair<std::string, std::string> CutSpec(const std::string& spec) {
 }
 
 const SourceKind& FindKind(const std::string& spec) {
+  if (spec.find('\0') != spec.npos) throw UsageError("data.source holds a zero byte");
   const std::string name = CutSpec(spec).first;
   std::string known;
   for (const SourceKind& kind : kSources) {

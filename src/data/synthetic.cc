@@ -7,12 +7,13 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "data/hash.h"
+#include "base/random.h"
 
 namespace trireme {
 namespace {
 
 constexpr int kPatches = 8;  // along each side
+constexpr int64_t kMeasuredValues = int64_t{1} << 23;
 constexpr int64_t kMaxSide = 16'384;
 constexpr int64_t kMaxValues = int64_t{1} << 28;
 constexpr int64_t kMaxClasses = 65'536;
@@ -26,39 +27,52 @@ class SyntheticSource : public Source {
   int32_t label(int64_t index) const override { return static_cast<int32_t>(index % num_classes_); }
 
   void Read(int64_t index, std::span<float> out) const override {
-    FillNoise(Hash(part_, static_cast<uint64_t>(index)), out);
     const uint64_t pattern = Hash(num_classes_, label(index));
-    const int rows = std::min(kPatches, shape().height);
-    const int columns = std::min(kPatches, shape().width);
-    uint64_t cell = 0;
+    const int height = shape().height;
+    const int rows = std::min(kPatches, height);
+    const ptrdiff_t row_values = static_cast<ptrdiff_t>(out.size()) / height;
     for (int row = 0; row < rows; ++row) {
-      for (int column = 0; column < columns; ++column) {
-        for (int c = 0; c < shape().channels; ++c) {
-          const float level = 0.5f * static_cast<float>(Hash(pattern + cell++) >> 40) * 0x1p-24f;
-          AddPatch(row, rows, column, columns, c, level, out);
-        }
+      const int first = row * height / rows;
+      float* const levels = out.data() + first * row_values;
+      FillLevels(Hash(pattern, row), levels);
+      for (int y = first + 1; y < (row + 1) * height / rows; ++y) {
+        std::copy_n(levels, row_values, out.data() + y * row_values);
+      }
+    }
+    AddNoise(Hash(part_, static_cast<uint64_t>(index)), out);
+  }
+
+  // All are made alike, so a few tell enough.
+  void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override {
+    const auto enough = static_cast<size_t>(1 + kMeasuredValues / shape().size());
+    Source::Measure(indices.first(std::min(indices.size(), enough)), statistics);
+  }
+
+ private:
+  // One line of pixels: a level in [0, 0.5) per patch and channel.
+  void FillLevels(uint64_t key, float* line) const {
+    const auto [height, width, channels] = shape();
+    const int columns = std::min(kPatches, width);
+    for (int column = 0; column < columns; ++column) {
+      const int begin = column * width / columns;
+      for (int c = 0; c < channels; ++c) {
+        const uint64_t bits = Hash(key, column, c);
+        line[ptrdiff_t{begin} * channels + c] = static_cast<float>(bits >> 40) * 0x1p-25f;
+      }
+      for (ptrdiff_t i = ptrdiff_t{begin + 1} * channels;
+           i < ptrdiff_t{(column + 1) * width / columns} * channels; ++i) {
+        line[i] = line[i - channels];
       }
     }
   }
 
- private:
-  // Uniform in [0, 0.5); one hash gives four values.
-  static void FillNoise(uint64_t key, std::span<float> out) {
+  // Uniform in [0, 0.5); one hash serves four values.
+  static void AddNoise(uint64_t key, std::span<float> out) {
     for (size_t i = 0; i < out.size(); i += 4) {
       uint64_t bits = Hash(key + i);
       const size_t end = std::min(i + 4, out.size());
       for (size_t j = i; j < end; ++j, bits >>= 16) {
-        out[j] = static_cast<float>(static_cast<int>(bits & 0xffff)) * 0x1p-17f;
-      }
-    }
-  }
-
-  void AddPatch(int row, int rows, int column, int columns, int channel, float level,
-                std::span<float> out) const {
-    const auto [height, width, channels] = shape();
-    for (int y = row * height / rows; y < (row + 1) * height / rows; ++y) {
-      for (int x = column * width / columns; x < (column + 1) * width / columns; ++x) {
-        out[(int64_t{y} * width + x) * channels + channel] += level;
+        out[j] += static_cast<float>(static_cast<int>(bits & 0xffff)) * 0x1p-17f;
       }
     }
   }

@@ -18,6 +18,13 @@ void CheckSizes(const Slice& first, const Slices&... others) {
   TRIREME_ASSERT(((first.size == others.size) && ...));
 }
 
+void CheckUpdate(const Slice& verdict, const Slice& decays, const Slice& weight) {
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  if (decays.size == 0) return;
+  TRIREME_ASSERT(decays.size == (weight.size + Layout::kAlignment - 1) / Layout::kAlignment);
+  TRIREME_ASSERT(decays.device == weight.device);
+}
+
 }  // namespace
 
 void Put(Queue& q, const float* host, Slice to) { TableOf(q, to).put(q, host, to); }
@@ -78,29 +85,30 @@ void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdic
   TableOf(q, gradients, statistics, verdict).guard(q, gradients, statistics, clip, verdict);
 }
 
-void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity, Slice weight) {
+void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
+         Slice weight) {
   CheckSizes(weight, gradient);
   if (r.momentum != 0) {
     CheckSizes(weight, velocity);
     TRIREME_ASSERT(velocity.device == weight.device);
   }
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
-  TableOf(q, verdict, gradient, weight).sgd(q, r, verdict, gradient, velocity, weight);
+  CheckUpdate(verdict, decays, weight);
+  TableOf(q, verdict, gradient, weight).sgd(q, r, verdict, decays, gradient, velocity, weight);
 }
 
-void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
-          Slice weight) {
+void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,
+          Slice square, Slice weight) {
   CheckSizes(weight, gradient, mean, square);
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  CheckUpdate(verdict, decays, weight);
   TableOf(q, verdict, gradient, mean, square, weight)
-      .adam(q, r, verdict, gradient, mean, square, weight);
+      .adam(q, r, verdict, decays, gradient, mean, square, weight);
 }
 
-void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
-             Slice weight) {
+void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
+             Slice sum, Slice weight) {
   CheckSizes(weight, gradient, sum);
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
-  TableOf(q, verdict, gradient, sum, weight).adagrad(q, r, verdict, gradient, sum, weight);
+  CheckUpdate(verdict, decays, weight);
+  TableOf(q, verdict, gradient, sum, weight).adagrad(q, r, verdict, decays, gradient, sum, weight);
 }
 
 void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "flat/device.h"
+#include "flat/layout.h"
 
 namespace trireme {
 
@@ -14,7 +15,7 @@ struct SliceList {
 };
 
 struct SgdRates {
-  float rate, momentum, decay;
+  float rate, momentum;
   bool nesterov;
 };
 struct AdamRates {
@@ -23,11 +24,11 @@ struct AdamRates {
   float beta2, rest2;
   float root;  // 1 / sqrt(1 - beta2^t)
   float epsilon;
-  float decay;   // of the weight, added to the gradient (Adam) ...
-  float shrink;  // ... or taken off the weight directly: lr * decay (AdamW)
+  bool decoupled;  // AdamW: shrink * decay of the weight is taken off it directly ...
+  float shrink;    // ... where shrink is lr; else decay * weight is added to the gradient
 };
 struct AdagradRates {
-  float rate, epsilon, decay;
+  float rate, epsilon;
 };
 
 // What the guard of an update leaves on the device.
@@ -50,11 +51,12 @@ struct FlatTable {
   void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
   void (*guard)(Queue&, Slice gradients, Slice statistics, float clip, Slice verdict);
-  void (*sgd)(Queue&, const SgdRates&, Slice verdict, Slice gradient, Slice velocity, Slice weight);
-  void (*adam)(Queue&, const AdamRates&, Slice verdict, Slice gradient, Slice mean, Slice square,
-               Slice weight);
-  void (*adagrad)(Queue&, const AdagradRates&, Slice verdict, Slice gradient, Slice sum,
-                  Slice weight);
+  void (*sgd)(Queue&, const SgdRates&, Slice verdict, Slice decays, Slice gradient, Slice velocity,
+              Slice weight);
+  void (*adam)(Queue&, const AdamRates&, Slice verdict, Slice decays, Slice gradient, Slice mean,
+               Slice square, Slice weight);
+  void (*adagrad)(Queue&, const AdagradRates&, Slice verdict, Slice decays, Slice gradient,
+                  Slice sum, Slice weight);
   void (*track)(Queue&, float momentum, Slice verdict, Slice seen, Slice running);
 };
 
@@ -82,14 +84,18 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
 // verdict[kSkipped]. The verdict stays on the device: nobody asks the host.
 void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdict);
 
-// Update rules, PyTorch's formulas. g = verdict[kFactor] * gradient; nothing moves when it is 0.
-// velocity = momentum velocity + g + decay weight;  weight -= rate velocity. Without momentum the
+// Update rules, PyTorch's formulas, one pass over all weights whatever their decay: decays[b] is
+// the weight decay d of the b-th block of Layout::kAlignment weights; an empty slice: none decays.
+// g = verdict[kFactor] * gradient; nothing moves when the factor is 0.
+
+// velocity = momentum velocity + g + d weight;  weight -= rate velocity. Without momentum the
 // velocity is not touched and may be empty.
-void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice gradient, Slice velocity, Slice weight);
-void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice gradient, Slice mean, Slice square,
-          Slice weight);
-void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice gradient, Slice sum,
-             Slice weight);
+void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
+         Slice weight);
+void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,
+          Slice square, Slice weight);
+void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
+             Slice sum, Slice weight);
 // Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
 void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running);
 

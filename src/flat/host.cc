@@ -1,5 +1,7 @@
 #include "flat/host.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -12,19 +14,19 @@ namespace {
 
 class HostQueue : public Queue {
  public:
-  HostQueue(HostDevice& device, Team* team) : Queue(device), team_(team) {}
+  HostQueue(HostDevice& device, SharedTeam* team) : Queue(device), team_(team) {}
   Event Record() override { return Event::Fired(); }
   // Work runs when it is enqueued, so there is nobody but the caller to wait.
   void Wait(const Event& event) override { event.Wait(); }
-  Team* team() const { return team_; }
+  SharedTeam* team() const { return team_; }
 
  private:
-  Team* const team_;
+  SharedTeam* const team_;
 };
 
 template <auto F>
 struct Now;
-template <class... Args, void (*F)(Team*, Args...)>
+template <class... Args, void (*F)(SharedTeam*, Args...)>
 struct Now<F> {
   static void Call(Queue& queue, Args... args) {
     F(static_cast<HostQueue&>(queue).team(), args...);
@@ -32,24 +34,35 @@ struct Now<F> {
 };
 
 constexpr FlatTable kHostTable = host::LiftedTable<Now>();
-constexpr size_t kAlignment = 64;  // bytes
+constexpr size_t kCacheLine = 64;  // bytes
+constexpr size_t kHugePage = 2 << 20;
+
+// Slices that fill many pages lie on huge ones, where the system has them: fewer address misses.
+void* AllocateZeroed(size_t bytes) {
+  const size_t alignment = bytes >= 4 * kHugePage ? kHugePage : kCacheLine;
+  if (bytes > std::numeric_limits<size_t>::max() - alignment) return nullptr;
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, bytes);
+  if (!memory) return nullptr;
+  if (alignment == kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: may fail
+  return std::memset(memory, 0, bytes);
+}
 
 }  // namespace
 
+HostDevice::HostDevice(Team* team) : team_(team ? new SharedTeam{*team} : nullptr) {}
+HostDevice::~HostDevice() = default;
+
 const FlatTable& HostDevice::table() const { return kHostTable; }
 
-std::unique_ptr<Queue> HostDevice::NewQueue(Team* team) {
-  return std::make_unique<HostQueue>(*this, team);
+std::unique_ptr<Queue> HostDevice::NewQueue() {
+  return std::make_unique<HostQueue>(*this, team_.get());
 }
 
 Slice HostDevice::Allocate(size_t floats) {
   if (floats == 0) return {nullptr, 0, this};
-  void* memory = nullptr;
-  if (floats <= std::numeric_limits<size_t>::max() / sizeof(float) - kAlignment) {
-    const size_t bytes = (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-    memory = std::aligned_alloc(kAlignment, bytes);
-    if (memory) std::memset(memory, 0, bytes);
-  }
+  const bool counts = floats <= std::numeric_limits<size_t>::max() / sizeof(float);
+  void* memory = counts ? AllocateZeroed(floats * sizeof(float)) : nullptr;
   if (!memory) throw Error("cpu: no memory for {} floats", floats);
   return {static_cast<float*>(memory), floats, this};
 }

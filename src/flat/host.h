@@ -4,26 +4,25 @@
 namespace trireme {
 
 class Team;
+struct SharedTeam;
 
 // The processor itself: work runs at once, on the calling thread, so every recorded event has
-// fired. Long slices are split over `team`, if there is one; bits do not depend on it.
+// fired. Long slices are split over `team`, if there is one; bits do not depend on it. The team is
+// the device's own: nobody else may run it.
 class HostDevice : public Device {
  public:
-  HostDevice() = default;
-  explicit HostDevice(Team* team) : team_(team) {}
+  explicit HostDevice(Team* team = nullptr);
+  ~HostDevice() override;
 
   std::string_view name() const override { return "cpu"; }
   bool host_visible() const override { return true; }
   const FlatTable& table() const override;
-  // Queues of NewQueue() use the device's team, so only the thread that owns the team may use them;
-  // other threads take a queue of their own team, or of none.
-  std::unique_ptr<Queue> NewQueue() override { return NewQueue(team_); }
-  std::unique_ptr<Queue> NewQueue(Team* team);
+  std::unique_ptr<Queue> NewQueue() override;
   Slice Allocate(size_t floats) override;
   void Free(Slice slice) noexcept override;
 
  private:
-  Team* team_ = nullptr;
+  const std::unique_ptr<SharedTeam> team_;
 };
 
 }  // namespace trireme

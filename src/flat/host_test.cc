@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -51,6 +52,27 @@ TEST(HostDeviceDeathTest, AnEventThatWasNeverRecordedIsABug) {
   EXPECT_DEATH(Event().Wait(), "recorded");
 }
 
+// A test of races too: run it under tsan.
+TEST(HostDevice, QueuesOfSeveralThreadsShareTheTeam) {
+  constexpr size_t kSize = 300'001;
+  Team team(3);
+  HostDevice device(&team);
+  std::vector<std::vector<float>> results(4, std::vector<float>(kSize));
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<float>& result : results) {
+      threads.emplace_back([&] {
+        auto queue = device.NewQueue();
+        Buffer a(device, kSize), b(device, kSize);
+        flat::Fill(*queue, 0.5f, a);
+        for (int i = 0; i < 20; ++i) flat::Add(*queue, a, b);
+        flat::Get(*queue, b, result);
+      });
+    }
+  }
+  for (const auto& result : results) EXPECT_EQ(result, std::vector<float>(kSize, 10));
+}
+
 // What a team computes has the bits of one thread, for sums too.
 TEST(HostDevice, ATeamKeepsTheBits) {
   constexpr size_t kSize = 1'000'003;
@@ -63,16 +85,18 @@ TEST(HostDevice, ATeamKeepsTheBits) {
     HostDevice device(team);
     auto queue = device.NewQueue();
     Buffer a(device, kSize), b(device, kSize), c(device, kSize), d(device, kSize),
-        square(device, kSize), verdict(device, 2);
+        square(device, kSize), verdict(device, 2), decays(device, kSize / 16 + 1);
     flat::Put(*queue, x, a);
     flat::Put(*queue, y, b);
     flat::Copy(*queue, b, c);
+    flat::Put(*queue, x.data(), decays);
     flat::Guard(*queue, a, b, 2.5f, verdict);
-    flat::Sgd(*queue, {0.1f, 0.9f, 0.01f, true}, verdict, a, b, c);
+    flat::Sgd(*queue, {0.1f, 0.9f, true}, verdict, decays, a, b, c);
     const std::vector<Slice> parts = {a, b, c};
     flat::Fold(*queue, a, parts, d);
     flat::ElasticPull(*queue, 0.3f, a, d, c);
-    flat::Adam(*queue, {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, 0.1f, 0}, verdict, c, b, square, d);
+    flat::Adam(*queue, {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, verdict, decays, c, b,
+               square, d);
     std::vector<float> all(2 + kSize);
     flat::Get(*queue, verdict, all.data());
     flat::Get(*queue, d, all.data() + 2);

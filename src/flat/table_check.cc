@@ -177,19 +177,38 @@ void CheckGuardFinds(Bench& bench) {
   }
 }
 
-void CheckSgd(Bench& bench) {
-  const double rate = 0.1, decay = 0.01, factor = 0.5;
+// Weight decay by block, or none.
+class Decays {
+ public:
+  Decays(Bench& bench, bool any) : any_(any) {
+    for (size_t i = 0; any && i < bench.n(); i += Layout::kAlignment) {
+      values_.push_back(float(0.01 * double(i / Layout::kAlignment % 3)));
+    }
+    slice_ = any ? bench.Load(values_) : Slice{};
+  }
+  Slice slice() const { return slice_; }
+  double at(size_t i) const { return any_ ? double(values_[i / Layout::kAlignment]) : 0; }
+
+ private:
+  const bool any_;
+  Floats values_;
+  Slice slice_;
+};
+
+void CheckSgd(Bench& bench, bool decay) {
+  const double rate = 0.1, factor = 0.5;
+  const Decays decays(bench, decay);
   for (double momentum : {0.0, 0.9}) {
     for (bool nesterov : {false, true}) {
       const Floats g = bench.Draw(), v = bench.Draw(), w = bench.Draw();
       const Slice verdict = bench.Load({float(factor), 0}), gradient = bench.Load(g);
       const Slice velocity = momentum == 0 ? Slice{} : bench.Load(v), weight = bench.Load(w);
-      const SgdRates rates = {float(rate), float(momentum), float(decay), nesterov};
-      flat::Sgd(bench.queue(), rates, verdict, gradient, velocity, weight);
-      const auto seen = [&](size_t i) { return factor * g[i] + decay * w[i]; };
+      flat::Sgd(bench.queue(), {float(rate), float(momentum), nesterov}, verdict, decays.slice(),
+                gradient, velocity, weight);
+      const auto seen = [&](size_t i) { return factor * g[i] + decays.at(i) * w[i]; };
       const auto moved = [&](size_t i) { return momentum * v[i] + seen(i); };
       const auto step = [&](size_t i) {
-        return nesterov ? seen(i) + momentum * moved(i) * (momentum != 0) : moved(i);
+        return nesterov && momentum != 0 ? seen(i) + momentum * moved(i) : moved(i);
       };
       if (momentum != 0) ExpectNear(bench.Read(velocity), moved, "sgd velocity");
       ExpectNear(
@@ -198,42 +217,53 @@ void CheckSgd(Bench& bench) {
   }
 }
 
-void CheckAdam(Bench& bench) {
-  const double rate = 0.02, factor = 0.5, root = 1.25, epsilon = 1e-3;
-  for (double decay : {0.0, 0.01}) {
-    for (double shrink : {0.0, 0.02}) {
-      const Floats g = bench.Draw(), m = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
-      const Slice mean = bench.Load(m), square = bench.Load(s), weight = bench.Load(w);
-      const AdamRates rates = {float(rate), 0.9f,           0.1f,         0.99f,        0.01f,
-                               float(root), float(epsilon), float(decay), float(shrink)};
-      flat::Adam(bench.queue(), rates, bench.Load({float(factor), 0}), bench.Load(g), mean, square,
-                 weight);
-      const auto seen = [&](size_t i) { return factor * g[i] + decay * w[i]; };
-      const auto mean1 = [&](size_t i) { return 0.9 * m[i] + 0.1 * seen(i); };
-      const auto square1 = [&](size_t i) { return 0.99 * s[i] + 0.01 * seen(i) * seen(i); };
-      const auto weight1 = [&](size_t i) {
-        return w[i] - shrink * w[i] - rate * mean1(i) / (root * std::sqrt(square1(i)) + epsilon);
-      };
-      ExpectNear(bench.Read(mean), mean1, "adam mean");
-      ExpectNear(bench.Read(square), square1, "adam square");
-      ExpectNear(bench.Read(weight), weight1, "adam", 1e-5);
-    }
+void CheckAdam(Bench& bench, bool decay) {
+  const double rate = 0.02, factor = 0.5, root = 1.25, epsilon = 1e-3, shrink = 0.5;
+  const Decays decays(bench, decay);
+  for (bool decoupled : {false, true}) {
+    const Floats g = bench.Draw(), m = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
+    const Slice mean = bench.Load(m), square = bench.Load(s), weight = bench.Load(w);
+    const AdamRates rates = {float(rate), 0.9f,           0.1f,      0.99f,        0.01f,
+                             float(root), float(epsilon), decoupled, float(shrink)};
+    flat::Adam(bench.queue(), rates, bench.Load({float(factor), 0}), decays.slice(), bench.Load(g),
+               mean, square, weight);
+    const auto seen = [&](size_t i) {
+      return factor * g[i] + (decoupled ? 0 : decays.at(i) * w[i]);
+    };
+    const auto mean1 = [&](size_t i) { return 0.9 * m[i] + 0.1 * seen(i); };
+    const auto square1 = [&](size_t i) { return 0.99 * s[i] + 0.01 * seen(i) * seen(i); };
+    const auto weight1 = [&](size_t i) {
+      return w[i] * (1 - (decoupled ? shrink * decays.at(i) : 0)) -
+             rate * mean1(i) / (root * std::sqrt(square1(i)) + epsilon);
+    };
+    ExpectNear(bench.Read(mean), mean1, "adam mean");
+    ExpectNear(bench.Read(square), square1, "adam square");
+    ExpectNear(bench.Read(weight), weight1, "adam", 1e-5);
   }
 }
 
-void CheckAdagrad(Bench& bench) {
-  const double rate = 0.02, factor = 0.5, epsilon = 1e-3, decay = 0.01;
+void CheckAdagrad(Bench& bench, bool decay) {
+  const double rate = 0.02, factor = 0.5, epsilon = 1e-3;
+  const Decays decays(bench, decay);
   const Floats g = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
   const Slice sum = bench.Load(s), weight = bench.Load(w);
-  flat::Adagrad(bench.queue(), {float(rate), float(epsilon), float(decay)},
-                bench.Load({float(factor), 0}), bench.Load(g), sum, weight);
-  const auto seen = [&](size_t i) { return factor * g[i] + decay * w[i]; };
+  flat::Adagrad(bench.queue(), {float(rate), float(epsilon)}, bench.Load({float(factor), 0}),
+                decays.slice(), bench.Load(g), sum, weight);
+  const auto seen = [&](size_t i) { return factor * g[i] + decays.at(i) * w[i]; };
   const auto sum1 = [&](size_t i) { return s[i] + seen(i) * seen(i); };
   ExpectNear(bench.Read(sum), sum1, "adagrad sum");
   ExpectNear(
       bench.Read(weight),
       [&](size_t i) { return w[i] - rate * seen(i) / (std::sqrt(sum1(i)) + epsilon); }, "adagrad",
       1e-5);
+}
+
+void CheckRules(Bench& bench) {
+  for (bool decay : {false, true}) {
+    CheckSgd(bench, decay);
+    CheckAdam(bench, decay);
+    CheckAdagrad(bench, decay);
+  }
 }
 
 void CheckTrack(Bench& bench) {
@@ -249,10 +279,11 @@ void CheckSkip(Bench& bench) {
   const Floats a = bench.Draw(), b = bench.Draw(), c = bench.Draw();
   const Slice verdict = bench.Load({0, 0}), bad = bench.Load(Floats(bench.n(), kNan));
   const Slice x = bench.Load(a), y = bench.Load(b), z = bench.Load(c);
-  flat::Sgd(bench.queue(), {0.1f, 0.9f, 0.1f, true}, verdict, bad, x, y);
-  flat::Adam(bench.queue(), {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, 0.1f, 0.1f}, verdict, bad, x,
-             y, z);
-  flat::Adagrad(bench.queue(), {0.1f, 1e-3f, 0.1f}, verdict, bad, x, y);
+  const Decays decays(bench, true);
+  flat::Sgd(bench.queue(), {0.1f, 0.9f, true}, verdict, decays.slice(), bad, x, y);
+  flat::Adam(bench.queue(), {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, true, 0.1f}, verdict,
+             decays.slice(), bad, x, y, z);
+  flat::Adagrad(bench.queue(), {0.1f, 1e-3f}, verdict, decays.slice(), bad, x, y);
   flat::Track(bench.queue(), 0.1f, verdict, bad, z);
   EXPECT_EQ(bench.Read(x), a);
   EXPECT_EQ(bench.Read(y), b);
@@ -263,7 +294,7 @@ void CheckSkip(Bench& bench) {
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
   for (const auto check : {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardFinds,
-                           CheckSgd, CheckAdam, CheckAdagrad, CheckTrack, CheckSkip}) {
+                           CheckRules, CheckTrack, CheckSkip}) {
     Bench bench(device, n, offset, seed);
     check(bench);
     bench.CheckFences();

@@ -3,30 +3,18 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "flat/arithmetic.h"
-#include "flat/layout.h"
 #include "optimizer/options.h"
 
 namespace trireme {
-
-// Neighbouring weights that are treated alike.
-struct Segment {
-  Range range;
-  bool decays = false;  // weight decay applies
-};
-
-// Parameters merged, where they lie side by side and decay alike, into as few segments as possible;
-// together they cover all weights, gaps included.
-std::vector<Segment> CutSegments(const Layout& layout, bool decay_matters);
 
 // One update as a rule sees it.
 struct Update {
   double rate = 0;
   int64_t count = 1;  // of updates since the rule's slices were zero, this one included
-  std::span<const Segment> segments;
-  Slice verdict;  // of the guard
+  Slice verdict;      // of the guard
+  Slice decays;       // by block of weights; empty: none
   Slice gradients, weights;
   std::span<const Slice> own;  // in the order of keeps()
 };

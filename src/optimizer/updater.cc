@@ -10,6 +10,20 @@ namespace {
 
 constexpr float kTrackMomentum = 0.1f;  // of running statistics: PyTorch's default
 
+// Weight decay spares biases and norms. No block holds two parameters: each begins at a new one.
+std::vector<float> BlockDecays(const Layout& layout, float decay) {
+  constexpr size_t kBlock = Layout::kAlignment;
+  std::vector<float> decays((layout.weights + kBlock - 1) / kBlock);
+  for (size_t p = 0; p < layout.parameters.size(); ++p) {
+    const Range range = layout.parameters[p];
+    TRIREME_ASSERT(range.begin % kBlock == 0 && range.end() <= layout.weights);
+    for (size_t at = range.begin; layout.decays[p] && at < range.end(); at += kBlock) {
+      decays[at / kBlock] = decay;
+    }
+  }
+  return decays;
+}
+
 std::string KeyOf(const char* name) { return std::string("optimizer.") + name; }
 
 }  // namespace
@@ -18,11 +32,17 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
                  Device& device)
     : schedule_(schedule),
       rule_(MakeRule(options)),
-      segments_(CutSegments(layout, options.weight_decay != 0)),
       weights_(layout.weights),
       statistics_(layout.state - layout.weights),
       clip_(float(options.clip)),
       verdict_(device, Verdict::kSize) {
+  if (options.weight_decay != 0) {
+    const std::vector<float> decays = BlockDecays(layout, float(options.weight_decay));
+    decays_ = Buffer(device, decays.size());
+    const std::unique_ptr<Queue> queue = device.NewQueue();
+    flat::Put(*queue, decays, decays_);
+    queue->Sync();
+  }
   for (const char* name : rule_->keeps()) {
     memory_.emplace_back(device, weights_);
     own_.push_back(memory_.back());
@@ -34,8 +54,8 @@ void Updater::Apply(Queue& queue, int64_t step, Slice summand, Slice state) {
   TRIREME_ASSERT(state.size == weights_ + statistics_ && summand.size >= state.size);
   const Update update = {.rate = schedule_.rate(step),
                          .count = ++count_,
-                         .segments = segments_,
                          .verdict = verdict_,
+                         .decays = decays_,
                          .gradients = summand.Sub(0, weights_),
                          .weights = state.Sub(0, weights_),
                          .own = own_};

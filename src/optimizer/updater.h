@@ -46,10 +46,10 @@ class Updater {
  private:
   const Schedule schedule_;
   const std::unique_ptr<const Rule> rule_;
-  const std::vector<Segment> segments_;
   const size_t weights_, statistics_;  // floats
   const float clip_;
   Buffer verdict_;
+  Buffer decays_;  // weight decay by block of weights; empty: none
   std::vector<Buffer> memory_;
   std::vector<Slice> own_;  // of memory_
   std::vector<Named> named_;

@@ -165,23 +165,6 @@ TEST(Updater, SparesBiasesAndNormsFromDecay) {
   }
 }
 
-TEST(Updater, MergesSegmentsThatAreTreatedAlike) {
-  const Layout layout = MakeLayout();
-  const std::vector<Segment> one = CutSegments(layout, false);
-  ASSERT_EQ(one.size(), 1u);
-  EXPECT_EQ(one[0].range.begin, 0u);
-  EXPECT_EQ(one[0].range.size, layout.weights);
-  const std::vector<Segment> all = CutSegments(layout, true);
-  ASSERT_EQ(all.size(), 4u);
-  size_t end = 0;
-  for (const Segment& s : all) {
-    EXPECT_EQ(s.range.begin, end);
-    end = s.range.end();
-  }
-  EXPECT_EQ(end, layout.weights);
-  EXPECT_TRUE(CutSegments({}, true).empty());
-}
-
 TEST(Updater, ClipsByTheNormOfTheGradientsAlone) {
   Model model({.lr = 0.1, .clip = 2});
   model.DrawSummand();

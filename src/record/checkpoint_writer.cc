@@ -33,25 +33,19 @@ void Rename(const std::string& from, const std::string& to) {
 }
 
 // Puts the finished folder at step's name. A checkpoint of this step may be there already, when a
-// run went back to an older one or was resumed at its end.
+// run went back to an older one or was resumed at its end: then the old one gets the finished
+// folder's name or ReplacedName, and goes when the new one is safe.
 void Place(const std::string& finished, const std::string& directory, int64_t step) {
   const std::string place = directory + "/" + StepName(step);
-  if (!Exists(place)) {
-    RenameDurably(finished, place);
-    return;
+  if (Exists(place)) {
+    if (syscall(SYS_renameat2, AT_FDCWD, finished.c_str(), AT_FDCWD, place.c_str(),
+                RENAME_EXCHANGE) == 0) {
+      return;
+    }
+    // File systems that cannot (NFS): killed between the two, Recover puts the old one back.
+    Rename(place, ReplacedName(directory, step));
   }
-  // Both names change hands at once. (glibc before 2.28 has no wrapper.)
-  if (syscall(SYS_renameat2, AT_FDCWD, finished.c_str(), AT_FDCWD, place.c_str(),
-              RENAME_EXCHANGE) == 0) {
-    SyncDirectory(directory);
-    RemoveTree(finished);
-    return;
-  }
-  // File systems that cannot (NFS): killed between the two, Recover puts the old one back.
-  const std::string replaced = ReplacedName(directory, step);
-  Rename(place, replaced);
-  RenameDurably(finished, place);
-  RemoveTree(replaced);
+  Rename(finished, place);
 }
 
 void Recover(const std::string& directory) {
@@ -94,7 +88,8 @@ Json Describe(const std::string& path) {
   return file;
 }
 
-// A folder with an unfinished name. Once it was renamed there is nothing left to remove.
+// A folder with an unfinished name. What bears that name at the end is removed: an unfinished
+// checkpoint, the one that it was exchanged for, or nothing.
 struct UnfinishedFolder {
   explicit UnfinishedFolder(const std::string& finished) : path(NameBeside(finished)) {
     MakeDirectories(path);
@@ -128,7 +123,8 @@ class FolderWriter : public CheckpointWriter {
     WriteState();
     SyncDirectory(folder_.path);
     Place(folder_.path, directory_, step_);
-    SwitchLatest(directory_, step_);
+    SwitchLatest(directory_, step_);  // syncs the names, the new folder's, too
+    RemoveTree(ReplacedName(directory_, step_));
     Prune(directory_, step_, keep_);
     return directory_ + "/" + StepName(step_);
   }

@@ -37,7 +37,11 @@ enum class Turn {
 };
 
 // How replicas agree. One object per worker; called on the worker's thread, in this order:
-// Place*, Begin, then per step Next, BeforeStep, BucketReady*, AfterStep, and at last End.
+// Place*, Load if resumed, Begin, then per step Next, BeforeStep, BucketReady*, AfterStep, and at
+// last End. After End only Snapshot and Save.
+//
+// The strategy owns the memory it places, and its threads use the device: the device goes after the
+// strategy, also when an exception ends the run. The replica lives from Begin to the last call.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -48,9 +52,15 @@ class Strategy {
   virtual bool InStep() const = 0;   // Next is a pure function: the loader may look ahead
 
   virtual void Begin(Replica& replica) = 0;
+  // In step: the work of step `step`. With a free pace the centre says which work is next, and
+  // Work::step is the run's progress: the step in which an in-step run would take the positions.
   virtual Turn Next(int64_t step, Work& work) = 0;
+  // Free pace: the run ends early, for all; Next still hands out what is begun, then kEnd. In step
+  // the workers agree by themselves.
+  virtual void Stop() = 0;
   virtual void BeforeStep(Replica& replica) = 0;
-  // Called in bucket order, possibly for all buckets before any work has run; never blocks.
+  // Called in bucket order, possibly for all buckets before any work has run; never blocks. Buckets
+  // that are not announced when AfterStep is called (no shard in this step) count as ready then.
   virtual void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) = 0;
   // May block until its last operation is enqueued. The replica's queue waits for the event before
   // the next forward; from then on the summands are the engine's again.
@@ -63,7 +73,7 @@ class Strategy {
   // Beside the snapshot's weights: optimizer, leases, position. Called after Snapshot, on the rank
   // that records.
   virtual void Save(Replica& replica, StateWriter& writer) = 0;
-  virtual void Load(Replica& replica, StateReader& reader) = 0;
+  virtual void Load(Replica& replica, const StateReader& reader) = 0;
 
   virtual Traffic traffic() const = 0;
 };
@@ -72,7 +82,7 @@ class Strategy {
 class Server {
  public:
   virtual ~Server() = default;
-  virtual void Load(StateReader& reader) = 0;
+  virtual void Load(const StateReader& reader) = 0;
   virtual void Run() = 0;  // until all clients have said goodbye
 };
 

@@ -35,4 +35,6 @@ struct Plan {
 // Reuses `work`'s memory.
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
 
+int ShardsOf(const Plan& plan, int worker, int workers);  // how many worker w takes
+
 }  // namespace trireme

@@ -36,13 +36,13 @@ int CountThreads(const TrainerOptions& options) {
 MakeRig RigFor(const TrainerOptions& options) {
   return [ref = options.device == "ref"](int threads) {
     Rig rig;
+    if (ref) {
+      rig.engine = std::make_unique<RefEngine>();
+      return rig;
+    }
     rig.team = std::make_unique<Team>(threads);
     rig.device = std::make_unique<HostDevice>(rig.team.get());
-    if (ref) {
-      rig.engine = std::make_unique<RefEngine>(*rig.device);
-    } else {
-      rig.engine = std::make_unique<CpuEngine>(*rig.device, threads);
-    }
+    rig.engine = std::make_unique<CpuEngine>(*rig.device, threads);
     return rig;
   };
 }
@@ -58,19 +58,10 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
   Job job;
   job.recipe = recipe;
   job.make_rig = std::move(make_rig);
-  const StrategyPreset& preset = FindPreset(recipe.strategy.name);
-  job.in_step = preset.in_step;
-  job.servers = preset.in_step ? 0 : recipe.strategy.servers;
-  if (job.workers() < 1) {
-    throw UsageError("strategy {}: {} ranks are too few: {} of them are servers (transport.ranks)",
-                     recipe.strategy.name, recipe.transport.ranks, job.servers);
-  }
-  if (recipe.trainer.deterministic && !preset.in_step) {
-    throw UsageError(
-        "trainer.deterministic: strategy {} has a free pace, whose result depends on "
-        "who comes first",
-        recipe.strategy.name);
-  }
+  const int workers =
+      CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
+  job.servers = recipe.transport.ranks - workers;
+  job.in_step = FindPreset(recipe.strategy.name).in_step;
   TrainerOptions& trainer = job.recipe.trainer;
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
@@ -95,7 +86,7 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
   if (!job.in_step) job.shard_capacity = int((plan.batch + job.workers() - 1) / job.workers());
 
   job.recipe.optimizer.clip = trainer.clip;
-  job.schedule = Schedule(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+  job.schedule.emplace(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
   job.threads_per_rank = std::max(1, CountThreads(trainer) / job.workers());
   return job;
 }

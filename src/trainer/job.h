@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/team.h"
@@ -15,7 +16,7 @@
 
 namespace trireme {
 
-// What one rank computes with; members stand on those before them.
+// What one rank computes with; members stand on those before them, which an engine may not need.
 struct Rig {
   std::unique_ptr<Team> team;
   std::unique_ptr<Device> device;
@@ -34,7 +35,7 @@ struct Job {
   Graph graph;
   Layout layout;
   Plan plan;
-  Schedule schedule;
+  std::optional<Schedule> schedule;  // always there after PrepareJob
   bool in_step = true;     // of the strategy
   int servers = 0;         // ranks that do not train
   int shard_capacity = 0;  // samples of a shard, at most

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/sha256.h"
 #include "graph/layout.h"
+#include "record/parameters_hash.h"
 
 namespace trireme {
 namespace {
@@ -66,7 +66,7 @@ void ReadModel(const Graph& graph, const Layout& layout, const StateReader& read
 }
 
 void InitModel(const Graph& graph, const Layout& layout, const StateReader& reader,
-               std::span<float> state, Log& log) {
+               std::span<float> state, const Log& log) {
   const std::set<int> last = LastLayer(graph);
   std::set<std::string> known;
   std::vector<float> scratch;
@@ -78,7 +78,7 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
     if (in_last && reader.Has(name)) {
       const auto in_file = reader.Shape(name), in_model = FileShape(*tensor.spec);
       if (OnlyClassesDiffer(in_file, in_model)) {
-        log.Warn("init: {} is for {} classes, the data have {}: it starts from random weights",
+        log.Warn("init", "{} is for {} classes, the data have {}: it starts from random weights",
                  name, in_file[0], in_model[0]);
         continue;
       }
@@ -91,20 +91,15 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
     if (!known.count(name) && !name.ends_with("num_batches_tracked")) others.push_back(name);
   }
   if (!others.empty()) {
-    log.Warn("init: {} tensors of the file are not in the model and were left: {}{}", others.size(),
+    log.Warn("init", "{} tensors of the file are not in the model and were left: {}{}", others.size(),
              fmt::join(others.begin(), others.begin() + std::min<size_t>(3, others.size()), ", "),
              others.size() > 3 ? ", ..." : "");
   }
 }
 
 std::string HashModel(const Graph& graph, const Layout& layout, std::span<const float> state) {
-  Sha256 hash;
-  std::vector<float> scratch;
-  for (const FileTensor& tensor : FileTensors(graph, layout)) {
-    scratch.resize(tensor.range.size);
-    ToFile(*tensor.spec, state.subspan(tensor.range.begin, tensor.range.size), scratch);
-    hash.Add(std::span<const float>(scratch));
-  }
+  ParametersHash hash;
+  WriteModel(graph, layout, state, hash);
   return hash.Hex();
 }
 

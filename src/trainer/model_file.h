@@ -30,7 +30,7 @@ void ReadModel(const Graph& graph, const Layout& layout, const StateReader& read
 // Starts from given weights (--init): what `state` holds is replaced by the file's tensors. A last
 // layer for another number of classes keeps its initial weights, and the log says so.
 void InitModel(const Graph& graph, const Layout& layout, const StateReader& reader,
-               std::span<float> state, Log& log);
+               std::span<float> state, const Log& log);
 
 // SHA-256 over weights and statistics as the file holds them, in hexadecimal.
 std::string HashModel(const Graph& graph, const Layout& layout, std::span<const float> state);

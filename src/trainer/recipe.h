@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 
 #include "base/sections.h"

@@ -24,7 +24,7 @@ void Recorder::Step(const StepResult& result, const Progression& at) {
     record.epoch = at.epochs_done;
     record.step = result.step + 1;
     record.train_loss = result.loss;
-    record.lr = job_.schedule.rate(result.step);
+    record.lr = job_.schedule->rate(result.step);
     record.seconds = Now() - last_line_s_;
     record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;
     last_line_s_ = Now();

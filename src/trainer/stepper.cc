@@ -21,7 +21,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker)
       executable_(engine.Load(
           Compile(job.graph, engine, job.shard_capacity, Mode::kTrain, job.bucket_floats()),
           *queue_)),
-      updater_(job.recipe.optimizer, job.schedule, job.layout, engine.device()),
+      updater_(job.recipe.optimizer, *job.schedule, job.layout, engine.device()),
       replica_{.device = engine.device(),
                .queue = *queue_,
                .state = strategy.Place(Role::kState, job.layout.state, engine.device()),

@@ -23,7 +23,7 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       signals_(signals),
       worker_(world.rank() - job.servers),
       stepper_(job, strategy, *rig.engine, worker_),
-      snapshot_(*rig.device, job.layout.state) {
+      snapshot_(rig.engine->device(), job.layout.state) {
   if (strategy.InStep() || recorder) {
     evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
                                              job.normalizer);
@@ -120,7 +120,7 @@ EpochRecord Worker::MeasureEpoch() {
     record.train_accuracy = at_.correct / double(at_.samples);
     record.samples_per_second = double(at_.samples) / record.seconds;
   }
-  record.lr = job_.schedule.rate(std::max<int64_t>(0, at_.step - 1));
+  record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   const StepTimes times = stepper_.times();
   const Traffic traffic = strategy_.traffic();
   record.times = {.data = times.data - times_before_.data,

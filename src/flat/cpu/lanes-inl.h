@@ -12,11 +12,14 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::loops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// A vector never spans two blocks of a layout.
+using FloatTag = hn::CappedTag<float, 16>;
+
 // lanes(d, i) for whole vectors, then one by one: slices are long, and most end at a multiple of
 // 16 floats, so the tail costs nothing.
 template <class Lanes>
 HWY_INLINE void EachLane(size_t n, const Lanes& lanes) {
-  const hn::ScalableTag<float> d;
+  const FloatTag d;
   const hn::CappedTag<float, 1> one;
   size_t i = 0;
   for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) lanes(d, i);

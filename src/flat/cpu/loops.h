@@ -5,7 +5,8 @@
 
 // The processor's loops over flat memory, on raw pointers: one pass each, vectorised, chosen for
 // the machine's instruction set at run time. Element i of every result depends on elements i alone
-// and is computed alike in the vectors and in the tail, so cutting a slice anywhere keeps the bits.
+// and is computed alike in the vectors and in the tail, so cutting a slice anywhere keeps the bits
+// (updates: between blocks).
 namespace trireme::loops {
 
 // flat/cpu/combine.cc
@@ -22,13 +23,14 @@ bool AllFinite(const float* x, size_t n);
 // Its bits depend on x, n and the instruction set.
 double SumOfSquares(const float* x, size_t n);
 
-// flat/cpu/update.cc
-void Sgd(const SgdRates& r, float factor, const float* gradient, float* velocity, float* weight,
-         size_t n);
-void Adam(const AdamRates& r, float factor, const float* gradient, float* mean, float* square,
-          float* weight, size_t n);
-void Adagrad(const AdagradRates& r, float factor, const float* gradient, float* sum, float* weight,
-             size_t n);
+// flat/cpu/update.cc. Decay of block b of the weights (Layout::kAlignment each): decays[b]; or
+// null.
+void Sgd(const SgdRates& r, float factor, const float* decays, const float* gradient,
+         float* velocity, float* weight, size_t n);
+void Adam(const AdamRates& r, float factor, const float* decays, const float* gradient, float* mean,
+          float* square, float* weight, size_t n);
+void Adagrad(const AdagradRates& r, float factor, const float* decays, const float* gradient,
+             float* sum, float* weight, size_t n);
 void Track(float momentum, const float* seen, float* running, size_t n);
 
 }  // namespace trireme::loops

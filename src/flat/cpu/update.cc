@@ -11,20 +11,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::loops::HWY_NAMESPACE {
 
-// The gradient that a rule sees: scaled by the guard, with weight decay.
-template <class D, class V>
-HWY_INLINE V Seen(D d, float factor, float decay, const float* gradient, V weight) {
-  const auto scaled = hn::Mul(hn::Set(d, factor), hn::LoadU(d, gradient));
-  return hn::MulAdd(hn::Set(d, decay), weight, scaled);
+// How weight decay enters: not at all, as a part of the gradient, or straight at the weight.
+enum class Decay { kNone, kGradient, kWeight };
+
+// The gradient that a rule sees: scaled by the guard, with the decay of i's block.
+template <Decay kDecay, class D, class V>
+HWY_INLINE V Seen(D d, float factor, const float* decays, const float* gradient, size_t i,
+                  V weight) {
+  const auto scaled = hn::Mul(hn::Set(d, factor), hn::LoadU(d, gradient + i));
+  if constexpr (kDecay != Decay::kGradient) return scaled;
+  return hn::MulAdd(hn::Set(d, decays[i / Layout::kAlignment]), weight, scaled);
 }
 
-template <bool kMomentum, bool kNesterov>
-void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT g, float* HWY_RESTRICT v,
-              float* HWY_RESTRICT w, size_t n) {
-  const float rate = r.rate, momentum = r.momentum, decay = r.decay;
+template <Decay kDecay, bool kMomentum, bool kNesterov>
+void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT decays,
+              const float* HWY_RESTRICT g, float* HWY_RESTRICT v, float* HWY_RESTRICT w, size_t n) {
+  const float rate = r.rate, momentum = r.momentum;
   EachLane(n, [=](auto d, size_t i) HWY_ATTR {
     const auto weight = hn::LoadU(d, w + i);
-    auto step = Seen(d, factor, decay, g + i, weight);
+    auto step = Seen<kDecay>(d, factor, decays, g, i, weight);
     if constexpr (kMomentum) {
       const auto velocity = hn::MulAdd(hn::Set(d, momentum), hn::LoadU(d, v + i), step);
       hn::StoreU(velocity, d, v + i);
@@ -34,20 +39,30 @@ void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT g, floa
   });
 }
 
-void Sgd(const SgdRates& r, float factor, const float* g, float* v, float* w, size_t n) {
-  if (r.momentum == 0) return SgdLanes<false, false>(r, factor, g, v, w, n);
-  if (r.nesterov) return SgdLanes<true, true>(r, factor, g, v, w, n);
-  SgdLanes<true, false>(r, factor, g, v, w, n);
+template <Decay kDecay>
+void SgdDecayed(const SgdRates& r, float factor, const float* decays, const float* g, float* v,
+                float* w, size_t n) {
+  if (r.momentum == 0) return SgdLanes<kDecay, false, false>(r, factor, decays, g, v, w, n);
+  if (r.nesterov) return SgdLanes<kDecay, true, true>(r, factor, decays, g, v, w, n);
+  SgdLanes<kDecay, true, false>(r, factor, decays, g, v, w, n);
+}
+
+void Sgd(const SgdRates& r, float factor, const float* decays, const float* g, float* v, float* w,
+         size_t n) {
+  if (!decays) return SgdDecayed<Decay::kNone>(r, factor, decays, g, v, w, n);
+  SgdDecayed<Decay::kGradient>(r, factor, decays, g, v, w, n);
 }
 
 // mean = beta1 mean + (1 - beta1) g;  square = beta2 square + (1 - beta2) g^2
-// weight = (1 - shrink) weight - rate mean / (root sqrt(square) + epsilon)
-void Adam(const AdamRates& r, float factor, const float* HWY_RESTRICT g, float* HWY_RESTRICT mean,
-          float* HWY_RESTRICT square, float* HWY_RESTRICT w, size_t n) {
+// weight = (1 - shrink decay) weight - rate mean / (root sqrt(square) + epsilon)
+template <Decay kDecay>
+void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decays,
+               const float* HWY_RESTRICT g, float* HWY_RESTRICT mean, float* HWY_RESTRICT square,
+               float* HWY_RESTRICT w, size_t n) {
   const AdamRates k = r;
   EachLane(n, [=](auto d, size_t i) HWY_ATTR {
     auto weight = hn::LoadU(d, w + i);
-    const auto seen = Seen(d, factor, k.decay, g + i, weight);
+    const auto seen = Seen<kDecay>(d, factor, decays, g, i, weight);
     const auto m =
         hn::MulAdd(hn::Set(d, k.beta1), hn::LoadU(d, mean + i), hn::Mul(hn::Set(d, k.rest1), seen));
     const auto s = hn::MulAdd(hn::Set(d, k.beta2), hn::LoadU(d, square + i),
@@ -55,23 +70,41 @@ void Adam(const AdamRates& r, float factor, const float* HWY_RESTRICT g, float* 
     hn::StoreU(m, d, mean + i);
     hn::StoreU(s, d, square + i);
     const auto spread = hn::MulAdd(hn::Set(d, k.root), hn::Sqrt(s), hn::Set(d, k.epsilon));
-    weight = hn::NegMulAdd(hn::Set(d, k.shrink), weight, weight);
+    if constexpr (kDecay == Decay::kWeight) {
+      const auto share = hn::Set(d, k.shrink * decays[i / Layout::kAlignment]);
+      weight = hn::NegMulAdd(share, weight, weight);
+    }
     hn::StoreU(hn::NegMulAdd(hn::Set(d, k.rate), hn::Div(m, spread), weight), d, w + i);
   });
 }
 
+void Adam(const AdamRates& r, float factor, const float* decays, const float* g, float* mean,
+          float* square, float* w, size_t n) {
+  if (!decays) return AdamLanes<Decay::kNone>(r, factor, decays, g, mean, square, w, n);
+  if (!r.decoupled) return AdamLanes<Decay::kGradient>(r, factor, decays, g, mean, square, w, n);
+  AdamLanes<Decay::kWeight>(r, factor, decays, g, mean, square, w, n);
+}
+
 // sum += g^2;  weight -= rate g / (sqrt(sum) + epsilon)
-void Adagrad(const AdagradRates& r, float factor, const float* HWY_RESTRICT g,
-             float* HWY_RESTRICT sum, float* HWY_RESTRICT w, size_t n) {
+template <Decay kDecay>
+void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT decays,
+                  const float* HWY_RESTRICT g, float* HWY_RESTRICT sum, float* HWY_RESTRICT w,
+                  size_t n) {
   const AdagradRates k = r;
   EachLane(n, [=](auto d, size_t i) HWY_ATTR {
     const auto weight = hn::LoadU(d, w + i);
-    const auto seen = Seen(d, factor, k.decay, g + i, weight);
+    const auto seen = Seen<kDecay>(d, factor, decays, g, i, weight);
     const auto s = hn::MulAdd(seen, seen, hn::LoadU(d, sum + i));
     hn::StoreU(s, d, sum + i);
     const auto spread = hn::Add(hn::Sqrt(s), hn::Set(d, k.epsilon));
     hn::StoreU(hn::NegMulAdd(hn::Set(d, k.rate), hn::Div(seen, spread), weight), d, w + i);
   });
+}
+
+void Adagrad(const AdagradRates& r, float factor, const float* decays, const float* g, float* sum,
+             float* w, size_t n) {
+  if (!decays) return AdagradLanes<Decay::kNone>(r, factor, decays, g, sum, w, n);
+  AdagradLanes<Decay::kGradient>(r, factor, decays, g, sum, w, n);
 }
 
 void Track(float momentum, const float* HWY_RESTRICT seen, float* HWY_RESTRICT running, size_t n) {
@@ -92,19 +125,19 @@ HWY_EXPORT(Adam);
 HWY_EXPORT(Adagrad);
 HWY_EXPORT(Track);
 
-void Sgd(const SgdRates& r, float factor, const float* gradient, float* velocity, float* weight,
-         size_t n) {
-  HWY_DYNAMIC_DISPATCH(Sgd)(r, factor, gradient, velocity, weight, n);
+void Sgd(const SgdRates& r, float factor, const float* decays, const float* gradient,
+         float* velocity, float* weight, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Sgd)(r, factor, decays, gradient, velocity, weight, n);
 }
 
-void Adam(const AdamRates& r, float factor, const float* gradient, float* mean, float* square,
-          float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Adam)(r, factor, gradient, mean, square, weight, n);
+void Adam(const AdamRates& r, float factor, const float* decays, const float* gradient, float* mean,
+          float* square, float* weight, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Adam)(r, factor, decays, gradient, mean, square, weight, n);
 }
 
-void Adagrad(const AdagradRates& r, float factor, const float* gradient, float* sum, float* weight,
-             size_t n) {
-  HWY_DYNAMIC_DISPATCH(Adagrad)(r, factor, gradient, sum, weight, n);
+void Adagrad(const AdagradRates& r, float factor, const float* decays, const float* gradient,
+             float* sum, float* weight, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Adagrad)(r, factor, decays, gradient, sum, weight, n);
 }
 
 void Track(float momentum, const float* seen, float* running, size_t n) {

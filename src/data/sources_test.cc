@@ -1,0 +1,245 @@
+#include "data/sources.h"
+
+#include <algorithm>
+#include <set>
+
+#include "data/testing.h"
+
+namespace trireme {
+namespace {
+
+std::vector<std::vector<float>> Samples(const Source& source) {
+  std::vector<std::vector<float>> all;
+  for (int64_t i = 0; i < source.size(); ++i) {
+    all.emplace_back(source.shape().size());
+    source.Read(i, all.back());
+    all.back().push_back(static_cast<float>(source.label(i)));
+  }
+  return all;
+}
+
+std::string Refused(const DataOptions& options) {
+  return Refusal([&] { OpenData(options, 1); });
+}
+
+// "0,0,a", "1,0,b", ...
+std::string NumberedRows(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("{},0,{}\n", i, i % 2 == 0 ? 'a' : 'b');
+  return text;
+}
+
+TEST(OpenData, IrisIsBuiltIn) {
+  const DataSet data = OpenData({}, 1);
+  EXPECT_EQ(data.name, "iris");
+  EXPECT_EQ(data.shape, (SampleShape{1, 1, 4}));
+  EXPECT_EQ(data.classes,
+            (std::vector<std::string>{"Iris-setosa", "Iris-versicolor", "Iris-virginica"}));
+  EXPECT_EQ(data.train->size(), 120);
+  EXPECT_EQ(data.test->size(), 30);
+  const auto all = Samples(*data.train);
+  int counts[3] = {};
+  double sum = 0;
+  for (const Source* part : {data.train.get(), data.test.get()}) {
+    for (const auto& flower : Samples(*part)) {
+      ++counts[static_cast<int>(flower[4])];
+      sum += flower[0] + flower[1] + flower[2] + flower[3];
+    }
+  }
+  for (const int count : counts) EXPECT_EQ(count, 50);
+  EXPECT_NEAR(sum, 2078.2, 1e-3);  // 876.5 + 458.1 + 563.8 + 179.8, of the usual file
+}
+
+TEST(OpenData, SplitsAtRandomByTheSeedAloneAndLosesNothing) {
+  const TemporaryFolder folder;
+  const DataOptions options{.source = "csv:" + folder.Write("t.csv", NumberedRows(40)),
+                            .test_fraction = 0.25};
+  std::set<std::vector<std::vector<float>>> splits;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const DataSet data = OpenData(options, seed);
+    ASSERT_EQ(data.train->size(), 30);
+    ASSERT_EQ(data.test->size(), 10);
+    auto all = Samples(*data.train);
+    EXPECT_EQ(Samples(*OpenData(options, seed).train), all);
+    splits.insert(all);
+    for (const auto& row : Samples(*data.test)) all.push_back(row);
+    std::sort(all.begin(), all.end());
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(all[i][0], i);
+  }
+  EXPECT_EQ(splits.size(), 10u);
+}
+
+TEST(OpenData, LimitTakesSomeTrainingSamplesAndLeavesTheTest) {
+  DataOptions options;
+  const auto test = Samples(*OpenData(options, 3).test);
+  const auto train = Samples(*OpenData(options, 3).train);
+  options.limit = 20;
+  const DataSet few = OpenData(options, 3);
+  EXPECT_EQ(few.train->size(), 20);
+  EXPECT_EQ(Samples(*few.test), test);
+  std::set<float> labels;
+  for (const auto& flower : Samples(*few.train)) {
+    EXPECT_TRUE(std::find(train.begin(), train.end(), flower) != train.end());
+    labels.insert(flower[4]);
+  }
+  EXPECT_EQ(labels.size(), 3u);
+  options.limit = 1000;
+  EXPECT_EQ(OpenData(options, 3).train->size(), 120);
+}
+
+TEST(OpenData, GatherEqualsReadAndNormalise) {
+  const TemporaryFolder folder;
+  folder.Write("train-images-idx4-ubyte", Idx({30, 5, 4, 3}, SomeBytes(1800)));
+  folder.Write("train-labels-idx1-ubyte", Idx({30}, SomeLabels(30, 3)));
+  for (const std::string& source :
+       {"idx:" + folder.path(), std::string("iris"), std::string("synthetic:5x4x3:3:30")}) {
+    const DataSet data = OpenData({.source = source, .limit = 24}, 1);
+    const Normalizer normalizer = FitNormalizer(*data.train, "standard");
+    std::vector<int64_t> indices;
+    for (int64_t i = 0; i < 200; ++i) indices.push_back(i * 7 % data.train->size());
+    const size_t values = data.shape.size();
+    std::vector<float> gathered(200 * values), expected(values);
+    std::vector<int32_t> labels(200);
+    data.train->Gather(indices, normalizer, gathered.data(), labels.data());
+    for (size_t i = 0; i < 200; ++i) {
+      data.train->Read(indices[i], expected);
+      normalizer.Apply(expected, expected.data());
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), &gathered[i * values])) << source;
+      EXPECT_EQ(labels[i], data.train->label(indices[i]));
+    }
+  }
+}
+
+TEST(OpenData, KeepsLabelNumbersOfAnEarlierRun) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> classes = {"z", "b", "a"};
+  const DataSet data =
+      OpenData({.source = "csv:" + folder.Write("t.csv", NumberedRows(10))}, 1, classes);
+  EXPECT_EQ(data.classes, classes);
+  for (const auto& row : Samples(*data.train)) {
+    EXPECT_EQ(row[2], static_cast<int>(row[0]) % 2 == 0 ? 2 : 1);
+  }
+}
+
+TEST(OpenData, RefusesWhatMakesNoSense) {
+  const TemporaryFolder folder;
+  const std::string missing = folder.path() + "/missing";
+  EXPECT_TRUE(
+      Holds(Refused({.source = "imagenet"}), {"no source 'imagenet'", "iris", "mnist:DIR"}));
+  EXPECT_TRUE(Holds(Refused({.source = ""}), {"no source ''"}));
+  EXPECT_TRUE(Holds(Refused({.source = std::string("csv:/\0x", 7)}), {"zero byte"}));
+  EXPECT_TRUE(Holds(Refused({.source = "iris:x"}), {"iris:x", "takes no file"}));
+  EXPECT_TRUE(Holds(Refused({.source = "csv"}), {"csv:FILE"}));
+  EXPECT_TRUE(Holds(Refused({.source = "mnist:"}), {"mnist:DIR"}));
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + folder.path()}), {folder.path(), "is a folder"}));
+  EXPECT_TRUE(Holds(Refused({.source = "mnist:" + missing}), {missing, "no folder"}));
+  EXPECT_TRUE(Holds(Refused({.source = "cifar10:" + folder.Write("f", "x")}), {"/f is a file"}));
+  EXPECT_TRUE(Holds(Refused({.source = "fashion-mnist:" + missing}), {missing, "no folder"}));
+  EXPECT_TRUE(Holds(Refused({.label = "x"}), {"data.label and data.id", "iris"}));
+  EXPECT_TRUE(Holds(Refused({.test_fraction = 0}), {"data.test_fraction", "got 0"}));
+  EXPECT_TRUE(Holds(Refused({.test_fraction = 1}), {"data.test_fraction", "got 1"}));
+  EXPECT_TRUE(Holds(Refused({.limit = -1}), {"data.limit", "-1"}));
+  EXPECT_TRUE(Holds(Refused({.source = "synthetic:2x2x1:2:10", .test_fraction = 0.1}),
+                    {"data.test_fraction = 0.1", "test part of its own"}));
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + folder.Write("one.csv", "1,a\n")}), {"label 'a'"}));
+}
+
+TEST(Synthetic, IsMadeOnDemandAndTheSameEveryTime) {
+  const DataSet data = OpenData({.source = "synthetic:28x28x1:10:1000000000000"}, 1);
+  EXPECT_EQ(data.train->size(), 1'000'000'000'000);
+  EXPECT_EQ(data.test->size(), 200'000'000'000);
+  EXPECT_EQ(data.classes.size(), 10u);
+  std::vector<float> a(784), b(784);
+  data.train->Read(999'999'999'999, a);
+  OpenData({.source = "synthetic:28x28x1:10:1000000000000"}, 2).train->Read(999'999'999'999, b);
+  EXPECT_EQ(a, b);
+  data.test->Read(9, b);
+  EXPECT_NE(a, b);
+  EXPECT_TRUE(std::all_of(a.begin(), a.end(), [](float v) { return v >= 0 && v < 1; }));
+  const DataSet few = OpenData({.source = "synthetic:1x1x3:2:1", .limit = 1}, 1);
+  EXPECT_EQ(few.test->size(), 1);
+}
+
+// Even the nearest class mean tells the classes apart.
+TEST(Synthetic, CanBeLearned) {
+  for (const char* source : {"synthetic:9x13x3:5:500", "synthetic:1x1x40:5:500"}) {
+    const DataSet data = OpenData({.source = source}, 1);
+    std::vector<std::vector<double>> means(5, std::vector<double>(data.shape.size()));
+    for (const auto& sample : Samples(*data.train)) {
+      auto& mean = means[static_cast<int>(sample.back())];
+      for (size_t i = 0; i < mean.size(); ++i) mean[i] += sample[i] / 100;
+    }
+    int right = 0;
+    for (const auto& sample : Samples(*data.test)) {
+      std::vector<double> distances;
+      for (const auto& mean : means) {
+        double distance = 0;
+        for (size_t i = 0; i < mean.size(); ++i) {
+          distance += (sample[i] - mean[i]) * (sample[i] - mean[i]);
+        }
+        distances.push_back(distance);
+      }
+      const auto nearest = std::min_element(distances.begin(), distances.end()) - distances.begin();
+      right += nearest == static_cast<int>(sample.back());
+    }
+    EXPECT_EQ(right, 100) << source;
+  }
+}
+
+TEST(Synthetic, RefusesOtherSpecs) {
+  for (const char* bad : {"", "28x28:10:5", "28x28x1:10", "28x28x1:10:5:6", "ax28x1:10:5",
+                          "28x28x1:10:5x", "28x28x1:10:-5"}) {
+    const std::string message = Refused({.source = std::string("synthetic:") + bad});
+    EXPECT_TRUE(Holds(message, {"synthetic"})) << bad;
+  }
+  EXPECT_TRUE(Holds(Refused({.source = "synthetic:0x28x1:10:5"}), {"the height", "between 1"}));
+  EXPECT_TRUE(
+      Holds(Refused({.source = "synthetic:2x2x1:1:5"}), {"number of classes", "between 2"}));
+  EXPECT_TRUE(
+      Holds(Refused({.source = "synthetic:2x2x1:2:99999999999999999999"}), {"number of samples"}));
+  EXPECT_TRUE(Holds(Refused({.source = "synthetic:16384x16384x2:2:1"}), {"more than"}));
+}
+
+TEST(SourceKinds, EveryRowIsComplete) {
+  for (const SourceKind& kind : SourceKinds()) {
+    EXPECT_TRUE(std::string(kind.syntax).starts_with(kind.name));
+    EXPECT_FALSE(std::string(kind.help).empty());
+    EXPECT_NE(kind.open, nullptr);
+  }
+}
+
+TEST(OpenRecords, SeesTheFormatAndChecksTheShape) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> ten = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+  const std::string idx = folder.Write("pictures", Gzip(Idx({3, 2, 2}, SomeBytes(12))));
+  const std::string csv = folder.Write("rows", "1,2,3,4\n5,6,7,8\n");
+  const std::string cifar = folder.Write("some.bin.gz", Gzip(CifarRecords(4)));
+  for (const std::string& spec : {idx, "idx:" + idx}) {
+    const Records records = OpenRecords(spec, {2, 2, 1}, ten, {});
+    EXPECT_EQ(records.samples->size(), 3);
+    EXPECT_FALSE(records.labelled);
+    EXPECT_EQ(records.samples->label(0), -1);
+  }
+  for (const std::string& spec : {csv, "csv:" + csv}) {
+    EXPECT_EQ(OpenRecords(spec, {2, 2, 1}, ten, {}).samples->size(), 2);
+  }
+  for (const std::string& spec : {cifar, "cifar10:" + cifar}) {
+    EXPECT_TRUE(OpenRecords(spec, {32, 32, 3}, ten, {}).labelled);
+  }
+  EXPECT_TRUE(Holds(Refusal([&] {
+                      OpenRecords(cifar, {2, 2, 1}, ten, {});
+                    }),
+                    {cifar, "32 x 32 x 3", "the model takes 2 x 2 x 1"}));
+  const std::vector<std::string> two = {"0", "1"};
+  EXPECT_TRUE(Holds(Refusal([&] {
+                      OpenRecords(cifar, {32, 32, 3}, two, {});
+                    }),
+                    {cifar, "label 2 of record 2", "2 classes"}));
+  EXPECT_TRUE(Holds(Refusal([&] {
+                      OpenRecords(folder.path(), {2, 2, 1}, two, {});
+                    }),
+                    {folder.path(), "is a folder"}));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,198 @@
+#include "strategy/client.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "strategy/protocol.h"
+
+namespace trireme {
+namespace {
+
+uint64_t BytesOf(const Message& message) {
+  return message.ints.size() * sizeof(int64_t) + message.body.size() * sizeof(float);
+}
+
+}  // namespace
+
+Client::~Client() {
+  try {
+    if (sender_) sender_->Drain();
+    link_.Send({.kind = kBye});
+  } catch (const std::exception&) {  // the run ends with an error that is known already
+  }
+}
+
+Client::Answer Client::Claim(bool holds, Lease& lease) {
+  for (;;) {
+    while (Take(After(0))) {
+    }
+    if (void_) {
+      void_ = false;
+      return Answer::kVoid;
+    }
+    if (ended_) return Answer::kEnd;
+    if (answer_) {
+      const Message message = *std::exchange(answer_, {});
+      if (message.kind == kEpochEnd) return Answer::kEpochEnd;
+      if (message.kind == kDrain && holds) return Answer::kDrain;
+      if (message.kind == kGrant) {
+        lease = {.id = message.ints[0],
+                 .epoch = message.ints[1],
+                 .begin = message.ints[2],
+                 .end = message.ints[3]};
+        Send({.kind = kAsk, .ints = {1}});  // ahead: its answer comes while this lease is worked on
+        asked_ = true;
+        return Answer::kLease;
+      }
+    }
+    if (!asked_) {
+      Send({.kind = kAsk, .ints = {holds}});
+      asked_ = true;
+    }
+    Until("a lease", [&] { return answer_ || void_ || ended_ || !asked_; });
+  }
+}
+
+Client::Centre Client::Fetch() {
+  Message reply = Exchange(kFetch, kCentre);
+  return {reply.ints[0], std::move(reply.body)};
+}
+
+void Client::Push(const Event& ready, Centre change, std::span<const int64_t> leases) {
+  Message message{.kind = kPush, .ints = {change.version}, .body = std::move(change.state)};
+  message.ints.insert(message.ints.end(), leases.begin(), leases.end());
+  Send(std::move(message), ready);
+}
+
+void Client::Stop() {
+  if (stopped_ || ended_) return;
+  stopped_ = true;
+  Send({.kind = kStop});
+}
+
+void Client::Leave() {
+  if (ended_) return;
+  Stop();
+  Send({.kind = kLeave});
+  renewed_ = false;
+  Until("the others' last updates", [&] {
+    if (renewed_) {
+      renewed_ = false;
+      Send({.kind = kStop});
+      Send({.kind = kLeave});
+    }
+    return ended_;
+  });
+}
+
+const std::vector<float>& Client::Snapshot() {
+  image_ = Exchange(kSnapshot, kImage);
+  return image_.body;
+}
+
+void Client::Save(StateWriter& writer) const {
+  const std::span<const int64_t> ints(image_.ints);
+  const size_t leases = size_t(ints[1]);
+  writer.Int("centre.version", ints[0]);
+  writer.Ints("centre.leases", ints.subspan(2, leases));
+  writer.Ints("centre.staleness", ints.subspan(2 + leases));
+}
+
+Message Client::Exchange(int request, int answer) {
+  reply_.reset();
+  renewed_ = false;
+  Send({.kind = request});
+  Until("the centre", [&] {
+    if (std::exchange(renewed_, false)) Send({.kind = request});
+    return reply_ && reply_->kind == answer;
+  });
+  return *std::exchange(reply_, {});
+}
+
+void Client::Send(Message message, const Event& ready) {
+  volume_.sent += BytesOf(message);
+  if (!sender_ && ready.state()) {
+    sender_ = std::make_unique<Courier<Outgoing>>(
+        [this](Outgoing& out) {
+          out.ready.Wait();
+          link_.Send(std::move(out.message));
+        },
+        [](std::string_view) {});  // the link's other end has a deadline
+  }
+  if (sender_) {
+    sender_->Push({ready, std::move(message)});  // in order, behind those that are not ready
+  } else {
+    link_.Send(std::move(message));
+  }
+}
+
+void Client::Until(const char* what, FunctionRef<bool()> done) {
+  const Stopwatch watch;
+  while (!done()) {
+    if (!Take(After(link_.timeout_s()))) {
+      throw PeerLost(
+          "no word from the server for {:g} s while waiting for {} (transport.timeout_s)",
+          link_.timeout_s(), what);
+    }
+  }
+  waited_s_ += watch.seconds();
+}
+
+bool Client::Take(Deadline deadline) {
+  Message message;
+  switch (link_.Receive(message, deadline)) {
+    case Arrival::kNothing:
+      return false;
+    case Arrival::kMessage:
+      Sort(std::move(message));
+      break;
+    case Arrival::kRenewed:  // it knows of no ask, and of leases only what its snapshot held
+      answer_.reset();
+      asked_ = false;
+      renewed_ = void_ = true;
+      break;
+    case Arrival::kGone:
+    case Arrival::kBack:
+      break;
+  }
+  return true;
+}
+
+void Client::Sort(Message message) {
+  volume_.received += BytesOf(message);
+  const auto numbers = [&](size_t least) {
+    if (message.ints.size() >= least) return;
+    throw Error("the server sent {} numbers where {} belong (word {})", message.ints.size(), least,
+                message.kind);
+  };
+  switch (message.kind) {
+    case kEnd:
+      ended_ = true;
+      [[fallthrough]];
+    case kGrant:
+    case kDrain:
+    case kEpochEnd:
+      if (message.kind == kGrant) numbers(4);
+      asked_ = false;
+      answer_ = std::move(message);
+      break;
+    case kRefused:
+      if (answer_ && answer_->kind == kGrant) answer_.reset();
+      void_ = true;
+      break;
+    case kCentre:
+      numbers(1);
+      reply_ = std::move(message);
+      break;
+    case kImage:
+      numbers(2);
+      numbers(2 + size_t(message.ints[1]));
+      reply_ = std::move(message);
+      break;
+    case kWait:
+      break;
+    default:
+      throw Error("the server sent a word that no server says ({})", message.kind);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,136 @@
+#include "strategy/composed.h"
+
+#include "base/clock.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+
+Composed::Composed(Choices choices) : choices_(std::move(choices)) {}
+
+Slice Composed::Place(Role, size_t floats, Device& device) {
+  return memory_.emplace_back(device, floats);
+}
+
+void Composed::Begin(Replica& replica) {
+  replica_ = &replica;
+  choices_.inner->Begin(replica);
+  if (choices_.merge) choices_.merge->Begin(replica);
+}
+
+Turn Composed::Next(int64_t step, Work& work) {
+  if (choices_.centre) return NextLease(work);
+  if (step >= choices_.plan.steps) return Turn::kEnd;
+  WorkOf(choices_.plan, step, choices_.worker, choices_.workers, work);
+  return Turn::kStep;
+}
+
+Turn Composed::NextLease(Work& work) {
+  const Plan& plan = choices_.plan;
+  for (;;) {
+    Lease lease;
+    switch (choices_.centre->Claim(!open_.empty(), lease)) {
+      case Client::Answer::kLease:
+        work.step = lease.epoch * plan.steps_per_epoch() + lease.begin / plan.batch;
+        work.epoch = lease.epoch;
+        work.shards.assign(1, {.index = 0, .begin = lease.begin, .end = lease.end});
+        work.batch = lease.end - lease.begin;
+        work.filled_shards = 1;
+        work.ends_epoch = false;
+        work.leases.assign(1, lease.id);
+        return Turn::kStep;
+      case Client::Answer::kDrain:
+        Meet();
+        break;
+      case Client::Answer::kVoid:
+        open_.clear();
+        since_ = 0;
+        choices_.merge->Reload(*replica_);
+        break;
+      case Client::Answer::kEpochEnd:
+        return Turn::kEpochEnd;
+      case Client::Answer::kEnd:
+        return Turn::kEnd;
+    }
+  }
+}
+
+void Composed::BeforeStep(Replica& replica) {
+  announced_ = 0;
+  choices_.inner->BeforeStep(replica);
+}
+
+void Composed::BucketReady(Replica& replica, const Bucket& bucket, const Event& event) {
+  ++announced_;
+  choices_.inner->BucketReady(replica, bucket, event);
+}
+
+Event Composed::AfterStep(Replica& replica) {
+  if (announced_ < replica.buckets.size()) AnnounceRest(replica);
+  choices_.inner->Reduce(replica);
+  const Stopwatch watch;
+  replica.updater.Apply(replica.queue, replica.work.step, replica.summands[0], replica.state);
+  update_s_ += watch.seconds();
+  if (choices_.centre) {
+    open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
+    if (++since_ >= choices_.period) Meet();
+  }
+  return replica.queue.Record();
+}
+
+// Nobody announced these (more workers than shards: no backward), and the others wait for them.
+void Composed::AnnounceRest(Replica& replica) {
+  const Event event = replica.queue.Record();
+  for (const Bucket& bucket : replica.buckets.subspan(announced_)) {
+    choices_.inner->BucketReady(replica, bucket, event);
+  }
+}
+
+void Composed::Meet() {
+  since_ = 0;
+  if (open_.empty()) return;
+  choices_.merge->Meet(*replica_, open_);
+  open_.clear();
+}
+
+void Composed::Stop() {
+  if (choices_.centre) choices_.centre->Stop();
+}
+
+void Composed::End(Replica&) {
+  if (!choices_.centre) return;
+  Meet();
+  choices_.centre->Leave();
+}
+
+void Composed::Snapshot(Replica& replica, Slice into) {
+  if (choices_.centre) {
+    flat::Put(replica.queue, choices_.centre->Snapshot().data(), into);
+  } else {
+    flat::Copy(replica.queue, replica.state, into);
+  }
+  replica.queue.Sync();
+}
+
+void Composed::Save(Replica& replica, StateWriter& writer) {
+  if (choices_.centre) return choices_.centre->Save(writer);
+  replica.updater.Save(replica.queue, writer);
+}
+
+void Composed::Load(Replica& replica, const StateReader& reader) {
+  // With a centre: the server loads it, and momentum starts anew.
+  if (!choices_.centre) replica.updater.Load(replica.queue, reader);
+}
+
+Traffic Composed::traffic() const {
+  Traffic t{.communication_s = choices_.inner->waited_s(), .update_s = update_s_};
+  Volume volume = choices_.inner->volume();
+  if (choices_.centre) {
+    t.communication_s += choices_.centre->waited_s();
+    volume = choices_.centre->volume();
+  }
+  t.bytes_sent = volume.sent;
+  t.bytes_received = volume.received;
+  return t;
+}
+
+}  // namespace trireme

@@ -1,0 +1,58 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "strategy/client.h"
+#include "strategy/inner.h"
+#include "strategy/merge.h"
+
+namespace trireme {
+
+// The four choices of a strategy.
+struct Choices {
+  Plan plan;
+  int worker = 0, workers = 1;
+  std::unique_ptr<Inner> inner;
+  std::unique_ptr<Client> centre;  // null: none, the workers advance in step
+  std::unique_ptr<Merge> merge;    // with a centre
+  int period = 1;                  // pace: local steps between meetings with the centre
+};
+
+// Any strategy: a step of the inner choice, an update, and now and then a meeting with the centre.
+class Composed : public Strategy {
+ public:
+  explicit Composed(Choices choices);
+
+  Slice Place(Role role, size_t floats, Device& device) override;
+  int Summands() const override { return choices_.inner->Summands(); }
+  bool InStep() const override { return !choices_.centre; }
+  bool Records() const override { return choices_.worker == 0; }
+
+  void Begin(Replica& replica) override;
+  Turn Next(int64_t step, Work& work) override;
+  void Stop() override;
+  void BeforeStep(Replica& replica) override;
+  void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
+  Event AfterStep(Replica& replica) override;
+  void End(Replica& replica) override;
+
+  void Snapshot(Replica& replica, Slice into) override;
+  void Save(Replica& replica, StateWriter& writer) override;
+  void Load(Replica& replica, const StateReader& reader) override;
+  Traffic traffic() const override;
+
+ private:
+  Turn NextLease(Work& work);
+  void AnnounceRest(Replica& replica);
+  void Meet();
+
+  std::vector<Buffer> memory_;
+  Choices choices_;
+  Replica* replica_ = nullptr;  // since Begin
+  std::vector<int64_t> open_;   // leases whose work the centre does not have yet
+  int since_ = 0;               // steps since the last meeting
+  size_t announced_ = 0;        // buckets of this step
+  double update_s_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,84 @@
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace trireme {
+
+// A communication thread: runs jobs in the order given, keeps its exception for whoever drains it.
+// `fail` is told at once when a job throws, and when a courier is destroyed with jobs left (a step
+// that an exception ended): it wakes those who wait for what will not come. What a job waits for
+// has a deadline of its own.
+template <class Job>
+class Courier {
+ public:
+  using Fail = std::function<void(std::string_view reason)>;
+  Courier(std::function<void(Job&)> run, Fail fail)
+      : run_(std::move(run)), fail_(std::move(fail)), thread_([this] { Run(); }) {}
+  ~Courier() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!jobs_.empty()) fail_("left in the middle of a step");
+      stopping_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  // Any thread. Never blocks; no memory is taken once as many jobs have waited before.
+  void Push(Job job) {
+    {
+      std::lock_guard lock(mutex_);
+      jobs_.push_back(std::move(job));
+    }
+    changed_.notify_all();
+  }
+
+  // Waits until all jobs are done; throws what a job threw.
+  void Drain() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return error_ || jobs_.empty(); });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void Run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return stopping_ || (!error_ && done_ < jobs_.size()); });
+      if (stopping_) return;
+      Job job = std::move(jobs_[done_]);
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        run_(job);
+      } catch (const std::exception& e) {
+        error = std::current_exception();
+        fail_(e.what());
+      }
+      lock.lock();
+      if (error) error_ = error;
+      if (++done_ == jobs_.size()) {
+        jobs_.clear();
+        done_ = 0;
+      }
+      if (error_ || jobs_.empty()) changed_.notify_all();
+    }
+  }
+
+  const std::function<void(Job&)> run_;
+  const Fail fail_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::vector<Job> jobs_;  // empty: all are done
+  size_t done_ = 0;        // of jobs_; the next one may be running
+  bool stopping_ = false;
+  std::exception_ptr error_;
+  std::jthread thread_;  // last: joins before the rest goes
+};
+
+}  // namespace trireme

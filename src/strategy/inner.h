@@ -1,0 +1,23 @@
+#pragma once
+#include "strategy/strategy.h"
+#include "transport/group.h"
+
+namespace trireme {
+
+// How the replicas of a group advance inside a step. Called on the worker's thread.
+class Inner {
+ public:
+  virtual ~Inner() = default;
+  virtual int Summands() const { return 1; }
+  virtual void Begin(Replica&) {}
+  virtual void BeforeStep(Replica&) {}
+  virtual void BucketReady(Replica&, const Bucket&, const Event&) {}
+  // From then on, in the order of the replica's queue, summands[0] is the sum over all shards of
+  // those who advance together. May block until its last operation is enqueued.
+  virtual void Reduce(Replica& replica) = 0;
+
+  virtual double waited_s() const { return 0; }
+  virtual Volume volume() const { return {}; }
+};
+
+}  // namespace trireme

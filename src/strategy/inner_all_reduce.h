@@ -1,0 +1,39 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "strategy/courier.h"
+#include "strategy/inner.h"
+
+namespace trireme {
+
+// Sums summands over a group with a ring, bucket by bucket, on a communication thread while
+// backward goes on (Horovod; PyTorch DDP). Traffic per step and rank: 2 (N - 1) / N summands each
+// way. Buckets go in their order on all ranks.
+class InnerAllReduce : public Inner {
+ public:
+  explicit InnerAllReduce(Group& group) : group_(group) {}
+  void Begin(Replica& replica) override;
+  void BeforeStep(Replica& replica) override;
+  void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
+  void Reduce(Replica& replica) override;
+  double waited_s() const override { return waited_s_; }
+  Volume volume() const override { return group_.volume(); }
+
+ private:
+  struct Job {
+    Slice part;
+    size_t begin;
+    Event event;
+  };
+  void Run(const Job& job);
+
+  Group& group_;
+  std::unique_ptr<Queue> queue_;
+  std::vector<float> scratch_;
+  std::vector<float> staged_;  // the summand, where the host may not touch the device's memory
+  double waited_s_ = 0;
+  std::unique_ptr<Courier<Job>> courier_;  // last: its thread uses the rest
+};
+
+}  // namespace trireme

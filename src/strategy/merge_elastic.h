@@ -1,0 +1,25 @@
+#pragma once
+#include "strategy/client.h"
+#include "strategy/merge.h"
+
+namespace trireme {
+
+// Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, algorithm 1: the asynchronous form; with
+// momentum in the local optimizer, algorithm 2). Worker and centre pull at each other; batch-norm's
+// running statistics are part of the state and follow.
+class MergeElastic : public Merge {
+ public:
+  MergeElastic(Client& centre, float alpha) : client_(centre), alpha_(alpha) {}
+  void Begin(Replica& replica) override;
+  void Meet(Replica& replica, std::span<const int64_t> leases) override;
+  void Reload(Replica& replica) override;
+
+ private:
+  void TakeCentre(Replica& replica);
+
+  Client& client_;
+  const float alpha_;
+  Buffer centre_, pull_;
+};
+
+}  // namespace trireme

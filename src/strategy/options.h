@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "base/options.h"
+
+namespace trireme {
+
+// Section [strategy] of a recipe.
+struct StrategyOptions {
+  std::string name = "allreduce";  // a row of strategy/presets.h
+  double bucket_mb = 4;
+  int period = 10;  // easgd
+  float alpha = 0;  // easgd
+};
+
+void Describe(OptionTable<StrategyOptions>& t);
+
+}  // namespace trireme

@@ -1,0 +1,143 @@
+#include "strategy/presets.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "flat/arithmetic.h"
+#include "strategy/centre_server.h"
+#include "strategy/composed.h"
+#include "strategy/inner_all_reduce.h"
+#include "strategy/inner_alone.h"
+#include "strategy/inner_fold.h"
+#include "strategy/merge_elastic.h"
+
+namespace trireme {
+namespace {
+
+Choices ChoicesOf(const StrategySetup& setup, World& world, int servers) {
+  return {.plan = setup.plan, .worker = world.rank() - servers, .workers = world.size() - servers};
+}
+
+// ---- allreduce
+
+std::unique_ptr<Strategy> AllReduceWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, 0);
+  if (world.size() == 1) {  // no communication, no threads
+    choices.inner = std::make_unique<InnerAlone>(setup.deterministic ? setup.plan.shards : 1);
+  } else if (setup.deterministic) {
+    std::vector<int> shards;
+    for (int w = 0; w < world.size(); ++w) shards.push_back(ShardsOf(setup.plan, w, world.size()));
+    choices.inner = std::make_unique<InnerFold>(world.group(), std::move(shards));
+  } else {
+    choices.inner = std::make_unique<InnerAllReduce>(world.group());
+  }
+  return std::make_unique<Composed>(std::move(choices));
+}
+
+// ---- easgd
+
+constexpr int kElasticServers = 1;
+
+std::unique_ptr<Strategy> ElasticWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, kElasticServers);
+  choices.inner = std::make_unique<InnerAlone>(1);
+  choices.centre = std::make_unique<Client>(world.LinkTo(0));
+  // The paper's rule: a moving rate of 0.9, shared among the workers.
+  const float alpha = setup.options.alpha > 0 ? setup.options.alpha : 0.9f / float(choices.workers);
+  choices.merge = std::make_unique<MergeElastic>(*choices.centre, alpha);
+  choices.period = setup.options.period;
+  return std::make_unique<Composed>(std::move(choices));
+}
+
+// Positions that an in-step run of as many steps would use.
+int64_t PositionsOf(const Plan& plan) {
+  const int64_t epochs = plan.steps / plan.steps_per_epoch();
+  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
+  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
+}
+
+std::unique_ptr<Server> ElasticServer(const StrategySetup& setup, World& world,
+                                      std::span<const float> state) {
+  CentreServer::Setup server{.samples = setup.plan.samples, .positions = PositionsOf(setup.plan)};
+  for (int r = kElasticServers; r < world.size(); ++r) server.clients.push_back(&world.LinkTo(r));
+  server.lease = std::max<int64_t>(1, setup.plan.batch / int64_t(server.clients.size()));
+  server.merge = [](Queue& queue, Slice pull, Slice centre) { flat::Add(queue, pull, centre); };
+  return std::make_unique<CentreServer>(std::move(server), state);
+}
+
+constexpr StrategyPreset kPresets[] = {
+    {.name = "allreduce",
+     .help = "gradients are summed over all ranks in every step, bucket by bucket during backward "
+             "(Horovod, DDP); with trainer.deterministic in shard order",
+     .in_step = true,
+     .servers = 0,
+     .worker = AllReduceWorker,
+     .server = nullptr},
+    {.name = "easgd",
+     .help = "workers train alone and every strategy.period steps worker and centre pull at each "
+             "other; rank 0 holds the centre (Zhang, Choromanska, LeCun 2015)",
+     .in_step = false,
+     .servers = kElasticServers,
+     .worker = ElasticWorker,
+     .server = ElasticServer},
+};
+
+}  // namespace
+
+std::span<const StrategyPreset> StrategyPresets() { return kPresets; }
+
+const StrategyPreset& FindPreset(std::string_view name) {
+  std::vector<std::string> names;
+  for (const StrategyPreset& preset : kPresets) {
+    if (preset.name == name) return preset;
+    names.push_back(preset.name);
+  }
+  throw UsageError("strategy.name: no strategy is called {}{}", name, DidYouMean(name, names));
+}
+
+int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  if (deterministic && !preset.in_step) {
+    throw UsageError(
+        "trainer.deterministic: the result of strategy {} depends on who comes first; use a "
+        "strategy that advances in step (allreduce)",
+        preset.name);
+  }
+  if (ranks <= preset.servers) {
+    throw UsageError(
+        "transport.ranks: strategy {} needs at least {} ranks ({} of them a server), got {}",
+        preset.name, preset.servers + 1, preset.servers, ranks);
+  }
+  return ranks - preset.servers;
+}
+
+std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
+  CheckStrategy(setup.options, world.size(), setup.deterministic);
+  return FindPreset(setup.options.name).worker(setup, world);
+}
+
+std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
+                                   std::span<const float> state) {
+  CheckStrategy(setup.options, world.size(), setup.deterministic);
+  const StrategyPreset& preset = FindPreset(setup.options.name);
+  TRIREME_ASSERT(preset.server && state.size() == setup.layout.state);
+  return preset.server(setup, world, state);
+}
+
+void Describe(OptionTable<StrategyOptions>& t) {
+  std::vector<std::string> names;
+  for (const StrategyPreset& preset : kPresets) names.push_back(preset.name);
+  t.Add("name", &StrategyOptions::name, OneOf(names), "how replicas agree");
+  t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
+        "allreduce: megabytes of gradients that are summed at a time while backward goes on");
+  t.Add("period", &StrategyOptions::period, AtLeast(1),
+        "easgd: local steps between meetings with the centre");
+  t.Add("alpha", &StrategyOptions::alpha, Between(0, 1),
+        "easgd: share of the distance given up at a meeting; 0: 0.9 / workers");
+}
+
+}  // namespace trireme

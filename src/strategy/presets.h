@@ -1,0 +1,41 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "strategy/options.h"
+#include "strategy/strategy.h"
+#include "transport/world.h"
+
+namespace trireme {
+
+// What all ranks of a job know when they make their strategy. Outlives what is made of it.
+struct StrategySetup {
+  const StrategyOptions& options;
+  const Plan& plan;
+  const Layout& layout;
+  bool deterministic = false;
+};
+
+// A known combination of the four choices: one row of the list.
+struct StrategyPreset {
+  const char* name;
+  const char* help;
+  bool in_step;  // else a free pace: servers hold the centre, and --deterministic is refused
+  int servers;   // the first ranks, which do not train
+  std::unique_ptr<Strategy> (*worker)(const StrategySetup&, World&);
+  std::unique_ptr<Server> (*server)(const StrategySetup&, World&, std::span<const float> state);
+};
+
+std::span<const StrategyPreset> StrategyPresets();
+const StrategyPreset& FindPreset(std::string_view name);  // UsageError: no such strategy
+
+// Ranks that train. UsageError where a strategy cannot run so.
+int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic);
+
+// For ranks from `servers` on, and for those before.
+std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world);
+std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
+                                   std::span<const float> state);
+
+}  // namespace trireme

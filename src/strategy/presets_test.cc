@@ -1,0 +1,195 @@
+// The strategies that advance in step, through the full seam, on a toy engine.
+#include "strategy/presets.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+
+#include "base/error.h"
+#include "pretend/device.h"
+#include "strategy/toy_engine.h"
+#include "transport/threads/run.h"
+
+namespace trireme {
+namespace {
+
+struct Case {
+  std::string name;
+  toy::MakeDevice device;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+struct Config {
+  int ranks = 1;
+  bool deterministic = false;
+  Plan plan{.samples = 100, .batch = 24, .shards = 12, .steps = 13};
+  size_t weights = 3000, bucket = 1 << 10;
+  OptimizerOptions optimizer{.lr = 0.2, .momentum = 0.9, .weight_decay = 0.01, .clip = 50};
+  toy::Memory* save = nullptr;
+  int64_t save_at = -1;
+  const toy::Memory* resume = nullptr;
+  std::function<void(int rank, const Work&)> before_last_bucket;
+};
+
+// The state of every rank after the run.
+std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
+  const toy::Model model(run.weights, run.bucket);
+  const StrategyOptions options{.name = "allreduce"};
+  const StrategySetup setup{options, run.plan, model.layout, run.deterministic};
+  std::vector<std::vector<float>> states(run.ranks);
+  RunRanks(run.ranks, 20, [&](World& world) {
+    const auto device = c.device();
+    const auto strategy = MakeWorker(setup, world);
+    EXPECT_TRUE(strategy->InStep());
+    EXPECT_EQ(strategy->Records(), world.rank() == 0);
+    toy::Worker worker(model, run.optimizer, run.plan, *device, *strategy);
+    if (run.before_last_bucket) {
+      worker.before_last_bucket = [&](const Work& work) {
+        run.before_last_bucket(world.rank(), work);
+      };
+    }
+    worker.Start(run.resume ? run.resume->state : model.initial, run.resume ? run.resume->step : 0,
+                 run.resume);
+    while (worker.Step() == Turn::kStep) {
+      if (run.save && worker.step() == run.save_at) worker.Save(*run.save);
+    }
+    worker.Finish();
+    states[world.rank()] = worker.Snapshot();
+    if (world.size() > 1) {
+      const Traffic traffic = strategy->traffic();  // the first rank may have nothing to send
+      EXPECT_GT(traffic.bytes_sent + traffic.bytes_received, 0u);
+    }
+  });
+  return states;
+}
+
+double Distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(double(a[i]) - b[i]));
+  return most;
+}
+
+class InStep : public testing::TestWithParam<Case> {};
+
+// Without momentum, decay and clipping the toy has a formula: w -= lr * mean(w - target).
+TEST_P(InStep, OneWorkerFollowsTheFormula) {
+  for (bool deterministic : {false, true}) {
+    const Config run{.deterministic = deterministic, .optimizer = {.lr = 0.2, .momentum = 0}};
+    const auto trained = Train(GetParam(), run);
+    const toy::Model model(run.weights);
+    for (const Range& range : model.layout.parameters) {
+      for (size_t j = range.begin; j < range.end(); ++j) {
+        double w = model.initial[j];
+        for (int64_t step = 0; step < run.plan.steps; ++step) {
+          const int64_t epoch = step / 5, begin = step % 5 * 24, count = std::min(24L, 100 - begin);
+          double mean = 0;
+          for (int64_t p = begin; p < begin + count; ++p) mean += toy::Target(epoch, p, j);
+          w -= 0.2 * (w - mean / double(count));
+        }
+        ASSERT_NEAR(trained[0][j], w, 1e-4) << j;
+      }
+    }
+    EXPECT_GT(trained[0][model.layout.weights], 0.1f);  // the statistic moved, too
+  }
+}
+
+TEST_P(InStep, AnyNumberOfWorkersGivesTheSameSumToRounding) {
+  const auto one = Train(GetParam(), {.ranks = 1});
+  for (int ranks : {2, 3, 4}) {
+    const auto many = Train(GetParam(), {.ranks = ranks});
+    for (const auto& state : many) EXPECT_EQ(state, many[0]);
+    EXPECT_LT(Distance(many[0], one[0]), 2e-5) << ranks;
+    EXPECT_GT(Distance(many[0], toy::Model(3000).initial), 0.1);
+  }
+}
+
+TEST_P(InStep, DeterministicGivesEqualBitsForAnyNumberOfWorkers) {
+  const auto one = Train(GetParam(), {.ranks = 1, .deterministic = true});
+  for (int ranks : {2, 3, 4}) {
+    const auto many = Train(GetParam(), {.ranks = ranks, .deterministic = true});
+    for (const auto& state : many) EXPECT_EQ(state, one[0]) << ranks;
+  }
+}
+
+TEST_P(InStep, ManySegmentsAndUnevenEndsKeepTheirBits) {
+  // 150,000 floats in buckets of several segments; 25 samples: the last step has one, eleven shards
+  // are empty.
+  const Plan plan{.samples = 25, .batch = 24, .shards = 12, .steps = 4};
+  const Config run{.deterministic = true, .plan = plan, .weights = 150'000, .bucket = 1 << 17};
+  const auto one = Train(GetParam(), run);
+  Config three = run;
+  three.ranks = 3;
+  EXPECT_EQ(Train(GetParam(), three)[2], one[0]);
+  three.deterministic = false;
+  EXPECT_LT(Distance(Train(GetParam(), three)[1], one[0]), 2e-5);
+}
+
+TEST_P(InStep, MoreWorkersThanShards) {
+  for (bool deterministic : {false, true}) {
+    const Plan plan{.samples = 100, .batch = 24, .shards = 2, .steps = 9};
+    Config run{.deterministic = deterministic, .plan = plan};
+    const auto one = Train(GetParam(), run);
+    run.ranks = 5;
+    const auto five = Train(GetParam(), run);
+    for (const auto& state : five) EXPECT_EQ(state, five[0]);
+    if (deterministic) {
+      EXPECT_EQ(five[0], one[0]);
+    } else {
+      EXPECT_LT(Distance(five[0], one[0]), 2e-5);
+    }
+  }
+}
+
+TEST_P(InStep, ResumesToTheSameBitsWithAnotherNumberOfWorkers) {
+  const auto whole = Train(GetParam(), {.ranks = 4, .deterministic = true});
+  toy::Memory saved;
+  Train(GetParam(), {.ranks = 4, .deterministic = true, .save = &saved, .save_at = 6});
+  EXPECT_EQ(saved.step, 6);
+  const auto resumed = Train(GetParam(), {.ranks = 3, .deterministic = true, .resume = &saved});
+  EXPECT_EQ(resumed[0], whole[0]);
+}
+
+TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {
+  for (bool deterministic : {false, true}) {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      Config run{.ranks = 4, .deterministic = deterministic};
+      run.before_last_bucket = [](int rank, const Work& work) {
+        if (rank == 1 && work.step == 5) throw Error("disk full");
+      };
+      Train(GetParam(), run);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "disk full (rank 1 of 4)");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  }
+}
+
+std::vector<Case> Devices() {
+  return {{"host", toy::Host}, {"pretend", [] { return std::make_unique<PretendDevice>(); }}};
+}
+INSTANTIATE_TEST_SUITE_P(Devices, InStep, testing::ValuesIn(Devices()),
+                         testing::PrintToStringParamName());
+
+TEST(Presets, AreListedWithHelp) {
+  for (const StrategyPreset& preset : StrategyPresets()) {
+    EXPECT_EQ(&FindPreset(preset.name), &preset);
+    EXPECT_GT(std::string(preset.help).size(), 20u);
+    EXPECT_EQ(preset.in_step, preset.server == nullptr);
+  }
+  EXPECT_THROW(FindPreset("allreduse"), UsageError);
+}
+
+TEST(Presets, RefuseWhatMakesNoSense) {
+  EXPECT_EQ(CheckStrategy({.name = "allreduce"}, 4, true), 4);
+  EXPECT_EQ(CheckStrategy({.name = "easgd"}, 4, false), 3);
+  EXPECT_THROW(CheckStrategy({.name = "easgd"}, 4, true), UsageError);
+  EXPECT_THROW(CheckStrategy({.name = "easgd"}, 1, false), UsageError);
+}
+
+}  // namespace
+}  // namespace trireme

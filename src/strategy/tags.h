@@ -1,0 +1,12 @@
+#pragma once
+#include "transport/group.h"
+
+namespace trireme {
+
+// The streams of a group that strategies use. Others (a trainer's sums) begin at kFirstFreeTag.
+constexpr Tag kTagSum = 0;
+constexpr Tag kTagFoldForward = 1;
+constexpr Tag kTagFoldBack = 2;
+constexpr Tag kFirstFreeTag = 16;
+
+}  // namespace trireme

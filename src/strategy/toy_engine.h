@@ -1,0 +1,92 @@
+#pragma once
+// For tests: a model of flat slices whose gradient is a plain loop, and a worker that trains it.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/state_io.h"
+#include "flat/device.h"
+#include "strategy/strategy.h"
+
+namespace trireme::toy {
+
+// Weight j wants to be where the samples' targets are: loss = half the squared distance, averaged.
+// One statistic: the mean of the samples' own value.
+struct Model {
+  explicit Model(size_t weights, size_t bucket = 1 << 14);
+  Layout layout;
+  std::vector<Bucket> buckets;
+  std::vector<float> initial;
+};
+
+// What a sample wants of a weight: around 1 + weight mod 3.
+float Target(int64_t epoch, int64_t position, size_t weight);
+
+using MakeDevice = std::function<std::unique_ptr<Device>()>;
+std::unique_ptr<Device> Host();
+
+// Values by name, as a checkpoint keeps them.
+class Memory : public StateWriter, public StateReader {
+ public:
+  void Tensor(std::string_view, std::span<const int64_t>, std::span<const float> data) override;
+  void Int(std::string_view name, int64_t value) override;
+  void Ints(std::string_view name, std::span<const int64_t> values) override;
+  void Real(std::string_view name, double value) override;
+  void Text(std::string_view name, std::string_view value) override;
+
+  bool Has(std::string_view name) const override;
+  std::vector<std::string> TensorNames() const override;
+  std::vector<int64_t> Shape(std::string_view name) const override;
+  void Tensor(std::string_view, std::span<const int64_t>, std::span<float> out) const override;
+  int64_t Int(std::string_view name) const override;
+  std::vector<int64_t> Ints(std::string_view name) const override;
+  double Real(std::string_view name) const override;
+  std::string Text(std::string_view name) const override;
+
+  std::vector<float> state;  // the snapshot's weights
+  int64_t step = 0;
+
+ private:
+  std::map<std::string, std::vector<float>, std::less<>> tensors_;
+  std::map<std::string, std::vector<int64_t>, std::less<>> ints_;
+  std::map<std::string, double, std::less<>> reals_;
+  std::map<std::string, std::string, std::less<>> texts_;
+};
+
+// The trainer's part of a step, and its order of calls.
+class Worker {
+ public:
+  Worker(const Model& model, const OptimizerOptions& optimizer, const Plan& plan, Device& device,
+         Strategy& strategy);
+  ~Worker();
+
+  void Start(std::span<const float> state, int64_t step, const StateReader* resume);
+  Turn Step();  // one turn; its work is in replica().work
+  void Finish();
+  std::vector<float> Snapshot();
+  void Save(Memory& memory);  // a snapshot and what belongs to it
+
+  Replica& replica() { return replica_; }
+  int64_t step() const { return step_; }
+  double last_loss();  // of the whole step
+  std::function<void(const Work&)> before_shards, before_last_bucket;
+
+ private:
+  void RunShard(const Shard& shard, size_t which, bool accumulate, bool last);
+
+  const Model& model_;
+  Strategy& strategy_;
+  std::unique_ptr<Queue> queue_;
+  Schedule schedule_;
+  Updater updater_;
+  std::vector<Slice> summands_;
+  Replica replica_;
+  std::vector<float> weights_, host_;
+  int64_t step_ = 0;
+};
+
+}  // namespace trireme::toy

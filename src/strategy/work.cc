@@ -1,0 +1,36 @@
+#include "strategy/work.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace trireme {
+
+void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work) {
+  TRIREME_ASSERT(step >= 0 && worker >= 0 && worker < workers);
+  const int64_t per_epoch = plan.steps_per_epoch();
+  const int64_t shards = plan.shards;
+  work.step = step;
+  work.epoch = step / per_epoch;
+  const int64_t of_epoch = step - work.epoch * per_epoch;
+  const int64_t begin = of_epoch * plan.batch;
+  const int64_t count = std::min(plan.batch, plan.samples - begin);
+  work.batch = count;
+  work.filled_shards = int(std::min(count, shards));
+  work.ends_epoch = of_epoch == per_epoch - 1;
+  work.leases.clear();
+  work.shards.clear();
+  const int64_t end = shards * (worker + 1) / workers;
+  for (int64_t s = shards * worker / workers; s < end; ++s) {
+    work.shards.push_back({.index = int(s),
+                           .begin = begin + count * s / shards,
+                           .end = begin + count * (s + 1) / shards});
+  }
+}
+
+int ShardsOf(const Plan& plan, int worker, int workers) {
+  return int(int64_t(plan.shards) * (worker + 1) / workers -
+             int64_t(plan.shards) * worker / workers);
+}
+
+}  // namespace trireme

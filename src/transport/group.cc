@@ -1,0 +1,85 @@
+#include "transport/group.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace trireme {
+namespace {
+
+constexpr Tag kSplitTag = kTags - 1;
+
+// A part of a group: the same wires, other ranks, other tags.
+class Part : public Group {
+ public:
+  Part(Group& root, std::vector<int> members, int rank, int scope)
+      : root_(root), members_(std::move(members)), rank_(rank), scope_(scope) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return int(members_.size()); }
+  Ticket Send(int to, Tag tag, std::span<const std::byte> bytes) override {
+    return root_.Send(members_[to], Scoped(tag), bytes);
+  }
+  Ticket Receive(int from, Tag tag, std::span<std::byte> bytes) override {
+    return root_.Receive(members_[from], Scoped(tag), bytes);
+  }
+  void Abort(std::string_view reason) noexcept override { root_.Abort(reason); }
+  Volume volume() const override { return root_.volume(); }
+
+ protected:
+  Group& root() override { return root_; }
+  int root_rank(int member) const override { return members_[member]; }
+
+ private:
+  Tag Scoped(Tag tag) const {
+    TRIREME_ASSERT(tag >= 0 && tag < kTags);
+    return scope_ * kTags + tag;
+  }
+
+  Group& root_;
+  const std::vector<int> members_;  // their ranks in the root
+  const int rank_, scope_;
+};
+
+struct Choice {
+  int colour, scopes;
+};
+
+// Each member's word to every other: size - 1 small messages per rank, all at once.
+std::vector<Choice> Tell(Group& group, Choice mine) {
+  std::vector<Choice> all(group.size());
+  all[group.rank()] = mine;
+  std::vector<Ticket> tickets;
+  for (int r = 0; r < group.size(); ++r) {
+    if (r == group.rank()) continue;
+    tickets.push_back(
+        group.Receive(r, kSplitTag, std::as_writable_bytes(std::span<Choice>(&all[r], 1))));
+    tickets.push_back(group.Send(r, kSplitTag, std::as_bytes(std::span<const Choice>(&mine, 1))));
+  }
+  for (Ticket& ticket : tickets) ticket.Wait();
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Group> Group::Split(int colour) {
+  Group& base = root();
+  const std::vector<Choice> all = Tell(*this, {colour, base.scopes_});
+  // The largest number any member has seen: two groups that share a rank never share a number.
+  int scope = 0;
+  for (const Choice& choice : all) scope = std::max(scope, choice.scopes);
+  base.scopes_ = scope + 1;
+
+  std::vector<int> members;
+  int own = 0;
+  for (int r = 0; r < size(); ++r) {
+    if (all[r].colour != colour) continue;
+    if (r == rank()) own = int(members.size());
+    members.push_back(root_rank(r));
+  }
+  return std::make_unique<Part>(base, std::move(members), own, scope);
+}
+
+}  // namespace trireme

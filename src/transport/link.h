@@ -1,0 +1,62 @@
+#pragma once
+#include <condition_variable>
+#include <mutex>
+
+#include "transport/deadline.h"
+#include "transport/message.h"
+
+namespace trireme {
+
+// Wakes a thread that serves several links. Thread-safe.
+class Bell {
+ public:
+  void Ring() {
+    {
+      std::lock_guard lock(mutex_);
+      rung_ = true;
+    }
+    changed_.notify_one();
+  }
+  void Wait(Deadline deadline) {  // until rung since the last wait
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, deadline, [&] { return rung_; });
+    rung_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;  // guarded by mutex_
+};
+
+enum class Arrival {
+  kNothing,  // the deadline passed
+  kMessage,
+  kGone,     // the other end closed, or is cut off for longer than the transport's patience
+  kBack,     // an end that was gone is there again, the same one: nothing that was sent is lost
+  kRenewed,  // the other end is another incarnation: what was sent to the old one is lost
+};
+
+// One end of a connection between a client and a server.
+//
+// Send:    numbered: arrives exactly once and in order, also through a cut that heals.
+// Offer:   latest only: replaces an offer that is still waiting, may be lost in a cut, never
+//          builds a queue. Comes after the messages that are waiting.
+// Threads: any thread may call Send, Offer and Close; one at a time Receive.
+// Failure: an aborted job makes Receive throw PeerLost. Silence is not an error here: whoever waits
+//          brings a deadline.
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual void Send(Message message) = 0;
+  virtual void Offer(Message message) = 0;
+  virtual Arrival Receive(Message& message, Deadline deadline) = 0;
+  virtual void Close() noexcept = 0;  // the other end hears kGone after all that was sent
+
+  // Rings when Receive has something; null for none. Cuts and healings ring no bell: look at
+  // times.
+  virtual void RingFor(Bell* bell) = 0;
+  virtual double timeout_s() const = 0;  // how long to wait for an answer (transport.timeout_s)
+};
+
+}  // namespace trireme

@@ -1,0 +1,89 @@
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "transport/deadline.h"
+#include "transport/group.h"
+
+namespace trireme {
+
+// Where the threads of one job meet: sends and receives wait here for each other, and whoever comes
+// second copies straight from the sender's memory to the receiver's. Thread-safe. No memory is
+// taken once there were as many transfers at a time as there will be.
+class Hub {
+ public:
+  Hub(int size, double timeout_s);
+
+  int size() const { return int(ranks_.size()); }
+  double timeout_s() const { return timeout_s_; }
+  Ticket Send(int from, int to, Tag tag, std::span<const std::byte> bytes);
+  Ticket Receive(int from, int to, Tag tag, std::span<std::byte> bytes);
+  void Abort(int rank, std::string_view reason) noexcept;
+  Volume volume(int rank) const;
+
+ private:
+  enum class Stage { kWaiting, kCopying, kDone, kFailed };
+  struct Node : Transfer {
+    void Wait() override { hub->Wait(*this); }
+    void Finish() noexcept override { hub->Finish(*this); }
+    Hub* hub = nullptr;
+    bool sends = false;
+    int from = 0, to = 0;
+    Tag tag = 0;
+    std::byte* data = nullptr;
+    size_t size = 0;
+    Deadline deadline;
+    Stage stage = Stage::kWaiting;
+    std::string error;
+    int owner() const { return sends ? from : to; }
+    int peer() const { return sends ? to : from; }
+  };
+  struct Rank {
+    std::condition_variable changed;
+    std::vector<Node*> sends, receives;  // to this rank, not matched yet, in order
+    Volume volume;
+  };
+
+  Ticket Post(bool sends, int from, int to, Tag tag, std::byte* data, size_t size);
+  void Meet(std::unique_lock<std::mutex>& lock, Node& mine, Node& other);
+  void Wait(Node& node);
+  void Finish(Node& node) noexcept;
+  Node& NewNode();
+  void Unlink(Node& node);
+  void Lose(int rank, std::string_view reason);
+  std::string Lost(int rank) const;
+
+  const double timeout_s_;
+  mutable std::mutex mutex_;  // guards all below
+  std::deque<Rank> ranks_;
+  std::deque<Node> nodes_;
+  std::vector<Node*> free_;
+  bool aborted_ = false;
+  int lost_ = 0;
+  std::string reason_;
+};
+
+// One thread-rank's view of the hub.
+class ThreadGroup : public Group {
+ public:
+  ThreadGroup(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return hub_.size(); }
+  Ticket Send(int to, Tag tag, std::span<const std::byte> bytes) override {
+    return hub_.Send(rank_, to, tag, bytes);
+  }
+  Ticket Receive(int from, Tag tag, std::span<std::byte> bytes) override {
+    return hub_.Receive(from, rank_, tag, bytes);
+  }
+  void Abort(std::string_view reason) noexcept override { hub_.Abort(rank_, reason); }
+  Volume volume() const override { return hub_.volume(rank_); }
+
+ private:
+  Hub& hub_;
+  const int rank_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,121 @@
+#include "transport/threads/run.h"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "transport/threads/hub.h"
+#include "transport/threads/wire.h"
+
+namespace trireme {
+namespace {
+
+// What the ranks of one job share: the hub, and a wire for each pair that asks for one.
+class Job {
+ public:
+  Job(int ranks, double timeout_s) : hub_(ranks, timeout_s) {}
+
+  Hub& hub() { return hub_; }
+
+  Link& LinkTo(int from, int to) {
+    TRIREME_ASSERT(from != to && to >= 0 && to < hub_.size());
+    const bool server = from < to;
+    std::lock_guard lock(mutex_);
+    auto& wire = wires_[std::minmax(from, to)];
+    if (!wire) {
+      wire = std::make_unique<Wire>(hub_.timeout_s(), hub_.timeout_s());
+      if (!reason_.empty()) wire->Abort(reason_);
+    }
+    return server ? wire->server() : wire->client();
+  }
+
+  void Fail(int rank, std::exception_ptr error, bool echo, std::string_view what) noexcept {
+    hub_.Abort(rank, what);
+    std::lock_guard lock(mutex_);
+    if (!error_ || (echo_ && !echo)) {
+      error_ = error;
+      echo_ = echo;
+      rank_ = rank;
+    }
+    if (!reason_.empty()) return;
+    reason_ = fmt::format("rank {} of {} is lost: {}", rank, hub_.size(), what);
+    for (auto& [ranks, wire] : wires_) wire->Abort(reason_);
+  }
+
+  void Rethrow() {
+    if (!error_) return;
+    try {
+      std::rethrow_exception(error_);
+    } catch (Error& error) {
+      error.Add("rank {} of {}", rank_, hub_.size());
+      throw;
+    } catch (const std::exception& error) {
+      throw Error("{} (rank {} of {})", error.what(), rank_, hub_.size());
+    }
+  }
+
+ private:
+  Hub hub_;
+  std::mutex mutex_;  // guards all below
+  std::map<std::pair<int, int>, std::unique_ptr<Wire>> wires_;
+  std::string reason_;
+  std::exception_ptr error_;  // the first one; an echo gives way to a real one
+  bool echo_ = false;
+  int rank_ = 0;
+};
+
+class ThreadWorld : public World {
+ public:
+  ThreadWorld(Job& job, int rank) : job_(job), group_(job.hub(), rank) {}
+  Group& group() override { return group_; }
+  Link& LinkTo(int rank) override { return job_.LinkTo(group_.rank(), rank); }
+
+ private:
+  Job& job_;
+  ThreadGroup group_;
+};
+
+void RunRank(Job& job, int rank, FunctionRef<void(World&)> fn) noexcept {
+  try {
+    ThreadWorld world(job, rank);
+    fn(world);
+  } catch (const PeerLost& error) {
+    job.Fail(rank, std::current_exception(), true, error.what());
+  } catch (const std::exception& error) {
+    job.Fail(rank, std::current_exception(), false, error.what());
+  }
+}
+
+}  // namespace
+
+void RunRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
+  TRIREME_ASSERT(ranks >= 1);
+  Job job(ranks, timeout_s);
+  if (ranks == 1) {
+    ThreadWorld world(job, 0);
+    fn(world);
+    return;
+  }
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(ranks);
+    try {
+      for (int r = 0; r < ranks; ++r) threads.emplace_back([&job, r, fn] { RunRank(job, r, fn); });
+    } catch (const std::system_error& error) {
+      const Error refused("cannot start the thread of rank {} of {}: {} (transport.ranks)",
+                          threads.size(), ranks, error.what());
+      job.Fail(int(threads.size()), std::make_exception_ptr(refused), false, refused.what());
+    }
+  }
+  job.Rethrow();
+}
+
+}  // namespace trireme

@@ -1,0 +1,71 @@
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "transport/link.h"
+
+namespace trireme {
+
+// A link between two threads: both of its ends. Messages are moved, never copied. Thread-safe.
+class Wire {
+ public:
+  // An end that is cut off for longer than `patience_s` counts as gone.
+  Wire(double timeout_s, double patience_s);
+
+  Link& client() { return ends_[0]; }
+  Link& server() { return ends_[1]; }
+
+  void Abort(std::string_view reason) noexcept;  // every Receive throws PeerLost from now on
+
+  // For tests. Messages of the time wait, offers are lost.
+  void Cut(double seconds);
+  void Renew();  // the server is another incarnation
+
+ private:
+  class End : public Link {
+   public:
+    End(Wire& wire, int side) : wire_(wire), side_(side) {}
+    void Send(Message message) override { wire_.Send(side_, std::move(message)); }
+    void Offer(Message message) override { wire_.Offer(side_, std::move(message)); }
+    Arrival Receive(Message& message, Deadline deadline) override {
+      return wire_.Receive(side_, message, deadline);
+    }
+    void Close() noexcept override { wire_.Close(side_); }
+    void RingFor(Bell* bell) override { wire_.RingFor(side_, bell); }
+    double timeout_s() const override { return wire_.timeout_s_; }
+
+   private:
+    Wire& wire_;
+    const int side_;
+  };
+  // What is on its way to one end.
+  struct Inbox {
+    std::deque<Message> messages;
+    std::optional<Message> offer;
+    bool renewed = false;    // to be told
+    bool closed = false;     // the other end has closed
+    bool told_gone = false;  // and not yet kBack
+    Bell* bell = nullptr;
+  };
+
+  void Send(int side, Message message);
+  void Offer(int side, Message message);
+  Arrival Receive(int side, Message& message, Deadline deadline);
+  void Close(int side) noexcept;
+  void RingFor(int side, Bell* bell);
+  std::optional<Arrival> Look(Inbox& inbox, Message& message, Deadline now);
+  void Wake(Inbox& inbox);
+
+  const double timeout_s_, patience_s_;
+  End ends_[2];
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  Inbox inboxes_[2];
+  Deadline cut_from_, cut_until_;
+  std::optional<std::string> aborted_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,99 @@
+#include "transport/threads/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+Message Numbered(int kind) { return {.kind = kind}; }
+
+// The kinds of all that arrives within the time; other arrivals as their negative.
+std::vector<int> Drain(Link& link, double seconds) {
+  std::vector<int> kinds;
+  Message message;
+  for (const Deadline end = After(seconds);;) {
+    const Arrival arrival = link.Receive(message, end);
+    if (arrival == Arrival::kNothing) return kinds;
+    kinds.push_back(arrival == Arrival::kMessage ? message.kind : -int(arrival));
+  }
+}
+constexpr int kGone = -int(Arrival::kGone), kBack = -int(Arrival::kBack),
+              kRenewed = -int(Arrival::kRenewed);
+
+TEST(Wire, DeliversInOrderBothWaysAndOffersOnlyTheNewest) {
+  Wire wire(10, 10);
+  for (int i = 1; i <= 3; ++i) {
+    wire.server().Offer(Numbered(10 * i));
+    wire.server().Send(Numbered(i));
+    wire.client().Send(Numbered(100 * i));
+  }
+  EXPECT_EQ(Drain(wire.client(), 0), (std::vector{1, 2, 3, 30}));
+  EXPECT_EQ(Drain(wire.server(), 0), (std::vector{100, 200, 300}));
+}
+
+TEST(Wire, ACutDelaysMessagesAndLosesOffers) {
+  Wire wire(10, 10);
+  wire.client().Send(Numbered(1));
+  wire.client().Offer(Numbered(8));
+  wire.Cut(0.05);
+  wire.client().Send(Numbered(2));
+  wire.client().Offer(Numbered(9));
+  EXPECT_EQ(Drain(wire.server(), 0.01), std::vector<int>{});
+  EXPECT_EQ(Drain(wire.server(), 0.1), (std::vector{1, 2}));
+}
+
+TEST(Wire, ALongCutMakesTheOtherEndGoneAndBack) {
+  Wire wire(10, 0.02);
+  wire.Cut(0.08);
+  wire.client().Send(Numbered(1));
+  EXPECT_EQ(Drain(wire.server(), 0.2), (std::vector{kGone, kBack, 1}));
+  EXPECT_EQ(Drain(wire.client(), 0), std::vector<int>{});  // looked only after it had healed
+}
+
+TEST(Wire, AClosedEndIsGoneAfterItsLastMessage) {
+  Wire wire(10, 10);
+  wire.client().Send(Numbered(1));
+  wire.client().Close();
+  EXPECT_EQ(Drain(wire.server(), 0), (std::vector{1, kGone}));
+  EXPECT_EQ(Drain(wire.server(), 0), std::vector<int>{});
+}
+
+TEST(Wire, AfterARestartOfTheServerNothingOldArrives) {
+  Wire wire(10, 10);
+  wire.server().Send(Numbered(1));
+  wire.client().Send(Numbered(2));
+  wire.Renew();
+  wire.server().Send(Numbered(3));
+  EXPECT_EQ(Drain(wire.client(), 0), (std::vector{kRenewed, 3}));
+  EXPECT_EQ(Drain(wire.server(), 0), std::vector<int>{});
+}
+
+TEST(Wire, AbortWakesAWaitingReceive) {
+  Wire wire(10, 10);
+  std::jthread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    wire.Abort("rank 3 is lost");
+  });
+  Message message;
+  EXPECT_THROW(wire.client().Receive(message, After(10)), PeerLost);
+}
+
+TEST(Wire, TheBellRingsForEachLink) {
+  Wire a(10, 10), b(10, 10);
+  Bell bell;
+  a.server().RingFor(&bell);
+  b.server().RingFor(&bell);
+  bell.Wait(After(0));
+  std::jthread other([&] { b.client().Send(Numbered(1)); });
+  const Deadline start = After(0);
+  bell.Wait(After(10));
+  EXPECT_LT(After(0) - start, std::chrono::seconds(5));
+  EXPECT_EQ(Drain(b.server(), 0), std::vector<int>{1});
+}
+
+}  // namespace
+}  // namespace trireme

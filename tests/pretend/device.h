@@ -1,0 +1,72 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "flat/device.h"
+
+namespace trireme {
+
+// A device that is nothing but the processor, yet behaves like the strictest accelerator: the host
+// may not touch its memory (a Slice's address is never readable), work runs late on each queue's
+// own thread, events fire later still, freed memory is gone. What a CUDA device forgives sometimes,
+// this one never does. Thread-safe.
+class PretendDevice : public Device {
+ public:
+  PretendDevice();
+  ~PretendDevice() override;
+
+  std::string_view name() const override { return "pretend"; }
+  bool host_visible() const override { return false; }
+  const FlatTable& table() const override;
+  std::unique_ptr<Queue> NewQueue() override;
+  Slice Allocate(size_t floats) override;
+  void Free(Slice slice) noexcept override;
+
+  // For commands of a queue only: the same memory at the address where it can be touched.
+  Slice Inside(Slice slice) const;
+
+ private:
+  friend class PretendQueue;
+  class Fired;
+  void FireLate(std::shared_ptr<Fired> event);
+  void FireEvents(std::stop_token stop);
+
+  std::byte* outside_ = nullptr;  // addresses of slices: never readable
+  std::byte* inside_ = nullptr;   // the memory; readable where allocated
+  std::mutex mutex_;
+  size_t used_ = 0;                         // bytes; guarded by mutex_. Addresses are never reused
+  std::deque<std::shared_ptr<Fired>> due_;  // guarded by mutex_
+  std::condition_variable_any changed_;
+  std::atomic<uint64_t> queues_ = 0;  // made so far: seeds of their delays
+  std::jthread firing_;
+};
+
+// Runs commands in order on a thread of its own, some of them after a nap.
+class PretendQueue : public Queue {
+ public:
+  PretendQueue(PretendDevice& device, uint64_t seed);
+  ~PretendQueue() override;  // after all work
+
+  Event Record() override;
+  void Wait(const Event& event) override;
+  // Copies in the command point to memory of device().Inside(), or to the host's.
+  void Do(std::function<void()> command);
+
+ private:
+  void Push(std::function<void()> command);
+  void Work(std::stop_token stop);
+
+  PretendDevice& pretend_;
+  std::minstd_rand random_;  // of the thread
+  std::mutex mutex_;
+  std::deque<std::function<void()>> commands_;  // guarded by mutex_
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+
+#include "engine/cpu/engine.h"
+#include "flat/host.h"
+#include "graph/engine.h"
+#include "pretend/device.h"
+
+namespace trireme {
+
+// The kernels of engine/cpu on a pretended device: RunShard only enqueues, so every bucket is
+// announced before any work has run, and the batch is read late.
+class PretendEngine : public Engine {
+ public:
+  PretendEngine(PretendDevice& device, int threads);
+
+  std::string_view name() const override { return "pretend"; }
+  std::string_view target() const override { return cpu_.target(); }
+  Device& device() override { return device_; }
+  bool Computes(std::string_view op) const override { return cpu_.Computes(op); }
+  std::span<const Fusion> fusions() const override { return cpu_.fusions(); }
+  std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
+
+ private:
+  PretendDevice& device_;
+  const int threads_;
+  HostDevice host_;
+  CpuEngine cpu_;  // lends its kernels and its list of fusions
+};
+
+}  // namespace trireme
