@@ -31,6 +31,9 @@ constexpr size_t kTileRows = 8, kWeightRows = 8, kTileVectors = 2;
 #else
 constexpr size_t kTileRows = 4, kWeightRows = 4, kTileVectors = 2;
 #endif
+// Arm multiplies by one lane of a register: four values of A are one load, not four broadcasts.
+#undef TRIREME_BY_LANE
+#define TRIREME_BY_LANE (HWY_TARGET == HWY_NEON)
 constexpr size_t kTileColumns = kTileVectors * kLanes;
 
 // Values of k that a tile sums before it adds to C: a panel of B stays in the first cache.
@@ -104,21 +107,78 @@ HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
                     HWY_ATTR { hn::StoreU(sum[r][v], d, into.rows[r] + into.first + v * kLanes); });
 }
 
+template <size_t N>
+HWY_INLINE void LoadAcross(const float* HWY_RESTRICT b, V (&across)[N]) {
+#pragma GCC unroll 8
+  for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(Floats(), b + v * kLanes);
+}
+template <size_t N>
+HWY_INLINE void MultiplyRow(V down, const V (&across)[N], V (&sum)[N]) {
+#pragma GCC unroll 8
+  for (size_t v = 0; v < N; ++v) sum[v] = hn::MulAdd(down, across[v], sum[v]);
+}
+
 // sum[.][.] += a[.][k] * b[k][.] for one k; A's values stand `stride` apart.
 template <size_t stride, size_t R, size_t N>
 HWY_INLINE void MultiplyOne(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                             V (&sum)[R][N]) {
-  const Floats d;
   V across[N];
-#pragma GCC unroll 8
-  for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(d, b + v * kLanes);
+  LoadAcross(b, across);
 #pragma GCC unroll 16
-  for (size_t r = 0; r < R; ++r) {
-    const V down = hn::Set(d, a[r * stride]);
-#pragma GCC unroll 8
-    for (size_t v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(down, across[v], sum[r][v]);
+  for (size_t r = 0; r < R; ++r) MultiplyRow(hn::Set(Floats(), a[r * stride]), across, sum[r]);
+}
+
+#if TRIREME_BY_LANE
+// The same where A's values of one k are neighbours.
+template <size_t R, size_t N, size_t... r>
+HWY_INLINE void MultiplyNeighbours(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                                   V (&sum)[R][N], std::index_sequence<r...>) {
+  V across[N], down[hwy::DivCeil(R, kLanes)];
+  LoadAcross(b, across);
+  LoadAcross(a, down);
+  (MultiplyRow(hn::Broadcast<r % kLanes>(down[r / kLanes]), across, sum[r]), ...);
+}
+
+// A value of k for each lane; a row's values of k are neighbours, rows stand kGroup apart.
+template <size_t R, size_t N, size_t... lane>
+HWY_INLINE void MultiplyLanes(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                              V (&sum)[R][N], std::index_sequence<lane...>) {
+  V down[R];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < R; ++r) down[r] = hn::LoadU(Floats(), a + r * kGroup);
+  (
+      [&]() HWY_ATTR {
+        V across[N];
+        LoadAcross(b + lane * N * kLanes, across);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < R; ++r) {
+          MultiplyRow(hn::Broadcast<lane>(down[r]), across, sum[r]);
+        }
+      }(),
+      ...);
+}
+
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyDepth(const float* a, const float* b, V (&sum)[R][N]) {
+  MultiplyNeighbours(a, b, sum, std::make_index_sequence<R>());
+}
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
+  for (size_t i = 0; i < kGroup; i += kLanes) {
+    MultiplyLanes(a + i, b + i * N * kLanes, sum, std::make_index_sequence<kLanes>());
   }
 }
+#else
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyDepth(const float* a, const float* b, V (&sum)[R][N]) {
+  MultiplyOne<1>(a, b, sum);
+}
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kGroup; ++i) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
+}
+#endif
 
 template <Order order, size_t R, size_t N>
 void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
@@ -133,16 +193,12 @@ void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
   if constexpr (order == Order::kByDepth) {
 #pragma GCC unroll 4
     for (size_t k = 0; k < depth; ++k) {
-      MultiplyOne<1>(a + k * kWeightRows, b + k * N * kLanes, sum);
+      MultiplyDepth(a + k * kWeightRows, b + k * N * kLanes, sum);
     }
   } else {
     size_t k = 0;
-    for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup) {
-#pragma GCC unroll 4
-      for (size_t i = 0; i < kGroup; ++i) {
-        MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
-      }
-      b += kGroup * N * kLanes;
+    for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup, b += kGroup * N * kLanes) {
+      MultiplyGroup(a, b, sum);
     }
     for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
   }
