@@ -35,40 +35,85 @@ struct Rows {
   size_t chunk_grain() const { return 1 + GrainFor(1) / (channels * chunk); }
 };
 
-// Calls strip(N, j, n) to cover the channels: N vectors at j, of which the last has n lanes.
-template <class F>
-HWY_INLINE void ForStrips(size_t channels, const F& strip) {
-  size_t j = 0;
-  for (; j + 4 * kLanes <= channels; j += 4 * kLanes) {
-    strip(std::integral_constant<size_t, 4>(), j, kLanes);
+// N vectors of channels from channel j on, the last of `rest` lanes unless they are whole. Narrow
+// strips take kRows rows at a time, for enough independent sums.
+template <size_t N, bool kWhole>
+struct Strip {
+  static constexpr size_t kVectors = N, kRows = 4 / N;
+  size_t j, rest;
+
+  V Load(const float* p, size_t v) const {
+    return kWhole ? hn::LoadU(Floats(), p + v * kLanes) : LoadPart(p + v * kLanes, rest);
   }
-  for (; j < channels; j += kLanes) {
-    strip(std::integral_constant<size_t, 1>(), j, std::min(kLanes, channels - j));
+  void Store(V value, float* p, size_t v) const {
+    if constexpr (kWhole) {
+      hn::StoreU(value, Floats(), p + v * kLanes);
+    } else {
+      StorePart(value, p + v * kLanes, rest);
+    }
+  }
+};
+
+template <class F>
+HWY_INLINE void ForStrips(size_t channels, const F& each) {
+  size_t j = 0;
+  for (; j + 4 * kLanes <= channels; j += 4 * kLanes) each(Strip<4, true>{j, kLanes});
+  for (; j + 2 * kLanes <= channels; j += 2 * kLanes) each(Strip<2, true>{j, kLanes});
+  for (; j + kLanes <= channels; j += kLanes) each(Strip<1, true>{j, kLanes});
+  if (j < channels) each(Strip<1, false>{j, channels - j});
+}
+
+// Calls each(row, u, v) for the strip's vectors of all rows; u is which of kRows sums takes it.
+template <class S, class F>
+HWY_INLINE void ForRows(const S&, size_t rows, const F& each) {
+  size_t i = 0;
+  for (; i + S::kRows <= rows; i += S::kRows) {
+#pragma GCC unroll 4
+    for (size_t u = 0; u < S::kRows; ++u) {
+#pragma GCC unroll 4
+      for (size_t v = 0; v < S::kVectors; ++v) each(i + u, u, v);
+    }
+  }
+  for (; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < S::kVectors; ++v) each(i, 0, v);
   }
 }
+
+// kRows partial sums of each of a strip's vectors.
+template <class S>
+struct Sums {
+  V parts[S::kRows][S::kVectors];
+  HWY_INLINE Sums() {
+    for (auto& row : parts) {
+      for (V& v : row) v = hn::Zero(Floats());
+    }
+  }
+  HWY_INLINE V Total(size_t v) const {
+    V sum = parts[0][v];
+    for (size_t u = 1; u < S::kRows; ++u) sum = hn::Add(sum, parts[u][v]);
+    return sum;
+  }
+};
 
 // means[.], squares[.] = mean and sum of centred squares of the rows of x.
 void MeasureChunk(const float* x, size_t rows, size_t channels, float* means, float* squares) {
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(rows));
-  ForStrips(channels, [&](auto vectors, size_t j, size_t n) HWY_ATTR {
-    constexpr size_t N = decltype(vectors)::value;
-    V sum[N], square[N];
-    for (size_t v = 0; v < N; ++v) sum[v] = square[v] = hn::Zero(Floats());
-    for (size_t i = 0; i < rows; ++i) {
-      const float* at = x + i * channels + j;
-      for (size_t v = 0; v < N; ++v) sum[v] = hn::Add(sum[v], LoadN(at + v * kLanes, n));
-    }
-    for (size_t v = 0; v < N; ++v) sum[v] = hn::Mul(sum[v], share);
-    for (size_t i = 0; i < rows; ++i) {
-      const float* at = x + i * channels + j;
-      for (size_t v = 0; v < N; ++v) {
-        const V off = hn::Sub(LoadN(at + v * kLanes, n), sum[v]);
-        square[v] = hn::MulAdd(off, off, square[v]);
-      }
-    }
-    for (size_t v = 0; v < N; ++v) {
-      StoreN(sum[v], means + j + v * kLanes, n);
-      StoreN(square[v], squares + j + v * kLanes, n);
+  ForStrips(channels, [&](auto strip) HWY_ATTR {
+    using S = decltype(strip);
+    Sums<S> sums, products;
+    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
+      sums.parts[u][v] = hn::Add(sums.parts[u][v], strip.Load(x + i * channels + strip.j, v));
+    });
+    V mean[S::kVectors];
+    for (size_t v = 0; v < S::kVectors; ++v) mean[v] = hn::Mul(sums.Total(v), share);
+    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
+      const V off = hn::Sub(strip.Load(x + i * channels + strip.j, v), mean[v]);
+      products.parts[u][v] = hn::MulAdd(off, off, products.parts[u][v]);
+    });
+    for (size_t v = 0; v < S::kVectors; ++v) {
+      strip.Store(mean[v], means + strip.j, v);
+      strip.Store(products.Total(v), squares + strip.j, v);
     }
   });
 }
@@ -127,24 +172,21 @@ void Normalize(const Call& call, const Shard& shard, const Rows& r, const float*
   const float* weight = shard.state + call.parameters[0].begin;
   const float* bias = shard.state + call.parameters[1].begin;
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) HWY_ATTR {
-    ForStrips(r.channels, [&](auto vectors, size_t j, size_t n) HWY_ATTR {
-      constexpr size_t N = decltype(vectors)::value;
-      V m[N], scale[N], shift[N];
-      for (size_t v = 0; v < N; ++v) {
-        const size_t c = j + v * kLanes;
-        m[v] = LoadN(mean + c, n);
-        scale[v] = hn::Mul(LoadN(inv_std + c, n), LoadN(weight + c, n));
-        shift[v] = LoadN(bias + c, n);
+    ForStrips(r.channels, [&](auto strip) HWY_ATTR {
+      using S = decltype(strip);
+      V m[S::kVectors], scale[S::kVectors], shift[S::kVectors];
+      for (size_t v = 0; v < S::kVectors; ++v) {
+        m[v] = strip.Load(mean + strip.j, v);
+        scale[v] = hn::Mul(strip.Load(inv_std + strip.j, v), strip.Load(weight + strip.j, v));
+        shift[v] = strip.Load(bias + strip.j, v);
       }
-      for (size_t i = begin; i < end; ++i) {
-        for (size_t v = 0; v < N; ++v) {
-          const size_t at = i * r.channels + j + v * kLanes;
-          V value = hn::MulAdd(hn::Sub(LoadN(x + at, n), m[v]), scale[v], shift[v]);
-          if constexpr (kAdd) value = hn::Add(value, LoadN(residual + at, n));
-          if constexpr (kRelu) value = PositivePart(value);
-          StoreN(value, y + at, n);
-        }
-      }
+      ForRows(strip, end - begin, [&](size_t i, size_t, size_t v) HWY_ATTR {
+        const size_t at = (begin + i) * r.channels + strip.j;
+        V value = hn::MulAdd(hn::Sub(strip.Load(x + at, v), m[v]), scale[v], shift[v]);
+        if constexpr (kAdd) value = hn::Add(value, strip.Load(residual + at, v));
+        if constexpr (kRelu) value = PositivePart(value);
+        strip.Store(value, y + at, v);
+      });
     });
   });
 }
@@ -160,24 +202,20 @@ void Forward(const Call& call, const Shard& shard) {
 // sums[.] = sum of dy, products[.] = sum of dy * (x - mean) over the rows.
 void SumChunk(const float* x, const float* dy, const float* mean, size_t rows, size_t channels,
               float* sums, float* products) {
-  ForStrips(channels, [&](auto vectors, size_t j, size_t n) HWY_ATTR {
-    constexpr size_t N = decltype(vectors)::value;
-    V sum[N], product[N], m[N];
-    for (size_t v = 0; v < N; ++v) {
-      sum[v] = product[v] = hn::Zero(Floats());
-      m[v] = LoadN(mean + j + v * kLanes, n);
-    }
-    for (size_t i = 0; i < rows; ++i) {
-      for (size_t v = 0; v < N; ++v) {
-        const size_t at = i * channels + j + v * kLanes;
-        const V g = LoadN(dy + at, n);
-        sum[v] = hn::Add(sum[v], g);
-        product[v] = hn::MulAdd(g, hn::Sub(LoadN(x + at, n), m[v]), product[v]);
-      }
-    }
-    for (size_t v = 0; v < N; ++v) {
-      StoreN(sum[v], sums + j + v * kLanes, n);
-      StoreN(product[v], products + j + v * kLanes, n);
+  ForStrips(channels, [&](auto strip) HWY_ATTR {
+    using S = decltype(strip);
+    Sums<S> sum, product;
+    V m[S::kVectors];
+    for (size_t v = 0; v < S::kVectors; ++v) m[v] = strip.Load(mean + strip.j, v);
+    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
+      const size_t at = i * channels + strip.j;
+      const V g = strip.Load(dy + at, v), off = hn::Sub(strip.Load(x + at, v), m[v]);
+      sum.parts[u][v] = hn::Add(sum.parts[u][v], g);
+      product.parts[u][v] = hn::MulAdd(g, off, product.parts[u][v]);
+    });
+    for (size_t v = 0; v < S::kVectors; ++v) {
+      strip.Store(sum.Total(v), sums + strip.j, v);
+      strip.Store(product.Total(v), products + strip.j, v);
     }
   });
 }
@@ -186,24 +224,20 @@ void SumChunk(const float* x, const float* dy, const float* mean, size_t rows, s
 void GradRows(const Rows& r, const float* x, const float* dy, const float* mean,
               const float* factor, const float* slope, const float* level, float* dx, size_t begin,
               size_t end) {
-  ForStrips(r.channels, [&](auto vectors, size_t j, size_t n) HWY_ATTR {
-    constexpr size_t N = decltype(vectors)::value;
-    V m[N], f[N], s[N], l[N];
-    for (size_t v = 0; v < N; ++v) {
-      const size_t c = j + v * kLanes;
-      m[v] = LoadN(mean + c, n);
-      f[v] = LoadN(factor + c, n);
-      s[v] = LoadN(slope + c, n);
-      l[v] = LoadN(level + c, n);
+  ForStrips(r.channels, [&](auto strip) HWY_ATTR {
+    using S = decltype(strip);
+    V m[S::kVectors], f[S::kVectors], s[S::kVectors], l[S::kVectors];
+    for (size_t v = 0; v < S::kVectors; ++v) {
+      m[v] = strip.Load(mean + strip.j, v);
+      f[v] = strip.Load(factor + strip.j, v);
+      s[v] = strip.Load(slope + strip.j, v);
+      l[v] = strip.Load(level + strip.j, v);
     }
-    for (size_t i = begin; i < end; ++i) {
-      for (size_t v = 0; v < N; ++v) {
-        const size_t at = i * r.channels + j + v * kLanes;
-        const V off = hn::Sub(LoadN(x + at, n), m[v]);
-        const V flat = hn::MulAdd(off, s[v], l[v]);
-        StoreN(hn::MulSub(f[v], LoadN(dy + at, n), flat), dx + at, n);
-      }
-    }
+    ForRows(strip, end - begin, [&](size_t i, size_t, size_t v) HWY_ATTR {
+      const size_t at = (begin + i) * r.channels + strip.j;
+      const V flat = hn::MulAdd(hn::Sub(strip.Load(x + at, v), m[v]), s[v], l[v]);
+      strip.Store(hn::MulSub(f[v], strip.Load(dy + at, v), flat), dx + at, v);
+    });
   });
 }
 

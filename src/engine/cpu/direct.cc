@@ -25,6 +25,13 @@ constexpr size_t kMostRows = 4;
 constexpr size_t Across(size_t rows) { return rows == 4 ? 2 : rows == 2 ? 4 : 8; }
 #endif
 
+// Values of k at a time: all strips of a matrix read so many of its rows before they go on, so its
+// pages stay known to the processor.
+constexpr size_t kStretch = 512;
+
+// Rows of B that are fetched ahead: no processor guesses strides of a page.
+constexpr size_t kAhead = 8;
+
 // R rows x N vectors; the last vector has `rest` columns unless kWhole.
 template <size_t R, size_t N, bool kWhole>
 void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, size_t b_stride,
@@ -41,6 +48,7 @@ void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, siz
     V across[N];
 #pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) {
+      hwy::Prefetch(b + kAhead * b_stride + v * kLanes);
       across[v] =
           kWhole || v + 1 < N ? hn::LoadU(d, b + v * kLanes) : LoadPart(b + v * kLanes, rest);
     }
@@ -91,9 +99,15 @@ struct DirectTask {
     for (; row + R <= row_end; row += R) {
       float* rows[R];
       for (size_t r = 0; r < R; ++r) rows[r] = c + (row + r) * columns;
-      const Strided from = {a.data + row * a.row_stride, a.row_stride, a.depth_stride};
-      RunRows<R>(from, depth, b, columns, begin, end,
-                 {.rows = rows, .add = finish.add, .bias = finish.bias, .relu = finish.relu});
+      for (size_t k = 0; k < depth; k += kStretch) {
+        const Strided from = {a.data + row * a.row_stride + k * a.depth_stride, a.row_stride,
+                              a.depth_stride};
+        RunRows<R>(from, std::min(kStretch, depth - k), b + k * columns, columns, begin, end,
+                   {.rows = rows,
+                    .add = finish.add || k > 0,
+                    .bias = finish.bias,
+                    .relu = finish.relu && k + kStretch >= depth});
+      }
     }
     return row;
   }
@@ -105,6 +119,40 @@ struct DirectTask {
     RunFrom<1>(row, row_end, begin, end);
   }
 };
+
+// Dot products of R rows of a with four (or one) of b: c[r][j].
+template <size_t R, size_t N>
+HWY_INLINE void DotTile(const float* a, const float* b, size_t depth, float* c, size_t c_stride) {
+  V sum[R][N];
+  ForTile<R, N>([&](size_t r, size_t j) HWY_ATTR { sum[r][j] = hn::Zero(Floats()); });
+  ForLanes(0, depth, [&](size_t k, size_t n) HWY_ATTR {
+    V down[R];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < R; ++r) down[r] = LoadN(a + r * depth + k, n);
+#pragma GCC unroll 4
+    for (size_t j = 0; j < N; ++j) {
+      const V across = LoadN(b + j * depth + k, n);
+#pragma GCC unroll 4
+      for (size_t r = 0; r < R; ++r) sum[r][j] = hn::MulAdd(down[r], across, sum[r][j]);
+    }
+  });
+  ForTile<R, N>([&](size_t r, size_t j) HWY_ATTR { c[r * c_stride + j] = Sum(sum[r][j]); });
+}
+
+template <size_t R>
+size_t DotRows(const float* a, size_t row, size_t rows, size_t depth, const float* b, size_t begin,
+               size_t end, size_t columns, float* c) {
+  for (; row + R <= rows; row += R) {
+    size_t j = begin;
+    for (; j + 4 <= end; j += 4) {
+      DotTile<R, 4>(a + row * depth, b + j * depth, depth, c + row * columns + j, columns);
+    }
+    for (; j < end; ++j) {
+      DotTile<R, 1>(a + row * depth, b + j * depth, depth, c + row * columns + j, columns);
+    }
+  }
+  return row;
+}
 
 }  // namespace
 
@@ -124,6 +172,17 @@ void MultiplyDirectly(const Strided& a, size_t rows, size_t depth, const float* 
       task.Run(0, rows, begin * kLanes, std::min(columns, end * kLanes));
     });
   }
+}
+
+void MultiplyTransposedDirectly(const float* a, size_t rows, size_t depth, const float* b,
+                                size_t columns, float* c, Team& team) {
+  const size_t grain = 4 + kParallelWork / 2 / (rows * depth);
+  ParallelFor(team, columns, grain, [&](size_t begin, size_t end) {
+    size_t row = 0;
+    if constexpr (kMostRows == 8) row = DotRows<4>(a, row, rows, depth, b, begin, end, columns, c);
+    row = DotRows<2>(a, row, rows, depth, b, begin, end, columns, c);
+    DotRows<1>(a, row, rows, depth, b, begin, end, columns, c);
+  });
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/cpu/patches.h"
 #include "engine/cpu/tile-inl.h"
@@ -17,22 +18,56 @@ namespace trireme::cpu::HWY_NAMESPACE {
 HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, size_t n, float* HWY_RESTRICT to) {
   ForLanes(0, n, [&](size_t i, size_t part) { StoreN(LoadN(from + i, part), to + i, part); });
 }
+// Exactly N floats; zeros if `from` is null.
+template <size_t N>
+HWY_INLINE void CopyExactly(const float* HWY_RESTRICT from, float* HWY_RESTRICT to) {
+  constexpr size_t kHere = std::min<size_t>(kLanes, std::bit_floor(N));
+  const hn::FixedTag<float, kHere> d;
+  hn::StoreU(from ? hn::LoadU(d, from) : hn::Zero(d), d, to);
+  if constexpr (N > kHere) CopyExactly<N - kHere>(from ? from + kHere : nullptr, to + kHere);
+}
 HWY_INLINE void ZeroFloats(size_t n, float* to) {
   ForLanes(0, n, [&](size_t i, size_t part) { StoreN(hn::Zero(Floats()), to + i, part); });
 }
 
-// A row of patches without its sample: where its taps begin in the image.
+HWY_INLINE void CopyOrZero(const float* from, size_t n, float* to) {
+  if (from) {
+    CopyFloats(from, n, to);
+  } else {
+    ZeroFloats(n, to);
+  }
+}
+
+// Goes through the rows of patches one by one.
+struct RowWalker {
+  const Patches& patches;
+  size_t sample, y, x;
+
+  RowWalker(const Patches& p, size_t row)
+      : patches(p),
+        sample(row / (p.rows_y * p.rows_x)),
+        y(row / p.rows_x % p.rows_y),
+        x(row % p.rows_x) {}
+  void Next() {
+    if (++x < patches.rows_x) return;
+    x = 0;
+    if (++y < patches.rows_y) return;
+    y = 0;
+    ++sample;
+  }
+};
+
+// A row of patches: where its taps begin in the image.
 struct PatchRow {
   const float* image;  // of the sample
   ptrdiff_t y, x;      // of tap 0
 };
 
-HWY_INLINE PatchRow FindRow(const Patches& p, size_t row) {
-  const size_t x = row % p.rows_x, rest = row / p.rows_x;
-  const size_t y = rest % p.rows_y, sample = rest / p.rows_y;
-  return {p.image + sample * static_cast<size_t>(p.height * p.width * p.channels),
-          static_cast<ptrdiff_t>(y) * p.step + p.first_y,
-          static_cast<ptrdiff_t>(x) * p.step + p.first_x};
+HWY_INLINE PatchRow RowAt(const RowWalker& w) {
+  const Patches& p = w.patches;
+  return {p.image + w.sample * static_cast<size_t>(p.height * p.width * p.channels),
+          static_cast<ptrdiff_t>(w.y) * p.step + p.first_y,
+          static_cast<ptrdiff_t>(w.x) * p.step + p.first_x};
 }
 
 // Calls copy(from, at, n) for the stretches that make up values [begin, end) of a row of patches:
@@ -55,7 +90,9 @@ HWY_INLINE void ForRuns(const Patches& p, const PatchRow& row, size_t begin, siz
       continue;
     }
     const float* pixels = row.image + y * p.width * p.channels;
-    if (p.tap_step == 1) {
+    if (p.tap_step == 1 && row.x >= 0 && row.x + taps_x <= p.width) {
+      cut(pixels + row.x * p.channels, at, line);
+    } else if (p.tap_step == 1) {
       const ptrdiff_t before = std::clamp<ptrdiff_t>(-row.x, 0, taps_x);
       const ptrdiff_t inside = std::clamp<ptrdiff_t>(p.width - row.x, before, taps_x);
       cut(nullptr, at, before * p.channels);
@@ -72,34 +109,33 @@ HWY_INLINE void ForRuns(const Patches& p, const PatchRow& row, size_t begin, siz
   }
 }
 
-// Values [begin, end) of a row of patches, one after the other.
-inline void PackRow(const Patches& p, const PatchRow& row, size_t begin, size_t end, float* to) {
-  ForRuns(p, row, begin, end, [&](const float* from, size_t at, size_t n) HWY_ATTR {
-    if (from) {
-      CopyFloats(from, n, to + (at - begin));
-    } else {
-      ZeroFloats(n, to + (at - begin));
-    }
-  });
+// Copies n floats (or zeros) into groups of G that stand `stride` apart; `at` is the place of the
+// first one, counted without the gaps.
+template <size_t G>
+HWY_INLINE void CopyGrouped(const float* HWY_RESTRICT from, size_t n, size_t at, size_t stride,
+                            float* HWY_RESTRICT to) {
+  to += at / G * stride;
+  if (const size_t in_group = at % G) {
+    const size_t part = std::min(n, G - in_group);
+    CopyOrZero(from, part, to + in_group);
+    if (from) from += part;
+    to += stride;
+    n -= part;
+  }
+  if (from) {
+    for (; n >= G; n -= G, from += G, to += stride) CopyExactly<G>(from, to);
+  } else {
+    for (; n >= G; n -= G, to += stride) CopyExactly<G>(nullptr, to);
+  }
+  if (n) CopyOrZero(from, n, to);
 }
 
-// The same values as tiles by depth read them: kWeightRows side by side, tiles tile_stride apart.
-inline void PackRowByDepth(const Patches& p, const PatchRow& row, size_t begin, size_t end,
-                           size_t tile_stride, float* to) {
+// Values [begin, end) of a row of patches in groups of G that stand `stride` apart.
+template <size_t G>
+HWY_INLINE void PackRow(const Patches& p, const PatchRow& row, size_t begin, size_t end,
+                        size_t stride, float* to) {
   ForRuns(p, row, begin, end, [&](const float* from, size_t at, size_t n) HWY_ATTR {
-    const hn::CappedTag<float, kWeightRows> d;
-    for (const size_t until = at + n; at < until;) {
-      const size_t tile = (at - begin) / kWeightRows, r = (at - begin) % kWeightRows;
-      const size_t part = std::min(kWeightRows - r, until - at);
-      float* out = to + tile * tile_stride + r;
-      if (hn::MaxLanes(d) == kWeightRows && part == kWeightRows) {
-        hn::StoreU(from ? hn::LoadU(d, from) : hn::Zero(d), d, out);
-      } else {
-        for (size_t i = 0; i < part; ++i) out[i] = from ? from[i] : 0;
-      }
-      if (from) from += part;
-      at += part;
-    }
+    CopyGrouped<G>(from, n, at - begin, stride, to);
   });
 }
 
@@ -131,6 +167,10 @@ HWY_INLINE void PackPanelRow(const float* row, size_t columns, size_t depth, siz
 // to[j * to_stride + i] = from[i * from_stride + j] for rows x columns values of `from`.
 inline void Transpose(const float* HWY_RESTRICT from, size_t from_stride, size_t rows,
                       size_t columns, float* HWY_RESTRICT to, size_t to_stride) {
+  constexpr size_t kStretch = 64;  // columns whose rows of `to` stay in the first cache
+  for (; columns > kStretch; columns -= kStretch, from += kStretch, to += kStretch * to_stride) {
+    Transpose(from, from_stride, rows, kStretch, to, to_stride);
+  }
   size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::FixedTag<float, 4> d;

@@ -57,6 +57,10 @@ struct Strided {
 void MultiplyDirectly(const Strided& a, size_t rows, size_t depth, const float* b, size_t columns,
                       float* c, const Finish& finish, Team& team);
 
+// c[rows][columns] = a[rows][depth] * transposed b[columns][depth], for long rows.
+void MultiplyTransposedDirectly(const float* a, size_t rows, size_t depth, const float* b,
+                                size_t columns, float* c, Team& team);
+
 // sums[columns] (+)= the sum over rows of x[rows][columns], in an order that depends on the sizes
 // alone.
 void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,

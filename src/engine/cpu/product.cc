@@ -20,7 +20,9 @@ namespace trireme::cpu::HWY_NAMESPACE {
 // Rows of A that a thread packs at once: they share the second cache with a panel of B.
 constexpr size_t kBlockRows = 384;
 static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kWeightRows == 0);
-constexpr size_t kBlockFloats = kBlockRows * kRowStride;
+constexpr size_t kBlockFloats = kBlockRows * kDepth + kBlockRows / kWeightRows * kGroup;
+static_assert(kDepth % kGroup == 0);
+constexpr size_t kCachedPanels = 192 * 1024;  // floats
 
 size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
 
@@ -30,11 +32,14 @@ size_t MultiplyTransposedScratch(size_t columns, size_t threads) {
   return threads * (kBlockFloats + Round(PanelFloats(kDepth, columns)));
 }
 
-// Chunks of k of about equal length, at most kDepth.
+// Chunks of k of about equal length, at most kDepth, in whole groups: copies stay aligned.
 struct Chunks {
-  size_t depth, count;
-  explicit Chunks(size_t all) : depth(all), count(std::max<size_t>(1, hwy::DivCeil(all, kDepth))) {}
-  size_t begin(size_t i) const { return depth * i / count; }
+  size_t all, step, count;
+  explicit Chunks(size_t depth)
+      : all(depth),
+        step(hwy::RoundUpTo(hwy::DivCeil(depth, hwy::DivCeil(depth, kDepth)), kGroup)),
+        count(hwy::DivCeil(depth, step)) {}
+  size_t begin(size_t i) const { return std::min(i * step, all); }
 };
 
 void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team) {
@@ -82,33 +87,40 @@ struct PatchTask {
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
            float* block) const {
-    const size_t last = std::min(rows, tile_end * kTileRows);
-    for (size_t row = tile_begin * kTileRows; row < last; row += kBlockRows) {
-      RunBlock(row, std::min(kBlockRows, last - row), panel_begin, panel_end, block);
+    const size_t first = tile_begin * kTileRows, last = std::min(rows, tile_end * kTileRows);
+    const size_t blocks = hwy::DivCeil(last - first, kBlockRows);
+    const size_t step = hwy::RoundUpTo(hwy::DivCeil(last - first, blocks), kTileRows);
+    const Chunks chunks(patches.depth());
+    // Panels that the second cache holds stay there while a block's C goes through all chunks;
+    // larger ones are read once, chunk by chunk.
+    const bool large = patches.depth() * columns > kCachedPanels;
+    const size_t rounds = large ? chunks.count : 1, length = large ? 1 : chunks.count;
+    for (size_t round = 0; round < rounds; ++round) {
+      for (size_t row = first; row < last; row += step) {
+        RunBlock(row, std::min(step, last - row), panel_begin, panel_end, chunks, round,
+                 round + length, block);
+      }
     }
   }
 
   void RunBlock(size_t first, size_t count, size_t panel_begin, size_t panel_end,
-                float* block) const {
+                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, float* block) const {
     PatchRow sources[kBlockRows];
     float* targets[kBlockRows];
-    const size_t per_sample = patches.rows_y * patches.rows_x;
-    for (size_t i = 0; i < count; ++i) {
-      const size_t row = first + i, pixel = row % per_sample;
-      sources[i] = FindRow(patches, row);
-      targets[i] = places.first + row / per_sample * places.sample_stride +
-                   pixel / patches.rows_x * places.y_stride +
-                   pixel % patches.rows_x * places.x_stride;
+    RowWalker walker(patches, first);
+    for (size_t i = 0; i < count; ++i, walker.Next()) {
+      sources[i] = RowAt(walker);
+      targets[i] = places.first + walker.sample * places.sample_stride +
+                   walker.y * places.y_stride + walker.x * places.x_stride;
     }
-    const Chunks chunks(patches.depth());
-    for (size_t c = 0; c < chunks.count; ++c) {
+    for (size_t c = chunk_begin; c < chunk_end; ++c) {
       const size_t begin = chunks.begin(c), end = chunks.begin(c + 1);
       for (size_t i = 0; i < count; ++i) {
-        PackRow(patches, sources[i], begin, end, block + i * kRowStride);
+        PackRow<kGroup>(patches, sources[i], begin, end, kTileRows * kGroup,
+                        block + i / kTileRows * kTileRows * kDepth + i % kTileRows * kGroup);
       }
-      const bool is_last = c + 1 == chunks.count;
       for (size_t j = panel_begin; j < panel_end; ++j) {
-        RunPanel(j, begin, end, count, targets, block, c == 0, is_last);
+        RunPanel(j, begin, end, count, targets, block, c == 0, c + 1 == chunks.count);
       }
     }
   }
@@ -123,10 +135,19 @@ struct PatchTask {
                  .add = finish.add || !is_first,
                  .bias = finish.bias,
                  .relu = finish.relu && is_last};
+    // A panel that comes from the third cache would stall its first tile: each tile fetches a part
+    // of the next one.
+    const bool has_next = at + kTileColumns < columns;
+    const size_t next_floats = has_next ? (end - begin) * PanelWidth(j + 1, columns) : 0;
+    const size_t part = hwy::RoundUpTo(hwy::DivCeil(next_floats * kTileRows, count), kGroup);
+    const float* next = panels + (at + kTileColumns) * patches.depth() + begin * kTileColumns;
     for (size_t i = 0; i < count; i += kTileRows) {
       into.rows = targets + i;
+      const size_t done = i / kTileRows * part;
+      into.next = next + done;
+      into.next_floats = std::min(part, next_floats - std::min(next_floats, done));
       const size_t tile_rows = std::min(kTileRows, count - i);
-      ChooseTile<Order::kByRow>(tile_rows, width / kLanes)(end - begin, block + i * kRowStride, b,
+      ChooseTile<Order::kByRow>(tile_rows, width / kLanes)(end - begin, block + i * kDepth, b,
                                                            into);
     }
   }
@@ -149,19 +170,34 @@ struct TransposedTask {
     for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
       const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
       PatchRow sources[kDepth];
-      for (size_t k = 0; k < depth; ++k) {
-        sources[k] = FindRow(patches, begin + k);
+      RowWalker walker(patches, begin);
+      for (size_t k = 0; k < depth; ++k, walker.Next()) {
+        sources[k] = RowAt(walker);
         PackPanelRow(b + (begin + k) * columns, columns, depth, k, panel_begin, panel_end, panels);
       }
       for (size_t row = tile_begin * kWeightRows; row < last; row += kBlockRows) {
         const size_t count = std::min(kBlockRows, last - row);
-        for (size_t k = 0; k < depth; ++k) {
-          PackRowByDepth(patches, sources[k], row, row + count, depth * kWeightRows,
-                         block + k * kWeightRows);
-        }
+        PackBlock(sources, row, count, depth, block);
         for (size_t j = panel_begin; j < panel_end; ++j) {
           RunPanel(j, row, count, depth, block, panels, add || chunk > 0);
         }
+      }
+    }
+  }
+
+  // A tile's floats in a block; not a power of two, or tiles would share cache sets.
+  static size_t TileFloats(size_t depth) { return depth * kWeightRows + kGroup; }
+
+  // Few tiles at a time: each is a stream of its own while pixels are copied.
+  void PackBlock(const PatchRow* sources, size_t first, size_t count, size_t depth,
+                 float* block) const {
+    constexpr size_t kStreams = 16 * kWeightRows;
+    for (size_t i = 0; i < count; i += kStreams) {
+      const size_t end = std::min(i + kStreams, count);
+      float* to = block + i / kWeightRows * TileFloats(depth);
+      for (size_t k = 0; k < depth; ++k) {
+        PackRow<kWeightRows>(patches, sources[k], first + i, first + end, TileFloats(depth),
+                             to + k * kWeightRows);
       }
     }
   }
@@ -179,8 +215,8 @@ struct TransposedTask {
     for (size_t i = 0; i < count; i += kWeightRows) {
       const size_t tile_rows = std::min(kWeightRows, count - i);
       for (size_t r = 0; r < tile_rows; ++r) targets[r] = c + (first + i + r) * columns;
-      ChooseTile<Order::kByDepth>(tile_rows, width / kLanes)(depth, block + i * depth,
-                                                             panels + at * depth, into);
+      ChooseTile<Order::kByDepth>(tile_rows, width / kLanes)(
+          depth, block + i / kWeightRows * TileFloats(depth), panels + at * depth, into);
     }
   }
 };

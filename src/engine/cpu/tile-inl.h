@@ -1,6 +1,8 @@
 // The register tile of all matrix products: R rows x N vectors of C stay in registers while k runs.
-//   a   packed values of A: by row, a[r * kRowStride + k], or by k, a[k * kWeightRows + r]
-//   b   a packed panel of B: b[k * N * kLanes + column]
+//   a   packed values of A, one stream of cache lines.
+//       by row    groups of 16 values of k: a[k / 16][r][k % 16], for copies of long runs of k
+//       by depth  a[k][r], for copies of long runs of r
+//   b   a packed panel of B: b[k][column], N vectors across
 // Each element of C is one chain of multiply-adds over k, whatever the tile's size: how the work is
 // cut never changes a bit.
 #if defined(TRIREME_ENGINE_CPU_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "engine/cpu/simd-inl.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
@@ -28,12 +31,14 @@ constexpr size_t kTileRows = 8, kWeightRows = 8, kTileVectors = 2;
 #else
 constexpr size_t kTileRows = 4, kWeightRows = 4, kTileVectors = 2;
 #endif
+// Arm multiplies by one lane of a register: four values of A are one load, not four broadcasts.
+#undef TRIREME_BY_LANE
+#define TRIREME_BY_LANE (HWY_TARGET == HWY_NEON)
 constexpr size_t kTileColumns = kTileVectors * kLanes;
 
 // Values of k that a tile sums before it adds to C: a panel of B stays in the first cache.
 constexpr size_t kDepth = 256;
-// Rows of packed A lie this far apart: not a power of two, or they would share cache sets.
-constexpr size_t kRowStride = kDepth + 16;
+constexpr size_t kGroup = 16;  // of k, by row: a cache line of each row
 
 enum class Order { kByRow, kByDepth };
 
@@ -45,64 +50,157 @@ struct Into {
   bool add;            // to what is there
   const float* bias;   // of C's first column, or null; not with add
   bool relu;
+  // Memory that the next tiles will read, from here on.
+  const float* next = nullptr;
+  size_t next_floats = 0;
 };
 
+// A tile whose last vector is not whole, through memory.
 template <size_t R, size_t N>
-HWY_INLINE void StoreTile(const V (&sum)[R][N], const Into& into) {
-  const Floats d;
-  const size_t rest = into.columns - (N - 1) * kLanes;  // of the last vector
-#pragma GCC unroll 16
+HWY_NOINLINE void StorePartTile(const float* sum, const Into& into) {
   for (size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (size_t v = 0; v < N; ++v) {
-      float* c = into.rows[r] + into.first + v * kLanes;
-      const bool whole = v + 1 < N || rest == kLanes;
-      V value = sum[r][v];
+    ForLanes(0, into.columns, [&](size_t j, size_t n) HWY_ATTR {
+      float* c = into.rows[r] + into.first + j;
+      V value = LoadN(sum + r * N * kLanes + j, n);
       if (into.add) {
-        value = hn::Add(whole ? hn::LoadU(d, c) : LoadPart(c, rest), value);
+        value = hn::Add(LoadN(c, n), value);
       } else if (into.bias) {
-        const float* bias = into.bias + into.first + v * kLanes;
-        value = hn::Add(value, whole ? hn::LoadU(d, bias) : LoadPart(bias, rest));
+        value = hn::Add(value, LoadN(into.bias + into.first + j, n));
       }
-      if (into.relu) value = PositivePart(value);
-      if (whole) {
-        hn::StoreU(value, d, c);
-      } else {
-        StorePart(value, c, rest);
-      }
-    }
+      StoreN(into.relu ? PositivePart(value) : value, c, n);
+    });
   }
 }
 
-// sum[.][.] += a[.][k] * b[k][.] for one k, A's values broadcast from memory.
-template <Order order, size_t R, size_t N>
-HWY_INLINE void MultiplyOne(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
-                            V (&sum)[R][N]) {
-  const Floats d;
-  V across[N];
-#pragma GCC unroll 4
-  for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(d, b + v * kLanes);
+// Calls each(r, v) for all vectors of a tile.
+template <size_t R, size_t N, class F>
+HWY_INLINE void ForTile(const F& each) {
 #pragma GCC unroll 16
   for (size_t r = 0; r < R; ++r) {
-    const V down = hn::Set(d, a[order == Order::kByRow ? r * kRowStride : r]);
-#pragma GCC unroll 4
-    for (size_t v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(down, across[v], sum[r][v]);
+#pragma GCC unroll 8
+    for (size_t v = 0; v < N; ++v) each(r, v);
   }
 }
+
+template <size_t R, size_t N>
+HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
+  const Floats d;
+  if (into.columns < N * kLanes) {
+    HWY_ALIGN float lanes[R * N * kLanes];
+    ForTile<R, N>([&](size_t r, size_t v)
+                      HWY_ATTR { hn::Store(sum[r][v], d, lanes + (r * N + v) * kLanes); });
+    return StorePartTile<R, N>(lanes, into);
+  }
+  if (into.add) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+      sum[r][v] = hn::Add(hn::LoadU(d, into.rows[r] + into.first + v * kLanes), sum[r][v]);
+    });
+  } else if (into.bias) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+      sum[r][v] = hn::Add(sum[r][v], hn::LoadU(d, into.bias + into.first + v * kLanes));
+    });
+  }
+  if (into.relu) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = PositivePart(sum[r][v]); });
+  }
+  ForTile<R, N>([&](size_t r, size_t v)
+                    HWY_ATTR { hn::StoreU(sum[r][v], d, into.rows[r] + into.first + v * kLanes); });
+}
+
+template <size_t N>
+HWY_INLINE void LoadAcross(const float* HWY_RESTRICT b, V (&across)[N]) {
+#pragma GCC unroll 8
+  for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(Floats(), b + v * kLanes);
+}
+template <size_t N>
+HWY_INLINE void MultiplyRow(V down, const V (&across)[N], V (&sum)[N]) {
+#pragma GCC unroll 8
+  for (size_t v = 0; v < N; ++v) sum[v] = hn::MulAdd(down, across[v], sum[v]);
+}
+
+// sum[.][.] += a[.][k] * b[k][.] for one k; A's values stand `stride` apart.
+template <size_t stride, size_t R, size_t N>
+HWY_INLINE void MultiplyOne(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                            V (&sum)[R][N]) {
+  V across[N];
+  LoadAcross(b, across);
+#pragma GCC unroll 16
+  for (size_t r = 0; r < R; ++r) MultiplyRow(hn::Set(Floats(), a[r * stride]), across, sum[r]);
+}
+
+#if TRIREME_BY_LANE
+// The same where A's values of one k are neighbours.
+template <size_t R, size_t N, size_t... r>
+HWY_INLINE void MultiplyNeighbours(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                                   V (&sum)[R][N], std::index_sequence<r...>) {
+  V across[N], down[hwy::DivCeil(R, kLanes)];
+  LoadAcross(b, across);
+  LoadAcross(a, down);
+  (MultiplyRow(hn::Broadcast<r % kLanes>(down[r / kLanes]), across, sum[r]), ...);
+}
+
+// A value of k for each lane; a row's values of k are neighbours, rows stand kGroup apart.
+template <size_t R, size_t N, size_t... lane>
+HWY_INLINE void MultiplyLanes(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                              V (&sum)[R][N], std::index_sequence<lane...>) {
+  V down[R];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < R; ++r) down[r] = hn::LoadU(Floats(), a + r * kGroup);
+  (
+      [&]() HWY_ATTR {
+        V across[N];
+        LoadAcross(b + lane * N * kLanes, across);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < R; ++r) {
+          MultiplyRow(hn::Broadcast<lane>(down[r]), across, sum[r]);
+        }
+      }(),
+      ...);
+}
+
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyDepth(const float* a, const float* b, V (&sum)[R][N]) {
+  MultiplyNeighbours(a, b, sum, std::make_index_sequence<R>());
+}
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
+  for (size_t i = 0; i < kGroup; i += kLanes) {
+    MultiplyLanes(a + i, b + i * N * kLanes, sum, std::make_index_sequence<kLanes>());
+  }
+}
+#else
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyDepth(const float* a, const float* b, V (&sum)[R][N]) {
+  MultiplyOne<1>(a, b, sum);
+}
+template <size_t R, size_t N>
+HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kGroup; ++i) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
+}
+#endif
 
 template <Order order, size_t R, size_t N>
 void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
           const Into& into) {
-  V sum[R][N];
-#pragma GCC unroll 16
+  // C is needed at the end of this tile, the next panel at the end of this one.
+  for (size_t i = 0; i < into.next_floats; i += kGroup) __builtin_prefetch(into.next + i, 0, 2);
   for (size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (size_t v = 0; v < N; ++v) sum[r][v] = hn::Zero(Floats());
+    for (size_t v = 0; v < N; ++v) hwy::Prefetch(into.rows[r] + into.first + v * kLanes);
   }
-  constexpr size_t kNext = order == Order::kByRow ? 1 : kWeightRows;
+  V sum[R][N];
+  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
+  if constexpr (order == Order::kByDepth) {
 #pragma GCC unroll 4
-  for (size_t k = 0; k < depth; ++k) {
-    MultiplyOne<order>(a + k * kNext, b + k * N * kLanes, sum);
+    for (size_t k = 0; k < depth; ++k) {
+      MultiplyDepth(a + k * kWeightRows, b + k * N * kLanes, sum);
+    }
+  } else {
+    size_t k = 0;
+    for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup, b += kGroup * N * kLanes) {
+      MultiplyGroup(a, b, sum);
+    }
+    for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
   }
   StoreTile(sum, into);
 }
