@@ -52,6 +52,14 @@ std::string Operations() {
   return text;
 }
 
+// docs/keys.md is this page.
+std::string Keys() {
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  return "# The keys of a recipe\n\nPrinted by `trireme list keys`.\n\n" + sections.Markdown();
+}
+
 struct Topic {
   std::string_view name;
   std::string (*text)();
@@ -64,6 +72,7 @@ constexpr Topic kTopics[] = {
     {"strategies", Strategies, true},
     {"optimizers", Optimizers, true},
     {"operations", Operations, false},
+    {"keys", Keys, false},
 };
 
 int Run(const Args& args, Process& process) {
@@ -85,8 +94,8 @@ int Run(const Args& args, Process& process) {
   return 0;
 }
 
-constexpr Place kPlaces[] = {
-    {"TOPIC", Place::kOptional, "recipes, models, data, strategies, optimizers or operations"}};
+constexpr Place kPlaces[] = {{"TOPIC", Place::kOptional,
+                              "recipes, models, data, strategies, optimizers, operations or keys"}};
 
 }  // namespace
 
@@ -98,7 +107,8 @@ const Command kList = {
     .examples =
         "trireme list\n"
         "trireme list models        # parameters and multiply-adds of each\n"
-        "trireme list operations\n",
+        "trireme list operations\n"
+        "trireme list keys          # of a recipe, as a page of documentation\n",
     .places = kPlaces,
     .run = Run,
 };

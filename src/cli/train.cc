@@ -7,7 +7,9 @@
 
 #include "base/files.h"
 #include "base/machine.h"
+#include "base/signals.h"
 #include "cli/command.h"
+#include "cli/plan_text.h"
 #include "record/checkpoint.h"
 #include "record/state_files.h"
 #include "trainer/model_file.h"
@@ -36,7 +38,7 @@ constexpr Flag kFlags[] = {
     kSetFlag,
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
-    {"--init", "FILE", "start from the weights of a safetensors file"},
+    {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
     {"--dry-run", "", "print the plan, train nothing"},
     {"--help-config", "", "print every key of a recipe with its default and meaning"},
     {"--quiet", "", "no progress"},
@@ -53,6 +55,20 @@ struct Settings {
   std::string stem = "train";  // of a new run's directory
 };
 
+// Of the two keys for the batch, one from the command line wins over the other in a recipe.
+void ChooseBatch(Settings& settings) {
+  TrainerOptions& trainer = settings.recipe.trainer;
+  const Origin batch = settings.sections.GivenBy("trainer.batch");
+  const Origin per_worker = settings.sections.GivenBy("trainer.batch_per_worker");
+  if (per_worker > Origin::kRecipe && batch == Origin::kRecipe) {
+    trainer.batch = TrainerOptions{}.batch;
+  } else if (batch > Origin::kRecipe && per_worker == Origin::kRecipe) {
+    trainer.batch_per_worker = 0;
+  } else {
+    settings.sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
+  }
+}
+
 // With a recipe it is that; without one, --model or --data start from the defaults of all keys.
 void LoadSettings(const Args& args, Settings& settings) {
   Bind(settings.sections, settings.recipe);
@@ -62,7 +78,7 @@ void LoadSettings(const Args& args, Settings& settings) {
     throw UsageError("--resume {} brings its own recipe; {} is one too many", *resume, *recipe);
   }
   if (resume) {
-    settings.sections.LoadFile(*resume + "/config.toml");
+    LoadRunRecipe(settings.sections, *resume);
   } else if (recipe) {
     LoadRecipe(settings.sections, *recipe);
     settings.stem = std::filesystem::path(*recipe).stem();
@@ -73,7 +89,7 @@ void LoadSettings(const Args& args, Settings& settings) {
   args.ApplyTo(settings.sections);
   // One of the two says how long; the one on the command line wins.
   if (args.Has("--epochs") && !args.Has("--steps")) settings.recipe.trainer.steps = 0;
-  settings.sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
+  ChooseBatch(settings);
 }
 
 // What binds a resumed run: other values would make it another run.
@@ -84,9 +100,24 @@ void CheckResume(const Recipe& before, const Recipe& now) {
                      key);
   };
   same("model.name", before.model.name, now.model.name);
+  same("model.activation", before.model.activation, now.model.activation);
+  same("model.norm", before.model.norm, now.model.norm);
+  same("model.loss", before.model.loss, now.model.loss);
+  same("model.stem", before.model.stem, now.model.stem);
   same("data.source", before.data.source, now.data.source);
+  same("data.label", before.data.label, now.data.label);
+  same("data.id", before.data.id, now.data.id);
+  same("data.test_fraction", before.data.test_fraction, now.data.test_fraction);
+  same("data.limit", before.data.limit, now.data.limit);
+  same("data.shuffle", before.data.shuffle, now.data.shuffle);
+  same("data.normalize", before.data.normalize, now.data.normalize);
   same("trainer.seed", before.trainer.seed, now.trainer.seed);
   same("trainer.batch", before.trainer.batch, now.trainer.batch);
+  same("trainer.batch_per_worker", before.trainer.batch_per_worker, now.trainer.batch_per_worker);
+  if (now.trainer.batch_per_worker) {  // the number of workers decides the batch
+    same("transport.ranks (with trainer.batch_per_worker)", before.transport.ranks,
+         now.transport.ranks);
+  }
   same("strategy.name", before.strategy.name, now.strategy.name);
   same("optimizer.name", before.optimizer.name, now.optimizer.name);
 }
@@ -97,49 +128,6 @@ std::string ConfigText(const Job& job) {
   Sections sections;
   Bind(sections, recipe);
   return sections.ToToml();
-}
-
-// What a rank will hold, by what it is for.
-std::string MemoryText(const Job& job, const Rig& rig, std::shared_ptr<const Program> program) {
-  const auto queue = rig.engine->device().NewQueue();
-  const auto executable = rig.engine->Load(program, *queue);
-  const Evaluator evaluator(job.graph, *rig.engine, *queue, *job.data.test, job.normalizer);
-  const Updater updater(job.recipe.optimizer, *job.schedule, job.layout, rig.engine->device());
-  const Executable& evaluation = evaluator.executable();
-  const bool apart = job.recipe.trainer.deterministic;
-  const size_t samples = sizeof(float) * size_t(job.graph.input().size());
-  const std::pair<const char*, size_t> parts[] = {
-      {"activations", program->activation_bytes},
-      {"scratch of the kernels", executable->scratch_bytes()},
-      // Where the rank trains, a snapshot to evaluate, initial weights, a checkpoint on its way.
-      {"weights and statistics, four times", 4 * sizeof(float) * job.layout.state},
-      {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
-      {"optimizer", sizeof(float) * job.layout.weights * updater.slices().size()},
-      {"samples of the step", samples * size_t(job.shard_capacity) * size_t(job.MostShards(0))},
-      {"evaluation", evaluation.program().activation_bytes + evaluation.scratch_bytes() +
-                         samples * size_t(evaluation.program().capacity)},
-  };
-  std::string text = "memory of a rank:\n";
-  size_t total = 0;
-  for (const auto& [name, bytes] : parts) {
-    text += fmt::format("  {:<48} {:>10}\n", name, FormatBytes(double(bytes)));
-    total += bytes;
-  }
-  return text + fmt::format("  {:<48} {:>10}\n", "in all, besides program and data set",
-                            FormatBytes(double(total)));
-}
-
-int DryRun(const Job& job, Process& process) {
-  const Rig rig = job.make_rig(job.threads_per_rank);
-  const auto program =
-      Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
-  process.out.Print("{}", Describe(*program));
-  process.out.Print("{}", MemoryText(job, rig, program));
-  process.out.Print(
-      "steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
-      job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
-      job.shard_capacity, job.workers());
-  return 0;
 }
 
 const char* Why(Ending ending) {
@@ -182,18 +170,24 @@ int Run(const Args& args, Process& process) {
     }
     Settings before;
     Bind(before.sections, before.recipe);
-    before.sections.LoadFile(*resume + "/config.toml");
+    LoadRunRecipe(before.sections, *resume);
     CheckResume(before.recipe, settings.recipe);
     directory.emplace(RunDirectory::Resume(*resume));
   }
 
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer));
-  if (const auto init = args.Value("--init")) {
-    InitModel(job.graph, job.layout, StateFileReader(*init), job.initial_state, log);
+  const std::string& init = settings.recipe.trainer.init;
+  if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
+    InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
     job.given_weights = true;
   }
-  if (args.Has("--dry-run")) return DryRun(job, process);
+  if (args.Has("--dry-run")) {
+    process.out.Write(PlanText(job));
+    return 0;
+  }
 
+  // From here on a signal is a wish to stop; before, there is nothing to save.
+  const Signals signals;
   if (!directory) {
     const auto out = args.Value("--out");
     directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
@@ -203,11 +197,11 @@ int Run(const Args& args, Process& process) {
   }
   const ProgressStyle style = ChooseProgressStyle(args.Has("--quiet"), args.Has("--json"));
   Progress progress(style, process.log);
-  const Outcome outcome = Train(job, *directory, progress, process.signals, log);
+  const Outcome outcome = Train(job, *directory, progress, signals, log);
   if (outcome.ending == Ending::kSignal) {
     log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
              directory->path());
-    return process.signals.ExitCode();
+    return signals.ExitCode();
   }
   if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
     process.out.Write(ResultText(outcome, directory->path()));

@@ -206,8 +206,14 @@ void CentreServer::Answer(int client) {
   Peer& peer = peers_[client];
   if (!peer.asks || peer.presence != Presence::kHere) return;
   Message answer;
-  if (!peer.left && !peer.holds && peer.told < EpochsEnded()) {
-    answer = {.kind = kEpochEnd, .ints = {peer.told++}};  // also those that it slept through
+  if (!peer.left && peer.told < EpochsEnded()) {
+    // Nothing of the next epoch before it knows of this one's end; also those that it slept
+    // through. One that asked ahead and may hold something asks again without.
+    if (peer.holds) {
+      answer = {.kind = kDrain};
+    } else {
+      answer = {.kind = kEpochEnd, .ints = {peer.told++}};
+    }
   } else if (const auto lease = stopping_ ? std::nullopt : leases_.Take(client)) {
     answer = {.kind = kGrant, .ints = {lease->id, lease->epoch, lease->begin, lease->end}};
   } else if (peer.holds) {

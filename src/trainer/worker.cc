@@ -43,6 +43,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   seconds_before_ = at_.seconds;
   train_seconds_before_ = at_.train_seconds;
   unsaved_ = !resume;
+  saved_step_ = at_.step;
 
   if (job_.given_weights && !resume) SaveCheckpoint();
 
@@ -53,6 +54,8 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     const Turn turn = stepper_.Take(turn_number);
     if (turn == Turn::kEnd) break;
     if (turn == Turn::kEpochEnd) {
+      // Others may have done the last steps of the epoch, or all of them.
+      AdvanceTo(std::min(job_.plan.steps, (at_.epochs_done + 1) * job_.plan.steps_per_epoch()));
       ending = EndOfEpoch();
       continue;
     }
@@ -60,15 +63,31 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     if (wants_to_stop && !strategy_.InStep()) strategy_.Stop();
     if (stepper_.Run(wants_to_stop, result)) Count(result);
     ++turn_number;
-    at_.step = replica.work.step + 1;
-    unsaved_ = true;
-    if (stop_agreed_) ending = Ending::kSignal;
-    if (replica.work.ends_epoch && !ending) ending = EndOfEpoch();
-    if (!ending && checkpoint_steps && at_.step % checkpoint_steps == 0) SaveCheckpoint();
+    AdvanceTo(replica.work.step + 1);
+    if (replica.work.ends_epoch) {
+      ending = EndOfEpoch();
+    } else if (stop_agreed_) {
+      ending = Ending::kSignal;
+    }
+    const bool due =
+        checkpoint_steps && at_.step / checkpoint_steps > saved_step_ / checkpoint_steps;
+    if (!ending && due) SaveCheckpoint();
   }
-  if (!ending && signals_.stop() && !strategy_.InStep()) ending = Ending::kSignal;
+  if (!ending && !strategy_.InStep()) {
+    if (signals_.stop()) {
+      ending = Ending::kSignal;
+    } else {
+      AdvanceTo(job_.plan.steps);
+    }
+  }
   Finish(ending.value_or(Ending::kDone));
   return ending.value_or(Ending::kDone);
+}
+
+// With a centre a lease that was given back may come after later ones.
+void Worker::AdvanceTo(int64_t step) {
+  at_.step = std::max(at_.step, step);
+  unsaved_ = true;
 }
 
 void Worker::Count(const StepResult& result) {
@@ -187,6 +206,7 @@ void Worker::SaveCheckpoint() {
   if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
   if (!unsaved_) return;
   unsaved_ = false;
+  saved_step_ = at_.step;
   const Stopwatch pause;
   TakeSnapshot();
   if (recorder_) {
@@ -209,6 +229,7 @@ double Worker::TrainSeconds() const { return train_seconds_before_ + clock_.seco
 void Worker::Finish(Ending ending) {
   DrainStepper();
   strategy_.End(stepper_.replica());
+  unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
   SaveCheckpoint();
   if (ending == Ending::kSignal) return;
   if (!strategy_.InStep() && !recorder_) return;

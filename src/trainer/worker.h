@@ -29,6 +29,7 @@ class Worker {
   Ending Run(std::span<const float> state, const StateReader* resume);
 
  private:
+  void AdvanceTo(int64_t step);
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
   std::optional<Ending> Judge(double accuracy);
@@ -60,6 +61,7 @@ class Worker {
   double paused_s_ = 0;                                   // evaluation and checkpoints, this life
   std::optional<Evaluation> evaluation_;                  // the newest
   int64_t evaluated_step_ = -1;
+  int64_t saved_step_ = 0;
   bool unsaved_ = false;
   bool stop_agreed_ = false;
   int64_t diverged_since_ = -1;
