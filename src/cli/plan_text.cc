@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "optimizer/updater.h"
 #include "trainer/evaluation.h"
 
 namespace trireme {
