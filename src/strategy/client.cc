@@ -17,6 +17,8 @@ uint64_t BytesOf(const Message& message) {
 
 }  // namespace
 
+Client::Client(Link& link) : link_(link), centre_{kFetch}, snapshot_{kSnapshot} {}
+
 Client::~Client() {
   try {
     if (sender_) sender_->Drain();
@@ -57,7 +59,7 @@ Client::Answer Client::Claim(bool holds, Lease& lease) {
 }
 
 Client::Centre Client::Fetch(size_t floats) {
-  Message reply = Exchange(kFetch, kCentre);
+  Message reply = Await(centre_);
   if (reply.body.size() != floats) {
     throw Error("the server's centre has {} values, this worker's state {}", reply.body.size(),
                 floats);
@@ -94,7 +96,7 @@ void Client::Leave() {
 
 const std::vector<float>& Client::Snapshot() {
   image_ = {};
-  image_ = Exchange(kSnapshot, kImage);
+  image_ = Await(snapshot_);
   return image_.body;
 }
 
@@ -107,15 +109,20 @@ void Client::Save(StateWriter& writer) const {
   writer.Ints("centre.staleness", ints.subspan(2 + leases));
 }
 
-Message Client::Exchange(int request, int answer) {
-  reply_.reset();
-  renewed_ = false;
-  Send({.kind = request});
+void Client::Prefetch() { Ask(centre_); }
+
+void Client::Ask(Request& request) {
+  if (request.asked || request.answer) return;
+  Send({.kind = request.word});
+  request.asked = true;
+}
+
+Message Client::Await(Request& request) {
   Until("the centre", [&] {
-    if (std::exchange(renewed_, false)) Send({.kind = request});
-    return reply_ && reply_->kind == answer;
+    Ask(request);
+    return request.answer.has_value();
   });
-  return *std::exchange(reply_, {});
+  return *std::exchange(request.answer, {});
 }
 
 void Client::Send(Message message, const Event& ready) {
@@ -155,9 +162,13 @@ bool Client::Take(Deadline deadline) {
     case Arrival::kMessage:
       Sort(std::move(message));
       break;
-    case Arrival::kRenewed:  // it knows of no ask, and of leases only what its snapshot held
+    case Arrival::kRenewed:  // it knows of nothing asked, and of leases what its snapshot held
       answer_.reset();
       asked_ = false;
+      for (Request* request : {&centre_, &snapshot_}) {
+        request->asked = false;
+        request->answer.reset();
+      }
       renewed_ = void_ = true;
       break;
     case Arrival::kGone:
@@ -191,12 +202,14 @@ void Client::Sort(Message message) {
       break;
     case kCentre:
       numbers(1);
-      reply_ = std::move(message);
+      centre_.asked = false;
+      centre_.answer = std::move(message);
       break;
     case kImage:
       numbers(2);
       numbers(2 + size_t(std::clamp<int64_t>(message.ints[1], 0, int64_t(1) << 40)));
-      reply_ = std::move(message);
+      snapshot_.asked = false;
+      snapshot_.answer = std::move(message);
       break;
     case kWait:
       break;

@@ -23,7 +23,7 @@ namespace trireme {
 // have is leased again to whoever asks.
 class Client {
  public:
-  explicit Client(Link& link) : link_(link) {}
+  explicit Client(Link& link);
   ~Client();  // says goodbye
 
   enum class Answer { kLease, kDrain, kEpochEnd, kEnd, kVoid };
@@ -34,6 +34,7 @@ class Client {
     int64_t version = 0;
     std::vector<float> state;
   };
+  void Prefetch();  // asks for the centre that the next Fetch takes
   Centre Fetch(size_t floats);
   // `change.state` shall count at the centre, made from its `change.version`. Sent when `ready`
   // has fired; the worker's thread does not wait for that.
@@ -54,8 +55,14 @@ class Client {
     Message message;
   };
   void Send(Message message, const Event& ready = Event::Fired());
-  // Sends the request, also to a server that was restarted meanwhile, and returns the answer.
-  Message Exchange(int request, int answer);
+  // A request that the server answers at once; asked again when the server is another one.
+  struct Request {
+    const int word;
+    bool asked = false;
+    std::optional<Message> answer;
+  };
+  void Ask(Request& request);
+  Message Await(Request& request);
   // `done` is asked again after each arrival; `what` is for the message of a deadline.
   void Until(const char* what, FunctionRef<bool()> done);
   bool Take(Deadline deadline);  // one arrival; false: none came
@@ -64,8 +71,8 @@ class Client {
   Link& link_;
   bool asked_ = false;             // an ask waits at the server
   std::optional<Message> answer_;  // to an ask, not claimed yet
-  std::optional<Message> reply_;   // to a request
-  bool renewed_ = false;           // the server is another one since the last request
+  Request centre_, snapshot_;
+  bool renewed_ = false;  // the server is another one; for Leave
   bool void_ = false, stopped_ = false, ended_ = false;
   Message image_;
   double waited_s_ = 0;
