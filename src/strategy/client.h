@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,7 +17,7 @@
 namespace trireme {
 
 // A worker's side of the link to the server that holds the centre and hands out work. Called on the
-// worker's thread. It asks for the next lease while the worker is busy with the last one.
+// worker's thread. It asks for the next leases while the worker is busy with the last ones.
 //
 // Leases can become void: the server refused a push (it had given the worker up), or it was
 // restarted and knows only its last snapshot. Claim then says kVoid once; what the centre does not
@@ -63,6 +64,7 @@ class Client {
   };
   void Ask(Request& request);
   Message Await(Request& request);
+  void AskForLeases(bool holds);
   // `done` is asked again after each arrival; `what` is for the message of a deadline.
   void Until(const char* what, FunctionRef<bool()> done);
   bool Take(Deadline deadline);  // one arrival; false: none came
@@ -70,7 +72,11 @@ class Client {
 
   Link& link_;
   bool asked_ = false;             // an ask waits at the server
-  std::optional<Message> answer_;  // to an ask, not claimed yet
+  std::deque<Lease> granted_;      // not claimed yet
+  size_t granted_at_once_ = 0;     // the last time
+  std::optional<Message> answer_;  // to an ask, other than leases; comes after those
+  double claimed_at_ = 0;          // the lease that is worked on; 0: none
+  double step_s_ = 1;              // what the work on a lease takes, on average
   Request centre_, snapshot_;
   bool renewed_ = false;  // the server is another one; for Leave
   bool void_ = false, stopped_ = false, ended_ = false;

@@ -350,7 +350,7 @@ TEST(EasgdPreset, StopsEarlyResumesAndUsesTheRestOnce) {
   toy::Memory saved;
   const Result half = Train(plan, 4, nullptr, &saved, /*stop_after=*/20);
   EXPECT_GE(half.closed, 200);  // 20 local steps of 10 by whoever was first
-  EXPECT_LE(half.closed, 3 * 22 * 10);
+  EXPECT_LT(half.closed, 1200);
   EXPECT_EQ(saved.state, half.state);
   const Result whole = Train(plan, 3, &saved, nullptr);  // another number of workers
   EXPECT_EQ(whole.closed, 1200);
@@ -416,7 +416,8 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
     Message message;
     EXPECT_EQ(link.Receive(message, After(5)), Arrival::kMessage);
     EXPECT_EQ(message.kind, kGrant);
-    return message.ints.at(0);
+    EXPECT_EQ(message.ints.size(), 4u);  // one at a time unless more are wanted
+    return message.ints.at(1);
   };
   const auto refused = [&](Message message) {
     link.Send(std::move(message));
@@ -462,7 +463,7 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
       }
       if (message.kind != kGrant) return;
       const std::vector<float> inf(32, INFINITY);
-      link.Send({.kind = kPush, .ints = {0, message.ints.at(0)}, .body = inf});
+      link.Send({.kind = kPush, .ints = {0, message.ints.at(1)}, .body = inf});
       message = {};
     }
   });
