@@ -128,6 +128,7 @@ void CentreServer::Handle(int client, Message& message) {
     case kAsk:
       peer.asks = true;
       peer.holds = !message.ints.empty() && message.ints[0] != 0;
+      peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       break;
     case kFetch:
       SendCentre(*peer.link, kCentre, {version_});
@@ -214,8 +215,7 @@ void CentreServer::Answer(int client) {
     } else {
       answer = {.kind = kEpochEnd, .ints = {peer.told++}};
     }
-  } else if (const auto lease = stopping_ ? std::nullopt : leases_.Take(client)) {
-    answer = {.kind = kGrant, .ints = {lease->id, lease->epoch, lease->begin, lease->end}};
+  } else if (answer = Grant(client); !answer.ints.empty()) {
   } else if (peer.holds) {
     answer = {.kind = kDrain};
   } else if (leases_.finished() || (stopping_ && leases_.open() == 0)) {
@@ -225,6 +225,24 @@ void CentreServer::Answer(int client) {
   }
   peer.asks = false;
   peer.link->Send(std::move(answer));
+}
+
+// As many as the client can work off soon, but no more than half its share of what is left: an
+// epoch shall not end with all waiting for one (guided self-scheduling; Polychronopoulos, Kuck
+// 1987).
+Message CentreServer::Grant(int client) {
+  Message grant{.kind = kGrant};
+  if (stopping_) return grant;
+  const int64_t share = leases_.untaken() / (2 * setup_.lease * int64_t(peers_.size()));
+  const int64_t count =
+      std::clamp<int64_t>(share, 1, std::clamp<int64_t>(peers_[client].wants, 1, 64));
+  for (int64_t i = 0; i < count; ++i) {
+    const auto lease = leases_.Take(client);
+    if (!lease) break;
+    if (grant.ints.empty()) grant.ints = {lease->epoch};
+    grant.ints.insert(grant.ints.end(), {lease->id, lease->begin, lease->end});
+  }
+  return grant;
 }
 
 void CentreServer::SendCentre(Link& link, int word, std::vector<int64_t> ints) {

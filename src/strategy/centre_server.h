@@ -48,6 +48,7 @@ class CentreServer : public Server {
     Presence presence = Presence::kHere;
     bool asks = false;   // waits for an answer
     bool holds = false;  // ... and has work to push
+    int64_t wants = 1;   // leases at most
     bool left = false;
     int64_t told = 0;  // epochs whose end it knows
   };
@@ -58,6 +59,7 @@ class CentreServer : public Server {
   bool Belongs(int client, const Message& push) const;
   void Refuse(int client);
   void Answer(int client);
+  Message Grant(int client);  // without leases: there are none
   void SendCentre(Link& link, int word, std::vector<int64_t> ints);
   int64_t EpochsEnded() const;
   bool Over();

@@ -57,6 +57,7 @@ Turn Composed::NextLease(Work& work) {
 void Composed::BeforeStep(Replica& replica) {
   announced_ = 0;
   choices_.inner->BeforeStep(replica);
+  if (choices_.merge && since_ + 1 >= choices_.period) choices_.merge->Prepare();
 }
 
 void Composed::BucketReady(Replica& replica, const Bucket& bucket, const Event& event) {
