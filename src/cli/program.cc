@@ -92,7 +92,9 @@ int RunProgram(std::span<const Command* const> commands, std::span<const std::st
   } catch (const Error& e) {
     return Fail(process, kFailed, e.what());
   } catch (const std::bad_alloc&) {
-    return Fail(process, kFailed, "out of memory (a smaller trainer.batch needs less)");
+    return Fail(
+        process, kFailed,
+        "out of memory (a smaller model or trainer.batch needs less; --dry-run shows the plan)");
   } catch (const std::exception& e) {
     return Fail(process, kFailed, fmt::format("unexpected: {}", e.what()));
   } catch (...) {

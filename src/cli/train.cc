@@ -34,7 +34,8 @@ constexpr Flag kFlags[] = {
     {"--ranks", "N", "replicas that train together", "transport.ranks"},
     {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
     {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
-    {"--deterministic", "", "equal bits for any number of workers", "trainer.deterministic"},
+    {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
+     "trainer.deterministic"},
     kSetFlag,
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
@@ -144,13 +145,13 @@ const char* Why(Ending ending) {
 std::string ResultText(const Outcome& outcome, const std::string& run) {
   const Summary& summary = outcome.summary;
   return fmt::format(
-      "{}: {} epochs, {} steps in {}, {} samples/s\n"
+      "{}: {} epochs, {} steps in {} (training {}), {} samples/s\n"
       "test accuracy {:.2f} %, test loss {:.4f}\n"
       "peak memory {}; the run is in {}\n",
       Why(outcome.ending), summary.epochs, FormatCount(summary.steps),
-      FormatSeconds(summary.seconds), FormatCount(int64_t(summary.samples_per_second)),
-      100 * summary.test_accuracy.value_or(0), summary.test_loss.value_or(0),
-      FormatBytes(double(summary.peak_memory_bytes)), run);
+      FormatSeconds(summary.seconds), FormatSeconds(summary.train_seconds),
+      FormatCount(int64_t(summary.samples_per_second)), 100 * summary.test_accuracy.value_or(0),
+      summary.test_loss.value_or(0), FormatBytes(double(summary.peak_memory_bytes)), run);
 }
 
 int Run(const Args& args, Process& process) {
@@ -192,12 +193,10 @@ int Run(const Args& args, Process& process) {
     const auto out = args.Value("--out");
     directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
                           : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job)));
-  } else {
-    directory->WriteConfig(ConfigText(job));
   }
   const ProgressStyle style = ChooseProgressStyle(args.Has("--quiet"), args.Has("--json"));
   Progress progress(style, process.log);
-  const Outcome outcome = Train(job, *directory, progress, signals, log);
+  const Outcome outcome = Train(job, ConfigText(job), *directory, progress, signals, log);
   if (outcome.ending == Ending::kSignal) {
     log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
              directory->path());

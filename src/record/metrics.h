@@ -56,6 +56,7 @@ struct Summary {
   std::string parameters_sha256;
   double samples_per_second = 0;
   double seconds = 0;
+  double train_seconds = 0;  // without evaluation and checkpoints: what the rate is over
   int64_t epochs = 0, steps = 0;
   int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;

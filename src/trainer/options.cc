@@ -24,7 +24,8 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
   t.Add("deterministic", &T::deterministic, Any(),
-        "equal bits for any number of workers that share the same shards");
+        "equal bits for any number of workers at the same trainer.shards (set it: without, each "
+        "worker has one)");
   t.Add("clip", &T::clip, AtLeast(0), "largest norm of a step's gradient; 0: no limit");
   t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
         "epochs between evaluations on the test samples; 0: only at the end of the run");

@@ -1,6 +1,7 @@
 #include "trainer/train.h"
 
 #include "base/denormals.h"
+#include "base/error.h"
 #include "record/checkpoint.h"
 #include "strategy/presets.h"
 #include "trainer/model_file.h"
@@ -29,10 +30,15 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
 
 }  // namespace
 
-Outcome Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
-              const Log& log) {
+Outcome Train(const Job& job, const std::string& config, RunDirectory& directory,
+              Progress& progress, const Signals& signals, const Log& log) {
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const Start start = FindStart(job, directory, log);
+  if (start.found && start.found->checkpoint.step() > job.plan.steps) {
+    throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
+                     directory.path(), start.found->checkpoint.step(), job.plan.steps);
+  }
+  directory.WriteConfig(config);
   const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
   directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
 

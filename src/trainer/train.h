@@ -18,7 +18,9 @@ struct Outcome {
 
 // The life of a run: starts the ranks, from the run's newest checkpoint if it has one, and returns
 // when all have ended. `job.initial_state` is where a run without checkpoint begins.
-Outcome Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
-              const Log& log);
+// `config` is written into the run once it is clear that it can go on. Throws UsageError where the
+// run is longer already than the job asks for.
+Outcome Train(const Job& job, const std::string& config, RunDirectory& directory,
+              Progress& progress, const Signals& signals, const Log& log);
 
 }  // namespace trireme

@@ -149,8 +149,10 @@ EpochRecord Worker::MeasureEpoch() {
     at_.train_loss = at_.loss_sum / double(at_.samples);
     record.train_loss = at_.train_loss;
     record.train_accuracy = at_.correct / double(at_.samples);
-    record.samples_per_second = double(at_.samples) / record.seconds;
   }
+  // With a centre every worker does a part of the epoch; together they have done all of it.
+  const int64_t samples = strategy_.InStep() ? at_.samples : job_.plan.samples;
+  record.samples_per_second = double(samples) / record.seconds;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   const StepTimes times = stepper_.times();
   const Traffic traffic = strategy_.traffic();

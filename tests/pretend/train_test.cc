@@ -42,7 +42,7 @@ class PretendTrain : public testing::Test {
         Exists(path) ? RunDirectory::Resume(path) : RunDirectory::Create(path, "");
     const Job job = PrepareJob(recipe, make_rig);
     Progress progress(ProgressStyle::kQuiet, log_);
-    return Train(job, directory, progress, signals_, Log(log_)).summary;
+    return Train(job, "", directory, progress, signals_, Log(log_)).summary;
   }
 
   TemporaryDirectory folder_;
