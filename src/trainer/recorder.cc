@@ -25,9 +25,9 @@ void Recorder::Step(const StepResult& result, const Progression& at) {
     record.step = result.step + 1;
     record.train_loss = result.loss;
     record.lr = job_.schedule->rate(result.step);
-    record.seconds = Now() - last_line_s_;
+    record.seconds = result.ended_s - last_line_s_;
     record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;
-    last_line_s_ = Now();
+    last_line_s_ = result.ended_s;
     last_line_samples_ = at.all_samples;
     directory_.AppendMetrics(ToJson(record));
   }

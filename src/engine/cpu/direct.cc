@@ -19,7 +19,7 @@ namespace {
 // Vectors across a tile of so many rows; few rows leave registers for more columns.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr size_t kMostRows = 8;
-constexpr size_t Across(size_t rows) { return rows == 8 ? 2 : rows == 4 ? 4 : 8; }
+constexpr size_t Across(size_t rows) { return rows == 8 ? 2 : rows == 1 ? 8 : 4; }
 #else
 constexpr size_t kMostRows = 4;
 constexpr size_t Across(size_t rows) { return rows == 4 ? 2 : rows == 2 ? 4 : 8; }
@@ -36,27 +36,19 @@ constexpr size_t kAhead = 8;
 template <size_t R, size_t N, bool kWhole>
 void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, size_t b_stride,
                 size_t rest, const Into& into) {
-  const Floats d;
   V sum[R][N];
-#pragma GCC unroll 16
-  for (size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (size_t v = 0; v < N; ++v) sum[r][v] = hn::Zero(d);
-  }
+  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
   const float* HWY_RESTRICT at = a.data;
   for (size_t k = 0; k < depth; ++k, at += a.depth_stride, b += b_stride) {
     V across[N];
 #pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) {
       hwy::Prefetch(b + kAhead * b_stride + v * kLanes);
-      across[v] =
-          kWhole || v + 1 < N ? hn::LoadU(d, b + v * kLanes) : LoadPart(b + v * kLanes, rest);
+      across[v] = LoadN(b + v * kLanes, kWhole || v + 1 < N ? kLanes : rest);
     }
 #pragma GCC unroll 16
     for (size_t r = 0; r < R; ++r) {
-      const V down = hn::Set(d, at[r * a.row_stride]);
-#pragma GCC unroll 8
-      for (size_t v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(down, across[v], sum[r][v]);
+      MultiplyRow(hn::Set(Floats(), at[r * a.row_stride]), across, sum[r]);
     }
   }
   StoreTile(sum, into);
@@ -65,25 +57,27 @@ void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, siz
 using DirectFunction = void (*)(const Strided&, size_t depth, const float* b, size_t b_stride,
                                 size_t rest, const Into&);
 
-template <size_t R, bool kWhole, size_t... N>
+template <size_t R, size_t... N>
 constexpr std::array<DirectFunction, sizeof...(N)> DirectTiles(std::index_sequence<N...>) {
-  return {&DirectTile<R, N + 1, kWhole>...};
+  return {&DirectTile<R, N + 1, false>...};
 }
 
-// All columns [begin, end) of R rows.
+// All columns [begin, end) of R rows: whole strips, then a part of one.
 template <size_t R>
 void RunRows(const Strided& a, size_t depth, const float* b, size_t columns, size_t begin,
              size_t end, Into into) {
   constexpr size_t kStrip = Across(R) * kLanes;
-  static constexpr auto kWhole = DirectTiles<R, true>(std::make_index_sequence<Across(R)>());
-  static constexpr auto kPart = DirectTiles<R, false>(std::make_index_sequence<Across(R)>());
-  for (size_t at = begin; at < end; at += kStrip) {
-    into.first = at;
-    into.columns = std::min(kStrip, end - at);
-    const size_t vectors = hwy::DivCeil(into.columns, kLanes);
-    const size_t rest = into.columns - (vectors - 1) * kLanes;
-    (rest == kLanes ? kWhole : kPart)[vectors - 1](a, depth, b + at, columns, rest, into);
+  static constexpr auto kParts = DirectTiles<R>(std::make_index_sequence<Across(R)>());
+  into.first = begin;
+  into.columns = kStrip;
+  for (; into.first + kStrip <= end; into.first += kStrip) {
+    DirectTile<R, Across(R), true>(a, depth, b + into.first, columns, kLanes, into);
   }
+  if (into.first == end) return;
+  into.columns = end - into.first;
+  const size_t vectors = hwy::DivCeil(into.columns, kLanes);
+  const size_t rest = into.columns - (vectors - 1) * kLanes;
+  kParts[vectors - 1](a, depth, b + into.first, columns, rest, into);
 }
 
 struct DirectTask {
