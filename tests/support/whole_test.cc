@@ -40,7 +40,8 @@ Outcome WholeTest::Run(const Words& words, double timeout_s) {
       << Line(words) << "\ndied of signal " << outcome.signal << "\n"
       << outcome.err;
   // Words of a bug, not of a message for a user.
-  EXPECT_EQ(outcome.err.find("error: unexpected:"), std::string::npos) << Line(words) << outcome.err;
+  EXPECT_EQ(outcome.err.find("error: unexpected:"), std::string::npos)
+      << Line(words) << outcome.err;
   return outcome;
 }
 
@@ -96,7 +97,7 @@ bool WholeTest::IsRun(const std::string& run) const { return Exists(At(run + "/c
 bool WholeTest::IsDone(const std::string& run) const { return Exists(At(run + "/summary.json")); }
 
 bool WholeTest::AwaitStep(Running& running, const std::string& run, int64_t step) {
-  for (;;) {
+  for (const Stopwatch watch; watch.seconds() < kTimeout;) {
     const bool over = running.Over();
     if (Exists(At(run + "/checkpoints/latest"))) {
       const std::string name = std::filesystem::path(Latest(run)).filename();
@@ -105,6 +106,7 @@ bool WholeTest::AwaitStep(Running& running, const std::string& run, int64_t step
     if (over) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  return false;
 }
 
 }  // namespace trireme::whole

@@ -40,7 +40,8 @@ class WholeTest : public testing::Test {
   bool IsRun(const std::string& run) const;          // has a config
   bool IsDone(const std::string& run) const;         // has a summary
 
-  // Waits until the run has written a checkpoint at or after `step`; false if it ended before.
+  // Waits until the run has written a checkpoint at or after `step`; false if it ended before, or
+  // takes too long.
   bool AwaitStep(Running& running, const std::string& run, int64_t step);
 
  private:
