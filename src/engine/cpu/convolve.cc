@@ -28,7 +28,7 @@ ConvShape DenseShapeOf(const Value& x, const Value& y) {
 }
 
 // A product of so few rows reads each weight so few times that packing does not pay; nor does it
-// when everything fits into the first cache. (Measured with 4-30-20-3 and 784-200-10.)
+// when everything fits into the first cache.
 bool IsThin(size_t rows, size_t depth, size_t columns) {
   return rows <= 8 || rows * depth * columns <= 32 * 1024;
 }

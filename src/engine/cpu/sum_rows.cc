@@ -10,7 +10,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "engine/cpu/product-inl.h"
-#include "engine/cpu/simd-inl.h"
+#include "engine/cpu/strips-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,38 +19,20 @@ namespace {
 
 constexpr size_t kChunkRows = 128;
 
-// sums[.] (+)= sum over rows, four vectors of columns at a time.
+// sums[.] (+)= sum over rows
 void SumChunk(const float* x, size_t rows, size_t columns, float* sums, bool add) {
-  const Floats d;
-  size_t j = 0;
-  for (; j + 4 * kLanes <= columns; j += 4 * kLanes) {
-    V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-    for (size_t i = 0; i < rows; ++i) {
-      const float* at = x + i * columns + j;
-      s0 = hn::Add(s0, hn::LoadU(d, at));
-      s1 = hn::Add(s1, hn::LoadU(d, at + kLanes));
-      s2 = hn::Add(s2, hn::LoadU(d, at + 2 * kLanes));
-      s3 = hn::Add(s3, hn::LoadU(d, at + 3 * kLanes));
+  ForStrips(columns, [&](auto strip) HWY_ATTR {
+    using S = decltype(strip);
+    Sums<S> sum;
+    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
+      sum.parts[u][v] = hn::Add(sum.parts[u][v], strip.Load(x + i * columns + strip.j, v));
+    });
+    for (size_t v = 0; v < S::kVectors; ++v) {
+      const V total = sum.Total(v);
+      float* to = sums + strip.j;
+      strip.Store(add ? hn::Add(strip.Load(to, v), total) : total, to, v);
     }
-    float* to = sums + j;
-    if (add) {
-      s0 = hn::Add(hn::LoadU(d, to), s0);
-      s1 = hn::Add(hn::LoadU(d, to + kLanes), s1);
-      s2 = hn::Add(hn::LoadU(d, to + 2 * kLanes), s2);
-      s3 = hn::Add(hn::LoadU(d, to + 3 * kLanes), s3);
-    }
-    hn::StoreU(s0, d, to);
-    hn::StoreU(s1, d, to + kLanes);
-    hn::StoreU(s2, d, to + 2 * kLanes);
-    hn::StoreU(s3, d, to + 3 * kLanes);
-  }
-  for (; j < columns; j += kLanes) {
-    const size_t n = std::min(kLanes, columns - j);
-    V sum = hn::Zero(d);
-    for (size_t i = 0; i < rows; ++i) sum = hn::Add(sum, LoadN(x + i * columns + j, n));
-    if (add) sum = hn::Add(LoadN(sums + j, n), sum);
-    StoreN(sum, sums + j, n);
-  }
+  });
 }
 
 }  // namespace
