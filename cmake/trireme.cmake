@@ -31,6 +31,10 @@ function(trireme_library name)
   target_link_libraries(trireme_${name} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
+# All tests of a label, to build no more than what is run: the sanitizers' presets need it.
+add_custom_target(tests_fast)
+add_custom_target(tests_threads)
+
 # trireme_test(transport/all_reduce [DEPENDS strategy] [TIMEOUT 60] [LABELS threads]) builds
 # src/transport/all_reduce_test.cc, linked to the folder's own library.
 function(trireme_test path)
@@ -51,4 +55,7 @@ function(trireme_test path)
   endif()
   add_test(NAME ${path} COMMAND ${target})
   set_tests_properties(${path} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "fast;${ARG_LABELS}")
+  foreach(label fast ${ARG_LABELS})
+    add_dependencies(tests_${label} ${target})
+  endforeach()
 endfunction()

@@ -63,14 +63,18 @@ void LogOutput::ShowLive(std::string_view text) {
   Write(std::string(kClearLine) + Visible());
 }
 
-std::string LogOutput::Visible() const {
+int LogOutput::width() const {
   winsize size{};
   const bool known = ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  const int width = known ? size.ws_col - 1 : 79;  // a full last column would wrap
+  return known ? size.ws_col - 1 : 79;
+}
+
+std::string LogOutput::Visible() const {
+  const int most = width();
   int columns = 0;
   for (size_t i = 0; i < live_.size(); ++i) {
     const bool starts_character = (live_[i] & 0xC0) != 0x80;
-    if (starts_character && ++columns > width) return live_.substr(0, i);
+    if (starts_character && ++columns > most) return live_.substr(0, i);
   }
   return live_;
 }

@@ -1,6 +1,7 @@
 #include "base/machine.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -117,6 +118,12 @@ int64_t ParseMeminfo(std::string_view meminfo, std::string_view field) {
   value.resize(value.size() - 3);
   const auto kib = ParseNumber<int64_t>(value);
   return kib && *kib > 0 && *kib < (int64_t{1} << 50) ? *kib * 1024 : 0;
+}
+
+int64_t PeakMemoryBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 }  // namespace trireme

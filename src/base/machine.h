@@ -30,6 +30,9 @@ struct Machine {
 // `root` is where /proc and /sys are looked for.
 Machine ReadMachine(const std::filesystem::path& root = "/");
 
+// The most memory that this process has held so far.
+int64_t PeakMemoryBytes();
+
 // The pieces, over the text of the kernel's files.
 std::string ParseCpuModel(std::string_view cpuinfo);           // empty when it does not say
 std::optional<int64_t> ParseCacheSize(std::string_view text);  // "48K", "2M"

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "base/signals.h"
 #include "cli/args.h"
 #include "cli/output.h"
 
@@ -11,9 +10,8 @@ namespace trireme {
 
 // What main made and hands to the command.
 struct Process {
-  Output& out;             // results
-  LogOutput& log;          // events and progress: Log(process.log, rank)
-  const Signals& signals;  // asked between steps
+  Output& out;     // results
+  LogOutput& log;  // events and progress: Log(process.log, rank)
 };
 
 // A subcommand: one file that ends with this record, and a row in commands.cc. All of it is

@@ -54,9 +54,10 @@ const Command kEval = {
     .name = "eval",
     .summary = "evaluate a trained model on test samples",
     .usage = "trireme eval RUN [--data SOURCE] [--json]",
-    .examples = "trireme eval runs/a                          # on the test samples of its own data\n"
-                "trireme eval runs/a --data fashion-mnist\n"
-                "trireme eval runs/a --json\n",
+    .examples =
+        "trireme eval runs/a                          # on the test samples of its own data\n"
+        "trireme eval runs/a --data fashion-mnist\n"
+        "trireme eval runs/a --json\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -52,15 +52,27 @@ std::string Operations() {
   return text;
 }
 
+// docs/keys.md is this page.
+std::string Keys() {
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  return "# The keys of a recipe\n\nPrinted by `trireme list keys`.\n\n" + sections.Markdown();
+}
+
 struct Topic {
   std::string_view name;
   std::string (*text)();
   bool in_short;  // without a topic it is printed, too
 };
 constexpr Topic kTopics[] = {
-    {"recipes", Recipes, true},       {"models", Models, true},
-    {"data", Data, true},             {"strategies", Strategies, true},
-    {"optimizers", Optimizers, true}, {"operations", Operations, false},
+    {"recipes", Recipes, true},
+    {"models", Models, true},
+    {"data", Data, true},
+    {"strategies", Strategies, true},
+    {"optimizers", Optimizers, true},
+    {"operations", Operations, false},
+    {"keys", Keys, false},
 };
 
 int Run(const Args& args, Process& process) {
@@ -82,8 +94,8 @@ int Run(const Args& args, Process& process) {
   return 0;
 }
 
-constexpr Place kPlaces[] = {
-    {"TOPIC", Place::kOptional, "recipes, models, data, strategies, optimizers or operations"}};
+constexpr Place kPlaces[] = {{"TOPIC", Place::kOptional,
+                              "recipes, models, data, strategies, optimizers, operations or keys"}};
 
 }  // namespace
 
@@ -92,9 +104,11 @@ const Command kList = {
     .name = "list",
     .summary = "what there is to choose from",
     .usage = "trireme list [TOPIC]",
-    .examples = "trireme list\n"
-                "trireme list models        # parameters and multiply-adds of each\n"
-                "trireme list operations\n",
+    .examples =
+        "trireme list\n"
+        "trireme list models        # parameters and multiply-adds of each\n"
+        "trireme list operations\n"
+        "trireme list keys          # of a recipe, as a page of documentation\n",
     .places = kPlaces,
     .run = Run,
 };

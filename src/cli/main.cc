@@ -1,5 +1,6 @@
 #include <fcntl.h>
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ void OpenStandardFiles() {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   OpenStandardFiles();
-  const trireme::Signals signals;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of write(2)
   trireme::LogOutput log;
   trireme::Output out;
-  trireme::Process process{out, log, signals};
+  trireme::Process process{out, log};
   return trireme::RunProgram(trireme::AllCommands(), words, process);
 }

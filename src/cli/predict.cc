@@ -23,7 +23,8 @@ constexpr Flag kFlags[] = {
 };
 constexpr Place kPlaces[] = {
     {"RUN", Place::kRequired, "a run's directory"},
-    {"FILE", Place::kMany, "records: csv, idx pictures or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE)"}};
+    {"FILE", Place::kMany,
+     "records: csv, idx pictures or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE)"}};
 
 std::vector<int> Best(std::span<const float> shares, size_t count) {
   std::vector<int> order(shares.size());
@@ -40,8 +41,11 @@ std::vector<double> Doubles(std::span<const float> values) {
 class Printer {
  public:
   Printer(const Args& args, const std::vector<std::string>& classes, Output& out)
-      : classes_(classes), out_(out), top_(args.Number<int>("--top", 3)),
-        logits_(args.Has("--logits")), json_(args.Has("--json")) {
+      : classes_(classes),
+        out_(out),
+        top_(args.Number<int>("--top", 3)),
+        logits_(args.Has("--logits")),
+        json_(args.Has("--json")) {
     if (top_ < 1) throw UsageError("--top must be at least 1, got {}", top_);
   }
 
@@ -95,9 +99,10 @@ const Command kPredict = {
     .name = "predict",
     .summary = "print what a trained model says of records",
     .usage = "trireme predict RUN FILE... [--top K] [--logits] [--json]",
-    .examples = "trireme predict runs/iris flowers.csv\n"
-                "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
-                "trireme predict runs/a cifar10:test_batch.bin --logits\n",
+    .examples =
+        "trireme predict runs/iris flowers.csv\n"
+        "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
+        "trireme predict runs/a cifar10:test_batch.bin --logits\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/signals.h"
 #include "cli/commands.h"
 
 namespace trireme {
@@ -33,8 +34,7 @@ Outcome Call(std::span<const Command* const> commands, const std::vector<std::st
   FILE* err_file = std::tmpfile();
   Output out(fileno(out_file));
   LogOutput log(fileno(err_file));
-  const Signals signals;
-  Process process{out, log, signals};
+  Process process{out, log};
   const int code = RunProgram(commands, words, process);
   return {code, Contents(out_file), Contents(err_file)};
 }
@@ -137,13 +137,13 @@ TEST(Program, EveryCommandHelpsAndHasAnExample) {
 }
 
 TEST(Program, AGoneReaderIsNoFailure) {
-  const Signals signals;
+  const Signals signals;  // a closed pipe is no death
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
   Output out(ends[1]);
   LogOutput log(ends[1]);
-  Process process{out, log, signals};
+  Process process{out, log};
   const std::vector<std::string> words = {"--help"};
   EXPECT_EQ(RunProgram(kCommands, words, process), 0);
   close(ends[1]);
@@ -152,10 +152,9 @@ TEST(Program, AGoneReaderIsNoFailure) {
 TEST(Program, AFullDiskIsAFailure) {
   FILE* full = std::fopen("/dev/full", "w");
   if (full == nullptr) GTEST_SKIP() << "no /dev/full here";
-  const Signals signals;
   Output out(fileno(full));
   LogOutput log(-1);
-  Process process{out, log, signals};
+  Process process{out, log};
   const std::vector<std::string> words = {"--help"};
   EXPECT_EQ(RunProgram(kCommands, words, process), 1);
   std::fclose(full);

@@ -7,7 +7,9 @@
 
 #include "base/files.h"
 #include "base/machine.h"
+#include "base/signals.h"
 #include "cli/command.h"
+#include "cli/plan_text.h"
 #include "record/checkpoint.h"
 #include "record/state_files.h"
 #include "trainer/model_file.h"
@@ -36,7 +38,7 @@ constexpr Flag kFlags[] = {
     kSetFlag,
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
-    {"--init", "FILE", "start from the weights of a safetensors file"},
+    {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
     {"--dry-run", "", "print the plan, train nothing"},
     {"--help-config", "", "print every key of a recipe with its default and meaning"},
     {"--quiet", "", "no progress"},
@@ -53,6 +55,20 @@ struct Settings {
   std::string stem = "train";  // of a new run's directory
 };
 
+// Of the two keys for the batch, one from the command line wins over the other in a recipe.
+void ChooseBatch(Settings& settings) {
+  TrainerOptions& trainer = settings.recipe.trainer;
+  const Origin batch = settings.sections.GivenBy("trainer.batch");
+  const Origin per_worker = settings.sections.GivenBy("trainer.batch_per_worker");
+  if (per_worker > Origin::kRecipe && batch == Origin::kRecipe) {
+    trainer.batch = TrainerOptions{}.batch;
+  } else if (batch > Origin::kRecipe && per_worker == Origin::kRecipe) {
+    trainer.batch_per_worker = 0;
+  } else {
+    settings.sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
+  }
+}
+
 // With a recipe it is that; without one, --model or --data start from the defaults of all keys.
 void LoadSettings(const Args& args, Settings& settings) {
   Bind(settings.sections, settings.recipe);
@@ -62,7 +78,7 @@ void LoadSettings(const Args& args, Settings& settings) {
     throw UsageError("--resume {} brings its own recipe; {} is one too many", *resume, *recipe);
   }
   if (resume) {
-    settings.sections.LoadFile(*resume + "/config.toml");
+    LoadRunRecipe(settings.sections, *resume);
   } else if (recipe) {
     LoadRecipe(settings.sections, *recipe);
     settings.stem = std::filesystem::path(*recipe).stem();
@@ -73,7 +89,7 @@ void LoadSettings(const Args& args, Settings& settings) {
   args.ApplyTo(settings.sections);
   // One of the two says how long; the one on the command line wins.
   if (args.Has("--epochs") && !args.Has("--steps")) settings.recipe.trainer.steps = 0;
-  settings.sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
+  ChooseBatch(settings);
 }
 
 // What binds a resumed run: other values would make it another run.
@@ -84,9 +100,24 @@ void CheckResume(const Recipe& before, const Recipe& now) {
                      key);
   };
   same("model.name", before.model.name, now.model.name);
+  same("model.activation", before.model.activation, now.model.activation);
+  same("model.norm", before.model.norm, now.model.norm);
+  same("model.loss", before.model.loss, now.model.loss);
+  same("model.stem", before.model.stem, now.model.stem);
   same("data.source", before.data.source, now.data.source);
+  same("data.label", before.data.label, now.data.label);
+  same("data.id", before.data.id, now.data.id);
+  same("data.test_fraction", before.data.test_fraction, now.data.test_fraction);
+  same("data.limit", before.data.limit, now.data.limit);
+  same("data.shuffle", before.data.shuffle, now.data.shuffle);
+  same("data.normalize", before.data.normalize, now.data.normalize);
   same("trainer.seed", before.trainer.seed, now.trainer.seed);
   same("trainer.batch", before.trainer.batch, now.trainer.batch);
+  same("trainer.batch_per_worker", before.trainer.batch_per_worker, now.trainer.batch_per_worker);
+  if (now.trainer.batch_per_worker) {  // the number of workers decides the batch
+    same("transport.ranks (with trainer.batch_per_worker)", before.transport.ranks,
+         now.transport.ranks);
+  }
   same("strategy.name", before.strategy.name, now.strategy.name);
   same("optimizer.name", before.optimizer.name, now.optimizer.name);
 }
@@ -99,15 +130,27 @@ std::string ConfigText(const Job& job) {
   return sections.ToToml();
 }
 
-int DryRun(const Job& job, Process& process) {
-  const Rig rig = job.make_rig(job.threads_per_rank);
-  const auto program =
-      Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
-  process.out.Print("{}", Describe(*program));
-  process.out.Print("steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
-                    job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
-                    job.shard_capacity, job.workers());
-  return 0;
+const char* Why(Ending ending) {
+  switch (ending) {
+    case Ending::kTarget:
+      return "the target accuracy is reached";
+    case Ending::kPatience:
+      return "no better accuracy for trainer.patience evaluations";
+    default:
+      return "done";
+  }
+}
+
+std::string ResultText(const Outcome& outcome, const std::string& run) {
+  const Summary& summary = outcome.summary;
+  return fmt::format(
+      "{}: {} epochs, {} steps in {}, {} samples/s\n"
+      "test accuracy {:.2f} %, test loss {:.4f}\n"
+      "peak memory {}; the run is in {}\n",
+      Why(outcome.ending), summary.epochs, FormatCount(summary.steps),
+      FormatSeconds(summary.seconds), FormatCount(int64_t(summary.samples_per_second)),
+      100 * summary.test_accuracy.value_or(0), summary.test_loss.value_or(0),
+      FormatBytes(double(summary.peak_memory_bytes)), run);
 }
 
 int Run(const Args& args, Process& process) {
@@ -127,18 +170,24 @@ int Run(const Args& args, Process& process) {
     }
     Settings before;
     Bind(before.sections, before.recipe);
-    before.sections.LoadFile(*resume + "/config.toml");
+    LoadRunRecipe(before.sections, *resume);
     CheckResume(before.recipe, settings.recipe);
     directory.emplace(RunDirectory::Resume(*resume));
   }
 
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer));
-  if (const auto init = args.Value("--init")) {
-    InitModel(job.graph, job.layout, StateFileReader(*init), job.initial_state, log);
+  const std::string& init = settings.recipe.trainer.init;
+  if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
+    InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
     job.given_weights = true;
   }
-  if (args.Has("--dry-run")) return DryRun(job, process);
+  if (args.Has("--dry-run")) {
+    process.out.Write(PlanText(job));
+    return 0;
+  }
 
+  // From here on a signal is a wish to stop; before, there is nothing to save.
+  const Signals signals;
   if (!directory) {
     const auto out = args.Value("--out");
     directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
@@ -146,12 +195,16 @@ int Run(const Args& args, Process& process) {
   } else {
     directory->WriteConfig(ConfigText(job));
   }
-  Progress progress(ChooseProgressStyle(args.Has("--quiet"), args.Has("--json")));
-  const Ending ending = Train(job, *directory, progress, process.signals, log);
-  if (ending == Ending::kSignal) {
+  const ProgressStyle style = ChooseProgressStyle(args.Has("--quiet"), args.Has("--json"));
+  Progress progress(style, process.log);
+  const Outcome outcome = Train(job, *directory, progress, signals, log);
+  if (outcome.ending == Ending::kSignal) {
     log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
              directory->path());
-    return process.signals.ExitCode();
+    return signals.ExitCode();
+  }
+  if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
+    process.out.Write(ResultText(outcome, directory->path()));
   }
   return 0;
 }
@@ -163,13 +216,14 @@ const Command kTrain = {
     .name = "train",
     .summary = "train a network",
     .usage = "trireme train [RECIPE] [flags]",
-    .examples = "trireme train                                        # Iris, a few seconds\n"
-                "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
-                "trireme train --resume runs/a --epochs 20            # go on, further\n"
-                "trireme train --ranks 4                              # four threads, all-reduce\n"
-                "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
-                "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
-                "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
+    .examples =
+        "trireme train                                        # Iris, a few seconds\n"
+        "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
+        "trireme train --resume runs/a --epochs 20            # go on, further\n"
+        "trireme train --ranks 4                              # four threads, all-reduce\n"
+        "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
+        "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
+        "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

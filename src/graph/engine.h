@@ -56,6 +56,7 @@ class Executable {
   virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
 
   virtual ShardTimes last_times() const = 0;  // of the last RunShard whose work is done
+  virtual size_t scratch_bytes() const { return 0; }  // taken beside the plan's activations
   const Program& program() const { return *program_; }
 
  protected:

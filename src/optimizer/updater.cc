@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/error.h"
 
 namespace trireme {
 namespace {
@@ -25,6 +26,12 @@ std::vector<float> BlockDecays(const Layout& layout, float decay) {
 }
 
 std::string KeyOf(const char* name) { return std::string("optimizer.") + name; }
+
+int64_t LoadCount(const StateReader& reader, const char* name) {
+  const int64_t count = reader.Int(KeyOf(name));
+  if (count < 0) throw Error("checkpoint: {} must be at least 0, got {}", KeyOf(name), count);
+  return count;
+}
 
 }  // namespace
 
@@ -97,8 +104,8 @@ void Updater::Load(Queue& queue, const StateReader& reader) {
     flat::Put(queue, host, own.slice);
     queue.Sync();
   }
-  count_ = reader.Int(KeyOf("updates"));
-  const std::array<float, Verdict::kSize> verdict = {1, float(reader.Int(KeyOf("skipped")))};
+  count_ = LoadCount(reader, "updates");
+  const std::array<float, Verdict::kSize> verdict = {1, float(LoadCount(reader, "skipped"))};
   flat::Put(queue, verdict, verdict_);
   queue.Sync();
 }

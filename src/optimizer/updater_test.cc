@@ -268,6 +268,16 @@ TEST(Updater, GoesOnFromACheckpointWithTheSameBits) {
   }
 }
 
+TEST(Updater, RefusesACheckpointWithANegativeCount) {
+  Model model({.name = "adam"});
+  Memory memory;
+  memory.Tensor("optimizer.mean", {}, std::vector<float>(model.layout().weights));
+  memory.Tensor("optimizer.square", {}, std::vector<float>(model.layout().weights));
+  memory.Int("optimizer.updates", -1);
+  memory.Int("optimizer.skipped", 0);
+  EXPECT_THROW(model.updater().Load(model.queue(), memory), Error);
+}
+
 TEST(Updater, KeepsNoVelocityWithoutMomentum) {
   EXPECT_TRUE(Model({.momentum = 0}).updater().slices().empty());
   Model model({.momentum = 0.9});

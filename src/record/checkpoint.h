@@ -61,6 +61,8 @@ struct FoundCheckpoint {
   std::string warning;  // not empty: a newer one is damaged, and in which way
 };
 
+bool HasCheckpoint(const std::string& directory);  // any, good or damaged
+
 // What `latest` names or, if that is damaged, the newest good one. Nothing if there are none at
 // all; an Error if all are damaged. Safe while a run writes into the folder.
 std::optional<FoundCheckpoint> OpenLatestCheckpoint(const std::string& directory);

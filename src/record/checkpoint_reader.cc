@@ -88,6 +88,8 @@ Checkpoint::Checkpoint(std::string path) : path_(std::move(path)) {
 Checkpoint::~Checkpoint() = default;
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 
+bool HasCheckpoint(const std::string& directory) { return !Candidates(directory).empty(); }
+
 std::optional<FoundCheckpoint> OpenLatestCheckpoint(const std::string& directory) {
   for (;;) {
     const std::vector<int64_t> steps = Candidates(directory);

@@ -66,7 +66,8 @@ Json ToJson(const Summary& summary) {
   json.AddNew("train_loss", OrNull(summary.train_loss));
   json.AddNew("samples_per_second", summary.samples_per_second);
   json.AddNew("seconds", summary.seconds);
-  json.AddNew("epochs", summary.epochs).AddNew("steps", summary.steps);
+  json.AddNew("epochs", summary.epochs).AddNew("steps", summary.steps)
+      .AddNew("peak_memory_bytes", summary.peak_memory_bytes);
   json.AddNew("ranks", summary.ranks).AddNew("strategy", summary.strategy);
   json.AddNew("transport", summary.transport).AddNew("device", summary.device);
   json.AddNew("precision", summary.precision).AddNew("machine", summary.machine);

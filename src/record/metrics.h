@@ -57,6 +57,7 @@ struct Summary {
   double samples_per_second = 0;
   double seconds = 0;
   int64_t epochs = 0, steps = 0;
+  int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;
   std::string strategy, transport, device, precision, machine, version;
 };

@@ -1,15 +1,15 @@
 #include "record/progress.h"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace trireme {
 namespace {
@@ -41,24 +41,19 @@ ProgressStyle ChooseProgressStyle(bool quiet, bool json) {
   return isatty(STDERR_FILENO) && can_redraw ? ProgressStyle::kTerminal : ProgressStyle::kPlain;
 }
 
-ProgressOutput StandardProgressOutput(ProgressStyle style) {
-  std::FILE* file = style == ProgressStyle::kJson ? stdout : stderr;
-  return {.write =
-              [file](std::string_view text) {
-                std::fwrite(text.data(), 1, text.size(), file);
-                std::fflush(file);
-              },
-          .width =
-              [] {
-                winsize size{};
-                const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-                return known ? int{size.ws_col} : 80;
-              },
-          .seconds =
-              [] {
-                const auto now = std::chrono::steady_clock::now().time_since_epoch();
-                return std::chrono::duration<double>(now).count();
-              }};
+ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log) {
+  ProgressOutput output{.line = [&log](std::string_view text) { log.Line(text); },
+                        .live = [&log](std::string_view text) { log.ShowLive(text); },
+                        .width = [&log] { return log.width(); },
+                        .seconds = Now};
+  if (style == ProgressStyle::kJson) {
+    output.line = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fputc('\n', stdout);
+      std::fflush(stdout);
+    };
+  }
+  return output;
 }
 
 Progress::Progress(ProgressStyle style, ProgressOutput output)
@@ -68,7 +63,7 @@ Progress::Progress(ProgressStyle style, ProgressOutput output)
   if (style_ == ProgressStyle::kQuiet) look_at_step_ = std::numeric_limits<int64_t>::max();
 }
 
-Progress::~Progress() { Clear(); }
+Progress::~Progress() { output_.live(""); }
 
 // Looking at the clock costs as much as a small step's bookkeeping, so it is looked at only about
 // four times per interval, as far as the last steps' pace tells.
@@ -112,13 +107,11 @@ void Progress::Show(const StepProgress& progress) {
   if (now_ < next_show_) return;
   next_show_ = now_ + Interval(style_);
   if (style_ == ProgressStyle::kJson) {
-    output_.write(StepEvent(progress, pace).Text() + "\n");
+    output_.line(StepEvent(progress, pace).Text());
   } else if (style_ == ProgressStyle::kPlain) {
-    Print(StepLine(progress, pace, 1000));
+    output_.line(StepLine(progress, pace, 1000));
   } else {
-    // The last column stays free: some terminals wrap when it is written.
-    output_.write(fmt::format("\r{}\x1b[K", StepLine(progress, pace, output_.width() - 1)));
-    drawn_ = true;
+    output_.live(StepLine(progress, pace, output_.width()));
   }
 }
 
@@ -126,24 +119,24 @@ void Progress::Epoch(const EpochRecord& record, int64_t epochs) {
   if (last_) last_->seconds += record.evaluation_seconds.value_or(0);  // the rate is training's
   if (style_ == ProgressStyle::kQuiet) return;
   if (style_ == ProgressStyle::kJson) {
-    output_.write(ToJson(record).Text() + "\n");
+    output_.line(ToJson(record).Text());
     return;
   }
   const double now = output_.seconds();
   if (now < last_epoch_line_ + kEpochLines_s && record.epoch != epochs) return;
   last_epoch_line_ = now;
-  Print(EpochLine(record, epochs));
+  output_.line(EpochLine(record, epochs));
   if (style_ == ProgressStyle::kPlain) next_show_ = now + Interval(style_);
 }
 
 void Progress::End(const Summary& summary) {
-  Clear();
+  output_.live("");
   if (style_ != ProgressStyle::kJson) return;
   Json event = Json::Object();
   event.AddNew("event", "end");
   const Json end = ToJson(summary);
   for (const auto& [key, value] : end.Members()) event.AddNew(key, value);
-  output_.write(event.Text() + "\n");
+  output_.line(event.Text());
 }
 
 void Progress::Message(std::string_view text) {
@@ -151,21 +144,10 @@ void Progress::Message(std::string_view text) {
   if (style_ == ProgressStyle::kJson) {
     Json event = Json::Object();
     event.AddNew("event", "message").AddNew("text", text);
-    output_.write(event.Text() + "\n");
+    output_.line(event.Text());
     return;
   }
-  Print(text);
-}
-
-void Progress::Clear() {
-  if (!drawn_) return;
-  output_.write("\r\x1b[K");
-  drawn_ = false;
-}
-
-void Progress::Print(std::string_view line) {
-  Clear();
-  output_.write(std::string(line) + "\n");
+  output_.line(text);
 }
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/log.h"
 #include "record/progress_text.h"
 
 namespace trireme {
@@ -21,17 +22,21 @@ ProgressStyle ChooseProgressStyle(bool quiet, bool json);  // otherwise: is stde
 
 // Where the text goes and what time it is; tests bring their own.
 struct ProgressOutput {
-  std::function<void(std::string_view)> write;
+  std::function<void(std::string_view)> line;  // stays
+  std::function<void(std::string_view)> live;  // replaces the one before; empty takes it away
   std::function<int()> width;
   std::function<double()> seconds;  // of a clock that never goes back
 };
-ProgressOutput StandardProgressOutput(ProgressStyle style);
+// Lines and the live line go where the log goes, so that neither cuts the other; events of kJson go
+// to standard output.
+ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log);
 
 // Shows a training while it runs. One thread.
 class Progress {
  public:
   Progress(ProgressStyle style, ProgressOutput output);
-  explicit Progress(ProgressStyle style) : Progress(style, StandardProgressOutput(style)) {}
+  Progress(ProgressStyle style, LogOutput& log)
+      : Progress(style, StandardProgressOutput(style, log)) {}
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -46,13 +51,11 @@ class Progress {
   void Epoch(const EpochRecord& record, int64_t epochs);
   void End(const Summary& summary);     // nothing of the live line remains
   void Message(std::string_view text);  // a remark: a line of its own
-  void Clear();  // before others write to the terminal; the next Step draws again
 
  private:
   bool IsDue(int64_t step);
   void Show(const StepProgress& progress);
   Pace Measure(const StepProgress& progress);
-  void Print(std::string_view line);
 
   ProgressStyle style_;
   ProgressOutput output_;
@@ -65,7 +68,6 @@ class Progress {
   std::optional<Mark> looked_, first_, last_;  // steps when it was, steps that were described
   double next_show_;
   double last_epoch_line_ = -std::numeric_limits<double>::infinity();
-  bool drawn_ = false;
   std::optional<double> rate_;  // samples per second, of the last few seconds
 };
 

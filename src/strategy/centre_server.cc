@@ -12,6 +12,8 @@ namespace trireme {
 namespace {
 
 constexpr size_t kMostStaleness = 1000;
+// Pushes in a row that are not finite: leasing their positions again would never end.
+constexpr int kDiverged = 50;
 
 // Larger than any id of an earlier life of the run: leases are handed out more slowly than one per
 // microsecond.
@@ -126,6 +128,7 @@ void CentreServer::Handle(int client, Message& message) {
     case kAsk:
       peer.asks = true;
       peer.holds = !message.ints.empty() && message.ints[0] != 0;
+      peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       break;
     case kFetch:
       SendCentre(*peer.link, kCentre, {version_});
@@ -159,7 +162,18 @@ void CentreServer::Handle(int client, Message& message) {
 }
 
 void CentreServer::Push(int client, Message& message) {
-  if (!Counts(client, message)) return Refuse(client);
+  if (!Belongs(client, message)) return Refuse(client);
+  if (!std::all_of(message.body.begin(), message.body.end(),
+                   [](float value) { return std::isfinite(value); })) {
+    if (++diverged_ == kDiverged) {
+      throw Error(
+          "the last {} pushes of the workers were not finite (lower optimizer.lr or set "
+          "trainer.clip)",
+          kDiverged);
+    }
+    return Refuse(client);
+  }
+  diverged_ = 0;
   // Leases and centre change in one go: no snapshot sees one without the other.
   for (size_t i = 1; i < message.ints.size(); ++i) {
     const Lease& lease = leases_.Close(message.ints[i]);
@@ -173,17 +187,14 @@ void CentreServer::Push(int client, Message& message) {
   spare_ = std::move(message.body);
 }
 
-// The version, then leases that are the client's, each once; a finite value for each of the centre.
-bool CentreServer::Counts(int client, const Message& push) const {
+// The version, then leases that are the client's, each once; a value for each of the centre.
+bool CentreServer::Belongs(int client, const Message& push) const {
   if (push.ints.size() < 2 || push.ints[0] < 0 || push.ints[0] > version_) return false;
   if (push.body.size() != centre_.slice().size) return false;
   std::vector<int64_t> ids(push.ints.begin() + 1, push.ints.end());
   std::sort(ids.begin(), ids.end());
   if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) return false;
-  const bool owned =
-      std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
-  return owned && std::all_of(push.body.begin(), push.body.end(),
-                              [](float value) { return std::isfinite(value); });
+  return std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
 }
 
 void CentreServer::Refuse(int client) {
@@ -196,10 +207,15 @@ void CentreServer::Answer(int client) {
   Peer& peer = peers_[client];
   if (!peer.asks || peer.presence != Presence::kHere) return;
   Message answer;
-  if (!peer.left && !peer.holds && peer.told < EpochsEnded()) {
-    answer = {.kind = kEpochEnd, .ints = {peer.told++}};  // also those that it slept through
-  } else if (const auto lease = stopping_ ? std::nullopt : leases_.Take(client)) {
-    answer = {.kind = kGrant, .ints = {lease->id, lease->epoch, lease->begin, lease->end}};
+  if (!peer.left && peer.told < EpochsEnded()) {
+    // Nothing of the next epoch before it knows of this one's end; also those that it slept
+    // through. One that asked ahead and may hold something asks again without.
+    if (peer.holds) {
+      answer = {.kind = kDrain};
+    } else {
+      answer = {.kind = kEpochEnd, .ints = {peer.told++}};
+    }
+  } else if (answer = Grant(client); !answer.ints.empty()) {
   } else if (peer.holds) {
     answer = {.kind = kDrain};
   } else if (leases_.finished() || (stopping_ && leases_.open() == 0)) {
@@ -209,6 +225,24 @@ void CentreServer::Answer(int client) {
   }
   peer.asks = false;
   peer.link->Send(std::move(answer));
+}
+
+// As many as the client can work off soon, but no more than half its share of what is left: an
+// epoch shall not end with all waiting for one (guided self-scheduling; Polychronopoulos, Kuck
+// 1987).
+Message CentreServer::Grant(int client) {
+  Message grant{.kind = kGrant};
+  if (stopping_) return grant;
+  const int64_t share = leases_.untaken() / (2 * setup_.lease * int64_t(peers_.size()));
+  const int64_t count =
+      std::clamp<int64_t>(share, 1, std::clamp<int64_t>(peers_[client].wants, 1, 64));
+  for (int64_t i = 0; i < count; ++i) {
+    const auto lease = leases_.Take(client);
+    if (!lease) break;
+    if (grant.ints.empty()) grant.ints = {lease->epoch};
+    grant.ints.insert(grant.ints.end(), {lease->id, lease->begin, lease->end});
+  }
+  return grant;
 }
 
 void CentreServer::SendCentre(Link& link, int word, std::vector<int64_t> ints) {

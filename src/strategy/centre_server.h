@@ -48,6 +48,7 @@ class CentreServer : public Server {
     Presence presence = Presence::kHere;
     bool asks = false;   // waits for an answer
     bool holds = false;  // ... and has work to push
+    int64_t wants = 1;   // leases at most
     bool left = false;
     int64_t told = 0;  // epochs whose end it knows
   };
@@ -55,9 +56,10 @@ class CentreServer : public Server {
   void Hear(int client, Arrival arrival, Message& message);
   void Handle(int client, Message& message);
   void Push(int client, Message& message);
-  bool Counts(int client, const Message& push) const;
+  bool Belongs(int client, const Message& push) const;
   void Refuse(int client);
   void Answer(int client);
+  Message Grant(int client);  // without leases: there are none
   void SendCentre(Link& link, int word, std::vector<int64_t> ints);
   int64_t EpochsEnded() const;
   bool Over();
@@ -70,6 +72,7 @@ class CentreServer : public Server {
   std::vector<Peer> peers_;
   int64_t version_ = 0, refused_ = 0;
   std::vector<int64_t> staleness_;
+  int diverged_ = 0;  // pushes since the last finite one
   bool stopping_ = false;
   Deadline deserted_;         // when nobody who may return has done so
   std::vector<float> spare_;  // the body of the last push carries the next centre

@@ -1,5 +1,9 @@
 #include "strategy/client.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "strategy/protocol.h"
@@ -13,6 +17,8 @@ uint64_t BytesOf(const Message& message) {
 
 }  // namespace
 
+Client::Client(Link& link) : link_(link), centre_{kFetch}, snapshot_{kSnapshot} {}
+
 Client::~Client() {
   try {
     if (sender_) sender_->Drain();
@@ -22,6 +28,7 @@ Client::~Client() {
 }
 
 Client::Answer Client::Claim(bool holds, Lease& lease) {
+  if (claimed_at_ > 0) step_s_ = 0.5 * (step_s_ + Now() - std::exchange(claimed_at_, 0));
   for (;;) {
     while (Take(After(0))) {
     }
@@ -29,31 +36,39 @@ Client::Answer Client::Claim(bool holds, Lease& lease) {
       void_ = false;
       return Answer::kVoid;
     }
+    if (!granted_.empty()) {
+      lease = granted_.front();
+      granted_.pop_front();
+      claimed_at_ = Now();
+      if (2 * granted_.size() <= granted_at_once_) AskForLeases(true);
+      return Answer::kLease;
+    }
     if (ended_) return Answer::kEnd;
     if (answer_) {
-      const Message message = *std::exchange(answer_, {});
-      if (message.kind == kEpochEnd) return Answer::kEpochEnd;
-      if (message.kind == kDrain && holds) return Answer::kDrain;
-      if (message.kind == kGrant) {
-        lease = {.id = message.ints[0],
-                 .epoch = message.ints[1],
-                 .begin = message.ints[2],
-                 .end = message.ints[3]};
-        Send({.kind = kAsk, .ints = {1}});  // ahead: its answer comes while this lease is worked on
-        asked_ = true;
-        return Answer::kLease;
-      }
+      const int kind = std::exchange(answer_, {})->kind;
+      if (kind == kEpochEnd) return Answer::kEpochEnd;
+      if (kind == kDrain && holds) return Answer::kDrain;
     }
-    if (!asked_) {
-      Send({.kind = kAsk, .ints = {holds}});
-      asked_ = true;
-    }
-    Until("a lease", [&] { return answer_ || void_ || ended_ || !asked_; });
+    AskForLeases(holds);
+    Until("a lease", [&] { return !granted_.empty() || answer_ || void_ || ended_ || !asked_; });
   }
 }
 
-Client::Centre Client::Fetch() {
-  Message reply = Exchange(kFetch, kCentre);
+// Enough for the time that an answer may take on a busy machine; a slow step needs only one.
+void Client::AskForLeases(bool holds) {
+  constexpr double kAhead_s = 0.02;
+  if (asked_ || answer_ || ended_) return;
+  const int64_t wants = std::clamp<int64_t>(int64_t(kAhead_s / std::max(step_s_, 1e-6)), 1, 64);
+  Send({.kind = kAsk, .ints = {holds, wants}});
+  asked_ = true;
+}
+
+Client::Centre Client::Fetch(size_t floats) {
+  Message reply = Await(centre_);
+  if (reply.body.size() != floats) {
+    throw Error("the server's centre has {} values, this worker's state {}", reply.body.size(),
+                floats);
+  }
   return {reply.ints[0], std::move(reply.body)};
 }
 
@@ -85,27 +100,34 @@ void Client::Leave() {
 }
 
 const std::vector<float>& Client::Snapshot() {
-  image_ = Exchange(kSnapshot, kImage);
+  image_ = {};
+  image_ = Await(snapshot_);
   return image_.body;
 }
 
 void Client::Save(StateWriter& writer) const {
   const std::span<const int64_t> ints(image_.ints);
+  TRIREME_ASSERT(ints.size() >= 2);  // after Snapshot
   const size_t leases = size_t(ints[1]);
   writer.Int("centre.version", ints[0]);
   writer.Ints("centre.leases", ints.subspan(2, leases));
   writer.Ints("centre.staleness", ints.subspan(2 + leases));
 }
 
-Message Client::Exchange(int request, int answer) {
-  reply_.reset();
-  renewed_ = false;
-  Send({.kind = request});
+void Client::Prefetch() { Ask(centre_); }
+
+void Client::Ask(Request& request) {
+  if (request.asked || request.answer) return;
+  Send({.kind = request.word});
+  request.asked = true;
+}
+
+Message Client::Await(Request& request) {
   Until("the centre", [&] {
-    if (std::exchange(renewed_, false)) Send({.kind = request});
-    return reply_ && reply_->kind == answer;
+    Ask(request);
+    return request.answer.has_value();
   });
-  return *std::exchange(reply_, {});
+  return *std::exchange(request.answer, {});
 }
 
 void Client::Send(Message message, const Event& ready) {
@@ -145,9 +167,14 @@ bool Client::Take(Deadline deadline) {
     case Arrival::kMessage:
       Sort(std::move(message));
       break;
-    case Arrival::kRenewed:  // it knows of no ask, and of leases only what its snapshot held
+    case Arrival::kRenewed:  // it knows of nothing asked, and of leases what its snapshot held
       answer_.reset();
+      granted_.clear();
       asked_ = false;
+      for (Request* request : {&centre_, &snapshot_}) {
+        request->asked = false;
+        request->answer.reset();
+      }
       renewed_ = void_ = true;
       break;
     case Arrival::kGone:
@@ -165,28 +192,39 @@ void Client::Sort(Message message) {
                 message.kind);
   };
   switch (message.kind) {
+    case kGrant:
+      numbers(4);
+      asked_ = false;
+      granted_at_once_ = (message.ints.size() - 1) / 3;
+      for (size_t i = 1; i + 3 <= message.ints.size(); i += 3) {
+        granted_.push_back({.id = message.ints[i],
+                            .epoch = message.ints[0],
+                            .begin = message.ints[i + 1],
+                            .end = message.ints[i + 2]});
+      }
+      break;
     case kEnd:
       ended_ = true;
       [[fallthrough]];
-    case kGrant:
     case kDrain:
     case kEpochEnd:
-      if (message.kind == kGrant) numbers(4);
       asked_ = false;
       answer_ = std::move(message);
       break;
     case kRefused:
-      if (answer_ && answer_->kind == kGrant) answer_.reset();
+      granted_.clear();
       void_ = true;
       break;
     case kCentre:
       numbers(1);
-      reply_ = std::move(message);
+      centre_.asked = false;
+      centre_.answer = std::move(message);
       break;
     case kImage:
       numbers(2);
-      numbers(2 + size_t(message.ints[1]));
-      reply_ = std::move(message);
+      numbers(2 + size_t(std::clamp<int64_t>(message.ints[1], 0, int64_t(1) << 40)));
+      snapshot_.asked = false;
+      snapshot_.answer = std::move(message);
       break;
     case kWait:
       break;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,14 +17,14 @@
 namespace trireme {
 
 // A worker's side of the link to the server that holds the centre and hands out work. Called on the
-// worker's thread. It asks for the next lease while the worker is busy with the last one.
+// worker's thread. It asks for the next leases while the worker is busy with the last ones.
 //
 // Leases can become void: the server refused a push (it had given the worker up), or it was
 // restarted and knows only its last snapshot. Claim then says kVoid once; what the centre does not
 // have is leased again to whoever asks.
 class Client {
  public:
-  explicit Client(Link& link) : link_(link) {}
+  explicit Client(Link& link);
   ~Client();  // says goodbye
 
   enum class Answer { kLease, kDrain, kEpochEnd, kEnd, kVoid };
@@ -34,7 +35,8 @@ class Client {
     int64_t version = 0;
     std::vector<float> state;
   };
-  Centre Fetch();
+  void Prefetch();  // asks for the centre that the next Fetch takes
+  Centre Fetch(size_t floats);
   // `change.state` shall count at the centre, made from its `change.version`. Sent when `ready`
   // has fired; the worker's thread does not wait for that.
   void Push(const Event& ready, Centre change, std::span<const int64_t> leases);
@@ -54,8 +56,15 @@ class Client {
     Message message;
   };
   void Send(Message message, const Event& ready = Event::Fired());
-  // Sends the request, also to a server that was restarted meanwhile, and returns the answer.
-  Message Exchange(int request, int answer);
+  // A request that the server answers at once; asked again when the server is another one.
+  struct Request {
+    const int word;
+    bool asked = false;
+    std::optional<Message> answer;
+  };
+  void Ask(Request& request);
+  Message Await(Request& request);
+  void AskForLeases(bool holds);
   // `done` is asked again after each arrival; `what` is for the message of a deadline.
   void Until(const char* what, FunctionRef<bool()> done);
   bool Take(Deadline deadline);  // one arrival; false: none came
@@ -63,9 +72,13 @@ class Client {
 
   Link& link_;
   bool asked_ = false;             // an ask waits at the server
-  std::optional<Message> answer_;  // to an ask, not claimed yet
-  std::optional<Message> reply_;   // to a request
-  bool renewed_ = false;           // the server is another one since the last request
+  std::deque<Lease> granted_;      // not claimed yet
+  size_t granted_at_once_ = 0;     // the last time
+  std::optional<Message> answer_;  // to an ask, other than leases; comes after those
+  double claimed_at_ = 0;          // the lease that is worked on; 0: none
+  double step_s_ = 1;              // what the work on a lease takes, on average
+  Request centre_, snapshot_;
+  bool renewed_ = false;  // the server is another one; for Leave
   bool void_ = false, stopped_ = false, ended_ = false;
   Message image_;
   double waited_s_ = 0;

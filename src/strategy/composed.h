@@ -44,6 +44,7 @@ class Composed : public Strategy {
  private:
   Turn NextLease(Work& work);
   void AnnounceRest(Replica& replica);
+  void Update(Replica& replica);
   void Meet();
 
   std::vector<Buffer> memory_;
@@ -52,6 +53,7 @@ class Composed : public Strategy {
   std::vector<int64_t> open_;   // leases whose work the centre does not have yet
   int since_ = 0;               // steps since the last meeting
   size_t announced_ = 0;        // buckets of this step
+  unsigned updates_ = 0;
   double update_s_ = 0;
 };
 

@@ -18,8 +18,10 @@ template <class Job>
 class Courier {
  public:
   using Fail = std::function<void(std::string_view reason)>;
-  Courier(std::function<void(Job&)> run, Fail fail)
-      : run_(std::move(run)), fail_(std::move(fail)), thread_([this] { Run(); }) {}
+  Courier(std::function<void(Job&)> run, Fail fail) : run_(std::move(run)), fail_(std::move(fail)) {
+    jobs_.reserve(256);
+    thread_ = std::jthread([this] { Run(); });
+  }
   ~Courier() {
     {
       std::lock_guard lock(mutex_);

@@ -129,6 +129,14 @@ class Easgd : public testing::TestWithParam<Case> {};
 
 bool Go(toy::Worker&) { return true; }
 
+// The others pause after a few steps until what the test is about has happened, whoever was faster.
+void PauseUntil(const std::atomic<bool>& happened, int64_t steps) {
+  std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 10'000 && steps >= 8 && !happened; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
 TEST_P(Easgd, EveryPositionCountsOnceAndEveryEpochEndsForEachWorker) {
   for (int period : {1, 3, 10}) {
     Field field(GetParam(), 4);
@@ -155,15 +163,16 @@ TEST_P(Easgd, EveryPositionCountsOnceAndEveryEpochEndsForEachWorker) {
 
 TEST_P(Easgd, AClientThatDiesLeavesItsLeasesToOthers) {
   Field field(GetParam(), 3);
+  std::atomic<bool> died = false;
   auto server = field.NewServer();
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
       clients.emplace_back([&, i] {
-        int steps = 0;
-        field.RunClient(i, 4, [&](toy::Worker&) {
-          std::this_thread::sleep_for(milliseconds(1));
-          return i != 1 || ++steps < 7;  // in the middle of a period: three leases are open
+        field.RunClient(i, 4, [&](toy::Worker& worker) {
+          if (i == 1 && worker.step() == 6) died = true;  // amid a period: three leases are open
+          if (i != 1) PauseUntil(died, worker.step());
+          return i != 1 || !died;
         });
       });
     }
@@ -195,16 +204,17 @@ TEST_P(Easgd, AShortCutLosesNothing) {
 
 TEST_P(Easgd, AWorkerThatWasGivenUpIsRefusedAndBeginsAnew) {
   Field field(GetParam(), 3, /*patience_s=*/0.03);
+  std::atomic<bool> cut = false;
   auto server = field.NewServer();
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
       clients.emplace_back([&, i] {
-        int steps = 0;
-        field.RunClient(i, 4, [&](toy::Worker&) {
-          std::this_thread::sleep_for(milliseconds(1));
-          if (i == 1 && ++steps == 6) {  // holds leases
+        field.RunClient(i, 4, [&](toy::Worker& worker) {
+          if (i != 1) PauseUntil(cut, worker.step());
+          if (i == 1 && worker.step() == 6) {  // holds leases
             field.wires[1]->Cut(0.15);
+            cut = true;
             std::this_thread::sleep_for(milliseconds(200));
           }
           return true;
@@ -233,10 +243,9 @@ TEST_P(Easgd, ARestartedServerGoesOnFromItsSnapshot) {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
       clients.emplace_back([&, i] {
-        int steps = 0;
         field.RunClient(i, 3, [&](toy::Worker& worker) {
-          std::this_thread::sleep_for(milliseconds(1));
-          if (i == 0 && ++steps == 8) {
+          if (i != 0) PauseUntil(is_saved, worker.step());
+          if (i == 0 && worker.step() == 8) {
             worker.Save(saved);
             is_saved = true;
           }
@@ -301,9 +310,9 @@ Result Train(const Plan& plan, int ranks, const toy::Memory* resume, toy::Memory
     worker.Start(model.initial, 0, resume);
     for (Turn turn; (turn = worker.Step()) != Turn::kEnd;) {
       epoch_ends += turn == Turn::kEpochEnd;
-      if (turn != Turn::kStep || world.rank() != 1) continue;
-      result.steps.push_back(worker.replica().work.step);
+      if (turn != Turn::kStep) continue;
       if (worker.step() == stop_after) strategy->Stop();
+      if (world.rank() == 1) result.steps.push_back(worker.replica().work.step);
     }
     worker.Finish();
     if (save) worker.Save(*save);
@@ -340,7 +349,7 @@ TEST(EasgdPreset, StopsEarlyResumesAndUsesTheRestOnce) {
   const Plan plan{.samples = 300, .batch = 30, .shards = 1, .steps = 40};
   toy::Memory saved;
   const Result half = Train(plan, 4, nullptr, &saved, /*stop_after=*/20);
-  EXPECT_GE(half.closed, 200);
+  EXPECT_GE(half.closed, 200);  // 20 local steps of 10 by whoever was first
   EXPECT_LT(half.closed, 1200);
   EXPECT_EQ(saved.state, half.state);
   const Result whole = Train(plan, 3, &saved, nullptr);  // another number of workers
@@ -407,7 +416,8 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
     Message message;
     EXPECT_EQ(link.Receive(message, After(5)), Arrival::kMessage);
     EXPECT_EQ(message.kind, kGrant);
-    return message.ints.at(0);
+    EXPECT_EQ(message.ints.size(), 4u);  // one at a time unless more are wanted
+    return message.ints.at(1);
   };
   const auto refused = [&](Message message) {
     link.Send(std::move(message));
@@ -439,6 +449,32 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   for (float value : server.centre()) EXPECT_EQ(value, 1.5f);
 }
 
+TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
+  Wire wire(10, 10);
+  CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
+  const std::vector<float> start(32, 1.0f);
+  CentreServer server(std::move(setup), start);
+  std::jthread client([&] {
+    Link& link = wire.client();
+    Message message;
+    for (int i = 0; i < 1000; ++i) {
+      link.Send({.kind = kAsk, .ints = {0}});
+      while (link.Receive(message, After(0.3)) == Arrival::kMessage && message.kind != kGrant) {
+      }
+      if (message.kind != kGrant) return;
+      const std::vector<float> inf(32, INFINITY);
+      link.Send({.kind = kPush, .ints = {0, message.ints.at(1)}, .body = inf});
+      message = {};
+    }
+  });
+  try {
+    server.Run();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("optimizer.lr"), std::string::npos) << error.what();
+  }
+}
+
 TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
   Wire wire(0.1, 10);
   CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
@@ -451,7 +487,7 @@ TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
 TEST(ClientTest, GivesUpASilentServerAfterTheDeadline) {
   Wire wire(0.05, 10);
   Client client(wire.client());
-  EXPECT_THROW(client.Fetch(), PeerLost);
+  EXPECT_THROW(client.Fetch(32), PeerLost);
   Lease lease;
   EXPECT_THROW(client.Claim(false, lease), PeerLost);
 }

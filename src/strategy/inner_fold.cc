@@ -28,7 +28,7 @@ InnerFold::InnerFold(Group& group, std::vector<int> shards)
 int InnerFold::Summands() const { return std::max(1, shards_); }
 
 void InnerFold::Begin(Replica& r) {
-  summands_ = r.summands;
+  summands_.assign(r.summands.begin(), r.summands.end());
   forward_queue_ = r.device.NewQueue();
   back_queue_ = r.device.NewQueue();
   landed_ = back_queue_->Record();

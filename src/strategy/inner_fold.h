@@ -37,12 +37,12 @@ class InnerFold : public Inner {
   Ticket SendOn(const Range& segment);
 
   Group& group_;
-  const int shards_;                 // own ones
-  const int first_;                  // the first rank that has a shard: the fold begins there
-  const bool last_;                  // in the chain
-  std::span<const Slice> summands_;  // of the replica
-  std::vector<Slice> parts_;         // own summands of a segment
-  bool staged_ = false;              // the host may not touch the device's memory
+  const int shards_;             // own ones
+  const int first_;              // the first rank that has a shard: the fold begins there
+  const bool last_;              // in the chain
+  std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads
+  std::vector<Slice> parts_;     // own summands of a segment
+  bool staged_ = false;          // the host may not touch the device's memory
   std::unique_ptr<Queue> forward_queue_, back_queue_;
   Buffer arrived_;                               // a segment from the rank before
   std::vector<float> host_arrived_;              // staged: the same

@@ -62,6 +62,12 @@ int LeaseTable::Drop(int client) {
   return dropped;
 }
 
+int64_t LeaseTable::untaken() const {
+  int64_t positions = EpochEnd() - next_;
+  for (const Stretch& s : free_) positions += s.end - s.begin;
+  return positions;
+}
+
 bool LeaseTable::drained() const { return next_ >= EpochEnd() && open_.empty() && free_.empty(); }
 
 bool LeaseTable::finished() const { return drained() && (epoch_ + 1) * samples_ >= total_; }

@@ -37,6 +37,7 @@ class LeaseTable {
   bool drained() const;   // every position of this epoch counts
   bool finished() const;  // and it was the last: nothing is left
   bool epoch_complete() const { return EpochEnd() == samples_; }  // not cut short by the run's end
+  int64_t untaken() const;  // positions of this epoch that wait for a client
   int64_t open() const { return int64_t(open_.size()); }
   int64_t closed_positions() const { return closed_positions_; }  // of the whole run
 

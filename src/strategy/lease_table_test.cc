@@ -39,6 +39,12 @@ class Model {
     const int64_t end = std::min<int64_t>(counted_.size(), (epoch + 1) * samples_);
     return std::all_of(counted_.begin(), counted_.begin() + end, [](int c) { return c == 1; });
   }
+  int64_t Untaken(int64_t epoch) const {
+    int64_t positions = 0;
+    const int64_t end = std::min<int64_t>(counted_.size(), (epoch + 1) * samples_);
+    for (int64_t p = epoch * samples_; p < end; ++p) positions += !counted_[p] && !holder_[p];
+    return positions;
+  }
   int64_t counted() const { return std::count(counted_.begin(), counted_.end(), 1); }
   std::vector<int> image() const { return counted_; }
   void Restore(std::vector<int> image) {
@@ -121,6 +127,7 @@ void Play(uint64_t seed) {
         break;
     }
     EXPECT_EQ(table.open(), int64_t(open.size()));
+    EXPECT_EQ(table.untaken(), model.Untaken(table.epoch()));
     EXPECT_EQ(table.closed_positions(), model.counted());
     EXPECT_EQ(table.drained(), model.Drained(table.epoch()));
     if (table.drained() && !table.finished()) {

@@ -12,6 +12,7 @@ class Merge {
  public:
   virtual ~Merge() = default;
   virtual void Begin(Replica& replica) = 0;  // takes the centre's weights
+  virtual void Prepare() {}                  // the step that begins ends with a meeting
   // The work of `leases` is in the replica's weights and shall count at the centre.
   virtual void Meet(Replica& replica, std::span<const int64_t> leases) = 0;
   virtual void Reload(Replica& replica) = 0;  // takes the centre's weights, forgets momentum

@@ -11,7 +11,7 @@ void MergeElastic::Begin(Replica& r) {
 }
 
 void MergeElastic::Meet(Replica& r, std::span<const int64_t> leases) {
-  Client::Centre centre = client_.Fetch();
+  Client::Centre centre = client_.Fetch(r.state.size);
   flat::Put(r.queue, centre.state, centre_);
   // pull = alpha * (weights - centre);  weights -= pull
   flat::ElasticPull(r.queue, alpha_, centre_, r.state, pull_);
@@ -25,7 +25,7 @@ void MergeElastic::Reload(Replica& r) {
 }
 
 void MergeElastic::TakeCentre(Replica& r) {
-  const Client::Centre centre = client_.Fetch();
+  const Client::Centre centre = client_.Fetch(r.state.size);
   flat::Put(r.queue, centre.state, r.state);
   r.queue.Sync();
 }

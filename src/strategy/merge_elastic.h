@@ -11,6 +11,8 @@ class MergeElastic : public Merge {
  public:
   MergeElastic(Client& centre, float alpha) : client_(centre), alpha_(alpha) {}
   void Begin(Replica& replica) override;
+  // The centre comes while the step is computed: one local step older, and nobody waits for it.
+  void Prepare() override { client_.Prefetch(); }
   void Meet(Replica& replica, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
 

@@ -20,11 +20,12 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
   work.ends_epoch = of_epoch == per_epoch - 1;
   work.leases.clear();
   work.shards.clear();
-  const int64_t end = shards * (worker + 1) / workers;
-  for (int64_t s = shards * worker / workers; s < end; ++s) {
-    work.shards.push_back({.index = int(s),
-                           .begin = begin + count * s / shards,
-                           .end = begin + count * (s + 1) / shards});
+  const int64_t first = shards * worker / workers, last = shards * (worker + 1) / workers;
+  int64_t at = begin + count * first / shards;
+  for (int64_t s = first; s < last; ++s) {
+    const int64_t end = begin + count * (s + 1) / shards;
+    work.shards.push_back({.index = int(s), .begin = at, .end = end});
+    at = end;
   }
 }
 

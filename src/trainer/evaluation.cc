@@ -68,29 +68,37 @@ Evaluation Score::Result() const {
   return result;
 }
 
+int Evaluator::ChunkSize(const Shape& input) {
+  constexpr int64_t kFloats = 1 << 20;  // of samples: their activations are some ten times that
+  return int(std::clamp<int64_t>(kFloats / input.size(), 1, 100));
+}
+
 Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
                      const Normalizer& normalizer)
     : samples_(samples),
       classes_(graph.num_classes()),
-      executable_(engine.Load(Compile(graph, engine, kChunk, Mode::kEvaluate, 0), queue)),
-      inputs_(size_t(kChunk) * graph.input().size()),
-      logits_(size_t(kChunk) * classes_),
-      losses_(kChunk),
-      labels_(kChunk),
+      chunk_size_(ChunkSize(graph.input())),
+      executable_(engine.Load(Compile(graph, engine, chunk_size_, Mode::kEvaluate, 0), queue)),
+      inputs_(size_t(chunk_size_) * graph.input().size()),
+      logits_(size_t(chunk_size_) * classes_),
+      losses_(chunk_size_),
+      labels_(chunk_size_),
       loader_(Feed::ForEvaluation(samples, normalizer), {{inputs_, labels_}}, /*threads=*/0) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
-  const int64_t num_chunks = (samples_.size() + kChunk - 1) / kChunk;
+  const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
   Score score(classes_, num_chunks);
   for (int64_t chunk = worker; chunk < num_chunks; chunk += workers) {
-    const int64_t begin = chunk * kChunk, end = std::min(begin + kChunk, samples_.size());
+    const int64_t begin = chunk * chunk_size_;
+    const int64_t end = std::min(begin + chunk_size_, samples_.size());
     const int count = int(end - begin);
     loader_.Want({.epoch = 0, .begin = begin, .end = end});
     loader_.Take();
+    const auto inputs = std::span<const float>(inputs_).first(count * inputs_.size() / chunk_size_);
     const auto labels = std::span<const int32_t>(labels_).first(count);
     const auto logits = std::span(logits_).first(size_t(count) * classes_);
     const auto losses = std::span(losses_).first(count);
-    executable_->Evaluate({.inputs = inputs_, .labels = labels, .count = count}, state,
+    executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
                           {.logits = logits, .losses = losses});
     loader_.Release();
     score.Add(chunk, logits, losses, labels);

@@ -38,18 +38,21 @@ class Score {
 // Runs the test samples through a program of its own. One thread.
 class Evaluator {
  public:
-  // A row of samples that are evaluated at once. Fixed: chunk sums must not depend on ranks.
-  static constexpr int kChunk = 100;
+  // Samples that are evaluated at once. A function of the sample's size alone: the sums of chunks
+  // must not depend on the ranks.
+  static int ChunkSize(const Shape& input);
 
   Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
             const Normalizer& normalizer);
 
   // Worker w of n takes every n-th chunk; with a group the parts are added up. Each sample once.
+  const Executable& executable() const { return *executable_; }
   Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr);
 
  private:
   const Source& samples_;
-  int classes_;
+  const int classes_;
+  const int chunk_size_;
   std::unique_ptr<Executable> executable_;
   std::vector<float> inputs_, logits_, losses_;
   std::vector<int32_t> labels_;

@@ -21,9 +21,16 @@ int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples)
   return options.batch.is_word() ? samples : std::min(options.batch.number, samples);
 }
 
+constexpr double kMostSteps = 1e15;  // every integer up to here is a double
+
 int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
   if (options.steps > 0) return options.steps;
-  return std::max<int64_t>(1, std::llround(std::ceil(options.epochs * double(steps_per_epoch))));
+  const double steps = std::ceil(options.epochs * double(steps_per_epoch));
+  if (steps > kMostSteps) {
+    throw UsageError("trainer.epochs = {:g} makes {:g} steps, more than can be counted",
+                     options.epochs, steps);
+  }
+  return std::max<int64_t>(1, int64_t(steps));
 }
 
 }  // namespace

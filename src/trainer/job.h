@@ -36,9 +36,9 @@ struct Job {
   Layout layout;
   Plan plan;
   std::optional<Schedule> schedule;  // always there after PrepareJob
-  bool in_step = true;     // of the strategy
-  int servers = 0;         // ranks that do not train
-  int shard_capacity = 0;  // samples of a shard, at most
+  bool in_step = true;               // of the strategy
+  int servers = 0;                   // ranks that do not train
+  int shard_capacity = 0;            // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<float> initial_state;
   bool given_weights = false;  // --init: a checkpoint keeps them before the first step

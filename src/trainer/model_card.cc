@@ -19,9 +19,8 @@ ModelCard ModelCard::Load(const StateReader& reader) {
   if (dims.size() != 3) throw Error("data.shape has {} numbers, not 3", dims.size());
   const SampleShape shape{int(dims[0]), int(dims[1]), int(dims[2])};
   std::vector<std::string> classes;
-  for (const Json& name : ParseJson(reader.Text("data.classes"), "data.classes").Items()) {
-    classes.push_back(name.AsString());
-  }
+  const Json names = ParseJson(reader.Text("data.classes"), "data.classes");
+  for (const Json& name : names.Items()) classes.push_back(name.AsString());
   const int64_t channels[] = {shape.channels};
   std::vector<float> scale(shape.channels), shift(shape.channels);
   reader.Tensor("data.scale", channels, scale);

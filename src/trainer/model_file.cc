@@ -91,7 +91,8 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
     if (!known.count(name) && !name.ends_with("num_batches_tracked")) others.push_back(name);
   }
   if (!others.empty()) {
-    log.Warn("init", "{} tensors of the file are not in the model and were left: {}{}", others.size(),
+    log.Warn("init", "{} tensors of the file are not in the model and were left: {}{}",
+             others.size(),
              fmt::join(others.begin(), others.begin() + std::min<size_t>(3, others.size()), ", "),
              others.size() > 3 ? ", ..." : "");
   }

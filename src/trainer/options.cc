@@ -16,6 +16,8 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("accumulate", &T::accumulate, AtLeast(1),
         "shards that each worker computes one after the other: less memory, the same step");
   t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
+  t.Add("init", &T::init, Any(),
+        "safetensors file whose weights the run starts from; empty: random ones by seed");
   t.Add("threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
         "threads that compute, over all ranks of this process; \"auto\": the cores of the job");
   t.Add("precision", &T::precision, OneOf({"f32"}), "of activations and products");

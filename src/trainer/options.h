@@ -15,6 +15,7 @@ struct TrainerOptions {
   int shards = 0;
   int accumulate = 1;
   uint64_t seed = 0;
+  std::string init;
   IntOrWord threads = "auto";
   std::string precision = "f32";
   std::string device = "cpu";

@@ -6,7 +6,8 @@ void Progression::Save(StateWriter& writer) const {
   writer.Int("step", step);
   writer.Int("epochs_done", epochs_done);
   writer.Real("seconds", seconds);
-  writer.Real("epoch_seconds", epoch_seconds);
+  writer.Real("train_seconds", train_seconds);
+  writer.Real("epoch_began_s", epoch_began_s);
   writer.Real("epoch_loss_sum", loss_sum);
   writer.Real("epoch_correct", correct);
   writer.Int("epoch_samples", samples);
@@ -21,7 +22,8 @@ Progression Progression::Load(const StateReader& reader) {
   return {.step = reader.Int("step"),
           .epochs_done = reader.Int("epochs_done"),
           .seconds = reader.Real("seconds"),
-          .epoch_seconds = reader.Real("epoch_seconds"),
+          .train_seconds = reader.Real("train_seconds"),
+          .epoch_began_s = reader.Real("epoch_began_s"),
           .loss_sum = reader.Real("epoch_loss_sum"),
           .correct = reader.Real("epoch_correct"),
           .samples = reader.Int("epoch_samples"),

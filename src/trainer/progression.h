@@ -10,7 +10,8 @@ struct Progression {
   int64_t step = 0;  // steps done
   int64_t epochs_done = 0;
   double seconds = 0;        // of the run, over all its lives
-  double epoch_seconds = 0;  // of the present epoch
+  double train_seconds = 0;  // without evaluation and checkpoints
+  double epoch_began_s = 0;  // the present epoch, in train_seconds
   double loss_sum = 0;       // of the present epoch, over its samples so far
   double correct = 0;
   int64_t samples = 0;

@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/toml.h"
+#include "record/run_directory.h"
 
 namespace trireme {
 
@@ -26,10 +28,15 @@ void LoadRecipe(Sections& sections, const std::string& path_or_name) {
     if (path_or_name != recipe.name && path_or_name != file) continue;
     return sections.Load(ParseToml(recipe.text, file), file);
   }
-  std::vector<std::string_view> names;
-  for (const BuiltInRecipe& recipe : BuiltInRecipes()) names.push_back(recipe.name);
-  throw UsageError("recipe {}: no such file, and no built-in recipe has this name ({})",
-                   path_or_name, fmt::join(names, ", "));
+  std::vector<std::string> names;
+  for (const BuiltInRecipe& recipe : BuiltInRecipes()) names.emplace_back(recipe.name);
+  throw UsageError("recipe {}: no such file, and no built-in recipe has this name ({}){}",
+                   path_or_name, fmt::join(names, ", "), DidYouMean(path_or_name, names));
+}
+
+void LoadRunRecipe(Sections& sections, const std::string& run) {
+  const std::string file = run + "/config.toml";
+  sections.Load(ParseToml(ReadRunConfig(run), file), file);
 }
 
 }  // namespace trireme

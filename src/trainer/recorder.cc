@@ -25,9 +25,9 @@ void Recorder::Step(const StepResult& result, const Progression& at) {
     record.step = result.step + 1;
     record.train_loss = result.loss;
     record.lr = job_.schedule->rate(result.step);
-    record.seconds = Now() - last_line_s_;
+    record.seconds = result.ended_s - last_line_s_;
     record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;
-    last_line_s_ = Now();
+    last_line_s_ = result.ended_s;
     last_line_samples_ = at.all_samples;
     directory_.AppendMetrics(ToJson(record));
   }
@@ -63,18 +63,20 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at, S
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
                          const Evaluation& evaluation) {
   const Recipe& recipe = job_.recipe;
-  Summary summary;
+  Summary& summary = summary_;
   summary.test_accuracy = evaluation.accuracy;
   summary.test_top5 = evaluation.top5;
   summary.test_loss = evaluation.loss;
-  summary.train_loss = at.train_loss;
+  // A run may end within an epoch: then its part counts.
+  summary.train_loss = at.samples ? at.loss_sum / double(at.samples) : at.train_loss;
   summary.confusion = evaluation.confusion;
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
-  summary.samples_per_second = double(at.all_samples) / at.seconds;
+  summary.samples_per_second = double(at.all_samples) / at.train_seconds;
   summary.seconds = at.seconds;
   summary.epochs = at.epochs_done;
   summary.steps = at.step;
+  summary.peak_memory_bytes = PeakMemoryBytes();
   summary.ranks = recipe.transport.ranks;
   summary.strategy = recipe.strategy.name;
   summary.transport = recipe.transport.name;

@@ -28,6 +28,7 @@ class Recorder {
   void Epoch(const EpochRecord& record);
   void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
                   Replica& replica);
+  const Summary& summary() const { return summary_; }  // empty before Summarize
   void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation);
 
  private:
@@ -35,6 +36,7 @@ class Recorder {
   RunDirectory& directory_;
   Progress& progress_;
   CheckpointStore checkpoints_;
+  Summary summary_;
   double last_line_s_ = Now();
   int64_t last_line_samples_ = 0;
 };

@@ -4,7 +4,6 @@
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "record/checkpoint.h"
-#include "record/run_directory.h"
 #include "trainer/model_file.h"
 
 namespace trireme {
@@ -13,12 +12,12 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log) {
   Recipe recipe;
   Sections sections;
   Bind(sections, recipe);
-  sections.Load(ParseToml(ReadRunConfig(run), run + "/config.toml"), run + "/config.toml");
+  LoadRunRecipe(sections, run);
 
   const auto found = OpenLatestCheckpoint(run + "/checkpoints");
   if (!found) {
-    throw Error("{} has no checkpoint yet: let it train further with trireme train --resume {}", run,
-                run);
+    throw Error("{} has no checkpoint yet: let it train further with trireme train --resume {}",
+                run, run);
   }
   if (!found->warning.empty()) log.Warn("load", "{}", found->warning);
   const Checkpoint& checkpoint = found->checkpoint;

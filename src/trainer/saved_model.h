@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "graph/graph.h"
 #include "flat/layout.h"
+#include "graph/graph.h"
 #include "trainer/model_card.h"
 #include "trainer/recipe.h"
 

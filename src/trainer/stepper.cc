@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "flat/arithmetic.h"
 
@@ -84,12 +84,6 @@ uint64_t Stepper::RandomKey(int64_t epoch) {
   return random_key_;
 }
 
-void Stepper::RunWithoutShards() {
-  flat::Fill(*queue_, 0, summands_[0]);
-  const Event event = queue_->Record();
-  for (const Bucket& bucket : replica_.buckets) strategy_.BucketReady(replica_, bucket, event);
-}
-
 void Stepper::RunShards(bool vote) {
   const Work& work = replica_.work;
   auto ready = [this](const Bucket& bucket, const Event& event) {
@@ -121,11 +115,7 @@ void Stepper::RunShards(bool vote) {
 
 bool Stepper::Run(bool vote, StepResult& previous) {
   strategy_.BeforeStep(replica_);
-  if (replica_.work.shards.empty()) {
-    RunWithoutShards();
-  } else {
-    RunShards(vote);
-  }
+  RunShards(vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
 
   Tallies& now = tallies_[turn_];
@@ -135,6 +125,7 @@ bool Stepper::Run(bool vote, StepResult& previous) {
   now.step = replica_.work.step;
   now.samples = replica_.work.batch;
   now.open = true;
+  if (job_.recipe.trainer.metrics_steps) now.ended_s = Now();
 
   for (const Event& event : in_use_) {
     event.Wait();
@@ -152,7 +143,8 @@ bool Stepper::Collect(Tallies& tallies, StepResult& result) {
             .samples = tallies.samples,
             .loss = tallies.values[0],
             .correct = tallies.values[1],
-            .votes = tallies.values[2]};
+            .votes = tallies.values[2],
+            .ended_s = tallies.ended_s};
   return true;
 }
 

@@ -18,6 +18,7 @@ struct StepResult {
   double loss = 0;     // mean over the samples
   double correct = 0;  // of the samples
   double votes = 0;    // shards whose rank wanted to stop
+  double ended_s = 0;  // on the clock, if trainer.metrics_steps asks for it
 };
 
 // One training step after the other: work from the strategy, samples from the loader, shards on the
@@ -45,12 +46,12 @@ class Stepper {
     Event event;
     std::array<float, Layout::kTallies> values = {};
     int64_t step = 0, samples = 0;
+    double ended_s = 0;
     bool open = false;
   };
 
   void Want(const Work& work);
   void RunShards(bool vote);
-  void RunWithoutShards();
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 

@@ -11,9 +11,14 @@
 
 namespace trireme {
 
+struct Outcome {
+  Ending ending = Ending::kDone;
+  Summary summary;  // empty after a signal
+};
+
 // The life of a run: starts the ranks, from the run's newest checkpoint if it has one, and returns
 // when all have ended. `job.initial_state` is where a run without checkpoint begins.
-Ending Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
-             const Log& log);
+Outcome Train(const Job& job, RunDirectory& directory, Progress& progress, const Signals& signals,
+              const Log& log);
 
 }  // namespace trireme

@@ -25,8 +25,8 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       stepper_(job, strategy, *rig.engine, worker_),
       snapshot_(rig.engine->device(), job.layout.state) {
   if (strategy.InStep() || recorder) {
-    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
-                                             job.normalizer);
+    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(),
+                                             *job.data.test, job.normalizer);
   }
 }
 
@@ -41,8 +41,9 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   strategy_.Begin(replica);
   clock_ = {};
   seconds_before_ = at_.seconds;
-  epoch_began_s_ = at_.seconds - at_.epoch_seconds;
+  train_seconds_before_ = at_.train_seconds;
   unsaved_ = !resume;
+  saved_step_ = at_.step;
 
   if (job_.given_weights && !resume) SaveCheckpoint();
 
@@ -53,6 +54,8 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     const Turn turn = stepper_.Take(turn_number);
     if (turn == Turn::kEnd) break;
     if (turn == Turn::kEpochEnd) {
+      // Others may have done the last steps of the epoch, or all of them.
+      AdvanceTo(std::min(job_.plan.steps, (at_.epochs_done + 1) * job_.plan.steps_per_epoch()));
       ending = EndOfEpoch();
       continue;
     }
@@ -60,15 +63,31 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     if (wants_to_stop && !strategy_.InStep()) strategy_.Stop();
     if (stepper_.Run(wants_to_stop, result)) Count(result);
     ++turn_number;
-    at_.step = replica.work.step + 1;
-    unsaved_ = true;
-    if (stop_agreed_) ending = Ending::kSignal;
-    if (replica.work.ends_epoch && !ending) ending = EndOfEpoch();
-    if (!ending && checkpoint_steps && at_.step % checkpoint_steps == 0) SaveCheckpoint();
+    AdvanceTo(replica.work.step + 1);
+    if (replica.work.ends_epoch) {
+      ending = EndOfEpoch();
+    } else if (stop_agreed_) {
+      ending = Ending::kSignal;
+    }
+    const bool due =
+        checkpoint_steps && at_.step / checkpoint_steps > saved_step_ / checkpoint_steps;
+    if (!ending && due) SaveCheckpoint();
   }
-  if (!ending && signals_.stop() && !strategy_.InStep()) ending = Ending::kSignal;
+  if (!ending && !strategy_.InStep()) {
+    if (signals_.stop()) {
+      ending = Ending::kSignal;
+    } else {
+      AdvanceTo(job_.plan.steps);
+    }
+  }
   Finish(ending.value_or(Ending::kDone));
   return ending.value_or(Ending::kDone);
+}
+
+// With a centre a lease that was given back may come after later ones.
+void Worker::AdvanceTo(int64_t step) {
+  at_.step = std::max(at_.step, step);
+  unsaved_ = true;
 }
 
 void Worker::Count(const StepResult& result) {
@@ -98,22 +117,31 @@ void Worker::TakeSnapshot() {
   stepper_.queue().Sync();
 }
 
-Evaluation Worker::Evaluate() {
+void Worker::Evaluate() {
+  const Stopwatch pause;
   evaluated_step_ = at_.step;
-  if (!strategy_.InStep()) return evaluator_->Run(snapshot_);
-  return evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group());
+  TakeSnapshot();
+  evaluation_ = strategy_.InStep()
+                    ? evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group())
+                    : evaluator_->Run(snapshot_);
+  paused_s_ += pause.seconds();
+}
+
+void Worker::DrainStepper() {
+  StepResult last;
+  if (stepper_.Drain(last)) Count(last);
 }
 
 // The epoch that has just ended; begins the next one's sums.
 EpochRecord Worker::MeasureEpoch() {
-  StepResult last;
-  if (stepper_.Drain(last)) Count(last);
+  DrainStepper();
   ++at_.epochs_done;
-  at_.seconds = seconds_before_ + clock_.seconds();
+  const double now = TrainSeconds();
   EpochRecord record;
   record.epoch = at_.epochs_done;
   record.step = at_.step;
-  record.seconds = at_.seconds - epoch_began_s_;
+  record.seconds = now - at_.epoch_began_s;
+  at_.epoch_began_s = now;
   if (at_.samples) {
     at_.train_loss = at_.loss_sum / double(at_.samples);
     record.train_loss = at_.train_loss;
@@ -143,8 +171,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
   std::optional<Ending> ending;
   if (takes_part && EvaluationIsDue()) {
     const double began = Now();
-    TakeSnapshot();
-    evaluation_ = Evaluate();
+    Evaluate();
     ending = Judge(evaluation_->accuracy);
     record.test_loss = evaluation_->loss;
     record.test_accuracy = evaluation_->accuracy;
@@ -152,8 +179,6 @@ std::optional<Ending> Worker::EndOfEpoch() {
     record.evaluation_seconds = Now() - began;
   }
   if (recorder_) recorder_->Epoch(record);
-  at_.seconds = seconds_before_ + clock_.seconds();
-  epoch_began_s_ = at_.seconds;
 
   const int every = job_.recipe.trainer.checkpoint_epochs;
   if (every && at_.epochs_done % every == 0) SaveCheckpoint();
@@ -177,37 +202,43 @@ std::optional<Ending> Worker::Judge(double accuracy) {
 }
 
 void Worker::SaveCheckpoint() {
-  StepResult last;
-  if (stepper_.Drain(last)) Count(last);
+  DrainStepper();
   if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
   if (!unsaved_) return;
   unsaved_ = false;
+  saved_step_ = at_.step;
+  const Stopwatch pause;
   TakeSnapshot();
-  if (!recorder_) return;
-  at_.seconds = seconds_before_ + clock_.seconds();
-  at_.epoch_seconds = at_.seconds - epoch_began_s_;
+  if (recorder_) {
+    at_.seconds = seconds_before_ + clock_.seconds();
+    at_.train_seconds = TrainSeconds();
+    recorder_->Checkpoint(SnapshotOnHost(), at_, strategy_, stepper_.replica());
+  }
+  paused_s_ += pause.seconds();
+}
+
+std::vector<float> Worker::SnapshotOnHost() {
   std::vector<float> host(snapshot_.slice().size);
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
-  recorder_->Checkpoint(host, at_, strategy_, stepper_.replica());
+  return host;
 }
 
+double Worker::TrainSeconds() const { return train_seconds_before_ + clock_.seconds() - paused_s_; }
+
 void Worker::Finish(Ending ending) {
-  StepResult last;
-  if (stepper_.Drain(last)) Count(last);
+  DrainStepper();
   strategy_.End(stepper_.replica());
+  unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
   SaveCheckpoint();
   if (ending == Ending::kSignal) return;
   if (!strategy_.InStep() && !recorder_) return;
-  if (evaluated_step_ != at_.step) {
-    TakeSnapshot();
-    evaluation_ = Evaluate();
-  }
+  at_.train_seconds = TrainSeconds();
+  if (evaluated_step_ != at_.step) Evaluate();
   if (!recorder_) return;
-  std::vector<float> host(snapshot_.slice().size);
-  flat::Get(stepper_.queue(), snapshot_, host.data());
-  stepper_.queue().Sync();
-  recorder_->Summarize(host, at_, *evaluation_);
+  at_.seconds = seconds_before_ + clock_.seconds();
+  TakeSnapshot();
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_);
 }
 
 }  // namespace trireme

@@ -29,10 +29,14 @@ class Worker {
   Ending Run(std::span<const float> state, const StateReader* resume);
 
  private:
+  void AdvanceTo(int64_t step);
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
   std::optional<Ending> Judge(double accuracy);
-  Evaluation Evaluate();
+  void Evaluate();
+  void DrainStepper();
+  std::vector<float> SnapshotOnHost();
+  double TrainSeconds() const;
   void TakeSnapshot();
   void SaveCheckpoint();
   void Finish(Ending ending);
@@ -53,10 +57,11 @@ class Worker {
   StepTimes times_before_;  // this epoch
   Traffic traffic_before_;
   Stopwatch clock_;
-  double seconds_before_ = 0;  // of earlier lives
-  double epoch_began_s_ = 0;
-  std::optional<Evaluation> evaluation_;  // the newest
+  double seconds_before_ = 0, train_seconds_before_ = 0;  // of earlier lives
+  double paused_s_ = 0;                                   // evaluation and checkpoints, this life
+  std::optional<Evaluation> evaluation_;                  // the newest
   int64_t evaluated_step_ = -1;
+  int64_t saved_step_ = 0;
   bool unsaved_ = false;
   bool stop_agreed_ = false;
   int64_t diverged_since_ = -1;

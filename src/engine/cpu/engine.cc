@@ -66,6 +66,7 @@ class CpuExecutable : public Executable {
   }
 
   ShardTimes last_times() const override { return times_; }
+  size_t scratch_bytes() const override { return scratch_.slice().size * sizeof(float); }
 
  private:
   // Instructions up to `end` finish a bucket (none: the last ones of the program).

@@ -7,7 +7,18 @@
 
 namespace trireme {
 
-Hub::Hub(int size, double timeout_s) : timeout_s_(timeout_s), ranks_(size) {}
+Hub::Hub(int size, double timeout_s) : timeout_s_(timeout_s), ranks_(size) {
+  constexpr size_t kAtATime = 64;  // transfers of a rank; more are possible
+  for (Rank& rank : ranks_) {
+    rank.sends.reserve(kAtATime);
+    rank.receives.reserve(kAtATime);
+  }
+  free_.reserve(kAtATime * ranks_.size());
+  for (size_t i = 0; i < kAtATime; ++i) {
+    nodes_.emplace_back().hub = this;
+    free_.push_back(&nodes_.back());
+  }
+}
 
 Ticket Hub::Send(int from, int to, Tag tag, std::span<const std::byte> bytes) {
   return Post(true, from, to, tag, const_cast<std::byte*>(bytes.data()), bytes.size());
@@ -116,7 +127,7 @@ Volume Hub::volume(int rank) const {
 Hub::Node& Hub::NewNode() {
   if (free_.empty()) {
     nodes_.emplace_back().hub = this;
-    free_.reserve(nodes_.size());  // so that giving back never allocates
+    if (free_.capacity() < nodes_.size()) free_.reserve(2 * nodes_.size());  // for giving back
     return nodes_.back();
   }
   Node& node = *free_.back();

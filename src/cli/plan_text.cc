@@ -1,0 +1,55 @@
+#include "cli/plan_text.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "optimizer/updater.h"
+#include "trainer/evaluation.h"
+
+namespace trireme {
+namespace {
+
+// What a rank will hold, by what it is for.
+std::string MemoryText(const Job& job, const Rig& rig, std::shared_ptr<const Program> program) {
+  const auto queue = rig.engine->device().NewQueue();
+  const auto executable = rig.engine->Load(program, *queue);
+  const Evaluator evaluator(job.graph, *rig.engine, *queue, *job.data.test, job.normalizer);
+  const Updater updater(job.recipe.optimizer, *job.schedule, job.layout, rig.engine->device());
+  const Executable& evaluation = evaluator.executable();
+  const bool apart = job.recipe.trainer.deterministic;
+  const size_t samples = sizeof(float) * size_t(job.graph.input().size());
+  const std::pair<const char*, size_t> parts[] = {
+      {"activations", program->activation_bytes},
+      {"scratch of the kernels", executable->scratch_bytes()},
+      // Where the rank trains, a snapshot to evaluate, initial weights, a checkpoint on its way.
+      {"weights and statistics, four times", 4 * sizeof(float) * job.layout.state},
+      {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
+      {"optimizer", sizeof(float) * job.layout.weights * updater.slices().size()},
+      {"samples of the step", samples * size_t(job.shard_capacity) * size_t(job.MostShards(0))},
+      {"evaluation", evaluation.program().activation_bytes + evaluation.scratch_bytes() +
+                         samples * size_t(evaluation.program().capacity)},
+  };
+  std::string text = "memory of a rank:\n";
+  size_t total = 0;
+  for (const auto& [name, bytes] : parts) {
+    text += fmt::format("  {:<48} {:>10}\n", name, FormatBytes(double(bytes)));
+    total += bytes;
+  }
+  return text + fmt::format("  {:<48} {:>10}\n", "in all, besides program and data set",
+                            FormatBytes(double(total)));
+}
+
+}  // namespace
+
+std::string PlanText(const Job& job) {
+  const Rig rig = job.make_rig(job.threads_per_rank);
+  const auto program =
+      Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
+  return Describe(*program) + MemoryText(job, rig, program) +
+         fmt::format(
+             "steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
+             job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
+             job.shard_capacity, job.workers());
+}
+
+}  // namespace trireme

@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+#include "trainer/job.h"
+
+namespace trireme {
+
+// What --dry-run prints: operations after fusion, what each pass decided, memory by what it is for,
+// buckets, shards.
+std::string PlanText(const Job& job);
+
+}  // namespace trireme

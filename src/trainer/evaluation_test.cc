@@ -1,0 +1,41 @@
+#include "trainer/evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include "data/memory_source.h"
+#include "flat/arithmetic.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+#include "trainer/job.h"
+
+namespace trireme {
+namespace {
+
+// Three samples are less than a chunk: an engine sees only those that are there.
+TEST(Evaluator, AllEnginesAgreeOnAShortChunk) {
+  ModelOptions options;
+  options.name = "mlp:2-4-3";
+  const Graph graph = BuildModel(options, {1, 1, 2}, 3);
+  const Layout layout = LayOut(graph);
+  const std::vector<float> state = InitialState(graph, layout, 7);
+  const FloatSource samples({1, 1, 2}, {1, 0, 0, 1, -1, 2}, {0, 1, 2});
+  std::vector<Evaluation> results;
+  for (const char* device : {"cpu", "ref"}) {
+    TrainerOptions trainer;
+    trainer.device = device;
+    const Rig rig = RigFor(trainer)(1);
+    const auto queue = rig.engine->device().NewQueue();
+    Buffer on_device(rig.engine->device(), layout.state);
+    flat::Put(*queue, state, on_device);
+    Evaluator evaluator(graph, *rig.engine, *queue, samples, Normalizer::Identity(2));
+    results.push_back(evaluator.Run(on_device));
+    queue->Sync();
+  }
+  EXPECT_EQ(results[0].samples, 3);
+  EXPECT_EQ(results[1].samples, 3);
+  EXPECT_NEAR(results[0].loss, results[1].loss, 1e-5);
+  EXPECT_EQ(results[0].confusion, results[1].confusion);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,32 @@
+#include "trainer/model_card.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "record/state_files.h"
+
+namespace trireme {
+namespace {
+
+TEST(ModelCard, ComesBackAsItWasSaved) {
+  const std::vector<std::string> classes = {"a", "a name that no short string holds", "\"c\"\n"};
+  const ModelCard card = {{5, 4, 2}, classes, Normalizer({1, 0.5f}, {0, -0.25f})};
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("trireme-card-" + std::to_string(getpid()) + ".safetensors");
+  Json values = Json::Object();
+  StateFileWriter writer(path, {}, values);
+  card.Save(writer);
+  writer.Finish();
+
+  const ModelCard loaded = ModelCard::Load(StateFileReader(path, values));
+  std::filesystem::remove(path);
+  EXPECT_EQ(loaded.shape, card.shape);
+  EXPECT_EQ(loaded.classes, classes);
+  EXPECT_EQ(loaded.normalizer.scale(), card.normalizer.scale());
+  EXPECT_EQ(loaded.normalizer.shift(), card.normalizer.shift());
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,79 @@
+// The same run on other numbers of ranks and threads.
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+// Batch-norm, 12 shards, 96 samples a step, a last step of each epoch that is cut short.
+const Words kCnn = {
+    "train", "--model", "cnn", "--data", "synthetic:28x28x1:10:500", "--batch", "96", "--lr",
+    "0.05",  "--steps", "8",   "--set",  "trainer.shards=12",        "--quiet"};
+
+class EqualityTest : public WholeTest {
+ protected:
+  // Trains and gives the hash.
+  std::string Train(const std::string& run, const Words& more) {
+    Succeed(kCnn + more + Words{"--out", run});
+    return Hash(run);
+  }
+};
+
+TEST_F(EqualityTest, DeterministicRunsAreEqualForAnyRanks) {
+  const std::string one = Train("1", {"--deterministic", "--ranks", "1"});
+  for (const std::string ranks : {"2", "3", "4"}) {
+    EXPECT_EQ(Train(ranks, {"--deterministic", "--ranks", ranks}), one) << ranks;
+    EXPECT_EQ(Number(ranks, "test_loss"), Number("1", "test_loss"));
+  }
+}
+
+TEST_F(EqualityTest, DeterministicRunsAreEqualForAnyThreads) {
+  const std::string one = Train("1", {"--deterministic", "--threads", "1"});
+  for (const std::string threads : {"2", "3"}) {
+    EXPECT_EQ(Train("a" + threads, {"--deterministic", "--threads", threads}), one);
+    EXPECT_EQ(Train("b" + threads, {"--deterministic", "--threads", threads, "--ranks", "2"}), one);
+  }
+}
+
+TEST_F(EqualityTest, WithoutTheFlagEqualToRounding) {
+  Train("fold", {"--deterministic"});
+  for (const std::string ranks : {"1", "2", "3", "4"}) {
+    Train(ranks, {"--ranks", ranks});
+    EXPECT_NEAR(Number(ranks, "test_loss"), Number("fold", "test_loss"), 1e-3) << ranks;
+  }
+}
+
+TEST_F(EqualityTest, InStepEveryRunRepeatsToTheBit) {
+  for (const Words& words : {Words{"--ranks", "3", "--threads", "2"}, Words{"--ranks", "1"}}) {
+    const std::string name = words[1];
+    EXPECT_EQ(Train("a" + name, words), Train("b" + name, words));
+  }
+}
+
+TEST_F(EqualityTest, ShardsAndAccumulationAreTheSameCut) {
+  Words words = kCnn;
+  words.erase(words.begin() + 11, words.begin() + 13);  // without trainer.shards
+  Succeed(words + Words{"--deterministic", "--set", "trainer.shards=4", "--out", "a"});
+  Succeed(words +
+          Words{"--deterministic", "--set", "trainer.accumulate=2", "--ranks", "2", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+}
+
+TEST_F(EqualityTest, WithDropoutAndMoreRanksThanShards) {
+  const Words words = {
+      "train",          "--steps", "40", "--set", "model.dropout=0.3", "--set", "trainer.shards=3",
+      "--deterministic"};
+  Succeed(words + Words{"--out", "1"});
+  for (const std::string ranks : {"2", "3", "5"}) {
+    Succeed(words + Words{"--ranks", ranks, "--out", ranks});
+    EXPECT_EQ(Hash(ranks), Hash("1"));
+  }
+}
+
+TEST_F(EqualityTest, ACentreCannotBeDeterministic) {
+  Refuse({"train", "--deterministic", "--ranks", "3", "--strategy", "easgd", "--out", "a"}, 2,
+         {"trainer.deterministic", "easgd", "allreduce"});
+  EXPECT_FALSE(Exists(At("a")));
+}
+
+}  // namespace
+}  // namespace trireme::whole

@@ -1,0 +1,85 @@
+// --init: training starts from given weights.
+#include "record/safetensors.h"
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class InitTest : public WholeTest {
+ protected:
+  void SetUp() override {
+    Succeed({"train", "--epochs", "5", "--out", "a"});
+    weights_ = Latest("a") + "/model.safetensors";
+    Write("x.csv", "5.1,3.5,1.4,0.2\n6.3,3.3,6.0,2.5\n");
+  }
+
+  std::string weights_;
+};
+
+TEST_F(InitTest, OwnWeightsStayWhatTheyAre) {
+  // A step of length (almost) zero.
+  Succeed({"train", "--init", weights_, "--steps", "1", "--lr", "1e-30", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+  EXPECT_EQ(Succeed({"predict", "a", "x.csv", "--logits"}).out,
+            Succeed({"predict", "b", "x.csv", "--logits"}).out);
+}
+
+TEST_F(InitTest, AKilledRunGoesOnFromTheGivenWeights) {
+  Succeed({"train", "--init", weights_, "--steps", "20", "--out", "b"});
+  Succeed(
+      {"train", "--init", weights_, "--steps", "20", "--out", "c", "--set", "trainer.keep=100"});
+  Succeed({"train", "--resume", "c"});
+  EXPECT_EQ(Hash("b"), Hash("c"));
+}
+
+TEST_F(InitTest, AnotherNumberOfClassesMakesTheLastLayerAnew) {
+  Write("two.csv", "1,2,3,4,x\n2,3,4,5,y\n3,4,5,6,x\n4,5,6,7,y\n5,6,7,8,x\n");
+  const Outcome outcome = Succeed({"train", "--data", "csv:two.csv", "--model", "mlp:4-30-20-2",
+                                   "--init", weights_, "--steps", "2", "--out", "b"});
+  EXPECT_NE(outcome.err.find("3 classes"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("random weights"), std::string::npos) << outcome.err;
+}
+
+TEST_F(InitTest, OtherShapesAreRefusedWithBoth) {
+  Refuse({"train", "--model", "mlp:4-31-20-3", "--init", weights_, "--out", "b"}, 1, {"30", "31"});
+  EXPECT_FALSE(Exists(At("b")));
+}
+
+TEST_F(InitTest, FilesThatAreNoWeights) {
+  const std::string good = Read(weights_);
+  Write("empty", "");
+  Write("text", "these are no weights, and the first eight bytes are no length\n");
+  Write("cut", good.substr(0, good.size() / 2));
+  Write("header", good.substr(0, 20));
+  Write("long", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + good.substr(8));
+  Write("huge", std::string("\x00\x00\x00\x10\x00\x00\x00\x00", 8) + good.substr(8));
+  std::string offsets = good;
+  offsets.replace(offsets.find("data_offsets\":["), 17, "data_offsets\":[-9");
+  Write("offsets", offsets);
+  for (const std::string name : {"empty", "text", "cut", "header", "long", "huge", "offsets"}) {
+    Refuse({"train", "--init", name, "--out", "b"}, 1, {name});
+  }
+  Refuse({"train", "--init", "nothing", "--out", "b"}, 1, {"nothing"});
+  Refuse({"train", "--init", "a", "--out", "b"}, 1, {"a"});
+  EXPECT_FALSE(Exists(At("b")));
+}
+
+TEST_F(InitTest, AFileWithoutOneOfTheTensorsIsRefused) {
+  SafetensorsWriter writer(At("part"));
+  const int64_t shape[] = {2};
+  const float values[] = {1, 2};
+  writer.Add("another", shape, values);
+  writer.Finish();
+  Refuse({"train", "--init", "part", "--out", "b"}, 1, {"part"});
+}
+
+TEST_F(InitTest, TheConfigRepeatsTheRun) {
+  Succeed({"train", "--init", weights_, "--steps", "20", "--out", "b"});
+  Succeed({"train", "b/config.toml", "--out", "c"});
+  EXPECT_EQ(Hash("b"), Hash("c"));
+  Succeed({"train", "--steps", "20", "--out", "d"});
+  EXPECT_NE(Hash("b"), Hash("d"));
+}
+
+}  // namespace
+}  // namespace trireme::whole

@@ -1,0 +1,169 @@
+// eval and predict see samples as training did.
+#include <cmath>
+
+#include "base/text.h"
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+// An idx file of bytes.
+std::string Idx(std::initializer_list<uint32_t> dims, const std::string& bytes) {
+  std::string file = {0, 0, 8, char(dims.size())};
+  for (const uint32_t dim : dims) {
+    for (const int shift : {24, 16, 8, 0}) file += char(dim >> shift & 255);
+  }
+  return file + bytes;
+}
+
+class PredictTest : public WholeTest {
+ protected:
+  std::vector<Json> Lines(const std::string& text) {
+    std::vector<Json> lines;
+    for (const std::string& line : Split(text, '\n')) {
+      if (!line.empty()) lines.push_back(ParseJson(line, "line"));
+    }
+    return lines;
+  }
+
+  // Pictures that are bright in the row of their class, height x 4 x channels, and their labels.
+  struct Pictures {
+    std::string pixels, labels;
+  };
+  Pictures Draw(int count, int height, int channels, bool channels_first) {
+    Pictures made;
+    for (int i = 0; i < count; ++i) {
+      const int label = i * 7 % 3;
+      made.labels += char(label);
+      const auto pixel = [&](int y, int x) { return char(y == label ? 200 + x + i % 9 : i % 31); };
+      const int outer = channels_first ? channels : 1, inner = channels_first ? 1 : channels;
+      for (int o = 0; o < outer; ++o) {
+        for (int y = 0; y < height; ++y) {
+          for (int x = 0; x < 4 * inner; ++x) made.pixels += pixel(y, x / inner);
+        }
+      }
+    }
+    return made;
+  }
+};
+
+TEST_F(PredictTest, EvalRepeatsTheSummary) {
+  for (const Words& words : {Words{"--out", "a"}, Words{"--out", "b", "--ranks", "3"},
+                             Words{"--out", "c", "--ranks", "3", "--strategy", "easgd"}}) {
+    Succeed(Words{"train", "--epochs", "9.5"} + words);
+    const std::string run = words[1];
+    const Json evaluated = ParseJson(Succeed({"eval", run, "--json"}).out, "eval");
+    EXPECT_EQ(evaluated.At("test_accuracy").AsDouble(), Number(run, "test_accuracy"));
+    EXPECT_NEAR(evaluated.At("test_loss").AsDouble(), Number(run, "test_loss"), 1e-6);
+    EXPECT_EQ(evaluated.At("confusion").Text(), Summary(run).At("confusion").Text());
+  }
+  EXPECT_NE(Succeed({"eval", "a"}).out.find("Iris-setosa"), std::string::npos);
+  const Json again = ParseJson(Succeed({"eval", "a", "--device", "ref", "--json"}).out, "eval");
+  EXPECT_NEAR(again.At("test_loss").AsDouble(), Number("a", "test_loss"), 1e-5);
+}
+
+TEST_F(PredictTest, EvalOnOtherData) {
+  Succeed({"train", "--out", "a"});
+  Write("other.csv",
+        "sl,sw,pl,pw,kind\n5.1,3.5,1.4,0.2,Iris-setosa\n4.9,3.0,1.4,0.2,Iris-setosa\n"
+        "6.3,3.3,6.0,2.5,Iris-virginica\n5.8,2.7,5.1,1.9,Iris-virginica\n"
+        "4.7,3.2,1.3,0.2,Iris-setosa\n");
+  const Json result =
+      ParseJson(Succeed({"eval", "a", "--data", "csv:other.csv", "--json"}).out, "e");
+  EXPECT_EQ(result.At("test_accuracy").AsDouble(), 1);
+  Refuse({"eval", "a", "--data", "synthetic:8x8x1:3:50"}, 1, {"8x8x1", "1x1x4"});
+  Write("strange.csv", "1,2,3,4,rose\n1,2,3,4,tulip\n1,2,3,4,rose\n1,2,3,4,rose\n1,2,3,4,rose\n");
+  Refuse({"eval", "a", "--data", "csv:strange.csv"}, 1, {"rose"});
+}
+
+TEST_F(PredictTest, CsvWithAndWithoutLabels) {
+  Succeed({"train", "--out", "a"});
+  Write("plain.csv", "5.1,3.5,1.4,0.2\r\n6.3,3.3,6.0,2.5\r\n");
+  Write("named.csv", "a,b,c,d,kind\n5.1,3.5,1.4,0.2,Iris-setosa\n6.3,3.3,6.0,2.5,Iris-virginica\n");
+  const auto plain = Lines(Succeed({"predict", "a", "plain.csv", "--logits"}).out);
+  const auto named = Lines(Succeed({"predict", "a", "named.csv", "--logits"}).out);
+  ASSERT_EQ(plain.size(), 2u);
+  ASSERT_EQ(named.size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(plain[i].At("logits").Text(), named[i].At("logits").Text());
+    EXPECT_EQ(plain[i].At("logits").Items().size(), 3u);
+    EXPECT_EQ(plain[i].At("record").AsInt(), i);
+  }
+  EXPECT_EQ(plain[0].At("class").AsString(), "Iris-setosa");
+  EXPECT_EQ(plain[1].At("class").AsString(), "Iris-virginica");
+
+  // Probabilities are the softmax of the logits.
+  const auto shares = Lines(Succeed({"predict", "a", "plain.csv", "--json"}).out);
+  double sum = 0;
+  for (const Json& logit : plain[1].At("logits").Items()) sum += std::exp(logit.AsDouble());
+  for (int c = 0; c < 3; ++c) {
+    EXPECT_NEAR(shares[1].At("probabilities").Items()[c].AsDouble(),
+                std::exp(plain[1].At("logits").Items()[c].AsDouble()) / sum, 1e-5);
+  }
+  const std::string text = Succeed({"predict", "a", "plain.csv", "named.csv", "--top", "1"}).out;
+  EXPECT_EQ(Split(text, '\n').size(), 5u);  // four lines
+  EXPECT_NE(text.find("Iris-virginica"), std::string::npos);
+}
+
+TEST_F(PredictTest, RecordsThatDoNotFit) {
+  Succeed({"train", "--epochs", "1", "--out", "a"});
+  Write("three.csv", "1,2,3\n");
+  Write("words.csv", "1,2,x,4\n1,2,x,4\n");
+  Write("empty.csv", "");
+  Write("idx", Idx({1, 2, 2}, "abcd"));
+  Refuse({"predict", "a", "three.csv"}, 1, {"three.csv", "3", "4"});
+  Refuse({"predict", "a", "words.csv"}, 1, {"words.csv"});
+  Refuse({"predict", "a", "empty.csv"}, 1, {"empty.csv"});
+  Refuse({"predict", "a", "idx"}, 1, {"idx", "2 x 2 x 1", "1 x 1 x 4"});
+  Refuse({"predict", "a", "nothing.csv"}, 1, {"nothing.csv"});
+  Refuse({"predict", "a", "."}, 1, {"."});
+  Refuse({"predict", "a"}, 2, {"FILE"});
+  Refuse({"predict", "a", "three.csv", "--top", "0"}, 2, {"--top"});
+}
+
+TEST_F(PredictTest, IdxPictures) {
+  const Pictures train = Draw(90, 5, 1, false), test = Draw(30, 5, 1, false);
+  Write("set/train-images-idx3-ubyte", Idx({90, 5, 4}, train.pixels));
+  Write("set/train-labels-idx1-ubyte", Idx({90}, train.labels));
+  Write("set/t10k-images-idx3-ubyte", Idx({30, 5, 4}, test.pixels));
+  Write("set/t10k-labels-idx1-ubyte", Idx({30}, test.labels));
+  Succeed({"train", "--data", "idx:set", "--model", "mlp:20-8-3", "--epochs", "20", "--out", "a"});
+  EXPECT_EQ(Number("a", "test_accuracy"), 1);
+  for (const std::string prefix : {"", "idx:"}) {
+    const auto lines =
+        Lines(Succeed({"predict", "a", prefix + "set/t10k-images-idx3-ubyte", "--logits"}).out);
+    ASSERT_EQ(lines.size(), 30u);
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_EQ(lines[i].At("class").AsString(), std::to_string(int(test.labels[i])));
+    }
+  }
+  Write("cut", Idx({30, 5, 4}, test.pixels.substr(0, 500)));
+  Refuse({"predict", "a", "cut"}, 1, {"cut"});
+}
+
+TEST_F(PredictTest, CifarRecords) {
+  // 3073 bytes each: the label, then 32x32 of red, green and blue.
+  const auto records = [](int count) {
+    std::string bytes;
+    for (int i = 0; i < count; ++i) {
+      const int label = i % 10;
+      bytes += char(label);
+      for (int c = 0; c < 3; ++c) {
+        for (int p = 0; p < 1024; ++p) bytes += char(p / 102 == label ? 220 : (p + i) % 23);
+      }
+    }
+    return bytes;
+  };
+  Write("c/data_batch_1.bin", records(60));
+  Write("c/test_batch.bin", records(20));
+  Succeed({"train", "--data", "cifar10:c", "--model", "mlp:3072-16-10", "--epochs", "15", "--lr",
+           "0.01", "--out", "a"});
+  EXPECT_EQ(Number("a", "test_accuracy"), 1);
+  const auto lines = Lines(Succeed({"predict", "a", "cifar10:c/test_batch.bin", "--json"}).out);
+  ASSERT_EQ(lines.size(), 20u);
+  EXPECT_EQ(lines[3].At("class").AsString(), lines[13].At("class").AsString());
+  EXPECT_NE(lines[3].At("class").AsString(), lines[4].At("class").AsString());
+}
+
+}  // namespace
+}  // namespace trireme::whole

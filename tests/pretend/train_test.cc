@@ -1,0 +1,101 @@
+// Whole runs on a device whose memory the host may not touch and whose work runs late: the trainer,
+// both strategies and checkpoints meet what a GPU will ask of them.
+#include "trainer/train.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "pretend/engine.h"
+#include "record/checkpoint.h"
+
+namespace trireme {
+namespace {
+
+MakeRig OnPretendedDevice() {
+  return [](int threads) {
+    Rig rig;
+    auto device = std::make_unique<PretendDevice>();
+    rig.engine = std::make_unique<PretendEngine>(*device, threads);
+    rig.device = std::move(device);
+    return rig;
+  };
+}
+
+Recipe SmallRecipe() {
+  Recipe recipe;
+  recipe.model.name = "mlp:4-7-3";
+  recipe.model.norm = "batch";
+  recipe.trainer.batch = 12;
+  recipe.trainer.shards = 4;
+  recipe.trainer.steps = 24;  // two epochs and a part of the third
+  recipe.trainer.threads = 1;
+  recipe.optimizer.lr = 0.05;
+  return recipe;
+}
+
+class PretendTrain : public testing::Test {
+ protected:
+  // Trains in the folder `name` (goes on if it is there) and gives the end result.
+  Summary Run(const std::string& name, const Recipe& recipe, const MakeRig& make_rig) {
+    const std::string path = folder_ / name;
+    RunDirectory directory =
+        Exists(path) ? RunDirectory::Resume(path) : RunDirectory::Create(path, "");
+    const Job job = PrepareJob(recipe, make_rig);
+    Progress progress(ProgressStyle::kQuiet, log_);
+    return Train(job, directory, progress, signals_, Log(log_)).summary;
+  }
+
+  TemporaryDirectory folder_;
+  LogOutput log_;
+  Signals signals_;
+};
+
+TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
+  Recipe recipe = SmallRecipe();
+  recipe.trainer.deterministic = true;
+  const Summary on_cpu = Run("cpu", recipe, RigFor(recipe.trainer));
+  for (const int ranks : {1, 2, 3}) {
+    recipe.transport.ranks = ranks;
+    const Summary pretended = Run("ranks-" + std::to_string(ranks), recipe, OnPretendedDevice());
+    EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << ranks << " ranks";
+    EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
+  }
+}
+
+TEST_F(PretendTrain, TheRingAgreesWithTheProcessorToRounding) {
+  Recipe recipe = SmallRecipe();
+  recipe.transport.ranks = 3;
+  const Summary on_cpu = Run("cpu", recipe, RigFor(recipe.trainer));
+  const Summary pretended = Run("pretended", recipe, OnPretendedDevice());
+  EXPECT_NEAR(*pretended.test_loss, *on_cpu.test_loss, 1e-4);
+}
+
+TEST_F(PretendTrain, ACheckpointGoesOnToTheSameBits) {
+  Recipe recipe = SmallRecipe();
+  recipe.trainer.deterministic = true;
+  const Summary undisturbed = Run("undisturbed", recipe, OnPretendedDevice());
+  recipe.trainer.steps = 13;
+  recipe.transport.ranks = 2;
+  Run("stopped", recipe, OnPretendedDevice());
+  recipe.trainer.steps = 24;
+  recipe.transport.ranks = 3;
+  const Summary resumed = Run("stopped", recipe, OnPretendedDevice());
+  EXPECT_EQ(resumed.parameters_sha256, undisturbed.parameters_sha256);
+}
+
+TEST_F(PretendTrain, ElasticAveragingLearnsAndResumes) {
+  Recipe recipe = SmallRecipe();
+  recipe.strategy.name = "easgd";
+  recipe.strategy.period = 3;
+  recipe.transport.ranks = 3;
+  recipe.trainer.shards = 0;
+  recipe.trainer.steps = 150;
+  Run("easgd", recipe, OnPretendedDevice());
+  recipe.trainer.steps = 300;
+  const Summary summary = Run("easgd", recipe, OnPretendedDevice());
+  EXPECT_EQ(summary.steps, 300);
+  EXPECT_GT(*summary.test_accuracy, 0.7);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,133 @@
+// A run that was stopped and goes on is the run that was never stopped.
+#include <filesystem>
+
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+const Words kIris = {"train", "--set", "optimizer.schedule=constant"};  // 15 steps an epoch
+const Words kCnn = {"train",
+                    "--model",
+                    "cnn",
+                    "--data",
+                    "synthetic:28x28x1:10:200",
+                    "--batch",
+                    "16",
+                    "--lr",
+                    "0.05",
+                    "--set",
+                    "model.dropout=0.2",
+                    "--set",
+                    "trainer.shards=4"};
+
+class ResumeTest : public WholeTest {
+ protected:
+  // Stopped after `first` steps, then to `all` with the flags `later`; compared with a run that was
+  // not stopped.
+  void Check(const Words& words, int first, int all, const Words& later = {}) {
+    Succeed(words + Words{"--steps", std::to_string(all), "--out", "whole"});
+    Succeed(words + Words{"--steps", std::to_string(first), "--out", "parts"});
+    Succeed(Words{"train", "--resume", "parts", "--steps", std::to_string(all)} + later);
+    EXPECT_EQ(Hash("parts"), Hash("whole"));
+    EXPECT_EQ(Number("parts", "steps"), all);
+    EXPECT_EQ(Number("parts", "epochs"), Number("whole", "epochs"));
+    EXPECT_EQ(Number("parts", "train_loss"), Number("whole", "train_loss"));
+    ExpectSameEpochs();
+  }
+
+  void ExpectSameEpochs() {
+    const auto parts = Epochs("parts"), whole = Epochs("whole");
+    ASSERT_EQ(parts.size(), whole.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      for (const char* key : {"epoch", "step", "train_loss", "train_accuracy", "lr"}) {
+        EXPECT_EQ(parts[i].At(key).AsDouble(), whole[i].At(key).AsDouble()) << key << " of " << i;
+      }
+    }
+  }
+};
+
+TEST_F(ResumeTest, MomentumInTheMiddleOfAnEpoch) { Check(kIris, 37, 70); }
+TEST_F(ResumeTest, AtTheEndOfAnEpoch) { Check(kIris, 30, 60); }
+TEST_F(ResumeTest, AtTheLastStepOfAnEpochButOne) { Check(kIris, 29, 61); }
+TEST_F(ResumeTest, Adam) { Check(kIris + Words{"--optimizer", "adam", "--lr", "0.01"}, 37, 70); }
+TEST_F(ResumeTest, AdamW) { Check(kIris + Words{"--optimizer", "adamw", "--lr", "0.01"}, 8, 23); }
+TEST_F(ResumeTest, Adagrad) { Check(kIris + Words{"--optimizer", "adagrad"}, 37, 70); }
+TEST_F(ResumeTest, OnSeveralRanks) { Check(kIris + Words{"--ranks", "3"}, 37, 70); }
+TEST_F(ResumeTest, CnnWithBatchNormAndDropout) { Check(kCnn, 7, 16); }
+
+TEST_F(ResumeTest, CnnOnAnotherNumberOfRanks) {
+  Check(kCnn + Words{"--deterministic", "--ranks", "2"}, 7, 16, {"--ranks", "3"});
+}
+
+TEST_F(ResumeTest, ACosineThatWasPlannedFromTheStart) {
+  Succeed({"train", "--epochs", "6", "--out", "whole"});
+  Succeed({"train", "--epochs", "6", "--out", "parts", "--set", "trainer.checkpoint_steps=40",
+           "--set", "trainer.keep=100"});
+  // As if it had been killed: what came after step 40 is gone.
+  std::filesystem::remove_all(At(Latest("parts")));
+  std::filesystem::remove(At("parts/summary.json"));
+  std::filesystem::remove_all(At("parts/checkpoints/step-00000080"));
+  Succeed({"train", "--resume", "parts"});
+  EXPECT_EQ(Hash("parts"), Hash("whole"));
+  ExpectSameEpochs();
+}
+
+TEST_F(ResumeTest, ARunWithoutCheckpointBeginsAnew) {
+  Succeed({"train", "--out", "whole", "--epochs", "4"});
+  Succeed({"train", "--out", "parts", "--epochs", "4"});
+  std::filesystem::remove_all(At("parts/checkpoints"));
+  std::filesystem::remove(At("parts/summary.json"));
+  Succeed({"train", "--resume", "parts"});
+  EXPECT_EQ(Hash("parts"), Hash("whole"));
+  ExpectSameEpochs();
+}
+
+TEST_F(ResumeTest, AFinishedRunStaysWhatItIs) {
+  Succeed({"train", "--out", "a", "--epochs", "4"});
+  const std::string hash = Hash("a"), latest = Latest("a");
+  const double accuracy = Number("a", "test_accuracy");
+  Succeed({"train", "--resume", "a"});
+  EXPECT_EQ(Hash("a"), hash);
+  EXPECT_EQ(Latest("a"), latest);
+  EXPECT_EQ(Number("a", "test_accuracy"), accuracy);
+  EXPECT_EQ(Epochs("a").size(), 4u);
+}
+
+TEST_F(ResumeTest, MoreEpochsThanPlanned) {
+  Succeed(kIris + Words{"--epochs", "4", "--out", "whole"});
+  Succeed(kIris + Words{"--epochs", "2.5", "--out", "parts"});
+  Succeed({"train", "--resume", "parts", "--epochs", "4"});
+  EXPECT_EQ(Hash("parts"), Hash("whole"));
+  ExpectSameEpochs();
+}
+
+TEST_F(ResumeTest, EasgdGoesOnAndEnds) {
+  Succeed({"train", "--ranks", "3", "--strategy", "easgd", "--steps", "40", "--out", "a"});
+  Succeed({"train", "--resume", "a", "--steps", "900"});
+  EXPECT_EQ(Number("a", "steps"), 900);
+  EXPECT_EQ(Number("a", "epochs"), 60);
+  EXPECT_EQ(Epochs("a").size(), 60u);
+  EXPECT_GT(Number("a", "test_accuracy"), 0.85);
+}
+
+TEST_F(ResumeTest, WhatWouldMakeItAnotherRunIsRefused) {
+  Succeed({"train", "--steps", "20", "--out", "a"});
+  const std::string config = Read("a/config.toml");
+  const Words changes[] = {{"--model", "mlp:4-3"},
+                           {"--data", "synthetic:1x1x4:3:100"},
+                           {"--seed", "9"},
+                           {"--batch", "9"},
+                           {"--optimizer", "adam"},
+                           {"--strategy", "easgd", "--ranks", "2"},
+                           {"--set", "data.limit=50"},
+                           {"--set", "data.test_fraction=0.5"},
+                           {"--set", "model.norm=layer"}};
+  for (const Words& change : changes) {
+    Refuse(Words{"train", "--resume", "a"} + change, 2, {"cannot be changed", "--init"});
+  }
+  EXPECT_EQ(Read("a/config.toml"), config);
+}
+
+}  // namespace
+}  // namespace trireme::whole

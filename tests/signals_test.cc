@@ -1,0 +1,106 @@
+// Ctrl-C and kill: the run ends after the step, saved, and says how to go on.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class SignalsTest : public WholeTest {
+ protected:
+  // Long enough to be hit in the middle: 63 steps an epoch, and checkpoints to see how far it is.
+  Words Endless(const std::string& run, const Words& more = {}) {
+    return Words{"train",
+                 "--data",
+                 "synthetic:8x8x1:5:500",
+                 "--model",
+                 "mlp:64-32-5",
+                 "--batch",
+                 "8",
+                 "--lr",
+                 "0.02",
+                 "--set",
+                 "trainer.checkpoint_steps=50",
+                 "--quiet",
+                 "--steps",
+                 "100000000",
+                 "--out",
+                 run} +
+           more;
+  }
+
+  // Where the run stands after `signal`.
+  int64_t Interrupt(const std::string& run, const Words& words, int signal, int code) {
+    auto running = Start(words);
+    EXPECT_TRUE(AwaitStep(*running, run, 100)) << running->err();
+    running->Kill(signal);
+    const Outcome outcome = running->Wait(kTimeout);
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    EXPECT_NE(outcome.err.find("trireme train --resume " + run), std::string::npos) << outcome.err;
+    EXPECT_FALSE(IsDone(run));
+    const std::string state = Read(Latest(run) + "/state.json");
+    return ParseJson(state, "state").At("step").AsInt();
+  }
+
+  void ResumesToTheSame(const Words& more, int signal, int code) {
+    const int64_t stopped = Interrupt("parts", Endless("parts", more), signal, code);
+    const std::string all = std::to_string(stopped + 100);
+    Succeed({"train", "--resume", "parts", "--steps", all, "--quiet"});
+    Succeed(Endless("whole", more) + Words{"--steps", all});
+    EXPECT_EQ(Hash("parts"), Hash("whole"));
+    EXPECT_EQ(Number("parts", "epochs"), Number("whole", "epochs"));
+    EXPECT_EQ(Epochs("parts").size(), Epochs("whole").size());
+  }
+};
+
+TEST_F(SignalsTest, Interrupt) { ResumesToTheSame({}, SIGINT, 130); }
+TEST_F(SignalsTest, Terminate) { ResumesToTheSame({}, SIGTERM, 143); }
+TEST_F(SignalsTest, InterruptSeveralRanks) { ResumesToTheSame({"--ranks", "3"}, SIGINT, 130); }
+TEST_F(SignalsTest, TerminateMoreRanksThanShards) {
+  ResumesToTheSame({"--ranks", "3", "--set", "trainer.shards=2"}, SIGTERM, 143);
+}
+
+TEST_F(SignalsTest, AtTheEndOfAnEpochTheEpochCounts) {
+  // Two steps an epoch: every other signal is seen in an epoch's last step.
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    const std::string run = "r" + std::to_string(attempt);
+    const int64_t step = Interrupt(
+        run, Endless(run, {"--batch", "250", "--set", "trainer.evaluate_every=0"}), SIGINT, 130);
+    EXPECT_EQ(int64_t(Epochs(run).size()), step / 2) << "at step " << step;
+    const std::string all = std::to_string(step + 4);
+    Succeed({"train", "--resume", run, "--steps", all, "--quiet"});
+    EXPECT_EQ(Number(run, "epochs"), double((step + 4) / 2));
+  }
+}
+
+TEST_F(SignalsTest, EasgdGoesOnAndEnds) {
+  const Words more = {"--ranks", "3", "--strategy", "easgd"};
+  const int64_t step = Interrupt("a", Endless("a", more), SIGINT, 130);
+  const int64_t epochs = step / 63 + 20;
+  Succeed({"train", "--resume", "a", "--steps", std::to_string(epochs * 63), "--quiet"});
+  EXPECT_EQ(Number("a", "steps"), double(epochs * 63));
+  EXPECT_EQ(Number("a", "epochs"), double(epochs));
+  EXPECT_EQ(int64_t(Epochs("a").size()), epochs);
+}
+
+TEST_F(SignalsTest, EvaluationAndPredictionEndAtOnce) {
+  Succeed({"train", "--steps", "20", "--out", "a"});
+  std::string rows;
+  for (int i = 0; i < 500000; ++i) rows += "5.1,3.5,1.4,0.2\n";
+  Write("many.csv", rows);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    auto running = Start({"predict", "a", "many.csv"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    const double began = Now();
+    running->Kill(signal);
+    const Outcome outcome = running->Wait(kTimeout);
+    EXPECT_LT(Now() - began, 0.5);
+    EXPECT_TRUE(outcome.signal == signal || outcome.exit_code == 128 + signal)
+        << outcome.exit_code << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace trireme::whole

@@ -1,0 +1,110 @@
+#include "support/whole_test.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace trireme::whole {
+namespace {
+
+std::string Line(const Words& words) {
+  std::string line = "trireme";
+  for (const std::string& word : words) line += " " + word;
+  return line;
+}
+
+}  // namespace
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+void WholeTest::Write(const std::string& name, const std::string& content) {
+  MakeDirectories(std::filesystem::path(At(name)).parent_path());
+  ReplaceFile(At(name), content);
+}
+
+std::unique_ptr<Running> WholeTest::Start(const Words& words) {
+  return std::make_unique<Running>(words, folder_.path());
+}
+
+Outcome WholeTest::Run(const Words& words, double timeout_s) {
+  const Outcome outcome = Start(words)->Wait(timeout_s);
+  EXPECT_TRUE(outcome.in_time) << Line(words) << "\nhangs\n" << outcome.err;
+  EXPECT_TRUE(outcome.signal == 0 || !outcome.in_time)
+      << Line(words) << "\ndied of signal " << outcome.signal << "\n"
+      << outcome.err;
+  // Words of a bug, not of a message for a user.
+  EXPECT_EQ(outcome.err.find("error: unexpected:"), std::string::npos) << Line(words) << outcome.err;
+  return outcome;
+}
+
+Outcome WholeTest::Succeed(const Words& words) {
+  const Outcome outcome = Run(words);
+  EXPECT_EQ(outcome.exit_code, 0) << Line(words) << "\n" << outcome.err;
+  return outcome;
+}
+
+void WholeTest::Refuse(const Words& words, int code, std::initializer_list<std::string> parts) {
+  SCOPED_TRACE(Line(words));
+  const Outcome outcome = Run(words);
+  EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  for (const std::string& part : parts) {
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " is not in: " << outcome.err;
+  }
+  int lines = 0;
+  for (const std::string& line : Split(outcome.err, '\n')) {
+    lines += !line.empty() && !line.starts_with("trireme: try:");
+  }
+  EXPECT_EQ(lines, 1) << outcome.err;
+}
+
+Json WholeTest::Summary(const std::string& run) const {
+  return ParseJson(Read(run + "/summary.json"), run);
+}
+
+std::string WholeTest::Hash(const std::string& run) const {
+  return Summary(run).At("parameters_sha256").AsString();
+}
+
+double WholeTest::Number(const std::string& run, const std::string& key) const {
+  return Summary(run).At(key).AsDouble();
+}
+
+std::vector<Json> WholeTest::Epochs(const std::string& run) const {
+  std::vector<Json> epochs;
+  for (const std::string& line : Split(Read(run + "/metrics.jsonl"), '\n')) {
+    if (line.empty()) continue;
+    Json record = ParseJson(line, run + "/metrics.jsonl");
+    if (record.At("event").AsString() == "epoch") epochs.push_back(std::move(record));
+  }
+  return epochs;
+}
+
+std::string WholeTest::Latest(const std::string& run) const {
+  const std::string link = At(run + "/checkpoints/latest");
+  return run + "/checkpoints/" + std::filesystem::read_symlink(link).string();
+}
+
+bool WholeTest::IsRun(const std::string& run) const { return Exists(At(run + "/config.toml")); }
+bool WholeTest::IsDone(const std::string& run) const { return Exists(At(run + "/summary.json")); }
+
+bool WholeTest::AwaitStep(Running& running, const std::string& run, int64_t step) {
+  for (;;) {
+    const bool over = running.Over();
+    if (Exists(At(run + "/checkpoints/latest"))) {
+      const std::string name = std::filesystem::path(Latest(run)).filename();
+      if (ParseNumber<int64_t>(name.substr(5)).value_or(0) >= step) return !over;
+    }
+    if (over) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace trireme::whole

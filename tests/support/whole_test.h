@@ -1,0 +1,50 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "record/json.h"
+#include "support/program.h"
+
+namespace trireme::whole {
+
+using Words = std::vector<std::string>;
+
+Words operator+(Words a, const Words& b);
+
+// Each test has a folder of its own; every command runs in it.
+class WholeTest : public testing::Test {
+ protected:
+  static constexpr double kTimeout = 60;
+
+  std::string At(const std::string& name) const { return folder_ / name; }
+  void Write(const std::string& name, const std::string& content);
+  std::string Read(const std::string& name) const { return ReadFile(At(name)); }
+
+  std::unique_ptr<Running> Start(const Words& words);
+  Outcome Run(const Words& words, double timeout_s = kTimeout);
+  Outcome Succeed(const Words& words);  // a failure of the test unless the exit code is 0
+  // Exit code `code`, nothing on the standard output, and an error of one line (besides the hint
+  // at --help) that holds all of `parts`.
+  void Refuse(const Words& words, int code, std::initializer_list<std::string> parts);
+
+  Json Summary(const std::string& run) const;
+  std::string Hash(const std::string& run) const;                       // parameters_sha256
+  double Number(const std::string& run, const std::string& key) const;  // of the summary
+  std::vector<Json> Epochs(const std::string& run) const;               // of metrics.jsonl
+  std::string Latest(const std::string& run) const;  // its newest checkpoint's folder
+  bool IsRun(const std::string& run) const;          // has a config
+  bool IsDone(const std::string& run) const;         // has a summary
+
+  // Waits until the run has written a checkpoint at or after `step`; false if it ended before.
+  bool AwaitStep(Running& running, const std::string& run, int64_t step);
+
+ private:
+  TemporaryDirectory folder_;
+};
+
+}  // namespace trireme::whole

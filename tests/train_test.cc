@@ -1,0 +1,175 @@
+// What a run leaves behind, and the ways in which it may end.
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+using TrainTest = WholeTest;
+
+TEST_F(TrainTest, WithoutAnyWordsTrainsIris) {
+  Succeed({"train", "--out", "a"});
+  for (const char* name : {"config.toml", "metrics.jsonl", "summary.json", "checkpoints/latest"}) {
+    EXPECT_TRUE(Exists(At(std::string("a/") + name))) << name;
+  }
+  for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    EXPECT_TRUE(Exists(At(Latest("a") + "/" + name))) << name;
+  }
+  EXPECT_GT(Number("a", "test_accuracy"), 0.85);
+  EXPECT_GT(Number("a", "samples_per_second"), 0);
+  EXPECT_EQ(Number("a", "epochs"), 100);
+  EXPECT_EQ(Number("a", "steps"), 1500);
+  EXPECT_EQ(Summary("a").At("classes").Items().size(), 3u);
+  EXPECT_EQ(Summary("a").At("confusion").Items().size(), 3u);
+  ASSERT_EQ(Epochs("a").size(), 100u);
+  double measured = 0;
+  for (const auto& [name, seconds] : Epochs("a")[5].At("times").Members()) {
+    measured += seconds.AsDouble();
+  }
+  EXPECT_GT(measured, 0);
+  EXPECT_LE(measured, Epochs("a")[5].At("seconds").AsDouble());
+}
+
+TEST_F(TrainTest, TheConfigRepeatsTheRun) {
+  Succeed({"train", "--out", "a", "--seed", "3", "--lr", "0.0123", "--optimizer", "adamw",
+           "--ranks", "2", "--threads", "2", "--epochs", "7.3"});
+  Succeed({"train", "a/config.toml", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+  EXPECT_EQ(Read("a/config.toml"), Read("b/config.toml"));
+}
+
+TEST_F(TrainTest, TheConfigRepeatsARunWithABatchForEachWorker) {
+  Succeed({"train", "--set", "trainer.batch_per_worker=6", "--ranks", "2", "--out", "a"});
+  EXPECT_EQ(Number("a", "steps"), 1000);  // 120 samples, 2 * 6 a step
+  Succeed({"train", "a/config.toml", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+  Succeed({"train", "a/config.toml", "--batch", "30", "--steps", "3", "--out", "c"});
+  EXPECT_NE(Read("c/config.toml").find("batch_per_worker = 0"), std::string::npos);
+}
+
+TEST_F(TrainTest, AnotherSeedIsAnotherRun) {
+  Succeed({"train", "--steps", "5", "--out", "a"});
+  Succeed({"train", "--steps", "5", "--out", "b", "--seed", "1"});
+  EXPECT_NE(Hash("a"), Hash("b"));
+}
+
+TEST_F(TrainTest, WithoutOutTheRunHasAFolderOfItsOwn) {
+  Succeed({"train", "--steps", "1"});
+  Succeed({"train", "--steps", "1"});
+  Refuse({"train", "--out", "runs"}, 2, {"runs", "not empty", "--out"});
+}
+
+TEST_F(TrainTest, BatchesOfAnySize) {
+  struct Case {
+    Words words;
+    double steps;
+  };
+  const Case cases[] = {
+      {{"--batch", "full"}, 3},
+      {{"--batch", "1"}, 360},
+      {{"--batch", "7"}, 54},
+      {{"--batch", "100000"}, 3},
+      {{"--batch", "full", "--ranks", "4"}, 3},
+      {{"--batch", "1", "--ranks", "3"}, 360},
+      {{"--set", "data.limit=10", "--batch", "4"}, 9},
+      {{"--set", "data.limit=3", "--ranks", "7"}, 3},
+      {{"--set", "trainer.shards=2", "--ranks", "5"}, 45},
+      {{"--set", "trainer.accumulate=3", "--ranks", "2"}, 45},
+      {{"--shuffle", "off"}, 45},
+  };
+  int number = 0;
+  for (const Case& c : cases) {
+    const std::string run = "r" + std::to_string(number++);
+    Succeed(Words{"train", "--epochs", "3", "--out", run} + c.words);
+    EXPECT_EQ(Number(run, "steps"), c.steps) << c.words[0] << c.words[1];
+    EXPECT_EQ(Number(run, "epochs"), 3) << c.words[0] << c.words[1];
+  }
+}
+
+TEST_F(TrainTest, HalfAnEpoch) {
+  Succeed({"train", "--epochs", "0.5", "--out", "a"});
+  EXPECT_EQ(Number("a", "steps"), 8);
+  EXPECT_EQ(Number("a", "epochs"), 0);
+  Succeed({"train", "--epochs", "1.5", "--out", "b"});
+  EXPECT_EQ(Number("b", "steps"), 23);
+  EXPECT_EQ(Number("b", "epochs"), 1);
+}
+
+TEST_F(TrainTest, TheTargetEndsTheRun) {
+  for (const std::string ranks : {"1", "3"}) {
+    Succeed({"train", "--ranks", ranks, "--set", "trainer.target_accuracy=0.9", "--out", ranks});
+    EXPECT_LT(Number(ranks, "epochs"), 100);
+    EXPECT_GE(Number(ranks, "test_accuracy"), 0.9);
+  }
+  Succeed({"train", "--ranks", "3", "--strategy", "easgd", "--set", "trainer.target_accuracy=0.9",
+           "--out", "centre"});
+  EXPECT_LT(Number("centre", "epochs"), 100);
+}
+
+TEST_F(TrainTest, PatienceEndsTheRun) {
+  const Words words = {"train", "--set", "trainer.patience=2", "--set", "trainer.evaluate_every=1",
+                       "--lr",  "1e-9"};
+  for (const std::string ranks : {"1", "2"}) {
+    Succeed(words + Words{"--ranks", ranks, "--out", ranks});
+    EXPECT_EQ(Number(ranks, "epochs"), 3) << ranks;  // the first is the best
+  }
+}
+
+TEST_F(TrainTest, DivergenceEndsWithAMessage) {
+  const Words words = {"train", "--lr", "1e30", "--quiet"};
+  Refuse(words + Words{"--out", "a"}, 1, {"not finite", "optimizer.lr", "trainer.clip"});
+  Refuse(words + Words{"--out", "b", "--ranks", "3"}, 1, {"not finite", "optimizer.lr"});
+  Refuse(words + Words{"--out", "c", "--ranks", "3", "--strategy", "easgd"}, 1,
+         {"not finite", "optimizer.lr"});
+  // Too short to be sure: it ends, and says in its summary what became of it.
+  Succeed(words + Words{"--out", "d", "--steps", "30"});
+  EXPECT_TRUE(Summary("d").At("train_loss").IsNull());
+  Succeed({"train", "--resume", "d", "--steps", "50", "--quiet"});
+}
+
+TEST_F(TrainTest, EasgdLearnsIrisAndCountsEveryEpoch) {
+  for (const std::string ranks : {"2", "3", "5"}) {
+    Succeed({"train", "--ranks", ranks, "--strategy", "easgd", "--out", ranks});
+    EXPECT_GT(Number(ranks, "test_accuracy"), 0.85);
+    EXPECT_EQ(Number(ranks, "epochs"), 100);
+    EXPECT_EQ(Number(ranks, "steps"), 1500);
+    const auto epochs = Epochs(ranks);
+    ASSERT_EQ(epochs.size(), 100u);
+    for (size_t i = 0; i < epochs.size(); ++i) {
+      EXPECT_EQ(epochs[i].At("epoch").AsInt(), int64_t(i + 1));
+      EXPECT_EQ(epochs[i].At("step").AsInt(), int64_t(15 * (i + 1)));
+    }
+    EXPECT_NE(Latest(ranks).find("step-00001500"), std::string::npos);
+  }
+}
+
+TEST_F(TrainTest, EasgdWithMoreWorkersThanWork) {
+  // The rank that records may get nothing to do: the run counts all the same.
+  Succeed({"train", "--ranks", "9", "--strategy", "easgd", "--set", "data.limit=5", "--epochs",
+           "40", "--out", "a"});
+  EXPECT_EQ(Number("a", "steps"), 40);
+  EXPECT_EQ(Number("a", "epochs"), 40);
+  const Json evaluated = ParseJson(Succeed({"eval", "a", "--json"}).out, "eval");
+  EXPECT_NEAR(evaluated.At("test_loss").AsDouble(), Number("a", "test_loss"), 1e-6);
+}
+
+TEST_F(TrainTest, TellsTheStoryAsLinesOrJson) {
+  EXPECT_EQ(Succeed({"train", "--quiet", "--epochs", "2", "--out", "q"}).err, "");
+  const std::string text = Succeed({"train", "--json", "--epochs", "2", "--out", "j"}).out;
+  int lines = 0;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    EXPECT_TRUE(ParseJson(text.substr(begin, end - begin), "line").IsObject());
+    ++lines;
+  }
+  EXPECT_GE(lines, 2);
+}
+
+TEST_F(TrainTest, ADryRunLeavesNothing) {
+  const Outcome plan = Succeed({"train", "fashion-cnn", "--data", "synthetic:28x28x1:10:100",
+                                "--ranks", "2", "--dry-run", "--out", "a"});
+  EXPECT_NE(plan.out.find("shards"), std::string::npos);
+  EXPECT_FALSE(Exists(At("a")));
+  EXPECT_FALSE(Exists(At("runs")));
+}
+
+}  // namespace
+}  // namespace trireme::whole

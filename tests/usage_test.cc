@@ -1,0 +1,139 @@
+// What cannot be done is refused in one line that helps, before anything is written.
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+using UsageTest = WholeTest;
+
+TEST_F(UsageTest, WordsThatNobodyKnows) {
+  Refuse({"trian"}, 2, {"trian", "did you mean train"});
+  Refuse({"train", "--bacth", "3"}, 2, {"--bacth", "did you mean --batch"});
+  Refuse({"train", "--set", "trainer.bacth=3"}, 2, {"did you mean trainer.batch"});
+  Refuse({"train", "--set", "trianer.batch=3"}, 2, {"trianer", "trainer"});
+  Refuse({"train", "--set", "trainer.batch"}, 2, {"trainer.batch"});
+  Refuse({"train", "--optimizer", "adan"}, 2, {"did you mean \"adam\""});
+  Refuse({"train", "--strategy", "easgdd"}, 2, {"did you mean \"easgd\""});
+  Refuse({"train", "--device", "cuda"}, 2, {"trainer.device", "cpu"});
+  Refuse({"train", "--model", "resnet19"}, 2, {"resnet19", "resnet18"});
+  Refuse({"train", "--model", "mlp:4-x-3"}, 2, {"mlp:4-x-3"});
+  Refuse({"train", "--data", "irs"}, 2, {"irs", "iris"});
+  Refuse({"train", "iriss"}, 2, {"iriss", "did you mean iris"});
+  Refuse({"train", "a", "b"}, 2, {"unexpected argument", "b"});
+  Refuse({"list", "modles"}, 2, {"did you mean models"});
+  EXPECT_FALSE(Exists(At("runs")));
+}
+
+TEST_F(UsageTest, ValuesOutOfRange) {
+  const Words values[] = {
+      {"--batch", "0"},       {"--batch", "-3"},
+      {"--batch", "many"},    {"--batch", "1e3"},
+      {"--batch", ""},        {"--epochs", "0"},
+      {"--epochs", "-1"},     {"--epochs", "nan"},
+      {"--epochs", "inf"},    {"--steps", "-1"},
+      {"--lr", "-0.1"},       {"--lr", "nan"},
+      {"--lr", "fast"},       {"--ranks", "0"},
+      {"--ranks", "99999"},   {"--threads", "0"},
+      {"--threads", "1.5"},   {"--seed", "-1"},
+      {"--seed", "1e400"},    {"--shuffle", "maybe"},
+      {"--precision", "f64"}, {"--steps", "99999999999999999999"},
+  };
+  for (const Words& value : values) Refuse(Words{"train"} + value, 2, {value[0]});
+  Refuse({"train", "--epochs", "1e300"}, 2, {"epochs"});
+  EXPECT_FALSE(Exists(At("runs")));
+}
+
+TEST_F(UsageTest, Contradictions) {
+  Succeed({"train", "--steps", "1", "--out", "a"});
+  Refuse({"train", "--batch", "4", "--set", "trainer.batch_per_worker=3"}, 2,
+         {"trainer.batch", "trainer.batch_per_worker", "exclude"});
+  Refuse({"train", "--set", "trainer.shards=4", "--set", "trainer.accumulate=2"}, 2,
+         {"trainer.shards", "trainer.accumulate"});
+  Refuse({"train", "--resume", "a", "--out", "b"}, 2, {"--resume", "--out"});
+  Refuse({"train", "--resume", "a", "--init", "b"}, 2, {"--resume", "--init"});
+  Refuse({"train", "iris", "--resume", "a"}, 2, {"--resume", "recipe"});
+  Refuse({"train", "--out", "a"}, 2, {"a", "--resume a"});
+  Refuse({"train", "--strategy", "easgd"}, 2, {"easgd", "2 ranks", "transport.ranks"});
+  Refuse({"train", "--model", "mlp:5-3"}, 2, {"mlp:5-3", "4"});
+  Refuse({"train", "--model", "mlp:4-30-7"}, 2, {"7", "3"});
+  Refuse({"train", "--model", "cnn"}, 2, {"cnn"});
+}
+
+TEST_F(UsageTest, RunsThatAreNone) {
+  Write("folder/file", "x");
+  Write("file", "x");
+  for (const std::string run : {"nothing", "folder", "file"}) {
+    Refuse({"train", "--resume", run}, 2, {run, "not a run"});
+    Refuse({"eval", run}, 2, {run, "not a run"});
+    Refuse({"predict", run, "x.csv"}, 2, {run, "not a run"});
+  }
+  Refuse({"train", "--out", "folder"}, 2, {"folder", "not empty"});
+  Refuse({"train", "--out", "file"}, 1, {"file"});
+  Refuse({"train", "--out", "/proc/nowhere"}, 1, {"/proc/nowhere"});
+  Refuse({"eval"}, 2, {"RUN is missing"});
+}
+
+TEST_F(UsageTest, MissingOrUselessData) {
+  Write("empty.csv", "");
+  Write("header.csv", "a,b,label\n");
+  Write("ragged.csv", "1,2,x\n1,y\n");
+  Write("single.csv", "1,2,x\n");
+  Refuse({"train", "--data", "csv:nope.csv"}, 1, {"nope.csv"});
+  Refuse({"train", "--data", "csv:."}, 1, {"folder"});
+  Refuse({"train", "--data", "csv:empty.csv"}, 1, {"empty.csv"});
+  Refuse({"train", "--data", "csv:header.csv"}, 1, {"header.csv"});
+  Refuse({"train", "--data", "csv:ragged.csv"}, 1, {"ragged.csv", "2"});
+  Refuse({"train", "--data", "csv:single.csv"}, 1, {"single.csv"});
+  Refuse({"train", "--data", "mnist:nope"}, 1, {"nope"});
+  Refuse({"train", "--data", "mnist:."}, 1, {"train-images"});
+  Refuse({"train", "--data", "cifar10:."}, 1, {"data_batch"});
+  Refuse({"train", "mnist-classic"}, 1, {"data/mnist"});
+  Refuse({"train", "--data", "fashion-mnist:nope"}, 1, {"nope"});
+  Refuse({"train", "--data", "synthetic:0x1x1:3:9"}, 2, {"synthetic"});
+  Refuse({"train", "--data", "csv"}, 2, {"csv:FILE"});
+  EXPECT_FALSE(Exists(At("runs")));
+}
+
+TEST_F(UsageTest, RecipesWithMistakesAreNamedWithTheirLine) {
+  Write("key.toml", "[trainer]\nepochs = 3\nbacth = 4\n");
+  Refuse({"train", "key.toml"}, 2, {"key.toml:3", "trainer.bacth", "trainer.batch"});
+  Write("value.toml", "[trainer]\n\nepochs = \"three\"\n");
+  Refuse({"train", "value.toml"}, 2, {"value.toml:3", "trainer.epochs"});
+  Write("section.toml", "[trainr]\nepochs = 3\n");
+  Refuse({"train", "section.toml"}, 2, {"section.toml", "trainr"});
+  Write("broken.toml", "[trainer\nepochs = 3\n");
+  Refuse({"train", "broken.toml"}, 2, {"broken.toml"});
+  Write("bytes.toml", std::string("\xff\xfe\0\1", 4));
+  Refuse({"train", "bytes.toml"}, 2, {"bytes.toml"});
+  Refuse({"train", "."}, 2, {"."});
+}
+
+TEST_F(UsageTest, TwoProcessesCannotTrainOneRun) {
+  auto running =
+      Start({"train", "--data", "synthetic:8x8x1:5:500", "--model", "mlp:64-32-5", "--steps",
+             "100000000", "--set", "trainer.checkpoint_steps=50", "--quiet", "--out", "a"});
+  ASSERT_TRUE(AwaitStep(*running, "a", 50));
+  const Outcome outcome = Run({"train", "--resume", "a"});
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("a"), std::string::npos);
+  Succeed({"eval", "a"});  // reading is allowed
+}
+
+TEST_F(UsageTest, HelpIsThere) {
+  for (const Words& words : {Words{},
+                             {"--help"},
+                             {"help", "train"},
+                             {"train", "--help"},
+                             {"eval", "-h"},
+                             {"predict", "--help"},
+                             {"list"},
+                             {"doctor"},
+                             {"doctor", "--json"},
+                             {"--version"},
+                             {"train", "--help-config"}}) {
+    EXPECT_NE(Succeed(words).out, "");
+  }
+}
+
+}  // namespace
+}  // namespace trireme::whole
