@@ -85,6 +85,27 @@ TEST_F(SignalsTest, EasgdGoesOnAndEnds) {
   EXPECT_EQ(int64_t(Epochs("a").size()), epochs);
 }
 
+TEST_F(SignalsTest, EasgdCountsEveryEpochThroughSignalsAndKills) {
+  // Two leases an epoch for three workers: the one that records sleeps through some ends.
+  const Words words = Endless(
+      "a", {"--ranks", "4", "--strategy", "easgd", "--batch", "250", "--set", "strategy.period=1",
+            "--set", "trainer.checkpoint_steps=7", "--set", "trainer.evaluate_every=0"});
+  int64_t step = 0;
+  for (const int signal : {SIGINT, SIGKILL, SIGTERM, SIGKILL, SIGINT}) {
+    auto running = Start(step == 0 ? words : Words{"train", "--resume", "a", "--quiet"});
+    ASSERT_TRUE(AwaitStep(*running, "a", step + 20)) << running->err();
+    running->Kill(signal);
+    EXPECT_TRUE(running->Wait(kTimeout).in_time);
+    step = ParseJson(Read(Latest("a") + "/state.json"), "state").At("step").AsInt();
+  }
+  const int64_t epochs = step / 2 + 20;
+  Succeed({"train", "--resume", "a", "--steps", std::to_string(epochs * 2), "--quiet"});
+  EXPECT_EQ(Number("a", "epochs"), double(epochs));
+  const auto lines = Epochs("a");
+  ASSERT_EQ(int64_t(lines.size()), epochs);
+  for (int64_t i = 0; i < epochs; ++i) EXPECT_EQ(lines[i].At("epoch").AsInt(), i + 1);
+}
+
 TEST_F(SignalsTest, EvaluationAndPredictionEndAtOnce) {
   Succeed({"train", "--steps", "20", "--out", "a"});
   std::string rows;

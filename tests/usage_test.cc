@@ -39,6 +39,8 @@ TEST_F(UsageTest, ValuesOutOfRange) {
       {"--precision", "f64"}, {"--steps", "99999999999999999999"},
   };
   for (const Words& value : values) Refuse(Words{"train"} + value, 2, {value[0]});
+  Refuse({"train", "--set", "trainer.accumulate=2000000000", "--ranks", "4"}, 2, {"accumulate"});
+  Refuse({"train", "--set", "trainer.accumulate=1000000", "--ranks", "4"}, 2, {"accumulate"});
   Refuse({"train", "--epochs", "1e300"}, 2, {"epochs"});
   EXPECT_FALSE(Exists(At("runs")));
 }

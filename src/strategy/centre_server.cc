@@ -42,7 +42,12 @@ void CentreServer::Load(const StateReader& reader) {
     throw Error("the saved centre has version {} and {} staleness counts", version_,
                 staleness_.size());
   }
-  for (Peer& peer : peers_) peer.told = EpochsEnded();
+  // The one that saved may have known of fewer ends than there were.
+  const int64_t told = reader.Int("centre.epochs_told");
+  if (told < 0 || told > EpochsEnded()) {
+    throw Error("{} epochs were told of, but {} have ended", told, EpochsEnded());
+  }
+  for (Peer& peer : peers_) peer.told = told;
 }
 
 void CentreServer::Run() {

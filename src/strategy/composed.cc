@@ -47,6 +47,7 @@ Turn Composed::NextLease(Work& work) {
         choices_.merge->Reload(*replica_);
         break;
       case Client::Answer::kEpochEnd:
+        ++epochs_told_;
         return Turn::kEpochEnd;
       case Client::Answer::kEnd:
         return Turn::kEnd;
@@ -124,13 +125,19 @@ void Composed::Snapshot(Replica& replica, Slice into) {
 }
 
 void Composed::Save(Replica& replica, StateWriter& writer) {
-  if (choices_.centre) return choices_.centre->Save(writer);
+  if (choices_.centre) {
+    writer.Int("centre.epochs_told", epochs_told_);
+    return choices_.centre->Save(writer);
+  }
   replica.updater.Save(replica.queue, writer);
 }
 
 void Composed::Load(Replica& replica, const StateReader& reader) {
-  // With a centre: the server loads it, and momentum starts anew.
-  if (!choices_.centre) replica.updater.Load(replica.queue, reader);
+  if (choices_.centre) {  // the server loads it, and momentum starts anew
+    epochs_told_ = reader.Int("centre.epochs_told");
+  } else {
+    replica.updater.Load(replica.queue, reader);
+  }
 }
 
 Traffic Composed::traffic() const {

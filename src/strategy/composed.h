@@ -54,6 +54,7 @@ class Composed : public Strategy {
   int since_ = 0;               // steps since the last meeting
   size_t announced_ = 0;        // buckets of this step
   unsigned updates_ = 0;
+  int64_t epochs_told_ = 0;  // ends that NextLease gave to the worker
   double update_s_ = 0;
 };
 

@@ -332,8 +332,10 @@ TEST(EasgdPreset, UsesThePositionsOfAsManySteps) {
   EXPECT_EQ(result.epoch_ends, 3);  // the second one is cut short
   // The step of the schedule is the run's progress.
   EXPECT_TRUE(std::is_sorted(result.steps.begin(), result.steps.end()));
-  EXPECT_GE(result.steps.front(), 0);
-  EXPECT_LE(result.steps.back(), 5);
+  for (const int64_t step : result.steps) {  // none, if the others were faster
+    EXPECT_GE(step, 0);
+    EXPECT_LE(step, 5);
+  }
 }
 
 TEST(EasgdPreset, OneWorkerAloneLearnsToo) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <exception>
+
 #include "strategy/strategy.h"
 #include "transport/group.h"
 
@@ -19,5 +21,14 @@ class Inner {
   virtual double waited_s() const { return 0; }
   virtual Volume volume() const { return {}; }
 };
+
+// Before memory goes that a queue's work may still touch. An error is known already then: it is
+// what made the step end early.
+inline void DrainQuietly(Queue* queue) noexcept {
+  try {
+    if (queue) queue->Sync();
+  } catch (const std::exception&) {
+  }
+}
 
 }  // namespace trireme

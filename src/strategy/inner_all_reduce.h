@@ -13,6 +13,10 @@ namespace trireme {
 class InnerAllReduce : public Inner {
  public:
   explicit InnerAllReduce(Group& group) : group_(group) {}
+  ~InnerAllReduce() override {
+    courier_.reset();
+    DrainQuietly(queue_.get());
+  }
   void Begin(Replica& replica) override;
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
@@ -33,7 +37,7 @@ class InnerAllReduce : public Inner {
   std::vector<float> scratch_;
   std::vector<float> staged_;  // the summand, where the host may not touch the device's memory
   double waited_s_ = 0;
-  std::unique_ptr<Courier<Job>> courier_;  // last: its thread uses the rest
+  std::unique_ptr<Courier<Job>> courier_;  // its thread uses the rest
 };
 
 }  // namespace trireme

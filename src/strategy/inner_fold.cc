@@ -25,6 +25,13 @@ InnerFold::InnerFold(Group& group, std::vector<int> shards)
       first_(FirstWithShards(shards)),
       last_(group.rank() + 1 == group.size()) {}
 
+InnerFold::~InnerFold() {
+  forward_.reset();  // feeds back_
+  back_.reset();
+  DrainQuietly(forward_queue_.get());
+  DrainQuietly(back_queue_.get());
+}
+
 int InnerFold::Summands() const { return std::max(1, shards_); }
 
 void InnerFold::Begin(Replica& r) {

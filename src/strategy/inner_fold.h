@@ -18,6 +18,7 @@ class InnerFold : public Inner {
  public:
   // `shards[r]` summands belong to rank r.
   InnerFold(Group& group, std::vector<int> shards);
+  ~InnerFold() override;
 
   int Summands() const override;
   void Begin(Replica& replica) override;
@@ -50,7 +51,7 @@ class InnerFold : public Inner {
   Event landed_;  // staged: the last step's results have left host_back_
   double waited_s_ = 0;
   std::unique_ptr<Courier<Range>> back_;
-  std::unique_ptr<Courier<Job>> forward_;  // goes first: it feeds back_
+  std::unique_ptr<Courier<Job>> forward_;
 };
 
 }  // namespace trireme

@@ -21,6 +21,7 @@ int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples)
   return options.batch.is_word() ? samples : std::min(options.batch.number, samples);
 }
 
+constexpr int kMostShards = 1 << 20;
 constexpr double kMostSteps = 1e15;  // every integer up to here is a double
 
 int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
@@ -86,6 +87,10 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
   plan.samples = job.data.train->size();
   plan.batch = GlobalBatch(trainer, job.workers(), plan.samples);
   if (!trainer.shards) trainer.shards = job.workers() * trainer.accumulate;
+  if (trainer.shards > kMostShards) {
+    throw UsageError("{} shards of a step (trainer.shards, trainer.accumulate); at most {}",
+                     trainer.shards, kMostShards);
+  }
   trainer.accumulate = 1;
   plan.shards = trainer.shards;
   plan.steps = CountSteps(trainer, plan.steps_per_epoch());

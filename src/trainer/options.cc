@@ -13,7 +13,7 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("shards", &T::shards, AtLeast(0),
         "parts of a step's batch, each with its own batch-norm statistics and gradient; 0: one per "
         "worker, times accumulate");
-  t.Add("accumulate", &T::accumulate, AtLeast(1),
+  t.Add("accumulate", &T::accumulate, Between(1, 1 << 20),
         "shards that each worker computes one after the other: less memory, the same step");
   t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
   t.Add("init", &T::init, Any(),

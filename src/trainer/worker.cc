@@ -69,9 +69,12 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     } else if (stop_agreed_) {
       ending = Ending::kSignal;
     }
+    // With a centre the end of the epoch is told later, and its line comes first: a checkpoint of
+    // the same step would keep that line and write it again.
+    const bool line_to_come = !strategy_.InStep() && at_.step % job_.plan.steps_per_epoch() == 0;
     const bool due =
         checkpoint_steps && at_.step / checkpoint_steps > saved_step_ / checkpoint_steps;
-    if (!ending && due) SaveCheckpoint();
+    if (!ending && due && !line_to_come) SaveCheckpoint();
   }
   if (!ending && !strategy_.InStep()) {
     if (signals_.stop()) {
