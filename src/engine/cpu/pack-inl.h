@@ -130,14 +130,74 @@ HWY_INLINE void CopyGrouped(const float* HWY_RESTRICT from, size_t n, size_t at,
   if (n) CopyOrZero(from, n, to);
 }
 
-// Values [begin, end) of a row of patches in groups of G that stand `stride` apart.
+// Copies values [begin, end) of rows of patches into groups of G that stand `stride` apart. Rows
+// that lie inside the image all consist of the same pieces, which are found once.
 template <size_t G>
-HWY_INLINE void PackRow(const Patches& p, const PatchRow& row, size_t begin, size_t end,
-                        size_t stride, float* to) {
-  ForRuns(p, row, begin, end, [&](const float* from, size_t at, size_t n) HWY_ATTR {
-    CopyGrouped<G>(from, n, at - begin, stride, to);
-  });
-}
+class RowPacker {
+ public:
+  RowPacker(const Patches& p, size_t begin, size_t end, size_t stride)
+      : patches_(p), begin_(begin), end_(end), stride_(stride) {
+    const ptrdiff_t last_y = (ptrdiff_t(p.taps_y) - 1) * p.tap_step;
+    const ptrdiff_t last_x = (ptrdiff_t(p.taps_x) - 1) * p.tap_step;
+    low_y_ = std::min<ptrdiff_t>(0, last_y), high_y_ = std::max<ptrdiff_t>(0, last_y);
+    low_x_ = std::min<ptrdiff_t>(0, last_x), high_x_ = std::max<ptrdiff_t>(0, last_x);
+    if (ptrdiff_t(p.taps_y) > p.height || ptrdiff_t(p.taps_x) > p.width) {
+      count_ = kMost + 1;  // no row lies inside
+      return;
+    }
+    const PatchRow inside = {p.image, -low_y_, -low_x_};
+    const float* first = p.image + (inside.y * p.width + inside.x) * p.channels;
+    ForRuns(p, inside, begin, end,
+            [&](const float* from, size_t at, size_t n) { Cut(from - first, at - begin, n); });
+  }
+
+  HWY_INLINE void Pack(const PatchRow& row, float* HWY_RESTRICT to) const {
+    const Patches& p = patches_;
+    if (count_ <= kMost && row.y + low_y_ >= 0 && row.y + high_y_ < p.height &&
+        row.x + low_x_ >= 0 && row.x + high_x_ < p.width) {
+      const float* HWY_RESTRICT from = row.image + (row.y * p.width + row.x) * p.channels;
+      for (size_t i = 0; i < count_; ++i) {
+        const Piece piece = pieces_[i];
+        if (HWY_LIKELY(piece.length == G)) {
+          CopyExactly<G>(from + piece.from, to + piece.to);
+        } else {
+          CopyFloats(from + piece.from, piece.length, to + piece.to);
+        }
+      }
+      return;
+    }
+    ForRuns(p, row, begin_, end_, [&](const float* from, size_t at, size_t n) HWY_ATTR {
+      CopyGrouped<G>(from, n, at - begin_, stride_, to);
+    });
+  }
+
+ private:
+  struct Piece {
+    ptrdiff_t from;
+    uint32_t to, length;
+  };
+  static constexpr size_t kMost = 64;  // more pieces than that are tiny: rare
+
+  // Adds a run of n floats that become values at, at + 1, ... in pieces that end with their group.
+  void Cut(ptrdiff_t from, size_t at, size_t n) {
+    while (n > 0) {
+      const size_t part = std::min(n, G - at % G);
+      if (count_ < kMost) {
+        pieces_[count_] = {from, uint32_t(at / G * stride_ + at % G), uint32_t(part)};
+      }
+      ++count_;
+      from += ptrdiff_t(part);
+      at += part;
+      n -= part;
+    }
+  }
+
+  const Patches& patches_;
+  const size_t begin_, end_, stride_;
+  ptrdiff_t low_y_, high_y_, low_x_, high_x_;
+  size_t count_ = 0;
+  Piece pieces_[kMost];
+};
 
 // Panels of B: kTileColumns side by side (fewer in the last one, in whole vectors), `depth` deep.
 constexpr size_t PanelCount(size_t columns) { return hwy::DivCeil(columns, kTileColumns); }

@@ -115,9 +115,10 @@ struct PatchTask {
     }
     for (size_t c = chunk_begin; c < chunk_end; ++c) {
       const size_t begin = chunks.begin(c), end = chunks.begin(c + 1);
+      const RowPacker<kGroup> packer(patches, begin, end, kTileRows * kGroup);
       for (size_t i = 0; i < count; ++i) {
-        PackRow<kGroup>(patches, sources[i], begin, end, kTileRows * kGroup,
-                        block + i / kTileRows * kTileRows * kDepth + i % kTileRows * kGroup);
+        packer.Pack(sources[i],
+                    block + i / kTileRows * kTileRows * kDepth + i % kTileRows * kGroup);
       }
       for (size_t j = panel_begin; j < panel_end; ++j) {
         RunPanel(j, begin, end, count, targets, block, c == 0, c + 1 == chunks.count);
@@ -195,10 +196,8 @@ struct TransposedTask {
     for (size_t i = 0; i < count; i += kStreams) {
       const size_t end = std::min(i + kStreams, count);
       float* to = block + i / kWeightRows * TileFloats(depth);
-      for (size_t k = 0; k < depth; ++k) {
-        PackRow<kWeightRows>(patches, sources[k], first + i, first + end, TileFloats(depth),
-                             to + k * kWeightRows);
-      }
+      const RowPacker<kWeightRows> packer(patches, first + i, first + end, TileFloats(depth));
+      for (size_t k = 0; k < depth; ++k) packer.Pack(sources[k], to + k * kWeightRows);
     }
   }
 
