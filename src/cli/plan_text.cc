@@ -21,8 +21,8 @@ std::string MemoryText(const Job& job, const Rig& rig, std::shared_ptr<const Pro
   const std::pair<const char*, size_t> parts[] = {
       {"activations", program->activation_bytes},
       {"scratch of the kernels", executable->scratch_bytes()},
-      // Where the rank trains, a snapshot to evaluate, initial weights, a checkpoint on its way.
-      {"weights and statistics, four times", 4 * sizeof(float) * job.layout.state},
+      // Trained, a snapshot to evaluate, initial, and two on their way to a checkpoint.
+      {"weights and statistics, five times", 5 * sizeof(float) * job.layout.state},
       {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
       {"optimizer", sizeof(float) * job.layout.weights * updater.slices().size()},
       {"samples of the step", samples * size_t(job.shard_capacity) * size_t(job.MostShards(0))},
