@@ -1,0 +1,246 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "transport/all_reduce.h"
+#include "transport/broadcast.h"
+#include "transport/check/conformance.h"
+
+namespace trireme {
+namespace {
+
+std::span<const std::byte> Bytes(const std::vector<int>& v) { return std::as_bytes(std::span(v)); }
+std::span<std::byte> Bytes(std::vector<int>& v) { return std::as_writable_bytes(std::span(v)); }
+Ticket Send(Group& group, int to, Tag tag, const std::vector<int>& v) {
+  return group.Send(to, tag, Bytes(v));
+}
+
+void KeepsTheOrderOfEachTag(World& world) {
+  Group& group = world.group();
+  std::vector<std::vector<int>> values;
+  for (int i = 0; i < 20; ++i) values.push_back({i});
+  if (group.rank() == 0) {
+    std::vector<Ticket> tickets;
+    for (int i = 0; i < 20; ++i) tickets.push_back(Send(group, 1, i % 2, values[i]));
+    for (Ticket& ticket : tickets) ticket.Wait();
+  } else {
+    for (int tag : {1, 0}) {  // the other order than sent
+      for (int i = tag; i < 20; i += 2) {
+        std::vector<int> got(1);
+        group.Receive(0, tag, Bytes(got)).Wait();
+        EXPECT_EQ(got[0], i);
+      }
+    }
+  }
+}
+
+void CarriesLargeMessagesBothWaysAtOnce(World& world) {
+  Group& group = world.group();
+  const int other = 1 - group.rank();
+  const Volume before = group.volume();
+  std::vector<int> out(5'000'011), in(out.size()), expected(out.size());
+  std::iota(out.begin(), out.end(), group.rank());
+  std::iota(expected.begin(), expected.end(), other);
+  for (int i = 0; i < 3; ++i) {
+    Ticket arriving = group.Receive(other, 0, Bytes(in));
+    Ticket leaving = Send(group, other, 0, out);
+    arriving.Wait();
+    leaving.Wait();
+    EXPECT_TRUE(in == expected);
+    std::fill(in.begin(), in.end(), -1);
+  }
+  EXPECT_EQ(group.volume().sent - before.sent, 12 * out.size());
+  EXPECT_EQ(group.volume().received - before.received, 12 * out.size());
+}
+
+// Several senders at once, any of which may come first: a receive is posted for each.
+void ManySendToOne(World& world) {
+  Group& group = world.group();
+  for (int round = 0; round < 10; ++round) {
+    if (group.rank() > 0) {
+      Send(group, 0, 3, std::vector<int>(1000 * group.rank(), group.rank() + round)).Wait();
+      continue;
+    }
+    std::vector<std::vector<int>> got(group.size());
+    std::vector<Ticket> tickets;
+    for (int r = group.size() - 1; r > 0; --r) {
+      got[r].resize(1000 * r);
+      tickets.push_back(group.Receive(r, 3, Bytes(got[r])));
+    }
+    for (Ticket& ticket : tickets) ticket.Wait();
+    for (int r = 1; r < group.size(); ++r) EXPECT_EQ(got[r], std::vector<int>(1000 * r, r + round));
+  }
+}
+
+void EmptyMessagesCount(World& world) {
+  for (int i = 0; i < 5; ++i) {
+    if (world.rank() == 0) world.group().Send(1, 2, {}).Wait();
+    if (world.rank() == 1) world.group().Receive(0, 2, {}).Wait();
+  }
+}
+
+void ARankMaySendToItself(World& world) {
+  std::vector<int> in(3), out{1, 2, world.rank()};
+  Ticket arriving = world.group().Receive(world.rank(), 4, Bytes(in));
+  Send(world.group(), world.rank(), 4, out).Wait();
+  arriving.Wait();
+  EXPECT_EQ(in, out);
+}
+
+void RefusesAnotherLengthThanSent(World& world) {
+  std::vector<int> v(world.rank() ? 3 : 2);
+  if (world.rank() == 0) Send(world.group(), 1, 5, v).Wait();
+  if (world.rank() == 1) world.group().Receive(0, 5, Bytes(v)).Wait();
+  Barrier(world.group(), 6);  // the job ends with rank 1's error
+}
+
+// Rank 2 sends nothing; rank 0 waits for rank 1, which gives up first.
+void ASilentPeerIsNamed(World& world) {
+  std::vector<int> v(1);
+  if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  if (world.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  const int from = world.rank() == 1 ? 2 : 1;
+  world.group().Receive(from, 0, Bytes(v)).Wait();
+}
+
+void ARankThatThrowsEndsAll(World& world) {
+  if (world.rank() == 2) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    throw Error("disk full");
+  }
+  Barrier(world.group(), 0);  // never complete
+}
+
+void AbortWakesWaitingCalls(World& world) {
+  if (world.rank() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    world.group().Abort("the boss went home");
+  }
+  std::vector<int> v(1);
+  world.group().Receive((world.rank() + 1) % world.size(), 0, Bytes(v)).Wait();
+}
+
+void ADroppedTicketWaitsForItsBytes(World& world) {
+  Group& group = world.group();
+  for (int i = 0; i < 50; ++i) {
+    std::vector<int> v(1000, i);
+    if (group.rank() == 0) {
+      Send(group, 1, 0, v);  // the vector dies right after
+    } else {
+      group.Receive(0, 0, Bytes(v)).Wait();
+      EXPECT_EQ(v, std::vector<int>(1000, i));
+    }
+  }
+}
+
+void PartsOfAGroupDoNotMixTheirMessages(World& world) {
+  Group& all = world.group();
+  const auto odd = all.Split(all.rank() % 2);     // 0 2 4 | 1 3
+  const auto pair = odd->Split(odd->rank() / 2);  // 0 2 | 4 | 1 3
+  const auto again = all.Split(0);
+  EXPECT_EQ(odd->size(), all.rank() % 2 ? 2 : 3);
+  EXPECT_EQ(odd->rank(), all.rank() / 2);
+  EXPECT_EQ(pair->size(), all.rank() == 4 ? 1 : 2);
+  EXPECT_EQ(again->rank(), all.rank());
+  // The same tag in all four at once, in another order of groups at the receiver.
+  std::vector<Ticket> tickets;
+  std::vector<Group*> groups{&all, odd.get(), pair.get(), again.get()};
+  std::vector<std::vector<int>> out(4), in(4);
+  for (int g = 0; g < 4; ++g) {
+    out[g] = {g * 100 + all.rank()};
+    tickets.push_back(Send(*groups[g], (groups[g]->rank() + 1) % groups[g]->size(), 7, out[g]));
+  }
+  for (int g = 3; g >= 0; --g) {
+    in[g] = {-1};
+    const int size = groups[g]->size(), before = (groups[g]->rank() + size - 1) % size;
+    groups[g]->Receive(before, 7, Bytes(in[g])).Wait();
+  }
+  for (Ticket& ticket : tickets) ticket.Wait();
+  EXPECT_EQ(in[0][0], (all.rank() + 4) % 5);
+  EXPECT_EQ(in[3][0], 300 + (all.rank() + 4) % 5);
+  const int odd_from[] = {4, 3, 0, 1, 2}, pair_from[] = {2, 3, 0, 1, 4};
+  EXPECT_EQ(in[1][0], 100 + odd_from[all.rank()]);
+  EXPECT_EQ(in[2][0], 200 + pair_from[all.rank()]);
+}
+
+// Two threads of a rank, each with its own tag.
+void ThreadsOfARankShareAGroup(World& world) {
+  Group& group = world.group();
+  const auto talk = [&](Tag tag) {
+    const int next = (group.rank() + 1) % group.size();
+    const int before = (group.rank() + group.size() - 1) % group.size();
+    for (int i = 0; i < 200; ++i) {
+      std::vector<int> out(i, tag * 1000 + group.rank()), in(i);
+      Ticket arriving = group.Receive(before, tag, Bytes(in));
+      Send(group, next, tag, out).Wait();
+      arriving.Wait();
+      EXPECT_EQ(in, std::vector<int>(i, tag * 1000 + before));
+    }
+  };
+  std::jthread other([&] { talk(9); });
+  talk(8);
+}
+
+void CollectivesWork(World& world) {
+  Group& group = world.group();
+  for (int root = 0; root < group.size(); ++root) {
+    std::vector<int> v(3, group.rank() == root ? 40 + root : 0);
+    Broadcast(group, 0, root, Bytes(v));
+    EXPECT_EQ(v, std::vector<int>(3, 40 + root));
+  }
+  for (size_t n : {0, 1, 2, 7, 1000, 300'007}) {
+    std::vector<float> v(n), scratch(kRingScratch);
+    std::iota(v.begin(), v.end(), float(group.rank()));
+    AllReduceSum(group, 1, v, scratch);
+    const int ranks = group.size();
+    for (size_t i = 0; i < n; ++i) {
+      ASSERT_NEAR(v[i], float(ranks) * float(i) + float(ranks * (ranks - 1)) / 2, 1e-6 * v[i]);
+    }
+  }
+  const std::vector<double> mine(group.rank(), group.rank() + 0.5);  // rank 0: nothing
+  const auto all = Gather(group, 2, group.size() - 1, mine);
+  for (size_t r = 0; r < all.size(); ++r) EXPECT_EQ(all[r], std::vector<double>(r, r + 0.5));
+  for (int round = 0; round < 20; ++round) Barrier(group, 3);
+}
+
+constexpr ConformanceCase kCases[] = {
+    {"KeepsTheOrderOfEachTag", 2, KeepsTheOrderOfEachTag},
+    {"CarriesLargeMessagesBothWaysAtOnce", 2, CarriesLargeMessagesBothWaysAtOnce},
+    {"ManySendToOne", 4, ManySendToOne},
+    {"EmptyMessagesCount", 2, EmptyMessagesCount},
+    {"ARankMaySendToItself", 2, ARankMaySendToItself},
+    {.name = "RefusesAnotherLengthThanSent",
+     .ranks = 2,
+     .run = RefusesAnotherLengthThanSent,
+     .error = "receives 12 bytes from rank 0, which sends 8"},
+    {.name = "ASilentPeerIsNamed",
+     .ranks = 3,
+     .run = ASilentPeerIsNamed,
+     .timeout_s = 1,
+     .error = "rank 2 is lost"},
+    {.name = "ARankThatThrowsEndsAll",
+     .ranks = 4,
+     .run = ARankThatThrowsEndsAll,
+     .error = "disk full (rank 2 of 4)"},
+    {.name = "AbortWakesWaitingCalls",
+     .ranks = 3,
+     .run = AbortWakesWaitingCalls,
+     .error = "rank 1 is lost: the boss went home"},
+    {"ADroppedTicketWaitsForItsBytes", 2, ADroppedTicketWaitsForItsBytes},
+    {"PartsOfAGroupDoNotMixTheirMessages", 5, PartsOfAGroupDoNotMixTheirMessages},
+    {"ThreadsOfARankShareAGroup", 3, ThreadsOfARankShareAGroup},
+    {"CollectivesWorkFor1", 1, CollectivesWork},
+    {"CollectivesWorkFor2", 2, CollectivesWork},
+    {"CollectivesWorkFor3", 3, CollectivesWork},
+    {"CollectivesWorkFor4", 4, CollectivesWork},
+    {"CollectivesWorkFor5", 5, CollectivesWork},
+};
+
+}  // namespace
+
+std::span<const ConformanceCase> GroupCases() { return kCases; }
+
+}  // namespace trireme
