@@ -10,6 +10,8 @@
 
 namespace trireme {
 
+class Commons;
+
 // Bytes on their way, as a transport knows them.
 class Transfer {
  public:
@@ -81,6 +83,9 @@ class Group {
   virtual void Abort(std::string_view reason) noexcept = 0;
 
   virtual Volume volume() const = 0;
+
+  // Memory that all members address; null where there is none.
+  virtual Commons* commons() { return nullptr; }
 
   // Every member calls it, with the colour of the part it goes to; ranks keep their order. The
   // part lives no longer than this group, and losing a member of it ends all.

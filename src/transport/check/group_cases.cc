@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "transport/all_reduce.h"
 #include "transport/broadcast.h"
 #include "transport/check/conformance.h"
+#include "transport/commons.h"
 
 namespace trireme {
 namespace {
@@ -206,6 +208,45 @@ void CollectivesWork(World& world) {
   for (int round = 0; round < 20; ++round) Barrier(group, 3);
 }
 
+// Where ranks share memory: the sum is a left fold over ranks and parts, to the bit.
+void TheCommonsFold(World& world) {
+  Commons* commons = world.group().commons();
+  if (!commons) return;
+  const int ranks = world.size();
+  const auto parts_of = [](int rank) { return rank == 1 ? 0 : rank == 2 ? 20 : 2; };
+  const auto value = [](int rank, int part, size_t i) {
+    return float(std::sin(double(i) * 0.7 + rank * 100 + part) * std::exp(part));
+  };
+  for (size_t n : {size_t(0), size_t(1), size_t(17), size_t(4099), size_t(100'003)}) {
+    std::vector<std::span<float>> mine;
+    for (int p = 0; p < parts_of(world.rank()); ++p) {
+      mine.push_back(commons->Allocate(n));
+      for (size_t i = 0; i < n; ++i) mine.back()[i] = value(world.rank(), p, i);
+    }
+    const std::span<float> into = mine.empty() ? commons->Allocate(n) : mine[0];
+    commons->Fold(mine, into);
+    for (size_t i = 0; i < n; ++i) {
+      float expected = 0;
+      bool begun = false;
+      for (int r = 0; r < ranks; ++r) {
+        for (int p = 0; p < parts_of(r); ++p) {
+          expected = begun ? expected + value(r, p, i) : value(r, p, i);
+          begun = true;
+        }
+      }
+      ASSERT_EQ(into[i], expected) << n << " " << i;
+    }
+  }
+}
+
+void TheCommonsMissARank(World& world) {
+  Commons* commons = world.group().commons();
+  if (!commons) throw Error("rank 1 is lost: there are no commons to wait in");
+  const std::span<float> values = commons->Allocate(100);
+  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  commons->Fold({{values}}, values);
+}
+
 constexpr ConformanceCase kCases[] = {
     {"KeepsTheOrderOfEachTag", 2, KeepsTheOrderOfEachTag},
     {"CarriesLargeMessagesBothWaysAtOnce", 2, CarriesLargeMessagesBothWaysAtOnce},
@@ -232,6 +273,13 @@ constexpr ConformanceCase kCases[] = {
     {"ADroppedTicketWaitsForItsBytes", 2, ADroppedTicketWaitsForItsBytes},
     {"PartsOfAGroupDoNotMixTheirMessages", 5, PartsOfAGroupDoNotMixTheirMessages},
     {"ThreadsOfARankShareAGroup", 3, ThreadsOfARankShareAGroup},
+    {"TheCommonsFoldFor2", 2, TheCommonsFold},
+    {"TheCommonsFoldFor4", 4, TheCommonsFold},
+    {.name = "TheCommonsMissARank",
+     .ranks = 3,
+     .run = TheCommonsMissARank,
+     .timeout_s = 0.5,
+     .error = "rank 1 is lost"},
     {"CollectivesWorkFor1", 1, CollectivesWork},
     {"CollectivesWorkFor2", 2, CollectivesWork},
     {"CollectivesWorkFor3", 3, CollectivesWork},

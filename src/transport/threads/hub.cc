@@ -1,13 +1,26 @@
 #include "transport/threads/hub.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "base/assert.h"
 
 namespace trireme {
 
-Hub::Hub(int size, double timeout_s) : timeout_s_(timeout_s), ranks_(size) {
+void Hub::FreeAligned::operator()(std::byte* memory) const { std::free(memory); }
+
+Hub::Memory Hub::Zeroed(size_t bytes) {
+  const size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
+  if (!memory) throw std::bad_alloc();
+  std::memset(memory, 0, rounded);
+  return Memory(memory);
+}
+
+Hub::Hub(int size, double timeout_s)
+    : timeout_s_(timeout_s), meeting_(Zeroed(MeetingPlace::Bytes(size))), ranks_(size) {
   constexpr size_t kAtATime = 64;  // transfers of a rank; more are possible
   for (Rank& rank : ranks_) {
     rank.sends.reserve(kAtATime);
@@ -92,6 +105,24 @@ void Hub::Wait(Node& node) {
   throw PeerLost(Lost(node.owner()));
 }
 
+void Hub::Check(int rank, int silent) {
+  std::lock_guard lock(mutex_);
+  if (!aborted_) {
+    if (silent == Meeting::kNobody) return;
+    Lose(silent, fmt::format("rank {} heard nothing from it for {:g} s (transport.timeout_s)", rank,
+                             timeout_s_));
+  }
+  throw PeerLost(Lost(rank));
+}
+
+std::span<float> Hub::Allocate(size_t floats) {
+  Memory memory = Zeroed(floats * sizeof(float));
+  auto* data = reinterpret_cast<float*>(memory.get());
+  std::lock_guard lock(mutex_);
+  allocated_.push_back(std::move(memory));
+  return {data, floats};
+}
+
 void Hub::Finish(Node& node) noexcept {
   std::unique_lock lock(mutex_);
   const auto settled = [&] {
@@ -117,6 +148,7 @@ void Hub::Lose(int rank, std::string_view reason) {
   lost_ = rank;
   reason_ = reason;
   for (Rank& r : ranks_) r.changed.notify_all();
+  meeting().bell().Ring();
 }
 
 Volume Hub::volume(int rank) const {
@@ -142,6 +174,18 @@ void Hub::Unlink(Node& node) {
 
 std::string Hub::Lost(int rank) const {
   return fmt::format("rank {} of {}: rank {} is lost: {}", rank, size(), lost_, reason_);
+}
+
+Volume ThreadGroup::volume() const {
+  const Volume sent = hub_.volume(rank_);
+  std::lock_guard lock(mutex_);
+  return {sent.sent + folded_.sent, sent.received + folded_.received};
+}
+
+void ThreadGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+  meeting_.Fold(parts, into);
+  std::lock_guard lock(mutex_);
+  folded_ = meeting_.volume();
 }
 
 }  // namespace trireme

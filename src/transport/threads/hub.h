@@ -1,12 +1,15 @@
 #pragma once
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "transport/commons.h"
 #include "transport/deadline.h"
 #include "transport/group.h"
+#include "transport/meeting.h"
 
 namespace trireme {
 
@@ -23,6 +26,11 @@ class Hub {
   Ticket Receive(int from, int to, Tag tag, std::span<std::byte> bytes);
   void Abort(int rank, std::string_view reason) noexcept;
   Volume volume(int rank) const;
+
+  MeetingPlace& meeting() { return *reinterpret_cast<MeetingPlace*>(meeting_.get()); }
+  std::span<float> Allocate(size_t floats);
+  // Throws PeerLost if the group is finished; told a rank, that one is silent, and lost.
+  void Check(int rank, int silent);
 
  private:
   enum class Stage { kWaiting, kCopying, kDone, kFailed };
@@ -56,20 +64,34 @@ class Hub {
   void Lose(int rank, std::string_view reason);
   std::string Lost(int rank) const;
 
+  struct FreeAligned {
+    void operator()(std::byte* memory) const;
+  };
+  using Memory = std::unique_ptr<std::byte, FreeAligned>;
+  static Memory Zeroed(size_t bytes);
+
   const double timeout_s_;
+  const Memory meeting_;
   mutable std::mutex mutex_;  // guards all below
   std::deque<Rank> ranks_;
   std::deque<Node> nodes_;
   std::vector<Node*> free_;
+  std::vector<Memory> allocated_;  // of all ranks: until nobody can read it any more
   bool aborted_ = false;
   int lost_ = 0;
   std::string reason_;
 };
 
 // One thread-rank's view of the hub.
-class ThreadGroup : public Group {
+class ThreadGroup : public Group, private Commons {
  public:
-  ThreadGroup(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+  ThreadGroup(Hub& hub, int rank)
+      : hub_(hub),
+        rank_(rank),
+        meeting_(hub.meeting(), {.rank = rank,
+                                 .size = hub.size(),
+                                 .timeout_s = hub.timeout_s(),
+                                 .check = [this](int silent) { hub_.Check(rank_, silent); }}) {}
   int rank() const override { return rank_; }
   int size() const override { return hub_.size(); }
   Ticket Send(int to, Tag tag, std::span<const std::byte> bytes) override {
@@ -79,11 +101,18 @@ class ThreadGroup : public Group {
     return hub_.Receive(from, rank_, tag, bytes);
   }
   void Abort(std::string_view reason) noexcept override { hub_.Abort(rank_, reason); }
-  Volume volume() const override { return hub_.volume(rank_); }
+  Volume volume() const override;
+  Commons* commons() override { return this; }
 
  private:
+  std::span<float> Allocate(size_t floats) override { return hub_.Allocate(floats); }
+  void Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+
   Hub& hub_;
   const int rank_;
+  Meeting meeting_;
+  mutable std::mutex mutex_;
+  Volume folded_;  // guarded by mutex_
 };
 
 }  // namespace trireme

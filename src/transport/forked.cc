@@ -1,0 +1,196 @@
+#include "transport/forked.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "transport/deadline.h"
+
+namespace trireme {
+namespace {
+
+enum class Kind : int { kNone, kError, kUsage, kEcho };
+
+// What a rank leaves when it throws, in memory that it shares with its parent.
+struct LastWords {
+  std::atomic<Kind> kind;
+  char text[4000];
+};
+
+class SharedWords {
+ public:
+  explicit SharedWords(int ranks) : bytes_(size_t(ranks) * sizeof(LastWords)) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      throw Error("no memory to start {} ranks: {}", ranks, std::strerror(errno));
+    }
+    words_ = static_cast<LastWords*>(memory);
+  }
+  ~SharedWords() { munmap(words_, bytes_); }
+  SharedWords(const SharedWords&) = delete;
+  SharedWords& operator=(const SharedWords&) = delete;
+  LastWords& of(int rank) { return words_[rank]; }
+
+ private:
+  const size_t bytes_;
+  LastWords* words_;
+};
+
+constexpr int kThrew = 1;  // exit status
+
+void Leave(LastWords& words, Kind kind, const char* what) {
+  std::snprintf(words.text, sizeof(words.text), "%s", what);
+  words.kind.store(kind, std::memory_order_release);
+}
+
+[[noreturn]] void Live(const Forked& job, int rank, pid_t parent, LastWords& words) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kThrew);  // it died before the line above
+  setpgid(0, 0);
+  int status = kThrew;
+  try {
+    status = job.run(rank);
+    std::fflush(nullptr);
+    // A status that cannot be told from an error is handed over as one.
+    TRIREME_ASSERT(status >= 0 && status <= 255);
+    if (status == kThrew) Leave(words, Kind::kNone, "");
+  } catch (const PeerLost& error) {
+    Leave(words, Kind::kEcho, error.what());
+  } catch (const UsageError& error) {
+    Leave(words, Kind::kUsage, error.what());
+  } catch (const std::exception& error) {
+    Leave(words, Kind::kError, error.what());
+  }
+  _exit(status);  // what the parent made is the parent's to clean
+}
+
+class Supervisor {
+ public:
+  explicit Supervisor(const Forked& job) : job_(job), words_(job.ranks), children_(job.ranks) {}
+
+  int Run() {
+    Start();
+    while (running_ > 0) {
+      Reap();
+      HandSignalOn();
+      if (failed_ && std::chrono::steady_clock::now() > patience_) KillAll();
+      if (running_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    if (failed_) Throw();
+    return children_[0].status;
+  }
+
+ private:
+  struct Child {
+    pid_t pid = -1;  // -1: has ended
+    int status = 0;
+  };
+
+  void Start() {
+    const pid_t parent = getpid();
+    std::fflush(nullptr);  // or every child would write it again
+    for (int r = 0; r < job_.ranks; ++r) {
+      const pid_t pid = fork();
+      if (pid == 0) Live(job_, r, parent, words_.of(r));
+      if (pid < 0) {
+        Fail(r, Kind::kError,
+             fmt::format("cannot start the process: {} (transport.ranks)", std::strerror(errno)));
+        return;
+      }
+      children_[r].pid = pid;
+      ++running_;
+    }
+  }
+
+  void Reap() {
+    for (int r = 0; r < job_.ranks; ++r) {
+      Child& child = children_[r];
+      int status = 0;
+      if (child.pid < 0 || waitpid(child.pid, &status, WNOHANG) <= 0) continue;
+      child.pid = -1;
+      --running_;
+      if (WIFSIGNALED(status)) {
+        // Killed by us is no news.
+        if (!killing_) Fail(r, Kind::kError, DeathBy(WTERMSIG(status)));
+        continue;
+      }
+      child.status = WEXITSTATUS(status);
+      if (child.status != kThrew) continue;
+      const Kind kind = words_.of(r).kind.load(std::memory_order_acquire);
+      if (kind == Kind::kNone) {
+        Fail(r, Kind::kError, "ended without a word");
+      } else {
+        Fail(r, kind, words_.of(r).text);
+      }
+    }
+  }
+
+  static std::string DeathBy(int signal) {
+    return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
+  }
+
+  void Fail(int rank, Kind kind, const std::string& what) {
+    if (!failed_) {
+      patience_ = After(kGrace_s);
+      job_.lost(rank, what);
+    }
+    if (!failed_ || (kind_ == Kind::kEcho && kind != Kind::kEcho)) {
+      kind_ = kind;
+      rank_ = rank;
+      what_ = what;
+    }
+    failed_ = true;
+  }
+
+  void HandSignalOn() {
+    const int signal = job_.signal ? job_.signal() : 0;
+    if (signal == 0 || handed_on_) return;
+    handed_on_ = true;
+    for (const Child& child : children_) {
+      if (child.pid > 0) kill(child.pid, signal);
+    }
+  }
+
+  void KillAll() {
+    killing_ = true;
+    for (const Child& child : children_) {
+      if (child.pid > 0) kill(child.pid, SIGKILL);
+    }
+  }
+
+  [[noreturn]] void Throw() const {
+    const std::string text = fmt::format("{} (rank {} of {})", what_, rank_, job_.ranks);
+    if (kind_ == Kind::kUsage) throw UsageError(text);
+    if (kind_ == Kind::kEcho) throw PeerLost(text);
+    throw Error(text);
+  }
+
+  const Forked& job_;
+  SharedWords words_;
+  std::vector<Child> children_;
+  int running_ = 0;
+  bool failed_ = false, killing_ = false, handed_on_ = false;
+  Deadline patience_;
+  Kind kind_ = Kind::kNone;
+  int rank_ = 0;
+  std::string what_;
+};
+
+}  // namespace
+
+int RunForked(const Forked& job) { return Supervisor(job).Run(); }
+
+}  // namespace trireme

@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+
+#include "base/function_ref.h"
+
+namespace trireme {
+
+// Starts `ranks` processes on this machine by fork, supervises them, and returns when all have
+// ended. No thread but the calling one may run then. What is mapped MAP_SHARED before is shared.
+struct Forked {
+  int ranks = 1;
+  // In each process: the life of a rank. What it returns, 0 ... 255, becomes a part of the result.
+  FunctionRef<int(int rank)> run;
+  // In this process, as soon as a rank ends in another way than by returning: tells the others.
+  FunctionRef<void(int rank, const std::string& why)> lost;
+  // In this process, now and then: a signal that every rank should get, once; 0 for none. The ranks
+  // are in process groups of their own, so a terminal's signals arrive here only.
+  FunctionRef<int()> signal;
+};
+
+// What rank 0 returned. A rank that throws or dies ends the others: `lost` is told, and whoever
+// has not ended after kGrace_s is killed. The first error that is not the echo of another one is
+// thrown here, with the rank added. If this process dies, so do the ranks.
+int RunForked(const Forked& job);
+
+constexpr double kGrace_s = 4;
+
+}  // namespace trireme

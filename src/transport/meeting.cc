@@ -1,0 +1,126 @@
+#include "transport/meeting.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "flat/cpu/loops.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kBlock = 2048;  // floats: stays in the first cache
+constexpr size_t kLine = 16;     // floats of a cache line: no two ranks write the same
+
+// How often a sleeper looks whether the group still lives.
+constexpr double kLook_s = 0.05;
+
+bool Reached(uint32_t value, uint32_t round) { return int32_t(value - round) >= 0; }
+
+}  // namespace
+
+size_t MeetingPlace::Bytes(int ranks) {
+  return sizeof(MeetingPlace) + size_t(ranks) * sizeof(Seat);
+}
+
+Meeting::Meeting(MeetingPlace& place, Member member)
+    : place_(place), member_(std::move(member)), spins_(SpinsFor(member_.size)) {}
+
+void Meeting::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+  Announce(parts, into);
+  AwaitAll(&MeetingPlace::Seat::arrived);
+  FoldStretch();
+  place_.seat(member_.rank).done.store(round_, std::memory_order_release);
+  place_.bell().Ring();
+  AwaitAll(&MeetingPlace::Seat::done);
+}
+
+void Meeting::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
+  TRIREME_ASSERT(parts.size() <= Commons::kMostParts);
+  const auto offset = [&](std::span<float> values) {
+    TRIREME_ASSERT(values.size() == into.size());
+    return uint64_t(reinterpret_cast<std::byte*>(values.data()) - member_.base);
+  };
+  ++round_;
+  MeetingPlace::Seat& seat = place_.seat(member_.rank);
+  seat.parts = uint32_t(parts.size());
+  seat.length = into.size();
+  seat.into = offset(into);
+  for (size_t i = 0; i < parts.size(); ++i) seat.at[i] = offset(parts[i]);
+  seat.arrived.store(round_, std::memory_order_release);
+  place_.bell().Ring();
+}
+
+void Meeting::AwaitAll(std::atomic<uint32_t> MeetingPlace::Seat::*what) {
+  const Deadline deadline = After(member_.timeout_s);
+  for (int r = 0; r < member_.size; ++r) {
+    for (;;) {
+      const uint32_t count = place_.bell().Count();
+      if (Reached((place_.seat(r).*what).load(std::memory_order_acquire), round_)) break;
+      member_.check(kNobody);
+      if (std::chrono::steady_clock::now() >= deadline) member_.check(r);
+      place_.bell().Wait(count, std::min(deadline, After(kLook_s)), spins_);
+    }
+  }
+}
+
+float* Meeting::At(const MeetingPlace::Seat& seat, uint64_t place) const {
+  const uint64_t bytes = seat.length * sizeof(float);
+  if (member_.bytes && (place > member_.bytes || bytes > member_.bytes - place)) {
+    throw Error("rank {}: a rank's entry in the shared memory is damaged", member_.rank);
+  }
+  return reinterpret_cast<float*>(member_.base + place);
+}
+
+// Own stretch of the values, block by block: the sum of all parts, copied to every member.
+void Meeting::FoldStretch() {
+  const size_t length = place_.seat(member_.rank).length;
+  const size_t lines = (length + kLine - 1) / kLine;
+  const size_t begin = lines * size_t(member_.rank) / size_t(member_.size) * kLine;
+  const size_t end =
+      std::min(length, lines * size_t(member_.rank + 1) / size_t(member_.size) * kLine);
+  const uint64_t bytes = (end - std::min(begin, end)) * sizeof(float);
+  for (int r = 0; r < member_.size; ++r) {
+    const MeetingPlace::Seat& seat = place_.seat(r);
+    if (r != member_.rank) {
+      volume_.received += seat.parts * bytes;
+      volume_.sent += bytes;
+    }
+    if (seat.length != length || seat.parts > Commons::kMostParts) {
+      throw Error("rank {} sums {} values together with rank {}, which sums {}", member_.rank,
+                  length, r, seat.length);
+    }
+  }
+  alignas(64) float sum[kBlock];
+  for (size_t at = begin; at < end; at += kBlock) {
+    const size_t size = std::min(kBlock, end - at);
+    SliceList list;
+    bool begun = false;
+    const auto add = [&] {
+      loops::Fold(sum, list, 0, sum, size);
+      list.size = 0;
+    };
+    for (int r = 0; r < member_.size; ++r) {
+      const MeetingPlace::Seat& seat = place_.seat(r);
+      for (uint32_t i = 0; i < seat.parts; ++i) {
+        float* part = At(seat, seat.at[i]) + at;
+        if (!begun) {
+          std::memcpy(sum, part, size * sizeof(float));
+          begun = true;
+          continue;
+        }
+        list.items[list.size++] = {part, size, nullptr};
+        if (list.size == SliceList::kMost) add();
+      }
+    }
+    if (!begun) std::memset(sum, 0, size * sizeof(float));
+    if (list.size) add();
+    for (int r = 0; r < member_.size; ++r) {
+      const MeetingPlace::Seat& seat = place_.seat(r);
+      std::memcpy(At(seat, seat.into) + at, sum, size * sizeof(float));
+    }
+  }
+}
+
+}  // namespace trireme
