@@ -7,7 +7,9 @@ namespace trireme {
 
 Composed::Composed(Choices choices) : choices_(std::move(choices)) {}
 
-Slice Composed::Place(Role, size_t floats, Device& device) {
+Slice Composed::Place(Role role, size_t floats, Device& device) {
+  const Slice slice = choices_.inner->Place(role, floats, device);
+  if (slice.device) return slice;
   return memory_.emplace_back(device, floats);
 }
 

@@ -11,6 +11,8 @@ class Inner {
  public:
   virtual ~Inner() = default;
   virtual int Summands() const { return 1; }
+  // Where memory lies that others must reach; an empty slice: anywhere.
+  virtual Slice Place(Role, size_t, Device&) { return {}; }
   virtual void Begin(Replica&) {}
   virtual void BeforeStep(Replica&) {}
   virtual void BucketReady(Replica&, const Bucket&, const Event&) {}

@@ -8,6 +8,7 @@ namespace trireme {
 // Section [strategy] of a recipe.
 struct StrategyOptions {
   std::string name = "allreduce";  // a row of strategy/presets.h
+  std::string algorithm = "auto";  // of allreduce
   double bucket_mb = 4;
   int period = 10;  // easgd
   float alpha = 0;  // easgd

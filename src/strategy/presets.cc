@@ -13,6 +13,7 @@
 #include "strategy/inner_all_reduce.h"
 #include "strategy/inner_alone.h"
 #include "strategy/inner_fold.h"
+#include "strategy/inner_shared.h"
 #include "strategy/merge_elastic.h"
 
 namespace trireme {
@@ -24,13 +25,29 @@ Choices ChoicesOf(const StrategySetup& setup, World& world, int servers) {
 
 // ---- allreduce
 
+// Whether summands are added where they lie. All ranks decide alike.
+bool SharesMemory(const StrategySetup& setup, World& world, const std::vector<int>& shards) {
+  const std::string& algorithm = setup.options.algorithm;
+  if (algorithm != "auto" && algorithm != "shared") return false;
+  const int most = setup.deterministic ? *std::max_element(shards.begin(), shards.end()) : 1;
+  if (world.group().commons() && most <= int(Commons::kMostParts)) return true;
+  if (algorithm == "auto") return false;
+  throw UsageError(
+      "strategy.algorithm = \"shared\" needs ranks that share memory (transport threads or shm) "
+      "and at most {} shards per rank",
+      Commons::kMostParts);
+}
+
 std::unique_ptr<Strategy> AllReduceWorker(const StrategySetup& setup, World& world) {
   Choices choices = ChoicesOf(setup, world, 0);
+  std::vector<int> shards;
+  for (int w = 0; w < world.size(); ++w) shards.push_back(ShardsOf(setup.plan, w, world.size()));
+  const int summands = setup.deterministic ? std::max(1, shards[world.rank()]) : 1;
   if (world.size() == 1) {  // no communication, no threads
-    choices.inner = std::make_unique<InnerAlone>(setup.deterministic ? setup.plan.shards : 1);
+    choices.inner = std::make_unique<InnerAlone>(summands);
+  } else if (SharesMemory(setup, world, shards)) {
+    choices.inner = std::make_unique<InnerShared>(world.group(), summands);
   } else if (setup.deterministic) {
-    std::vector<int> shards;
-    for (int w = 0; w < world.size(); ++w) shards.push_back(ShardsOf(setup.plan, w, world.size()));
     choices.inner = std::make_unique<InnerFold>(world.group(), std::move(shards));
   } else {
     choices.inner = std::make_unique<InnerAllReduce>(world.group());
@@ -107,6 +124,13 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "strategy that advances in step (allreduce)",
         preset.name);
   }
+  if (deterministic && options.algorithm != "auto" && options.algorithm != "shared" &&
+      options.algorithm != "chain") {
+    throw UsageError(
+        "strategy.algorithm = \"{}\" adds in an order that depends on the number of ranks; "
+        "trainer.deterministic wants auto, shared or chain",
+        options.algorithm);
+  }
   if (ranks <= preset.servers) {
     throw UsageError(
         "transport.ranks: strategy {} needs at least {} ranks ({} of them a server), got {}",
@@ -132,6 +156,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
   std::vector<std::string> names;
   for (const StrategyPreset& preset : kPresets) names.push_back(preset.name);
   t.Add("name", &StrategyOptions::name, OneOf(names), "how replicas agree");
+  t.Add("algorithm", &StrategyOptions::algorithm, OneOf({"auto", "shared", "ring", "chain"}),
+        "allreduce: how gradients are summed; shared: where they lie, in memory that all ranks "
+        "address");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
   t.Add("period", &StrategyOptions::period, AtLeast(1),

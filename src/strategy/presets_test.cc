@@ -19,6 +19,7 @@ namespace {
 struct Case {
   std::string name;
   toy::MakeDevice device;
+  bool shared;  // summands are added where they lie, else by messages
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -37,7 +38,10 @@ struct Config {
 // The state of every rank after the run.
 std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
   const toy::Model model(run.weights, run.bucket);
-  const StrategyOptions options{.name = "allreduce"};
+  const StrategyOptions options{.name = "allreduce",
+                                .algorithm = c.shared            ? "shared"
+                                             : run.deterministic ? "chain"
+                                                                 : "ring"};
   const StrategySetup setup{options, run.plan, model.layout, run.deterministic};
   std::vector<std::vector<float>> states(run.ranks);
   RunRanks(run.ranks, 20, [&](World& world) {
@@ -170,7 +174,11 @@ TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {
 }
 
 std::vector<Case> Devices() {
-  return {{"host", toy::Host}, {"pretend", [] { return std::make_unique<PretendDevice>(); }}};
+  const auto pretend = [] { return std::make_unique<PretendDevice>(); };
+  return {{"host_shared", toy::Host, true},
+          {"host_messages", toy::Host, false},
+          {"pretend_shared", pretend, true},
+          {"pretend_messages", pretend, false}};
 }
 INSTANTIATE_TEST_SUITE_P(Devices, InStep, testing::ValuesIn(Devices()),
                          testing::PrintToStringParamName());
@@ -189,6 +197,7 @@ TEST(Presets, RefuseWhatMakesNoSense) {
   EXPECT_EQ(CheckStrategy({.name = "easgd"}, 4, false), 3);
   EXPECT_THROW(CheckStrategy({.name = "easgd"}, 4, true), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "easgd"}, 1, false), UsageError);
+  EXPECT_THROW(CheckStrategy({.name = "allreduce", .algorithm = "ring"}, 2, true), UsageError);
 }
 
 }  // namespace

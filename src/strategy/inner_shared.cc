@@ -1,0 +1,55 @@
+#include "strategy/inner_shared.h"
+
+#include "base/clock.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+
+Slice InnerShared::Place(Role role, size_t floats, Device& device) {
+  if (role != Role::kSummand) return {};
+  shared_.push_back(commons_.Allocate(floats));
+  if (!device.host_visible()) return {};
+  return {shared_.back().data(), floats, &device};
+}
+
+void InnerShared::Begin(Replica& r) {
+  summands_.assign(r.summands.begin(), r.summands.end());
+  queue_ = r.device.NewQueue();
+  staged_ = !r.device.host_visible();
+  parts_.reserve(shared_.size());
+  courier_ = std::make_unique<Courier<Job>>([this](Job& job) { Run(job); },
+                                            [this](std::string_view why) { group_.Abort(why); });
+}
+
+void InnerShared::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
+  // More workers than shards: this one adds nothing.
+  const size_t parts = r.work.shards.empty() ? 0 : summands_.size();
+  courier_->Push({bucket.range, parts, event});
+}
+
+void InnerShared::Reduce(Replica& r) {
+  const Stopwatch watch;
+  courier_->Drain();
+  waited_s_ += watch.seconds();
+  r.queue.Wait(queue_->Record());
+}
+
+void InnerShared::Run(const Job& job) {
+  const auto [begin, size] = job.range;
+  if (staged_) {
+    queue_->Wait(job.event);
+    for (size_t i = 0; i < job.parts; ++i) {
+      flat::Get(*queue_, summands_[i].Sub(begin, size), shared_[i].subspan(begin, size));
+    }
+    queue_->Sync();
+  } else {
+    job.event.Wait();
+  }
+  parts_.clear();
+  for (size_t i = 0; i < job.parts; ++i) parts_.push_back(shared_[i].subspan(begin, size));
+  const std::span<float> sum = shared_[0].subspan(begin, size);
+  commons_.Fold(parts_, sum);
+  if (staged_) flat::Put(*queue_, sum, summands_[0].Sub(begin, size));
+}
+
+}  // namespace trireme

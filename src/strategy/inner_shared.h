@@ -1,0 +1,53 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "strategy/courier.h"
+#include "strategy/inner.h"
+#include "transport/commons.h"
+
+namespace trireme {
+
+// Sums summands where they lie, in memory that all ranks address (threads, processes of one
+// machine), bucket by bucket, on a communication thread while backward goes on. Each rank adds its
+// stretch of all summands in shard order and writes it to all: a left fold, so with a summand per
+// shard this is the sum of --deterministic at no extra price. Memory traffic per step: every
+// summand is read once and one per rank is written.
+class InnerShared : public Inner {
+ public:
+  // `summands`: one, or one per own shard; at most Commons::kMostParts.
+  InnerShared(Group& group, int summands)
+      : group_(group), commons_(*group.commons()), num_summands_(summands) {}
+  ~InnerShared() override {
+    courier_.reset();
+    DrainQuietly(queue_.get());
+  }
+  int Summands() const override { return num_summands_; }
+  Slice Place(Role role, size_t floats, Device& device) override;
+  void Begin(Replica& replica) override;
+  void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
+  void Reduce(Replica& replica) override;
+  double waited_s() const override { return waited_s_; }
+  Volume volume() const override { return group_.volume(); }
+
+ private:
+  struct Job {
+    Range range;
+    size_t parts;
+    Event event;
+  };
+  void Run(const Job& job);
+
+  Group& group_;
+  Commons& commons_;
+  const int num_summands_;
+  std::vector<Slice> summands_;           // a copy: in an exception the replica goes first
+  std::vector<std::span<float>> shared_;  // summands, or copies where the host may not touch them
+  std::vector<std::span<float>> parts_;   // of a bucket
+  bool staged_ = false;
+  std::unique_ptr<Queue> queue_;
+  double waited_s_ = 0;
+  std::unique_ptr<Courier<Job>> courier_;  // its thread uses the rest
+};
+
+}  // namespace trireme
