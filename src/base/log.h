@@ -24,7 +24,7 @@ class LogOutput {
   void set_level(LogLevel level);  // before other threads log
   LogLevel level() const { return level_; }
   bool is_terminal() const { return is_terminal_; }
-  int width() const;  // of the live line: the terminal's, less a column that would wrap
+  int width() const;       // of the live line: the terminal's, less a column that would wrap
   double Seconds() const;  // since this was made: the time in front of each line
 
   // A whole line; what would break it (line breaks, control characters) becomes a space.

@@ -17,15 +17,13 @@ std::atomic<int> first_signal = 0;
 std::atomic<bool> installed = false;
 static_assert(std::atomic<int>::is_always_lock_free);  // else not allowed in a handler
 
-constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGPIPE};
+constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
 std::array<struct sigaction, kSignals.size()> old_actions;
-
-constexpr int ExitCodeOf(int signal) { return signal == 0 ? 0 : 128 + signal; }
 
 void Note(int signal) {
   int none = 0;
   const bool first = first_signal.compare_exchange_strong(none, signal, std::memory_order_relaxed);
-  if (!first && signal == SIGINT) _exit(ExitCodeOf(SIGINT));
+  if (!first && signal == SIGINT) _exit(Signals::ExitCodeOf(SIGINT));
 }
 
 }  // namespace
@@ -50,6 +48,9 @@ Signals::~Signals() {
 }
 
 int Signals::received() const noexcept { return first_signal.load(std::memory_order_relaxed); }
-int Signals::ExitCode() const noexcept { return ExitCodeOf(received()); }
+int Signals::ExitCodeOf(int signal) noexcept {
+  if (signal == 0) return 0;
+  return 128 + (signal == SIGINT ? SIGINT : SIGTERM);
+}
 
 }  // namespace trireme

@@ -2,7 +2,8 @@
 
 namespace trireme {
 
-// SIGINT and SIGTERM as a wish to stop: a loop asks after each step, writes its checkpoint and
+// SIGINT, SIGTERM and SIGUSR1 (schedulers send it some time before the end of a job; mpirun hands
+// it on) as a wish to stop: a loop asks after each step, writes its checkpoint and
 // ends with ExitCode(). A SIGINT after the first signal ends the process at once. SIGPIPE is
 // ignored: a closed pipe is an error of write(2), not a death.
 //
@@ -18,7 +19,9 @@ class Signals {
   // The first signal that arrived, 0 if none did. One relaxed load.
   int received() const noexcept;
   bool stop() const noexcept { return received() != 0; }
-  int ExitCode() const noexcept;  // 130 after SIGINT, 143 after SIGTERM, 0 without
+  int ExitCode() const noexcept { return ExitCodeOf(received()); }
+  // 130 after SIGINT, 143 after the others, 0 without.
+  static int ExitCodeOf(int signal) noexcept;
 };
 
 }  // namespace trireme

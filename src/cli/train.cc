@@ -32,6 +32,8 @@ constexpr Flag kFlags[] = {
     {"--precision", "NAME", "f32", "trainer.precision"},
     {"--device", "NAME", "cpu or ref", "trainer.device"},
     {"--ranks", "N", "replicas that train together", "transport.ranks"},
+    {"--transport", "NAME", "how they talk: threads, or processes on this machine (shm)",
+     "transport.name"},
     {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
     {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
     {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
@@ -196,16 +198,23 @@ int Run(const Args& args, Process& process) {
   }
   const ProgressStyle style = ChooseProgressStyle(args.Has("--quiet"), args.Has("--json"));
   Progress progress(style, process.log);
-  const Outcome outcome = Train(job, ConfigText(job), *directory, progress, signals, log);
-  if (outcome.ending == Ending::kSignal) {
-    log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
-             directory->path());
-    return signals.ExitCode();
-  }
-  if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
-    process.out.Write(ResultText(outcome, directory->path()));
-  }
-  return 0;
+  const std::string config = ConfigText(job);
+  Crew crew(job.recipe.transport);
+  const auto report = [&](const Outcome& outcome) {
+    if (outcome.ending == Ending::kSignal) {
+      log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
+               directory->path());
+    } else if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
+      process.out.Write(ResultText(outcome, directory->path()));
+    }
+  };
+  return Train(job, {.config = config,
+                     .directory = *directory,
+                     .progress = progress,
+                     .signals = signals,
+                     .log = log,
+                     .crew = crew,
+                     .report = report});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "trainer/stepper.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -12,7 +13,20 @@ namespace {
 // Steps whose samples are fetched while an earlier step computes.
 constexpr int kStepsAhead = 2;
 
+// Beyond all shards that could vote for an interrupt.
+constexpr float kTermination = 1 << 20;
+
 }  // namespace
+
+float VoteOf(int signal) {
+  if (signal == 0) return 0;
+  return signal == SIGINT ? 1 : kTermination;
+}
+
+int SignalOf(double votes) {
+  if (votes <= 0) return 0;
+  return votes < kTermination ? SIGINT : SIGTERM;
+}
 
 Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker)
     : job_(job),
@@ -84,7 +98,7 @@ uint64_t Stepper::RandomKey(int64_t epoch) {
   return random_key_;
 }
 
-void Stepper::RunShards(bool vote) {
+void Stepper::RunShards(float vote) {
   const Work& work = replica_.work;
   auto ready = [this](const Bucket& bucket, const Event& event) {
     strategy_.BucketReady(replica_, bucket, event);
@@ -94,7 +108,7 @@ void Stepper::RunShards(bool vote) {
     Batch batch{.loss_scale = 1.0f / float(work.batch),
                 .statistics_scale = 1.0f / float(work.filled_shards),
                 .random_key = RandomKey(work.epoch),
-                .vote = vote ? 1.0f : 0.0f,
+                .vote = vote,
                 .first_position = shard.begin};
     if (shard.size()) {
       const Filled& filled = loader_->Take();
@@ -113,9 +127,9 @@ void Stepper::RunShards(bool vote) {
   }
 }
 
-bool Stepper::Run(bool vote, StepResult& previous) {
+bool Stepper::Run(int signal, StepResult& previous) {
   strategy_.BeforeStep(replica_);
-  RunShards(vote);  // none, where there are more workers than shards: the strategy knows
+  RunShards(VoteOf(signal));  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
 
   Tallies& now = tallies_[turn_];

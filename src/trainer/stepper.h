@@ -17,9 +17,13 @@ struct StepResult {
   int64_t samples = 0;
   double loss = 0;     // mean over the samples
   double correct = 0;  // of the samples
-  double votes = 0;    // shards whose rank wanted to stop
+  double votes = 0;    // to stop, see VoteOf
   double ended_s = 0;  // on the clock, if trainer.metrics_steps asks for it
 };
+
+// A signal as a vote to stop: all ranks see the sum of votes, and so which signal it was.
+float VoteOf(int signal);
+int SignalOf(double votes);  // 0: nobody wants to stop
 
 // One training step after the other: work from the strategy, samples from the loader, shards on the
 // engine, agreement by the strategy. Allocates nothing once it runs. One thread.
@@ -33,9 +37,9 @@ class Stepper {
 
   // Fetches the next work; with kStep it is in replica().work.
   Turn Take(int64_t step);
-  // Computes it. `vote`: this rank wants to stop. Gives the result of the step before, whose
-  // numbers are on the host by now; false if there is none.
-  bool Run(bool vote, StepResult& previous);
+  // Computes it. `signal`: what this rank got, 0 for nothing. Gives the result of the step before,
+  // whose numbers are on the host by now; false if there is none.
+  bool Run(int signal, StepResult& previous);
   bool Drain(StepResult& last);  // the result that Run still holds back
 
   StepTimes times() const;
@@ -51,7 +55,7 @@ class Stepper {
   };
 
   void Want(const Work& work);
-  void RunShards(bool vote);
+  void RunShards(float vote);
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 

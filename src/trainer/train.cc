@@ -1,12 +1,13 @@
 #include "trainer/train.h"
 
+#include <algorithm>
+
 #include "base/denormals.h"
 #include "base/error.h"
 #include "record/checkpoint.h"
 #include "strategy/presets.h"
 #include "trainer/model_file.h"
 #include "trainer/worker.h"
-#include "transport/threads/run.h"
 
 namespace trireme {
 namespace {
@@ -28,39 +29,52 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
   return start;
 }
 
+// What a rank places in memory that others reach: its summands.
+size_t SharedBytes(const Job& job) {
+  int most = 1;
+  if (job.recipe.trainer.deterministic) {
+    for (int w = 0; w < job.workers(); ++w) most = std::max(most, job.MostShards(w));
+  }
+  constexpr size_t kPadding = 64;
+  return size_t(most) * (job.layout.summand * sizeof(float) + kPadding);
+}
+
+// The life of one rank; its exit code.
+int RunRank(const Job& job, const Site& site, const Start& start, World& world) {
+  const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
+  const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
+                            job.recipe.trainer.deterministic};
+  if (world.rank() < job.servers) {
+    const auto server = MakeServer(setup, world, start.state);
+    if (resume) server->Load(*resume);
+    server->Run();
+    return site.signals.ExitCode();
+  }
+  Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
+  const auto strategy = MakeWorker(setup, world);
+  std::optional<Recorder> recorder;
+  if (strategy->Records()) recorder.emplace(job, site.directory, site.progress);
+  Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals);
+  const Ending ending = worker.Run(start.state, resume);
+  if (recorder) site.report({ending, recorder->summary()});
+  return ending == Ending::kSignal ? worker.exit_code() : 0;
+}
+
 }  // namespace
 
-Outcome Train(const Job& job, const std::string& config, RunDirectory& directory,
-              Progress& progress, const Signals& signals, const Log& log) {
+int Train(const Job& job, const Site& site) {
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
-  const Start start = FindStart(job, directory, log);
+  const Start start = FindStart(job, site.directory, site.log);
   if (start.found && start.found->checkpoint.step() > job.plan.steps) {
     throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
-                     directory.path(), start.found->checkpoint.step(), job.plan.steps);
+                     site.directory.path(), start.found->checkpoint.step(), job.plan.steps);
   }
-  directory.WriteConfig(config);
-  const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
-  directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
+  site.directory.WriteConfig(site.config);
+  site.directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
 
-  Outcome outcome;  // written by the rank that records
-  RunRanks(job.recipe.transport.ranks, job.recipe.transport.timeout_s, [&](World& world) {
-    const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
-                              job.recipe.trainer.deterministic};
-    if (world.rank() < job.servers) {
-      const auto server = MakeServer(setup, world, start.state);
-      if (resume) server->Load(*resume);
-      server->Run();
-      return;
-    }
-    Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
-    const auto strategy = MakeWorker(setup, world);
-    std::optional<Recorder> recorder;
-    if (strategy->Records()) recorder.emplace(job, directory, progress);
-    Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, signals);
-    const Ending own = worker.Run(start.state, resume);
-    if (recorder) outcome = {own, recorder->summary()};
-  });
-  return outcome;
+  const auto signal = [&] { return site.signals.received(); };
+  return site.crew.Run({.shared_bytes = SharedBytes(job), .signal = signal},
+                       [&](World& world) { return RunRank(job, site, start, world); });
 }
 
 }  // namespace trireme

@@ -1,13 +1,14 @@
 #pragma once
-#include <optional>
 #include <string>
 
+#include "base/function_ref.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "record/progress.h"
 #include "record/run_directory.h"
 #include "trainer/job.h"
 #include "trainer/recorder.h"
+#include "transport/crew.h"
 
 namespace trireme {
 
@@ -16,11 +17,22 @@ struct Outcome {
   Summary summary;  // empty after a signal
 };
 
+// What a run has besides its job.
+struct Site {
+  const std::string& config;  // written into the run once it is clear that it can go on
+  RunDirectory& directory;
+  Progress& progress;
+  const Signals& signals;
+  const Log& log;
+  Crew& crew;
+  // Called at the end on the rank that records, which may be another process.
+  FunctionRef<void(const Outcome&)> report;
+};
+
 // The life of a run: starts the ranks, from the run's newest checkpoint if it has one, and returns
-// when all have ended. `job.initial_state` is where a run without checkpoint begins.
-// `config` is written into the run once it is clear that it can go on. Throws UsageError where the
-// run is longer already than the job asks for.
-Outcome Train(const Job& job, const std::string& config, RunDirectory& directory,
-              Progress& progress, const Signals& signals, const Log& log);
+// when all have ended: 0, or the exit code of a signal that stopped it. `job.initial_state` is
+// where a run without checkpoint begins. Throws UsageError where the run is longer already than the
+// job asks for.
+int Train(const Job& job, const Site& site);
 
 }  // namespace trireme

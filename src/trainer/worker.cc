@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
@@ -59,14 +60,14 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
       ending = EndOfEpoch();
       continue;
     }
-    const bool wants_to_stop = signals_.stop();
-    if (wants_to_stop && !strategy_.InStep()) strategy_.Stop();
-    if (stepper_.Run(wants_to_stop, result)) Count(result);
+    const int signal = signals_.received();
+    if (signal && !strategy_.InStep()) strategy_.Stop();
+    if (stepper_.Run(signal, result)) Count(result);
     ++turn_number;
     AdvanceTo(replica.work.step + 1);
     if (replica.work.ends_epoch) {
       ending = EndOfEpoch();
-    } else if (stop_agreed_) {
+    } else if (stop_signal_) {
       ending = Ending::kSignal;
     }
     // With a centre the end of the epoch is told later, and its line comes first: a checkpoint of
@@ -87,6 +88,12 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   return ending.value_or(Ending::kDone);
 }
 
+// The own signal, else the one that another rank got.
+int Worker::exit_code() const {
+  if (signals_.stop()) return signals_.ExitCode();
+  return Signals::ExitCodeOf(stop_signal_ ? stop_signal_ : SIGTERM);
+}
+
 // With a centre a lease that was given back may come after later ones.
 void Worker::AdvanceTo(int64_t step) {
   at_.step = std::max(at_.step, step);
@@ -98,7 +105,7 @@ void Worker::Count(const StepResult& result) {
   at_.correct += result.correct;
   at_.samples += result.samples;
   at_.all_samples += result.samples;
-  stop_agreed_ |= result.votes > 0;
+  if (!stop_signal_) stop_signal_ = SignalOf(result.votes);
   if (std::isfinite(result.loss)) {
     diverged_since_ = -1;
   } else if (diverged_since_ < 0) {
@@ -187,7 +194,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
 
   const int every = job_.recipe.trainer.checkpoint_epochs;
   if (every && at_.epochs_done % every == 0) SaveCheckpoint();
-  if (stop_agreed_) return Ending::kSignal;
+  if (stop_signal_) return Ending::kSignal;
   if (ending && !strategy_.InStep()) strategy_.Stop();
   return ending;
 }

@@ -27,6 +27,7 @@ class Worker {
   // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
   // null.
   Ending Run(std::span<const float> state, const StateReader* resume);
+  int exit_code() const;  // after Ending::kSignal
 
  private:
   void AdvanceTo(int64_t step);
@@ -63,7 +64,7 @@ class Worker {
   int64_t evaluated_step_ = -1;
   int64_t saved_step_ = 0;
   bool unsaved_ = false;
-  bool stop_agreed_ = false;
+  int stop_signal_ = 0;  // that all agreed on
   int64_t diverged_since_ = -1;
 };
 

@@ -13,7 +13,9 @@ struct TransportOptions {
 };
 
 inline void Describe(OptionTable<TransportOptions>& t) {
-  t.Add("name", &TransportOptions::name, OneOf({"threads"}), "how ranks talk to each other");
+  t.Add(
+      "name", &TransportOptions::name, OneOf({"threads", "shm"}),
+      "how ranks talk to each other: threads of this process, or processes of this machine (shm)");
   t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024),
         "ranks of the job, servers included");
   t.Add("timeout_s", &TransportOptions::timeout_s, Above(0),

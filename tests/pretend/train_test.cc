@@ -42,7 +42,19 @@ class PretendTrain : public testing::Test {
         Exists(path) ? RunDirectory::Resume(path) : RunDirectory::Create(path, "");
     const Job job = PrepareJob(recipe, make_rig);
     Progress progress(ProgressStyle::kQuiet, log_);
-    return Train(job, "", directory, progress, signals_, Log(log_)).summary;
+    Summary summary;
+    const std::string config;
+    const Log log(log_);
+    Crew crew(job.recipe.transport);
+    const auto report = [&](const Outcome& outcome) { summary = outcome.summary; };
+    Train(job, {.config = config,
+                .directory = directory,
+                .progress = progress,
+                .signals = signals_,
+                .log = log,
+                .crew = crew,
+                .report = report});
+    return summary;
   }
 
   TemporaryDirectory folder_;
