@@ -22,6 +22,7 @@ struct Range {
 struct Layout {
   static constexpr size_t kAlignment = 16;  // 64 bytes: a cache line, an AVX-512 vector
   static constexpr size_t kTallies = 3;     // loss, correct, votes
+  static constexpr size_t kVotes = 2;       // of the tallies
 
   std::vector<Range> parameters;  // by parameter index of the graph
   std::vector<bool> decays;       // by parameter index: weight decay applies
@@ -34,7 +35,7 @@ struct Layout {
   Range tail() const { return {weights, summand - weights}; }  // statistics and tallies
   size_t loss() const { return state; }                        // index in a summand
   size_t correct() const { return state + 1; }
-  size_t votes() const { return state + 2; }  // shards whose rank wants to stop (Batch::vote)
+  size_t votes() const { return state + kVotes; }  // shards whose rank wants to stop (Batch::vote)
 };
 
 // A contiguous range of a summand that becomes final at one moment of backward.

@@ -74,6 +74,16 @@ void Updater::Apply(Queue& queue, int64_t step, Slice summand, Slice state) {
   }
 }
 
+void Updater::ApplyMove(Queue& queue, Slice summand, Slice state) {
+  const Slice moves = summand.Sub(0, weights_), seen = summand.Sub(weights_, statistics_);
+  flat::Guard(queue, moves, seen, 0, verdict_);
+  const SgdRates forward{.rate = -1, .momentum = 0, .nesterov = false};
+  flat::Sgd(queue, forward, verdict_, {}, moves, {}, state.Sub(0, weights_));
+  if (statistics_ > 0) {
+    flat::Track(queue, kTrackMomentum, verdict_, seen, state.Sub(weights_, statistics_));
+  }
+}
+
 void Updater::Reset(Queue& queue) {
   for (const Slice& slice : own_) flat::Fill(queue, 0, slice);
   count_ = 0;

@@ -24,6 +24,9 @@ class Updater {
 
   // Update number `step` of the run (the schedule depends on it). Only enqueues.
   void Apply(Queue& queue, int64_t step, Slice summand, Slice state);
+  // Where the summand holds not gradients but how far weights have moved already (elsewhere, by
+  // updates that are linear in the gradient): adds it up.
+  void ApplyMove(Queue& queue, Slice summand, Slice state);
   void Reset(Queue& queue);  // forgets momentum and averages; the count of skipped updates stays
 
   double rate(int64_t step) const { return schedule_.rate(step); }

@@ -70,8 +70,7 @@ void Composed::BucketReady(Replica& replica, const Bucket& bucket, const Event& 
 
 Event Composed::AfterStep(Replica& replica) {
   if (announced_ < replica.buckets.size()) AnnounceRest(replica);
-  choices_.inner->Reduce(replica);
-  Update(replica);
+  choices_.inner->Agree(replica, [&] { Update(replica); });
   if (choices_.centre) {
     open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
     if (++since_ >= choices_.period) Meet();

@@ -11,7 +11,8 @@ namespace trireme {
 // The four choices of a strategy.
 struct Choices {
   Plan plan;
-  int worker = 0, workers = 1;
+  int worker = 0, workers = 1;  // a server that takes part in steps is worker -1
+  bool records = false;         // this rank writes the run
   std::unique_ptr<Inner> inner;
   std::unique_ptr<Client> centre;  // null: none, the workers advance in step
   std::unique_ptr<Merge> merge;    // with a centre
@@ -26,7 +27,7 @@ class Composed : public Strategy {
   Slice Place(Role role, size_t floats, Device& device) override;
   int Summands() const override { return choices_.inner->Summands(); }
   bool InStep() const override { return !choices_.centre; }
-  bool Records() const override { return choices_.worker == 0; }
+  bool Records() const override { return choices_.records; }
 
   void Begin(Replica& replica) override;
   Turn Next(int64_t step, Work& work) override;

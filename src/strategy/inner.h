@@ -1,6 +1,7 @@
 #pragma once
 #include <exception>
 
+#include "base/function_ref.h"
 #include "strategy/strategy.h"
 #include "transport/group.h"
 
@@ -17,11 +18,19 @@ class Inner {
   virtual void BeforeStep(Replica&) {}
   virtual void BucketReady(Replica&, const Bucket&, const Event&) {}
   // From then on, in the order of the replica's queue, summands[0] is the sum over all shards of
-  // those who advance together. May block until its last operation is enqueued.
-  virtual void Reduce(Replica& replica) = 0;
+  // those who advance together, and `update` (guard, optimizer, statistics) was called where it
+  // belongs. May block until its last operation is enqueued.
+  virtual void Agree(Replica& replica, FunctionRef<void()> update) {
+    Reduce(replica);
+    update();
+  }
 
   virtual double waited_s() const { return 0; }
   virtual Volume volume() const { return {}; }
+
+ protected:
+  // For those who all update alike: the sum only.
+  virtual void Reduce(Replica&) {}
 };
 
 // Before memory goes that a queue's work may still touch. An error is known already then: it is

@@ -20,9 +20,11 @@ class InnerAllReduce : public Inner {
   void Begin(Replica& replica) override;
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
-  void Reduce(Replica& replica) override;
   double waited_s() const override { return waited_s_; }
   Volume volume() const override { return group_.volume(); }
+
+ protected:
+  void Reduce(Replica& replica) override;
 
  private:
   struct Job {

@@ -10,6 +10,8 @@ class InnerAlone : public Inner {
  public:
   explicit InnerAlone(int summands) : summands_(summands) {}
   int Summands() const override { return summands_; }
+
+ protected:
   void Reduce(Replica& r) override {
     if (summands_ == 1) return;
     flat::Fold(r.queue, r.summands[0], r.summands.subspan(1), r.summands[0]);

@@ -26,9 +26,11 @@ class InnerShared : public Inner {
   Slice Place(Role role, size_t floats, Device& device) override;
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
-  void Reduce(Replica& replica) override;
   double waited_s() const override { return waited_s_; }
   Volume volume() const override { return group_.volume(); }
+
+ protected:
+  void Reduce(Replica& replica) override;
 
  private:
   struct Job {

@@ -14,13 +14,18 @@
 #include "strategy/inner_alone.h"
 #include "strategy/inner_fold.h"
 #include "strategy/inner_shared.h"
+#include "strategy/inner_through_server.h"
 #include "strategy/merge_elastic.h"
 
 namespace trireme {
 namespace {
 
 Choices ChoicesOf(const StrategySetup& setup, World& world, int servers) {
-  return {.plan = setup.plan, .worker = world.rank() - servers, .workers = world.size() - servers};
+  const int worker = world.rank() - servers;
+  return {.plan = setup.plan,
+          .worker = worker,
+          .workers = world.size() - servers,
+          .records = worker == 0};
 }
 
 // ---- allreduce
@@ -52,6 +57,22 @@ std::unique_ptr<Strategy> AllReduceWorker(const StrategySetup& setup, World& wor
   } else {
     choices.inner = std::make_unique<InnerAllReduce>(world.group());
   }
+  return std::make_unique<Composed>(std::move(choices));
+}
+
+// ---- sync-ps
+
+std::unique_ptr<Strategy> ThroughServerWorker(const StrategySetup& setup, World& world) {
+  using Merge = InnerThroughServer::Merge;
+  Choices choices = ChoicesOf(setup, world, 1);
+  choices.records = world.rank() == 0;  // the server has the optimizer
+  std::vector<int> shards;
+  for (int w = -1; w < choices.workers; ++w) {
+    shards.push_back(ShardsOf(setup.plan, w, choices.workers));
+  }
+  const Merge merge = setup.options.merge == "difference" ? Merge::kDifference : Merge::kGradient;
+  choices.inner =
+      std::make_unique<InnerThroughServer>(world.group(), shards, setup.deterministic, merge);
   return std::make_unique<Composed>(std::move(choices));
 }
 
@@ -94,6 +115,13 @@ constexpr StrategyPreset kPresets[] = {
      .servers = 0,
      .worker = AllReduceWorker,
      .server = nullptr},
+    {.name = "sync-ps",
+     .help = "rank 0 holds the weights and does not train: gradients, or weight differences "
+             "(strategy.merge), travel to it in every step and new weights come back",
+     .in_step = true,
+     .servers = 1,
+     .worker = ThroughServerWorker,
+     .server = nullptr},
     {.name = "easgd",
      .help = "workers train alone and every strategy.period steps worker and centre pull at each "
              "other; rank 0 holds the centre (Zhang, Choromanska, LeCun 2015)",
@@ -121,7 +149,7 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
   if (deterministic && !preset.in_step) {
     throw UsageError(
         "trainer.deterministic: the result of strategy {} depends on who comes first; use a "
-        "strategy that advances in step (allreduce)",
+        "strategy that advances in step (allreduce, sync-ps)",
         preset.name);
   }
   if (deterministic && options.algorithm != "auto" && options.algorithm != "shared" &&
@@ -130,6 +158,11 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "strategy.algorithm = \"{}\" adds in an order that depends on the number of ranks; "
         "trainer.deterministic wants auto, shared or chain",
         options.algorithm);
+  }
+  if (deterministic && options.merge == "difference") {
+    throw UsageError(
+        "trainer.deterministic: weight differences agree with gradients to rounding only; use "
+        "strategy.merge = \"gradient\"");
   }
   if (ranks <= preset.servers) {
     throw UsageError(
@@ -159,6 +192,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
   t.Add("algorithm", &StrategyOptions::algorithm, OneOf({"auto", "shared", "ring", "chain"}),
         "allreduce: how gradients are summed; shared: where they lie, in memory that all ranks "
         "address");
+  t.Add("merge", &StrategyOptions::merge, OneOf({"gradient", "difference"}),
+        "sync-ps: what travels to the server; differences need SGD without momentum, weight decay "
+        "and clipping");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
   t.Add("period", &StrategyOptions::period, AtLeast(1),

@@ -19,7 +19,8 @@ struct Replica {
   const Layout& layout;
   std::span<const Bucket> buckets;
   Updater& updater;
-  Work work;  // of the step that runs
+  Work work;       // of the step that runs
+  float vote = 0;  // to stop: for a rank without shards, whose summands carry it otherwise
 };
 
 // What became of a step's time besides the engine's, and of its bytes. Totals since the start.

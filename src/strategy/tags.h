@@ -7,6 +7,7 @@ namespace trireme {
 constexpr Tag kTagSum = 0;
 constexpr Tag kTagFoldForward = 1;
 constexpr Tag kTagFoldBack = 2;
+constexpr Tag kTagState = 3;
 constexpr Tag kFirstFreeTag = 16;
 
 }  // namespace trireme

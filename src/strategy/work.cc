@@ -7,7 +7,7 @@
 namespace trireme {
 
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work) {
-  TRIREME_ASSERT(step >= 0 && worker >= 0 && worker < workers);
+  TRIREME_ASSERT(step >= 0 && worker >= -1 && worker < workers);
   const int64_t per_epoch = plan.steps_per_epoch();
   const int64_t shards = plan.shards;
   work.step = step;
@@ -20,6 +20,7 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
   work.ends_epoch = of_epoch == per_epoch - 1;
   work.leases.clear();
   work.shards.clear();
+  if (worker < 0) return;  // a server
   const int64_t first = shards * worker / workers, last = shards * (worker + 1) / workers;
   int64_t at = begin + count * first / shards;
   for (int64_t s = first; s < last; ++s) {
@@ -30,6 +31,7 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
 }
 
 int ShardsOf(const Plan& plan, int worker, int workers) {
+  if (worker < 0) return 0;
   return int(int64_t(plan.shards) * (worker + 1) / workers -
              int64_t(plan.shards) * worker / workers);
 }

@@ -31,7 +31,8 @@ struct Plan {
   int64_t steps_per_epoch() const { return (samples + batch - 1) / batch; }
 };
 
-// In step: a pure function. Worker w of n takes the shards [S w / n, S (w + 1) / n).
+// In step: a pure function. Worker w of n takes the shards [S w / n, S (w + 1) / n), worker -1 (a
+// server that takes part in steps) none.
 // Reuses `work`'s memory.
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
 

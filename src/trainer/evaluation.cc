@@ -88,7 +88,7 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
   const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
   Score score(classes_, num_chunks);
-  for (int64_t chunk = worker; chunk < num_chunks; chunk += workers) {
+  for (int64_t chunk = worker; worker >= 0 && chunk < num_chunks; chunk += workers) {
     const int64_t begin = chunk * chunk_size_;
     const int64_t end = std::min(begin + chunk_size_, samples_.size());
     const int count = int(end - begin);

@@ -45,7 +45,8 @@ class Evaluator {
   Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
             const Normalizer& normalizer);
 
-  // Worker w of n takes every n-th chunk; with a group the parts are added up. Each sample once.
+  // Worker w of n takes every n-th chunk (-1, a server: none); with a group the parts are added up.
+  // Each sample once.
   const Executable& executable() const { return *executable_; }
   Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr);
 

@@ -59,7 +59,7 @@ size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e
 
 int Job::MostShards(int worker) const {
   if (!in_step) return 1;
-  return plan.shards * (worker + 1) / workers() - plan.shards * worker / workers();
+  return ShardsOf(plan, worker, workers());
 }
 
 Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
@@ -73,6 +73,16 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
   TrainerOptions& trainer = job.recipe.trainer;
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
+  }
+
+  const OptimizerOptions& optimizer = recipe.optimizer;
+  if (recipe.strategy.name == "sync-ps" && recipe.strategy.merge == "difference" &&
+      (optimizer.name != "sgd" || optimizer.momentum != 0 || optimizer.weight_decay != 0 ||
+       trainer.clip != 0)) {
+    throw UsageError(
+        "strategy.merge = \"difference\" adds up what workers did to their weights, which is right "
+        "only for plain SGD: set optimizer.name=sgd optimizer.momentum=0 optimizer.weight_decay=0 "
+        "trainer.clip=0, or strategy.merge=gradient");
   }
 
   job.data = OpenData(recipe.data, trainer.seed);

@@ -128,8 +128,9 @@ void Stepper::RunShards(float vote) {
 }
 
 bool Stepper::Run(int signal, StepResult& previous) {
+  replica_.vote = VoteOf(signal);
   strategy_.BeforeStep(replica_);
-  RunShards(VoteOf(signal));  // none, where there are more workers than shards: the strategy knows
+  RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
 
   Tallies& now = tallies_[turn_];
@@ -157,7 +158,7 @@ bool Stepper::Collect(Tallies& tallies, StepResult& result) {
             .samples = tallies.samples,
             .loss = tallies.values[0],
             .correct = tallies.values[1],
-            .votes = tallies.values[2],
+            .votes = tallies.values[Layout::kVotes],
             .ended_s = tallies.ended_s};
   return true;
 }

@@ -44,7 +44,7 @@ int RunRank(const Job& job, const Site& site, const Start& start, World& world) 
   const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
   const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
                             job.recipe.trainer.deterministic};
-  if (world.rank() < job.servers) {
+  if (world.rank() < job.servers && !job.in_step) {
     const auto server = MakeServer(setup, world, start.state);
     if (resume) server->Load(*resume);
     server->Run();

@@ -44,7 +44,7 @@ class Part : public Group {
 };
 
 struct Choice {
-  int colour, scopes;
+  int colour, key, scopes;
 };
 
 // Each member's word to every other: size - 1 small messages per rank, all at once.
@@ -64,21 +64,22 @@ std::vector<Choice> Tell(Group& group, Choice mine) {
 
 }  // namespace
 
-std::unique_ptr<Group> Group::Split(int colour) {
+std::unique_ptr<Group> Group::Split(int colour, int key) {
   Group& base = root();
-  const std::vector<Choice> all = Tell(*this, {colour, base.scopes_});
+  const std::vector<Choice> all = Tell(*this, {colour, key, base.scopes_});
   // The largest number any member has seen: two groups that share a rank never share a number.
   int scope = 0;
   for (const Choice& choice : all) scope = std::max(scope, choice.scopes);
   base.scopes_ = scope + 1;
 
   std::vector<int> members;
-  int own = 0;
   for (int r = 0; r < size(); ++r) {
-    if (all[r].colour != colour) continue;
-    if (r == rank()) own = int(members.size());
-    members.push_back(root_rank(r));
+    if (all[r].colour == colour) members.push_back(r);
   }
+  std::stable_sort(members.begin(), members.end(),
+                   [&](int a, int b) { return all[a].key < all[b].key; });
+  const int own = int(std::find(members.begin(), members.end(), rank()) - members.begin());
+  for (int& member : members) member = root_rank(member);
   return std::make_unique<Part>(base, std::move(members), own, scope);
 }
 

@@ -87,9 +87,10 @@ class Group {
   // Memory that all members address; null where there is none.
   virtual Commons* commons() { return nullptr; }
 
-  // Every member calls it, with the colour of the part it goes to; ranks keep their order. The
-  // part lives no longer than this group, and losing a member of it ends all.
-  std::unique_ptr<Group> Split(int colour);
+  // Every member calls it, with the colour of the part it goes to; in a part ranks are ordered by
+  // `key`, equal keys by their rank here. The part lives no longer than this group, and losing a
+  // member of it ends all.
+  std::unique_ptr<Group> Split(int colour, int key = 0);
 
  protected:
   // The group that carries the bytes, and its rank for a member of this one.

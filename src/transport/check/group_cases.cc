@@ -147,6 +147,7 @@ void PartsOfAGroupDoNotMixTheirMessages(World& world) {
   EXPECT_EQ(odd->rank(), all.rank() / 2);
   EXPECT_EQ(pair->size(), all.rank() == 4 ? 1 : 2);
   EXPECT_EQ(again->rank(), all.rank());
+  EXPECT_EQ(all.Split(0, -all.rank())->rank(), 4 - all.rank());
   // The same tag in all four at once, in another order of groups at the receiver.
   std::vector<Ticket> tickets;
   std::vector<Group*> groups{&all, odd.get(), pair.get(), again.get()};
