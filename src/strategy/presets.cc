@@ -12,6 +12,7 @@
 #include "strategy/composed.h"
 #include "strategy/inner_all_reduce.h"
 #include "strategy/inner_alone.h"
+#include "strategy/inner_broker.h"
 #include "strategy/inner_fold.h"
 #include "strategy/inner_shared.h"
 #include "strategy/inner_through_server.h"
@@ -76,6 +77,21 @@ std::unique_ptr<Strategy> ThroughServerWorker(const StrategySetup& setup, World&
   return std::make_unique<Composed>(std::move(choices));
 }
 
+// ---- bsp
+
+std::unique_ptr<Strategy> BrokerWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, 0);
+  const int shards = ShardsOf(setup.plan, world.rank(), world.size());
+  TRIREME_ASSERT(setup.common);
+  choices.inner = std::make_unique<InnerBroker>(static_cast<Broker&>(*setup.common), world.rank(),
+                                                setup.deterministic ? std::max(1, shards) : 1);
+  return std::make_unique<Composed>(std::move(choices));
+}
+
+std::unique_ptr<StrategyCommon> MakeBroker(int workers, double timeout_s) {
+  return std::make_unique<Broker>(workers, timeout_s);
+}
+
 // ---- easgd
 
 constexpr int kElasticServers = 1;
@@ -122,6 +138,14 @@ constexpr StrategyPreset kPresets[] = {
      .servers = 1,
      .worker = ThroughServerWorker,
      .server = nullptr},
+    {.name = "bsp",
+     .help = "worker threads bring their gradients to a cyclic barrier, behind which an aggregator "
+             "adds them up and moves the parent model (bulk-synchronous; the broker is no rank)",
+     .in_step = true,
+     .servers = 0,
+     .worker = BrokerWorker,
+     .server = nullptr,
+     .common = MakeBroker},
     {.name = "easgd",
      .help = "workers train alone and every strategy.period steps worker and centre pull at each "
              "other; rank 0 holds the centre (Zhang, Choromanska, LeCun 2015)",

@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "strategy/common.h"
 #include "strategy/options.h"
 #include "strategy/strategy.h"
 #include "transport/world.h"
@@ -15,6 +16,7 @@ struct StrategySetup {
   const Plan& plan;
   const Layout& layout;
   bool deterministic = false;
+  StrategyCommon* common = nullptr;  // what the preset made with it, if it did
 };
 
 // A known combination of the four choices: one row of the list.
@@ -25,6 +27,8 @@ struct StrategyPreset {
   int servers;   // the first ranks, which do not train
   std::unique_ptr<Strategy> (*worker)(const StrategySetup&, World&);
   std::unique_ptr<Server> (*server)(const StrategySetup&, World&, std::span<const float> state);
+  // Not null: the workers are threads of one process and have this in common.
+  std::unique_ptr<StrategyCommon> (*common)(int workers, double timeout_s) = nullptr;
 };
 
 std::span<const StrategyPreset> StrategyPresets();

@@ -75,6 +75,10 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
   }
 
+  if (FindPreset(recipe.strategy.name).common && recipe.transport.name != "threads") {
+    throw UsageError("strategy {}: its workers are threads of one process (--transport threads)",
+                     recipe.strategy.name);
+  }
   const OptimizerOptions& optimizer = recipe.optimizer;
   if (recipe.strategy.name == "sync-ps" && recipe.strategy.merge == "difference" &&
       (optimizer.name != "sgd" || optimizer.momentum != 0 || optimizer.weight_decay != 0 ||

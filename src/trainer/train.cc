@@ -40,10 +40,11 @@ size_t SharedBytes(const Job& job) {
 }
 
 // The life of one rank; its exit code.
-int RunRank(const Job& job, const Site& site, const Start& start, World& world) {
+int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
+            World& world) {
   const StateReader* resume = start.found ? &start.found->checkpoint.state() : nullptr;
   const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
-                            job.recipe.trainer.deterministic};
+                            job.recipe.trainer.deterministic, common};
   if (world.rank() < job.servers && !job.in_step) {
     const auto server = MakeServer(setup, world, start.state);
     if (resume) server->Load(*resume);
@@ -72,9 +73,13 @@ int Train(const Job& job, const Site& site) {
   site.directory.WriteConfig(site.config);
   site.directory.DropMetricsAfter(start.found ? start.found->checkpoint.step() : 0);
 
+  const StrategyPreset& preset = FindPreset(job.recipe.strategy.name);
+  const auto common =
+      preset.common ? preset.common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
   const auto signal = [&] { return site.signals.received(); };
-  return site.crew.Run({.shared_bytes = SharedBytes(job), .signal = signal},
-                       [&](World& world) { return RunRank(job, site, start, world); });
+  return site.crew.Run({.shared_bytes = SharedBytes(job), .signal = signal}, [&](World& world) {
+    return RunRank(job, site, start, common.get(), world);
+  });
 }
 
 }  // namespace trireme
