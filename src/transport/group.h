@@ -82,6 +82,10 @@ class Group {
 
   virtual Volume volume() const = 0;
 
+  // The transport's own sum over all members, where it has one (false: it has none; nothing was
+  // done). All call it, in the same order.
+  virtual bool NativeSum(std::span<float> values);
+
   // Every member calls it, with the colour of the part it goes to; ranks keep their order. The
   // part lives no longer than this group, and losing a member of it ends all.
   std::unique_ptr<Group> Split(int colour);
