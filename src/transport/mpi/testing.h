@@ -59,10 +59,11 @@ inline Ended RunCommand(const std::string& command) {
 }
 
 // What stands before `-n RANKS SELF --case NAME`. A hang is a failure.
-inline std::string Mpirun() {
-  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-         "ASAN_OPTIONS=detect_leaks=0 "  // of the MPI library's own
-         "timeout -k 2 60 " TRIREME_MPIRUN " --oversubscribe --bind-to none";
+inline std::string Mpirun(const std::string& program = TRIREME_MPIRUN) {
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIRUN=" TRIREME_MPIRUN
+         " ASAN_OPTIONS=detect_leaks=0 "  // of the MPI library's own
+         "timeout -k 2 60 " +
+         program + " --oversubscribe --bind-to none";
 }
 
 inline std::string Self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
