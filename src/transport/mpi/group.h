@@ -71,6 +71,7 @@ class MpiGroup : public Group {
   class Turn;
 
   Ticket Post(Kind kind, int peer, Tag tag, std::byte* data, size_t size);
+  Ticket StartSum(std::span<float> values);
   void Wait(Node& node);
   void Finish(Node& node) noexcept;
   bool TakeBack(Node& node);  // true: MPI does not touch the node's memory any more

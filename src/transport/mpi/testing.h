@@ -19,7 +19,9 @@ namespace trireme {
 // In a rank: joins, runs the case, and ends as the program would.
 inline int RunAsRank(const ConformanceCase& wanted, size_t piece_bytes) {
   try {
-    MpiSetup setup{.plugin = TRIREME_MPI_PLUGIN_FILE,
+    // By hand with another MPI: TRIREME_MPI_PLUGIN=... mpirun -n 2 TEST --case NAME 0
+    const bool by_hand = std::getenv("TRIREME_MPI_PLUGIN") != nullptr;
+    MpiSetup setup{.plugin = by_hand ? "" : TRIREME_MPI_PLUGIN_FILE,
                    .timeout_s = wanted.timeout_s,
                    .launched = FindLauncher([](const char* name) { return std::getenv(name); })};
     if (piece_bytes > 0) setup.piece_bytes = piece_bytes;
