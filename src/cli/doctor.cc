@@ -2,26 +2,55 @@
 #include <fmt/format.h>
 #include <hwy/targets.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/cores.h"
+#include "base/files.h"
 #include "base/machine.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/parts.h"
+#include "transport/launched.h"
+#include "transport/mpi/library.h"
 
 namespace trireme {
 namespace {
+
+struct MpiPlugin {
+  std::string path;     // empty: there is none
+  std::string library;  // empty: it does not load
+  std::string problem;
+};
 
 struct Findings {
   Machine machine;
   Cores cores;
   std::vector<std::string> simd;  // best first: that one is used
   std::vector<Part> parts;
+  std::optional<Launched> launched;
+  std::string launch_problem;  // variables that make no sense
+  MpiPlugin plugin;
 };
+
+void FindLaunch(Findings& all) {
+  try {
+    all.launched = FindLauncher([](const char* name) { return std::getenv(name); });
+  } catch (const Error& error) {
+    all.launch_problem = error.what();
+  }
+  try {
+    all.plugin.path = FindMpiPlugin("", std::getenv("TRIREME_MPI_PLUGIN"),
+                                    all.launched ? all.launched->launcher : "");
+    all.plugin.library = MpiLibrary(all.plugin.path).Name();
+  } catch (const Error& error) {
+    all.plugin.problem = error.what();
+  }
+}
 
 Findings Examine() {
   Findings all{ReadMachine(), UsableCores(ReadCoreFacts()), {}, FindParts()};
+  FindLaunch(all);
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     all.simd.emplace_back(hwy::TargetName(target));
   }
@@ -48,6 +77,20 @@ std::string CachesText(const Machine& machine) {
   return caches.empty() ? "not known" : fmt::format("{}", fmt::join(caches, ", "));
 }
 
+std::string LauncherText(const Findings& all) {
+  if (!all.launch_problem.empty()) return all.launch_problem;
+  if (!all.launched) return "none: this process was started by hand";
+  const Launched& launched = *all.launched;
+  return fmt::format("{}: rank {} of {}", launched.launcher, launched.rank,
+                     launched.size ? std::to_string(*launched.size) : "a number not announced");
+}
+
+std::string PluginText(const MpiPlugin& plugin) {
+  if (plugin.path.empty()) return "none";
+  if (plugin.library.empty()) return plugin.problem;
+  return fmt::format("{}: {}", plugin.path, plugin.library);
+}
+
 std::string ToText(const Findings& all) {
   const Machine& machine = all.machine;
   const auto row = [](std::string_view name, std::string_view value) {
@@ -70,7 +113,27 @@ std::string ToText(const Findings& all) {
                                ? fmt::format("not found; {}", part.use)
                                : fmt::format("{}; {}", fmt::join(part.found, ", "), part.use));
   }
+  text += "\nranks as processes\n";
+  text += row("launcher", LauncherText(all));
+  text += row("MPI plugin", PluginText(all.plugin));
+  text += row("to build one", fmt::format("trireme doctor --write-mpi-plugin DIR, then in DIR: {}",
+                                          kMpiPluginCommand));
   return text;
+}
+
+nlohmann::ordered_json LaunchedJson(const Findings& all) {
+  if (!all.launch_problem.empty()) return {{"problem", all.launch_problem}};
+  if (!all.launched) return nullptr;
+  nlohmann::ordered_json json = {{"name", all.launched->launcher}, {"rank", all.launched->rank}};
+  json["size"] = nullptr;
+  if (all.launched->size) json["size"] = *all.launched->size;
+  return json;
+}
+
+nlohmann::ordered_json PluginJson(const MpiPlugin& plugin) {
+  if (plugin.path.empty()) return nullptr;
+  if (plugin.library.empty()) return {{"path", plugin.path}, {"problem", plugin.problem}};
+  return {{"path", plugin.path}, {"library", plugin.library}};
 }
 
 nlohmann::ordered_json ToJson(const Findings& all) {
@@ -100,10 +163,29 @@ nlohmann::ordered_json ToJson(const Findings& all) {
           {"processors", all.cores.cpus},
           {"memory", memory},
           {"caches", caches},
-          {"parts", parts}};
+          {"parts", parts},
+          {"launcher", LaunchedJson(all)},
+          {"mpi_plugin", PluginJson(all.plugin)}};
+}
+
+void WriteMpiPlugin(const std::string& folder, Output& out) {
+  const MpiPluginSource source = GetMpiPluginSource();
+  MakeDirectories(folder);
+  ReplaceFile(folder + "/plugin.h", source.header);
+  ReplaceFile(folder + "/plugin.c", source.code);
+  out.Print(
+      "wrote {0}/plugin.h and {0}/plugin.c. With the mpicc of the MPI whose mpirun starts the "
+      "job:\n"
+      "  cd {0} && {1}\n"
+      "then move trireme-mpi.so beside the program, or set TRIREME_MPI_PLUGIN={0}/trireme-mpi.so\n",
+      folder, kMpiPluginCommand);
 }
 
 int Doctor(const Args& args, Process& process) {
+  if (const auto folder = args.Value("--write-mpi-plugin")) {
+    WriteMpiPlugin(*folder, process.out);
+    return 0;
+  }
   const Findings all = Examine();
   if (args.Has("--json")) {
     // Names of hosts and files may be in any encoding; JSON may not.
@@ -115,7 +197,10 @@ int Doctor(const Args& args, Process& process) {
   return 0;
 }
 
-constexpr Flag kFlags[] = {{"--json", "", "print it as one JSON object"}};
+constexpr Flag kFlags[] = {
+    {"--json", "", "print it as one JSON object"},
+    {"--write-mpi-plugin", "DIR", "write the source of the MPI plugin, for this machine's mpicc"},
+};
 
 }  // namespace
 
@@ -123,10 +208,11 @@ extern const Command kDoctor;
 const Command kDoctor = {
     .name = "doctor",
     .summary = "print the processor, cores, memory and optional parts that a run would find",
-    .usage = "trireme doctor [--json]",
+    .usage = "trireme doctor [--json] [--write-mpi-plugin DIR]",
     .examples =
-        "trireme doctor         # what this machine offers\n"
-        "trireme doctor --json  # the same for a script",
+        "trireme doctor                         # what this machine offers\n"
+        "trireme doctor --json                  # the same for a script\n"
+        "trireme doctor --write-mpi-plugin DIR  # for an MPI that has no plugin yet",
     .flags = kFlags,
     .run = Doctor,
 };

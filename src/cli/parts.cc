@@ -77,7 +77,7 @@ std::vector<Part> FindParts() {
   return {
       std::move(cuda),
       {"MPI", FindFiles({"mpirun"}, {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"}),
-       "not used by this version: ranks are threads"},
+       "used through its plugin, see below"},
       {"libfabric", FindFiles({}, {"libfabric.so.1"}), "not used by this version"},
       {"Slurm", FindFiles({"srun"}, {}), "threads follow SLURM_CPUS_PER_TASK"},
       {"Fashion-MNIST", FashionMnist(),

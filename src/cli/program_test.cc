@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/files.h"
 #include "base/signals.h"
 #include "cli/commands.h"
 
@@ -172,6 +173,30 @@ TEST(Doctor, PrintsTheSameForPeopleAndScripts) {
   EXPECT_NE(text.out.find(parsed["cores_why"].get<std::string>()), std::string::npos);
   EXPECT_NE(text.out.find(parsed["simd"][0].get<std::string>()), std::string::npos);
   EXPECT_TRUE(parsed["parts"].contains("MPI"));
+  EXPECT_TRUE(parsed.contains("launcher") && parsed.contains("mpi_plugin"));
+}
+
+TEST(Doctor, NamesTheLauncherAndWhatIsWrongWithIt) {
+  setenv("TRIREME_RANK", "1", 1);
+  setenv("TRIREME_WORLD", "4", 1);
+  setenv("TRIREME_MPI_PLUGIN", "/nowhere/trireme-mpi.so", 1);
+  const Outcome good = Call(AllCommands(), {"doctor"});
+  setenv("TRIREME_WORLD", "1", 1);
+  const Outcome bad = Call(AllCommands(), {"doctor", "--json"});
+  for (const char* name : {"TRIREME_RANK", "TRIREME_WORLD", "TRIREME_MPI_PLUGIN"}) unsetenv(name);
+  EXPECT_NE(good.out.find("trireme: rank 1 of 4"), std::string::npos) << good.out;
+  EXPECT_NE(good.out.find("cannot load the MPI plugin /nowhere/trireme-mpi.so"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(bad.out)["launcher"]["problem"],
+            "TRIREME_RANK must be below TRIREME_WORLD, got 1 of 1");
+}
+
+TEST(Doctor, WritesTheMpiPlugin) {
+  TemporaryDirectory folder;
+  const Outcome written = Call(AllCommands(), {"doctor", "--write-mpi-plugin", folder / "new/one"});
+  EXPECT_EQ(written.code, 0);
+  EXPECT_NE(written.out.find("mpicc -shared -fPIC"), std::string::npos);
+  EXPECT_NE(ReadFile(folder / "new/one/plugin.c").find("MPI_Init_thread"), std::string::npos);
+  EXPECT_NE(ReadFile(folder / "new/one/plugin.h").find("TriremeMpiTable"), std::string::npos);
 }
 
 }  // namespace

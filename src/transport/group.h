@@ -84,6 +84,10 @@ class Group {
 
   virtual Volume volume() const = 0;
 
+  // The transport's own sum over all members, where it has one (false: it has none; nothing was
+  // done). All call it, in the same order.
+  virtual bool NativeSum(std::span<float> values);
+
   // Memory that all members address; null where there is none.
   virtual Commons* commons() { return nullptr; }
 

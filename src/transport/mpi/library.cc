@@ -1,0 +1,112 @@
+#include "transport/mpi/library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHowToGetOne =
+    "`trireme doctor` says how to build one with this machine's mpicc";
+
+const char* LoaderError() {
+  const char* text = dlerror();
+  return text != nullptr ? text : "no reason given";
+}
+
+std::string ProgramFolder() {
+  std::error_code none;
+  return fs::read_symlink("/proc/self/exe", none).parent_path().string();
+}
+
+}  // namespace
+
+void MpiLibrary::Close::operator()(void* library) const { dlclose(library); }
+
+MpiLibrary::MpiLibrary(std::string path) : path_(std::move(path)) {
+  // A name without a slash would be looked for in the system's folders.
+  const std::string file = path_.find('/') == path_.npos ? "./" + path_ : path_;
+  // Local: two MPI libraries have the same names in them.
+  handle_.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!handle_) throw Error("cannot load the MPI plugin {}: {}", path_, LoaderError());
+  const auto get =
+      reinterpret_cast<const TriremeMpiTable* (*)()>(dlsym(handle_.get(), "trireme_mpi_table"));
+  if (get == nullptr) throw Error("{} is not a plugin for MPI: {}", path_, LoaderError());
+  table_ = get();
+  if (table_ == nullptr || table_->version != TRIREME_MPI_TABLE ||
+      table_->bytes != sizeof(TriremeMpiTable)) {
+    throw Error("the MPI plugin {} is of another version of trireme; {}", path_, kHowToGetOne);
+  }
+}
+
+std::string MpiLibrary::Name() const {
+  char text[1024] = "";
+  Check(table_->library(text, sizeof(text)), "MPI_Get_library_version");
+  return std::string(Trim(Split(text, '\n').front()));
+}
+
+std::string MpiLibrary::Explain(int error) const {
+  char text[1024] = "";
+  table_->explain(error, text, sizeof(text));
+  return std::string(Trim(text));
+}
+
+void MpiLibrary::Check(int error, std::string_view what) const {
+  if (error != 0) throw Error("{}: {} (MPI plugin {})", what, Explain(error), path_);
+}
+
+void MpiLibrary::Join() {
+  int threads = 0;
+  const int error = table_->join(&threads);
+  // From here on the library has threads and exit handlers of its own.
+  [[maybe_unused]] void* stays = handle_.release();
+  Check(error, "MPI_Init_thread");
+  if (!threads) {
+    throw Error("{} allows calls from one thread only; trireme needs MPI_THREAD_SERIALIZED",
+                Name());
+  }
+}
+
+std::vector<std::string> MpiPluginsIn(const std::string& folder, std::string_view launcher) {
+  const std::string_view suits = launcher == "Open MPI"      ? "trireme-mpi-openmpi.so"
+                                 : launcher == "MPICH (PMI)" ? "trireme-mpi-mpich.so"
+                                                             : "";
+  const auto order = [&](const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    return std::tuple(name != "trireme-mpi.so", name != suits, name);
+  };
+  std::vector<std::string> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if ((name == "trireme-mpi.so" || name.starts_with("trireme-mpi-")) && name.ends_with(".so")) {
+      found.push_back(entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [&](const std::string& a, const std::string& b) { return order(a) < order(b); });
+  return found;
+}
+
+std::string FindMpiPlugin(const std::string& wanted, const char* from_environment,
+                          std::string_view launcher) {
+  if (!wanted.empty()) return wanted;
+  if (from_environment != nullptr && from_environment[0] != '\0') return from_environment;
+  const std::string folder = ProgramFolder();
+  const std::vector<std::string> found = MpiPluginsIn(folder, launcher);
+  if (found.empty()) {
+    throw Error(
+        "there is no MPI plugin (trireme-mpi*.so) in {}, and TRIREME_MPI_PLUGIN is not set; {}",
+        folder, kHowToGetOne);
+  }
+  return found.front();
+}
+
+}  // namespace trireme

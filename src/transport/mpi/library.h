@@ -1,0 +1,51 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/mpi/plugin.h"
+
+namespace trireme {
+
+// A loaded plugin: an MPI library behind the C table of plugin.h.
+class MpiLibrary {
+ public:
+  explicit MpiLibrary(std::string path);  // throws when it is no plugin of this version
+
+  const std::string& path() const { return path_; }
+  const TriremeMpiTable& table() const { return *table_; }
+  std::string Name() const;  // in the library's own words: Open MPI v4.1.4, ...
+  std::string Explain(int error) const;
+  void Check(int error, std::string_view what) const;  // throws what the library says of an error
+
+  // Joins the job. The library stays in memory from now on: MPI cannot be unloaded.
+  void Join();
+
+ private:
+  struct Close {
+    void operator()(void* library) const;
+  };
+  std::string path_;
+  std::unique_ptr<void, Close> handle_;
+  const TriremeMpiTable* table_ = nullptr;
+};
+
+// The plugins in a folder, the best one for that launcher (Launched::launcher, or nothing) first:
+// trireme-mpi.so, which a site built for itself, then trireme-mpi-LIBRARY.so.
+std::vector<std::string> MpiPluginsIn(const std::string& folder, std::string_view launcher);
+
+// The plugin to load: `wanted` (a path, where somebody chose one), else what TRIREME_MPI_PLUGIN
+// (`from_environment`) says, else the first beside the program. Throws when there is none.
+std::string FindMpiPlugin(const std::string& wanted, const char* from_environment,
+                          std::string_view launcher);
+
+// The text of plugin.h and plugin.c, and how to make a plugin of them: the program is one file.
+struct MpiPluginSource {
+  std::string_view header, code;
+};
+MpiPluginSource GetMpiPluginSource();
+inline constexpr std::string_view kMpiPluginCommand =
+    "mpicc -shared -fPIC -O2 -o trireme-mpi.so plugin.c";
+
+}  // namespace trireme

@@ -1,0 +1,66 @@
+#include "transport/mpi/world.h"
+
+#include <cstdlib>
+#include <exception>
+
+#include "base/error.h"
+#include "transport/mpi/group.h"
+#include "transport/mpi/library.h"
+
+namespace trireme {
+namespace {
+
+MpiGroup::Place Join(MpiLibrary& library, const MpiSetup& setup) {
+  library.Join();
+  MpiGroup::Place place{};
+  library.Check(library.table().place(&place.rank, &place.size, &place.largest_tag),
+                "MPI_Comm_rank");
+  if (!setup.launched) return place;
+  const Launched& launched = *setup.launched;
+  const int size = launched.size.value_or(place.size);
+  if (place.size == size && (size == 1 || place.rank == launched.rank)) return place;
+  const std::string name = library.Name();
+  if (place.size == 1) library.table().leave();  // a world of its own: nobody else to wait for
+  throw Error(
+      "{} started this process as rank {} of {}, but the MPI library of {} ({}) sees rank {} of "
+      "{}: "
+      "the launcher belongs to another MPI; use that one's mpirun, or a plugin built with its "
+      "mpicc "
+      "(`trireme doctor` says how)",
+      launched.launcher, launched.rank, size, library.path(), name, place.rank, place.size);
+}
+
+class MpiWorld : public World {
+ public:
+  explicit MpiWorld(const MpiSetup& setup)
+      : library_(FindMpiPlugin(setup.plugin, std::getenv("TRIREME_MPI_PLUGIN"),
+                               setup.launched ? setup.launched->launcher : "")),
+        group_(library_, Join(library_, setup), setup.timeout_s, setup.piece_bytes) {}
+
+  ~MpiWorld() override {
+    if (std::uncaught_exceptions() > exceptions_) group_.Abort("ended by an error");
+    if (group_.finished()) {
+      group_.Depart();
+    } else {
+      library_.table().leave();
+    }
+  }
+
+  Group& group() override { return group_; }
+  Link& LinkTo(int) override {
+    throw Error(
+        "transport mpi carries groups only: strategies whose server runs at a free pace need "
+        "transport.name = \"shm\" or \"tcp\"");
+  }
+
+ private:
+  MpiLibrary library_;
+  MpiGroup group_;
+  const int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace
+
+std::unique_ptr<World> JoinMpi(const MpiSetup& setup) { return std::make_unique<MpiWorld>(setup); }
+
+}  // namespace trireme

@@ -1,0 +1,244 @@
+#include "transport/mpi/world.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <chrono>
+#include <ctime>
+#include <numeric>
+#include <thread>
+
+#include "base/files.h"
+#include "base/kernel_file.h"
+#include "transport/broadcast.h"
+#include "transport/mpi/library.h"
+#include "transport/mpi/testing.h"
+
+namespace trireme {
+namespace {
+
+std::span<std::byte> Bytes(std::vector<int>& v) { return std::as_writable_bytes(std::span(v)); }
+
+// Cases: each runs on every rank of a job.
+
+void TheNativeSumAddsAllRanks(World& world) {
+  Group& group = world.group();
+  for (size_t n : {0, 1, 1000, 300'007}) {
+    std::vector<float> v(n);
+    std::iota(v.begin(), v.end(), float(group.rank()));
+    EXPECT_TRUE(group.NativeSum(v));
+    for (size_t i = 0; i < n; ++i) ASSERT_EQ(v[i], 3 * float(i) + 3);
+  }
+  // Two thirds of the bytes twice; a piece rounds down.
+  EXPECT_NEAR(double(group.volume().sent), 4 * 301'008 * 4 / 3.0, 4 * 301'008 / 4000 + 3);
+  std::vector<float> v(3, 1);
+  EXPECT_FALSE(group.Split(0)->NativeSum(v));
+  EXPECT_EQ(v, std::vector<float>(3, 1));
+}
+
+void ASumThatSomeoneMissesIsNotWaitedForForever(World& world) {
+  std::vector<float> v(10);
+  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+  world.group().NativeSum(v);
+}
+
+void AnEndlessMessageIsRefused(World& world) {  // in pieces of 4,000 bytes
+  std::vector<int> v(world.rank() ? 1500 : 5000);
+  if (world.rank() == 0) world.group().Send(1, 5, Bytes(v)).Wait();
+  if (world.rank() == 1) world.group().Receive(0, 5, Bytes(v)).Wait();
+  Barrier(world.group(), 6);
+}
+
+void LinksAreRefused(World& world) { world.LinkTo(1 - world.rank()); }
+
+// Four ranks on perhaps two cores: those that wait must leave them to the one that works.
+void WaitingCostsLittle(World& world) {
+  std::vector<int> v(1);
+  const std::clock_t start = std::clock();
+  if (world.rank() == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    for (int r = 1; r < world.size(); ++r) world.group().Send(r, 0, Bytes(v)).Wait();
+  } else {
+    world.group().Receive(0, 0, Bytes(v)).Wait();
+  }
+  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 0.5);
+}
+
+void AMessageTooMany(World& world) {  // an end that passes through as an exception
+  if (world.rank() == 1) throw Error("no more paper");
+  std::vector<int> v(1);
+  world.group().Receive(1, 0, Bytes(v)).Wait();
+}
+
+void EveryoneWaits(World& world) {  // for ever, after leaving the number of its process
+  ReplaceFile(fmt::format("{}/{}", std::getenv("TRIREME_TEST_FOLDER"), world.rank()),
+              std::to_string(getpid()));
+  std::vector<int> v(1);
+  world.group().Receive((world.rank() + 1) % world.size(), 0, Bytes(v)).Wait();
+}
+
+constexpr ConformanceCase kCases[] = {
+    {"TheNativeSumAddsAllRanks", 3, TheNativeSumAddsAllRanks},
+    {.name = "ASumThatSomeoneMissesIsNotWaitedForForever",
+     .ranks = 3,
+     .run = ASumThatSomeoneMissesIsNotWaitedForForever,
+     .timeout_s = 1,
+     .error = "a sum of all ranks, begun 1 s ago, is not complete (transport.timeout_s)"},
+    {.name = "AnEndlessMessageIsRefused",
+     .ranks = 2,
+     .run = AnEndlessMessageIsRefused,
+     .error = "receives 6000 bytes from rank 0, which sends 8000 or more (tag 5)"},
+    {.name = "LinksAreRefused",
+     .ranks = 2,
+     .run = LinksAreRefused,
+     .error = "need transport.name = \"shm\" or \"tcp\""},
+    {"WaitingCostsLittle", 4, WaitingCostsLittle},
+    {.name = "AMessageTooMany",
+     .ranks = 3,
+     .run = AMessageTooMany,
+     .error = "rank 1 is lost: no more paper"},
+};
+
+constexpr ConformanceCase kEveryoneWaits = {"EveryoneWaits", 3, EveryoneWaits, 60};
+
+class MpiWorld : public testing::TestWithParam<ConformanceCase> {};
+TEST_P(MpiWorld, Holds) {
+  CheckCase(GetParam(), [](int ranks, double, FunctionRef<void(World&)>) {
+    RunCase(Mpirun(), GetParam().name, ranks, 4000);
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Cases, MpiWorld, testing::ValuesIn(kCases), CaseName);
+
+// The process numbers that the ranks leave, when all have.
+std::vector<pid_t> ReadProcesses(const TemporaryDirectory& folder, int ranks) {
+  std::vector<pid_t> processes;
+  for (const Deadline end = After(20); After(0) < end && int(processes.size()) < ranks;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const std::string file = folder / std::to_string(processes.size());
+    if (Exists(file)) processes.push_back(ParseNumber<pid_t>(ReadFile(file)).value_or(0));
+  }
+  return processes;
+}
+
+// One that has ended and that nobody has asked for yet (Z) is not there.
+bool IsThere(pid_t process) {
+  const auto text = ReadKernelFile(fmt::format("/proc/{}/stat", process));
+  return text && text->find(") Z ") == text->npos;
+}
+
+TEST(MpiJob, AKilledRankEndsAllAndLeavesNothing) {
+  for (int victim = 0; victim < kEveryoneWaits.ranks; ++victim) {
+    TemporaryDirectory folder;
+    Ended ended;
+    std::jthread job([&] {
+      ended =
+          RunCommand(fmt::format("TRIREME_TEST_FOLDER={} {} -n {} {} --case {} 0", folder.path(),
+                                 Mpirun(), kEveryoneWaits.ranks, Self(), kEveryoneWaits.name));
+    });
+    const std::vector<pid_t> processes = ReadProcesses(folder, kEveryoneWaits.ranks);
+    ASSERT_EQ(int(processes.size()), kEveryoneWaits.ranks);
+    const Deadline end = After(10);
+    kill(processes[victim], SIGKILL);
+    job.join();
+    EXPECT_NE(ended.code, 0);
+    EXPECT_NE(ended.output.find(fmt::format("process rank {}", victim)), std::string::npos)
+        << ended.output;
+    for (const pid_t process : processes) {
+      while (IsThere(process) && After(0) < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      EXPECT_FALSE(IsThere(process)) << "process " << process << " is left";
+    }
+    EXPECT_LT(After(0), end);
+  }
+}
+
+// The plugin of one MPI under the launcher of another: every process is a world of its own.
+TEST(MpiJob, AWorldOfAnotherSizeThanAnnouncedIsRefused) {
+  const Deadline start = After(0);
+  const Ended ended = RunCommand(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
+      "PMI_RANK=1 PMI_SIZE=4 timeout -k 2 30 " +
+      Self() + " --case LinksAreRefused 0");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.output.find("MPICH (PMI) started this process as rank 1 of 4"), std::string::npos)
+      << ended.output;
+  EXPECT_NE(ended.output.find("sees rank 0 of 1"), std::string::npos) << ended.output;
+  EXPECT_LT(After(0) - start, std::chrono::seconds(10));
+}
+
+std::string ErrorOfLoading(const std::string& path) {
+  try {
+    MpiLibrary library(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MpiLibrary, SaysItsName) {
+  EXPECT_NE(MpiLibrary(TRIREME_MPI_PLUGIN_FILE).Name().find("MPI"), std::string::npos);
+}
+
+TEST(MpiLibrary, WhatIsNoPluginIsRefused) {
+  TemporaryDirectory folder;
+  EXPECT_NE(ErrorOfLoading(folder / "none.so").find("cannot load the MPI plugin"),
+            std::string::npos);
+  ReplaceFile(folder / "text.so", "not a library");
+  EXPECT_NE(ErrorOfLoading(folder / "text.so").find("text.so"), std::string::npos);
+  Dl_info info;
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&std::printf), &info), 0);
+  const std::string real = std::filesystem::canonical(info.dli_fname);
+  EXPECT_NE(ErrorOfLoading(real).find("is not a plugin for MPI"), std::string::npos)
+      << ErrorOfLoading(real);
+}
+
+// What `trireme doctor` writes and tells is enough to make a plugin; one of another version is
+// refused.
+TEST(MpiLibrary, ASiteBuildsItsOwn) {
+  TemporaryDirectory folder;
+  std::string command(kMpiPluginCommand);
+  command.replace(0, command.find(' '), TRIREME_MPICC);
+  const auto build = [&](std::string header) {
+    ReplaceFile(folder / "plugin.h", header);
+    ReplaceFile(folder / "plugin.c", GetMpiPluginSource().code);
+    return RunCommand(fmt::format("cd {} && {} -Wall -Werror", folder.path(), command));
+  };
+  std::string header(GetMpiPluginSource().header);
+  const size_t version = header.find("#define TRIREME_MPI_TABLE ");
+  ASSERT_NE(version, header.npos);
+  const Ended built = build(header);
+  ASSERT_EQ(built.code, 0) << built.output;
+  EXPECT_EQ(ErrorOfLoading(folder / "trireme-mpi.so"), "");
+  RemoveTree(folder / "trireme-mpi.so");
+  header.insert(version + std::string("#define TRIREME_MPI_TABLE ").size(), "9");
+  ASSERT_EQ(build(header).code, 0);
+  EXPECT_NE(ErrorOfLoading(folder / "trireme-mpi.so").find("another version"), std::string::npos);
+}
+
+TEST(FindMpiPlugin, PrefersTheSitesOwnThenTheLaunchersLibrary) {
+  TemporaryDirectory folder;
+  for (const char* name : {"trireme-mpi-mpich.so", "trireme-mpi-openmpi.so", "trireme-mpi.so",
+                           "trireme-mpi.so.bak", "trireme-mpich.so", "trireme"}) {
+    ReplaceFile(folder / name, "");
+  }
+  const std::string site = folder / "trireme-mpi.so", mpich = folder / "trireme-mpi-mpich.so",
+                    open = folder / "trireme-mpi-openmpi.so";
+  using List = std::vector<std::string>;
+  EXPECT_EQ(MpiPluginsIn(folder.path(), "Open MPI"), (List{site, open, mpich}));
+  EXPECT_EQ(MpiPluginsIn(folder.path(), "MPICH (PMI)"), (List{site, mpich, open}));
+  EXPECT_EQ(MpiPluginsIn(folder / "none", "Slurm"), List{});
+  EXPECT_EQ(FindMpiPlugin("a.so", "b.so", ""), "a.so");
+  EXPECT_EQ(FindMpiPlugin("", "b.so", ""), "b.so");
+}
+
+std::vector<ConformanceCase> All() {
+  std::vector<ConformanceCase> all(std::begin(kCases), std::end(kCases));
+  all.push_back(kEveryoneWaits);
+  return all;
+}
+
+}  // namespace
+}  // namespace trireme
+
+int main(int argc, char** argv) { return trireme::RunMpiTest(argc, argv, trireme::All()); }
