@@ -82,6 +82,10 @@ class Group {
 
   virtual Volume volume() const = 0;
 
+  // values = the sum of all members' values, the transport's own way; every member calls it. False:
+  // it has none, and nothing happened.
+  virtual bool NativeSum(std::span<float> /*values*/) { return false; }
+
   // Every member calls it, with the colour of the part it goes to; ranks keep their order. The
   // part lives no longer than this group, and losing a member of it ends all.
   std::unique_ptr<Group> Split(int colour);
