@@ -64,6 +64,8 @@ std::vector<Choice> Tell(Group& group, Choice mine) {
 
 }  // namespace
 
+bool Group::NativeSum(std::span<float>) { return false; }
+
 std::unique_ptr<Group> Group::Split(int colour) {
   Group& base = root();
   const std::vector<Choice> all = Tell(*this, {colour, base.scopes_});

@@ -82,9 +82,9 @@ class Group {
 
   virtual Volume volume() const = 0;
 
-  // values = the sum of all members' values, the transport's own way; every member calls it. False:
-  // it has none, and nothing happened.
-  virtual bool NativeSum(std::span<float> /*values*/) { return false; }
+  // The transport's own sum over all members, where it has one (false: it has none; nothing was
+  // done). All call it, in the same order.
+  virtual bool NativeSum(std::span<float> values);
 
   // Every member calls it, with the colour of the part it goes to; ranks keep their order. The
   // part lives no longer than this group, and losing a member of it ends all.

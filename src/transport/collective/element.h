@@ -32,9 +32,8 @@ struct AsTheyAre {
 // The upper half of a float, rounded to nearest, ties to even; a NaN stays one.
 inline uint16_t ToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return uint16_t((nan ? bits | 0x00400000u : rounded) >> 16);
+  const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u), quiet = bits | 0x00400000u;
+  return uint16_t((value != value ? quiet : rounded) >> 16);  // it is itself, or it is a NaN
 }
 
 inline float FromBfloat16(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
