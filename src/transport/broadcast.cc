@@ -1,18 +1,47 @@
 #include "transport/broadcast.h"
 
+#include <algorithm>
+#include <bit>
+
+#include "transport/collective/chain.h"
+#include "transport/collective/tree.h"
+
 namespace trireme {
+namespace {
+
+constexpr size_t kPiece = 1 << 18;  // bytes: two are still in a core's cache when they go on
+
+template <class T>
+std::span<std::byte> BytesOf(T& value) {
+  return std::as_writable_bytes(std::span<T>(&value, 1));
+}
+
+void CheckLength(const Group& group, int from, uint64_t length, size_t limit) {
+  if (length <= limit) return;
+  throw Error("rank {} of {}: {} bytes from rank {}, at most {} are possible", group.rank(),
+              group.size(), length, from, limit);
+}
+
+}  // namespace
 
 void Broadcast(Group& group, Tag tag, int root, std::span<std::byte> bytes) {
-  const int n = group.size(), place = (group.rank() - root + n) % n;  // the root stands at 0
-  int reach = 1;
-  while (reach < n) reach *= 2;
-  for (; reach > 0; reach /= 2) {
-    if (place % (2 * reach) == reach) {
-      group.Receive((place - reach + root) % n, tag, bytes).Wait();
-    } else if (place % (2 * reach) == 0 && place + reach < n) {
-      group.Send((place + reach + root) % n, tag, bytes).Wait();
-    }
+  const Lane<AsTheyAre<std::byte>> lane{group, tag, nullptr, kPiece};
+  // Bytes that pass a link one after another, either way.
+  const size_t n = size_t(group.size()), depth = size_t(std::bit_width(n - 1));
+  if (n > 2 && bytes.size() + (n - 2) * kPiece < depth * bytes.size()) {
+    ChainBroadcast(lane, root, bytes);
+  } else {
+    TreeBroadcast(lane, root, bytes);
   }
+}
+
+void BroadcastBytes(Group& group, Tag tag, int root, std::vector<std::byte>& bytes, size_t limit) {
+  uint64_t length = bytes.size();
+  if (group.rank() == root) CheckLength(group, root, length, limit);
+  Broadcast(group, tag, root, BytesOf(length));
+  CheckLength(group, root, length, limit);
+  bytes.resize(length);
+  Broadcast(group, tag, root, bytes);
 }
 
 void Barrier(Group& group, Tag tag) {
@@ -24,24 +53,63 @@ void Barrier(Group& group, Tag tag) {
   }
 }
 
-std::vector<std::vector<double>> Gather(Group& group, Tag tag, int root,
-                                        std::span<const double> values) {
-  const uint64_t length = values.size();
-  const auto one = std::as_bytes(std::span<const uint64_t>(&length, 1));
+std::vector<std::vector<std::byte>> GatherBytes(Group& group, Tag tag, int root,
+                                                std::span<const std::byte> bytes, size_t limit) {
+  CheckLength(group, group.rank(), bytes.size(), limit);
+  uint64_t length = bytes.size();
   if (group.rank() != root) {
-    group.Send(root, tag, one).Wait();
-    group.Send(root, tag, std::as_bytes(values)).Wait();
+    group.Send(root, tag, BytesOf(length)).Wait();
+    group.Send(root, tag, bytes).Wait();
     return {};
   }
-  std::vector<std::vector<double>> all(group.size());
-  all[root].assign(values.begin(), values.end());
-  for (int r = 0; r < group.size(); ++r) {
-    if (r == root) continue;
-    uint64_t size = 0;
-    group.Receive(r, tag, std::as_writable_bytes(std::span<uint64_t>(&size, 1))).Wait();
-    all[r].resize(size);
-    group.Receive(r, tag, std::as_writable_bytes(std::span<double>(all[r]))).Wait();
+  const int n = group.size();
+  std::vector<uint64_t> lengths(n, length);
+  std::vector<std::vector<std::byte>> all(n);
+  all[root].assign(bytes.begin(), bytes.end());
+  std::vector<Ticket> tickets;  // after what they write: it lives longer
+  const auto each_other = [&](auto expect) {
+    for (int r = 0; r < n; ++r) {
+      if (r != root) tickets.push_back(group.Receive(r, tag, expect(r)));
+    }
+    for (Ticket& ticket : tickets) ticket.Wait();
+    tickets.clear();
+  };
+  each_other([&](int r) { return BytesOf(lengths[r]); });
+  for (int r = 0; r < n; ++r) {
+    CheckLength(group, r, lengths[r], limit);
+    all[r].resize(lengths[r]);
   }
+  each_other([&](int r) { return std::span<std::byte>(all[r]); });
+  return all;
+}
+
+std::vector<std::vector<double>> Gather(Group& group, Tag tag, int root,
+                                        std::span<const double> values) {
+  const auto gathered = GatherBytes(group, tag, root, std::as_bytes(values));
+  std::vector<std::vector<double>> all(gathered.size());
+  for (size_t r = 0; r < all.size(); ++r) {
+    all[r].resize(gathered[r].size() / sizeof(double));
+    if (!all[r].empty()) std::memcpy(all[r].data(), gathered[r].data(), gathered[r].size());
+  }
+  return all;
+}
+
+// `all` begins with the own record; after a step of reach d it holds those of 2 d ranks from the
+// own on.
+std::vector<std::byte> AllGatherBytes(Group& group, Tag tag, std::span<const std::byte> bytes) {
+  const int n = group.size(), rank = group.rank();
+  const size_t length = bytes.size();
+  std::vector<std::byte> all(length * size_t(n));
+  std::copy(bytes.begin(), bytes.end(), all.begin());
+  for (int reach = 1; reach < n; reach *= 2) {
+    const size_t count = size_t(std::min(reach, n - reach)) * length;
+    const std::span<std::byte> records(all);
+    Ticket arriving =
+        group.Receive((rank + reach) % n, tag, records.subspan(size_t(reach) * length, count));
+    group.Send((rank - reach + n) % n, tag, records.first(count)).Wait();
+    arriving.Wait();
+  }
+  std::rotate(all.begin(), all.end() - ptrdiff_t(length * size_t(rank)), all.end());
   return all;
 }
 

@@ -195,7 +195,7 @@ void CollectivesWork(World& world) {
     EXPECT_EQ(v, std::vector<int>(3, 40 + root));
   }
   for (size_t n : {0, 1, 2, 7, 1000, 300'007}) {
-    std::vector<float> v(n), scratch(kRingScratch);
+    std::vector<float> v(n), scratch(kAllReduceScratch);
     std::iota(v.begin(), v.end(), float(group.rank()));
     AllReduceSum(group, 1, v, scratch);
     const int ranks = group.size();
@@ -248,6 +248,44 @@ void TheCommonsMissARank(World& world) {
   commons->Fold({{values}}, values);
 }
 
+void LongBroadcastsAndRecordsArrive(World& world) {
+  Group& group = world.group();
+  for (int root = 0; root < group.size(); ++root) {
+    std::vector<int> v(1'000'003, group.rank() == root ? 40 + root : 0);
+    Broadcast(group, 0, root, Bytes(v));
+    EXPECT_TRUE(v == std::vector<int>(v.size(), 40 + root));
+    std::vector<std::byte> text(group.rank() == root ? 1000 + root : 3, std::byte(root));
+    BroadcastBytes(group, 1, root, text);
+    EXPECT_EQ(text, std::vector<std::byte>(1000 + root, std::byte(root)));
+  }
+  const auto squares = AllGather(group, 2, group.rank() * group.rank());
+  for (int r = 0; r < group.size(); ++r) EXPECT_EQ(squares[r], r * r);
+}
+
+// On two hosts, one with more ranks than the other. Whole numbers: exact in any order, also as
+// bf16.
+void EveryAllReduceSums(World& world) {
+  Group& group = world.group();
+  const int ranks = group.size();
+  std::vector<int> host_of(ranks);
+  for (int r = 0; r < ranks; ++r) host_of[r] = r < ranks / 2 ? 0 : 1;
+  HostGroups hosts(group, host_of);
+  std::vector<float> scratch(kAllReduceScratch);
+  for (WireType wire : {WireType::kF32, WireType::kBf16}) {
+    for (const AllReduceAlgorithm* algorithm : UsableAllReduces(group, wire)) {
+      for (size_t n : {0, 1, 4, 1000, 150'001}) {
+        std::vector<float> v(n), expected(n);
+        for (size_t i = 0; i < n; ++i) {
+          v[i] = float(i % 16) + float(group.rank());
+          expected[i] = float(ranks) * float(i % 16) + float(ranks * (ranks - 1)) / 2;
+        }
+        AllReduceSum(*algorithm, wire, hosts, 1, v, scratch);
+        EXPECT_TRUE(v == expected) << algorithm->name << ", wire " << int(wire) << ", length " << n;
+      }
+    }
+  }
+}
+
 constexpr ConformanceCase kCases[] = {
     {"KeepsTheOrderOfEachTag", 2, KeepsTheOrderOfEachTag},
     {"CarriesLargeMessagesBothWaysAtOnce", 2, CarriesLargeMessagesBothWaysAtOnce},
@@ -286,6 +324,10 @@ constexpr ConformanceCase kCases[] = {
     {"CollectivesWorkFor3", 3, CollectivesWork},
     {"CollectivesWorkFor4", 4, CollectivesWork},
     {"CollectivesWorkFor5", 5, CollectivesWork},
+    {"LongBroadcastsAndRecordsArrive", 4, LongBroadcastsAndRecordsArrive},
+    {"EveryAllReduceSumsFor2", 2, EveryAllReduceSums},
+    {"EveryAllReduceSumsFor4", 4, EveryAllReduceSums},
+    {"EveryAllReduceSumsFor5", 5, EveryAllReduceSums},
 };
 
 }  // namespace
