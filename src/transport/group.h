@@ -82,6 +82,10 @@ class Group {
 
   virtual Volume volume() const = 0;
 
+  // Seconds since anything was heard from a member that should be heard every second, wanted or
+  // not; 0 where a transport cannot tell. For a watchdog: it says whether the wire is to blame.
+  virtual double silent_s(int /*peer*/) const { return 0; }
+
   // Every member calls it, with the colour of the part it goes to; ranks keep their order. The
   // part lives no longer than this group, and losing a member of it ends all.
   std::unique_ptr<Group> Split(int colour);
