@@ -27,6 +27,7 @@ class Part : public Group {
   }
   void Abort(std::string_view reason) noexcept override { root_.Abort(reason); }
   Volume volume() const override { return root_.volume(); }
+  double silent_s(int peer) const override { return root_.silent_s(members_[peer]); }
 
  protected:
   Group& root() override { return root_; }

@@ -84,6 +84,10 @@ class Group {
 
   virtual Volume volume() const = 0;
 
+  // Seconds since anything was heard from a member that should be heard every second, wanted or
+  // not; 0 where a transport cannot tell. For a watchdog: it says whether the wire is to blame.
+  virtual double silent_s(int /*peer*/) const { return 0; }
+
   // The transport's own sum over all members, where it has one (false: it has none; nothing was
   // done). All call it, in the same order.
   virtual bool NativeSum(std::span<float> values);

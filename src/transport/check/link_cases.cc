@@ -112,14 +112,15 @@ void ABellRingsForEachLink(World& world) {
   std::vector<int> got(world.size());
   for (int r = 1; r < world.size(); ++r) world.LinkTo(r).RingFor(&bell);
   for (int total = 0; total < 20 * (world.size() - 1);) {
-    bell.Wait(After(10));
+    const Deadline patience = After(10);  // the first ring may be that of RingFor
+    bell.Wait(patience);
     const int before = total;
     for (int r = 1; r < world.size(); ++r) {
       for (Message m; world.LinkTo(r).Receive(m, After(0)) == Arrival::kMessage; ++total) {
         EXPECT_EQ(m.kind, got[r]++);
       }
     }
-    if (total == before && got == std::vector<int>(world.size())) FAIL() << "the bell is silent";
+    if (total == before && After(0) >= patience) FAIL() << "the bell is silent";
   }
   for (int r = 1; r < world.size(); ++r) {
     world.LinkTo(r).RingFor(nullptr);

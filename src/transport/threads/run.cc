@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "transport/first_error.h"
 #include "transport/threads/hub.h"
 #include "transport/threads/wire.h"
 
@@ -37,39 +38,23 @@ class Job {
     return server ? wire->server() : wire->client();
   }
 
-  void Fail(int rank, std::exception_ptr error, bool echo, std::string_view what) noexcept {
+  void Fail(int rank, std::exception_ptr error, std::string_view what) noexcept {
     hub_.Abort(rank, what);
+    first_error_.Keep(rank, std::move(error));
     std::lock_guard lock(mutex_);
-    if (!error_ || (echo_ && !echo)) {
-      error_ = error;
-      echo_ = echo;
-      rank_ = rank;
-    }
     if (!reason_.empty()) return;
     reason_ = fmt::format("rank {} of {} is lost: {}", rank, hub_.size(), what);
     for (auto& [ranks, wire] : wires_) wire->Abort(reason_);
   }
 
-  void Rethrow() {
-    if (!error_) return;
-    try {
-      std::rethrow_exception(error_);
-    } catch (Error& error) {
-      error.Add("rank {} of {}", rank_, hub_.size());
-      throw;
-    } catch (const std::exception& error) {
-      throw Error("{} (rank {} of {})", error.what(), rank_, hub_.size());
-    }
-  }
+  void Rethrow() { first_error_.Rethrow(hub_.size()); }
 
  private:
   Hub hub_;
+  FirstError first_error_;
   std::mutex mutex_;  // guards all below
   std::map<std::pair<int, int>, std::unique_ptr<Wire>> wires_;
   std::string reason_;
-  std::exception_ptr error_;  // the first one; an echo gives way to a real one
-  bool echo_ = false;
-  int rank_ = 0;
 };
 
 class ThreadWorld : public World {
@@ -87,10 +72,8 @@ void RunRank(Job& job, int rank, FunctionRef<void(World&)> fn) noexcept {
   try {
     ThreadWorld world(job, rank);
     fn(world);
-  } catch (const PeerLost& error) {
-    job.Fail(rank, std::current_exception(), true, error.what());
   } catch (const std::exception& error) {
-    job.Fail(rank, std::current_exception(), false, error.what());
+    job.Fail(rank, std::current_exception(), error.what());
   }
 }
 
@@ -112,7 +95,7 @@ void RunRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
     } catch (const std::system_error& error) {
       const Error refused("cannot start the thread of rank {} of {}: {} (transport.ranks)",
                           threads.size(), ranks, error.what());
-      job.Fail(int(threads.size()), std::make_exception_ptr(refused), false, refused.what());
+      job.Fail(int(threads.size()), std::make_exception_ptr(refused), refused.what());
     }
   }
   job.Rethrow();

@@ -1,0 +1,81 @@
+#pragma once
+// Asio as this transport uses it: without Boost, and included by few files.
+#define ASIO_STANDALONE
+#define ASIO_NO_DEPRECATED
+#include <asio/awaitable.hpp>
+#include <asio/buffer.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/use_future.hpp>
+#include <asio/write.hpp>
+#include <memory>
+
+#include "transport/deadline.h"
+
+namespace trireme {
+
+using Socket = asio::ip::tcp::socket;
+
+// Closes a socket when its time is up, which ends the operations on it. For coroutines of the
+// loop's thread.
+class Watch {
+ public:
+  Watch(Socket& socket, Deadline deadline) : state_(std::make_shared<State>(socket, deadline)) {
+    Arm(state_);
+  }
+  ~Watch() {
+    state_->socket = nullptr;
+    state_->timer.cancel();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void Extend(Deadline deadline) { state_->deadline = deadline; }
+  bool expired() const { return state_->expired; }
+
+ private:
+  struct State {
+    State(Socket& s, Deadline d) : socket(&s), timer(s.get_executor()), deadline(d) {}
+    Socket* socket;
+    asio::steady_timer timer;
+    Deadline deadline;
+    bool expired = false;
+  };
+  static void Arm(std::shared_ptr<State> state) {
+    state->timer.expires_at(state->deadline);
+    state->timer.async_wait([state](std::error_code error) {
+      if (error || !state->socket) return;
+      if (std::chrono::steady_clock::now() < state->deadline) return Arm(state);
+      state->expired = true;
+      std::error_code ignored;
+      state->socket->close(ignored);
+    });
+  }
+  std::shared_ptr<State> state_;
+};
+
+// What a coroutine waits for and another one gives. For the loop's thread only.
+class Gong {
+ public:
+  explicit Gong(asio::any_io_executor executor) : timer_(std::move(executor)) {}
+  void Ring() { timer_.cancel(); }
+  asio::awaitable<void> Wait(Deadline deadline) {  // until rung or the deadline
+    timer_.expires_at(deadline);
+    std::error_code ignored;
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+
+ private:
+  asio::steady_timer timer_;
+};
+
+}  // namespace trireme

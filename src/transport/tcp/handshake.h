@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "transport/tcp/asio.h"
+
+namespace trireme {
+
+// The first words on every connection: who connects to whom and what for, and the proof, both ways,
+// that each side knows the run's secret (a challenge each, answered by HMAC-SHA256).
+//
+//   connects: hello (with a random number)     answers: its own random number
+//   connects: proof                            answers: verdict, with its proof
+enum class Purpose : uint32_t { kMeet = 1, kPair, kLink };
+
+struct Hello {
+  Purpose purpose = Purpose::kMeet;
+  int size = 0, from = 0, to = 0;
+  uint64_t incarnation = 0;  // of the one that connects
+  uint64_t expected = 0;     // of the other one; 0: not known
+};
+
+// The other side said no. Trying again is of no use.
+class Refused : public Error {
+ public:
+  using Error::Error;
+};
+
+constexpr double kHandshakeSeconds = 5;
+
+// Both throw asio::system_error where the connection breaks, and Refused.
+// `judge` gets the hello of one that knows the secret; its words, if any, are the refusal.
+asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::string& secret);
+asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_t incarnation,
+                              FunctionRef<std::string(const Hello&)> judge);
+
+// A text of limited length, or a refusal with its words, which Read throws.
+asio::awaitable<void> WriteText(Socket& socket, std::string text, bool refusal = false);
+asio::awaitable<std::string> ReadText(Socket& socket, size_t max_bytes);
+
+bool IsLoopback(const asio::ip::address& address);
+std::string Name(const asio::ip::tcp::endpoint& endpoint);  // 10.0.0.1:4000, [::1]:4000
+
+}  // namespace trireme

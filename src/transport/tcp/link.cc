@@ -1,0 +1,356 @@
+#include "transport/tcp/link.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kBeatSeconds = 1;
+constexpr double kSilenceSeconds = 8;  // then the connection is given up, and made again
+constexpr uint64_t kMaxInts = 1 << 20, kMaxFloats = uint64_t{1} << 33;
+
+// Memory for more than this is taken only as the bytes come in.
+constexpr size_t kTrustedFloats = 16 << 20;
+
+[[noreturn]] void Garbage() { throw Error("sent what is not a frame"); }
+
+}  // namespace
+
+TcpLink::TcpLink(asio::io_context& io, double timeout_s, Pace& in, Pace& out)
+    : io_(io), timeout_s_(timeout_s), in_(in), out_(out), away_since_(After(0)) {}
+
+// ---- for users
+
+void TcpLink::Push(FrameKind kind, Message message) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_ || hopeless_) return;
+    closing_ = kind == FrameKind::kClose;
+    out_messages_.push_back(
+        {next_number_++, kind, std::make_shared<const Message>(std::move(message))});
+  }
+  Nudge();
+}
+
+void TcpLink::Send(Message message) { Push(FrameKind::kMessage, std::move(message)); }
+
+void TcpLink::Close() noexcept { Push(FrameKind::kClose, {}); }
+
+void TcpLink::Offer(Message message) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_ || hopeless_) return;
+    out_offer_ = std::make_shared<const Message>(std::move(message));
+  }
+  Nudge();
+}
+
+void TcpLink::Nudge() {
+  asio::post(io_, [this] {
+    if (line_) line_->wake.Ring();
+  });
+}
+
+Arrival TcpLink::Receive(Message& message, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (aborted_) throw PeerLost(*aborted_);
+    const Deadline now = After(0);
+    if (const auto arrival = Look(message, now)) return *arrival;
+    if (now >= deadline) return Arrival::kNothing;
+    Deadline until = deadline;  // or the end of patience, which comes by itself
+    if (!connected_ && !told_gone_)
+      until = std::min(until, away_since_ + (After(timeout_s_) - now));
+    changed_.wait_until(lock, until);
+  }
+}
+
+std::optional<Arrival> TcpLink::Look(Message& message, Deadline now) {
+  if (renewed_) {
+    renewed_ = told_gone_ = false;
+    return Arrival::kRenewed;
+  }
+  if (told_gone_ && connected_ && !closed_) {
+    told_gone_ = false;
+    return Arrival::kBack;
+  }
+  if (!messages_.empty()) {
+    message = std::move(messages_.front());
+    messages_.pop_front();
+    return Arrival::kMessage;
+  }
+  if (offer_) {
+    message = std::move(*offer_);
+    offer_.reset();
+    return Arrival::kMessage;
+  }
+  const bool away = !connected_ && now - away_since_ >= After(timeout_s_) - After(0);
+  if ((closed_ || away) && !told_gone_) {
+    told_gone_ = true;
+    return Arrival::kGone;
+  }
+  return {};
+}
+
+void TcpLink::RingFor(Bell* bell) {
+  std::lock_guard lock(mutex_);
+  bell_ = bell;
+  if (bell) bell->Ring();  // something may be here already
+}
+
+void TcpLink::Wake() {
+  changed_.notify_all();
+  if (bell_) bell_->Ring();
+}
+
+void TcpLink::Abort(const std::string& what) {
+  std::lock_guard lock(mutex_);
+  if (!aborted_) aborted_ = what;
+  hopeless_ = true;
+  delivered_.notify_all();
+  Wake();
+}
+
+void TcpLink::GiveUp() {
+  std::lock_guard lock(mutex_);
+  hopeless_ = true;
+  delivered_.notify_all();
+}
+
+bool TcpLink::AwaitDelivery(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  return delivered_.wait_until(lock, deadline, [&] { return out_messages_.empty() || hopeless_; });
+}
+
+bool TcpLink::wants_connection() const {
+  std::lock_guard lock(mutex_);
+  return !hopeless_ && !aborted_ && !(closed_ && out_messages_.empty());
+}
+
+// ---- a connection
+
+asio::awaitable<void> TcpLink::Carry(Socket socket, uint64_t incarnation) {
+  if (line_) {
+    std::error_code ignored;
+    line_->socket.close(ignored);
+    line_->wake.Ring();
+  }
+  const auto line = std::make_shared<Line>(std::move(socket));
+  line_ = line;
+  try {
+    co_await Agree(*line, incarnation);
+    asio::co_spawn(io_, Write(line), asio::detached);
+    co_await Read(line);
+  } catch (const std::exception&) {
+    // Closed, cut, or filled with garbage: what counts is what arrives over the next one.
+  }
+  line->broken = true;
+  std::error_code ignored;
+  line->socket.close(ignored);
+  line->wake.Ring();
+  if (line_ != line) co_return;  // a newer one has taken over
+  line_.reset();
+  std::lock_guard lock(mutex_);
+  connected_ = false;
+  away_since_ = After(0);
+  if (closed_) {  // it has ended: what it did not take, nobody takes
+    hopeless_ = true;
+    delivered_.notify_all();
+  }
+  changed_.notify_all();
+}
+
+// Both say what has arrived, and go on from there.
+asio::awaitable<void> TcpLink::Agree(Line& line, uint64_t incarnation) {
+  FrameBytes mine, theirs;
+  {
+    std::lock_guard lock(mutex_);
+    if (incarnation != incarnation_) Renew(incarnation);
+    mine = Encode({FrameKind::kResume, 0, received_});
+    line.acked = received_;
+  }
+  Watch watch(line.socket, After(kSilenceSeconds));
+  co_await WriteAll(line, mine.data(), mine.size());
+  co_await ReadAll(line, theirs.data(), theirs.size(), watch);
+  const std::optional<Frame> frame = Decode(theirs);
+  std::lock_guard lock(mutex_);
+  const uint64_t arrived =
+      (out_messages_.empty() ? next_number_ : out_messages_.front().number) - 1;
+  if (!frame || frame->kind != FrameKind::kResume || frame->number >= next_number_ ||
+      frame->number < arrived) {
+    Garbage();
+  }
+  Forget(frame->number);
+  line.sent = frame->number;
+  connected_ = true;
+  changed_.notify_all();
+}
+
+void TcpLink::Renew(uint64_t incarnation) {
+  if (incarnation_ != 0) {  // of the old one and for the old one: lost
+    out_messages_.clear();
+    out_offer_.reset();
+    messages_.clear();
+    offer_.reset();
+    next_number_ = 1;
+    renewed_ = true;
+    closing_ = false;
+    Wake();
+  }
+  received_ = 0;
+  closed_ = false;
+  incarnation_ = incarnation;
+}
+
+void TcpLink::Forget(uint64_t number) {
+  while (!out_messages_.empty() && out_messages_.front().number <= number) {
+    out_messages_.pop_front();
+  }
+  if (out_messages_.empty()) delivered_.notify_all();
+}
+
+asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
+  Watch watch(line->socket, After(kSilenceSeconds));
+  for (;;) {
+    FrameBytes header;
+    co_await ReadAll(*line, header.data(), header.size(), watch);
+    if (line_ != line) co_return;  // a newer connection has taken over
+    const std::optional<Frame> frame = Decode(header);
+    if (!frame) Garbage();
+    switch (frame->kind) {
+      case FrameKind::kHeartbeat:
+        break;
+      case FrameKind::kAck: {
+        std::lock_guard lock(mutex_);
+        if (frame->number > line->sent) Garbage();
+        Forget(frame->number);
+        break;
+      }
+      case FrameKind::kMessage:
+      case FrameKind::kClose: {
+        Message message = co_await ReadMessage(*line, *frame, watch);
+        TakeNumbered(*frame, std::move(message));
+        line->wake.Ring();  // to say so
+        break;
+      }
+      case FrameKind::kOffer: {
+        Message message = co_await ReadMessage(*line, *frame, watch);
+        std::lock_guard lock(mutex_);
+        offer_ = std::move(message);
+        Wake();
+        break;
+      }
+      default:
+        Garbage();
+    }
+  }
+}
+
+void TcpLink::TakeNumbered(const Frame& frame, Message message) {
+  std::lock_guard lock(mutex_);
+  if (frame.number <= received_) return;  // sent again, and here already
+  if (frame.number != received_ + 1 || closed_) Garbage();
+  received_ = frame.number;
+  if (frame.kind == FrameKind::kClose) {
+    closed_ = true;
+  } else {
+    messages_.push_back(std::move(message));
+  }
+  Wake();
+}
+
+asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Watch& watch) {
+  if (frame.length > kMaxInts || frame.extra > kMaxFloats) Garbage();
+  Message message;
+  message.kind = frame.tag;
+  message.ints.resize(frame.length);
+  co_await ReadAll(line, message.ints.data(), frame.length * sizeof(int64_t), watch);
+  for (size_t here = 0; here < frame.extra;) {
+    const size_t step = std::min<size_t>(frame.extra - here, std::max(here, kTrustedFloats));
+    message.body.resize(here + step);
+    co_await ReadAll(line, message.body.data() + here, step * sizeof(float), watch);
+    here += step;
+  }
+  co_return message;
+}
+
+asio::awaitable<void> TcpLink::ReadAll(Line& line, void* data, size_t bytes, Watch& watch) {
+  Gong pause(io_.get_executor());
+  for (size_t done = 0; done < bytes;) {
+    const auto rest =
+        asio::buffer(static_cast<char*>(data) + done, std::min(bytes - done, in_.piece()));
+    const size_t n = co_await line.socket.async_read_some(rest, asio::use_awaitable);
+    done += n;
+    watch.Extend(After(kSilenceSeconds));
+    const Deadline next = in_.Book(n);
+    if (next > After(0)) co_await pause.Wait(next);
+  }
+}
+
+// ---- writing
+
+// Messages first, then the offer: it comes after what was waiting.
+std::optional<TcpLink::Job> TcpLink::NextJob(Line& line) {
+  std::lock_guard lock(mutex_);
+  if (line.acked < received_) {
+    line.acked = received_;
+    return Job{Encode({FrameKind::kAck, 0, received_})};
+  }
+  Job job;
+  Frame frame;
+  if (!out_messages_.empty() && out_messages_.back().number > line.sent) {
+    const Numbered& next = out_messages_[size_t(line.sent + 1 - out_messages_.front().number)];
+    frame.kind = next.kind;
+    frame.number = job.number = next.number;
+    job.message = next.message;
+    line.sent = next.number;
+  } else if (out_offer_) {
+    frame.kind = FrameKind::kOffer;
+    job.message = std::move(out_offer_);
+  } else {
+    return {};
+  }
+  frame.tag = job.message->kind;
+  frame.length = job.message->ints.size();
+  frame.extra = job.message->body.size();
+  job.header = Encode(frame);
+  return job;
+}
+
+asio::awaitable<void> TcpLink::Write(std::shared_ptr<Line> line) {
+  try {
+    while (!line->broken) {
+      std::optional<Job> job = NextJob(*line);
+      if (!job) {
+        const Deadline beat = After(kBeatSeconds);
+        co_await line->wake.Wait(beat);
+        if (After(0) < beat || line->broken) continue;
+        job = Job{Encode(Frame{FrameKind::kHeartbeat})};
+      }
+      co_await WriteAll(*line, job->header.data(), job->header.size());
+      if (!job->message) continue;
+      const Message& message = *job->message;
+      co_await WriteAll(*line, message.ints.data(), message.ints.size() * sizeof(int64_t));
+      co_await WriteAll(*line, message.body.data(), message.body.size() * sizeof(float));
+    }
+  } catch (const std::exception&) {
+    std::error_code ignored;
+    line->socket.close(ignored);  // the reader ends, too
+  }
+}
+
+asio::awaitable<void> TcpLink::WriteAll(Line& line, const void* data, size_t bytes) {
+  Gong pause(io_.get_executor());
+  for (size_t done = 0; done < bytes;) {
+    const auto rest =
+        asio::buffer(static_cast<const char*>(data) + done, std::min(bytes - done, out_.piece()));
+    const size_t n = co_await line.socket.async_write_some(rest, asio::use_awaitable);
+    done += n;
+    const Deadline next = out_.Book(n);
+    if (next > After(0)) co_await pause.Wait(next);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,97 @@
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transport/link.h"
+#include "transport/tcp/asio.h"
+#include "transport/tcp/frame.h"
+#include "transport/tcp/pace.h"
+
+namespace trireme {
+
+// One end of a link. It outlives its connections: a message is kept until the other end has it, and
+// sent again over the next connection if need be.
+class TcpLink : public Link {
+ public:
+  TcpLink(asio::io_context& io, double timeout_s, Pace& in, Pace& out);
+
+  void Send(Message message) override;
+  void Offer(Message message) override;
+  Arrival Receive(Message& message, Deadline deadline) override;
+  void Close() noexcept override;
+  void RingFor(Bell* bell) override;
+  double timeout_s() const override { return timeout_s_; }
+
+  void Abort(const std::string& what);  // Receive throws PeerLost from now on; thread-safe
+  // Until all that was sent has arrived, or cannot; false: the deadline came first. Thread-safe.
+  bool AwaitDelivery(Deadline deadline);
+  void GiveUp();  // the other end will not come back; thread-safe
+
+  // Lives on a connection until it breaks. The newest connection counts. On the loop's thread.
+  asio::awaitable<void> Carry(Socket socket, uint64_t incarnation);
+  bool wants_connection() const;  // thread-safe
+
+ private:
+  struct Numbered {
+    uint64_t number = 0;
+    FrameKind kind = FrameKind::kMessage;
+    std::shared_ptr<const Message> message;
+  };
+  // One connection.
+  struct Line {
+    explicit Line(Socket s) : socket(std::move(s)), wake(socket.get_executor()) {}
+    Socket socket;
+    Gong wake;
+    uint64_t sent = 0;   // the last message that was written
+    uint64_t acked = 0;  // the last one that we said has arrived
+    bool broken = false;
+  };
+  // What the writer of a connection does next.
+  struct Job {
+    FrameBytes header;
+    std::shared_ptr<const Message> message;
+    uint64_t number = 0;
+  };
+
+  asio::awaitable<void> Agree(Line& line, uint64_t incarnation);
+  asio::awaitable<void> Read(std::shared_ptr<Line> line);
+  asio::awaitable<void> Write(std::shared_ptr<Line> line);
+  asio::awaitable<Message> ReadMessage(Line& line, const Frame& frame, Watch& watch);
+  asio::awaitable<void> ReadAll(Line& line, void* data, size_t bytes, Watch& watch);
+  asio::awaitable<void> WriteAll(Line& line, const void* data, size_t bytes);
+  std::optional<Job> NextJob(Line& line);
+  void Renew(uint64_t incarnation);  // under mutex_
+  void Forget(uint64_t number);      // all up to it has arrived; under mutex_
+  void TakeNumbered(const Frame& frame, Message message);
+  void Push(FrameKind kind, Message message);
+  std::optional<Arrival> Look(Message& message, Deadline now);
+  void Wake();   // whoever waits in Receive; under mutex_
+  void Nudge();  // the writer
+
+  asio::io_context& io_;
+  const double timeout_s_;
+  Pace &in_, &out_;
+  std::shared_ptr<Line> line_;  // the newest; the loop's thread only
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_, delivered_;
+  Bell* bell_ = nullptr;
+  std::optional<std::string> aborted_;
+  uint64_t incarnation_ = 0;  // of the other end; 0: never met
+  // outgoing
+  std::deque<Numbered> out_messages_;  // not known to have arrived
+  uint64_t next_number_ = 1;
+  std::shared_ptr<const Message> out_offer_;
+  bool closing_ = false, hopeless_ = false;
+  // incoming
+  std::deque<Message> messages_;
+  std::optional<Message> offer_;
+  uint64_t received_ = 0;  // the last number
+  bool renewed_ = false, closed_ = false, told_gone_ = false;
+  bool connected_ = false;
+  Deadline away_since_;
+};
+
+}  // namespace trireme

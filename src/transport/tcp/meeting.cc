@@ -1,0 +1,323 @@
+#include "transport/tcp/meeting.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kMaxLine = 400;  // of a rank in the table
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "?";
+  std::string text = name;
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; }, '?');
+  return text.substr(0, 100);
+}
+
+// "ADDRESS PORT INCARNATION HOST", as a report and as a row of the table.
+struct Row {
+  asio::ip::tcp::endpoint endpoint;
+  uint64_t incarnation = 0;
+  std::string host;
+};
+
+std::string Write(const Row& row) {
+  return fmt::format("{} {} {} {}", row.endpoint.address().to_string(), row.endpoint.port(),
+                     row.incarnation, row.host);
+}
+
+Row ReadRow(const std::string& line) {
+  const std::vector<std::string> words = Split(line, ' ');
+  std::error_code error;
+  if (words.size() == 4) {
+    const auto address = asio::ip::make_address(words[0], error);
+    const auto port = ParseNumber<uint16_t>(words[1]);
+    const auto incarnation = ParseNumber<uint64_t>(words[2]);
+    if (!error && port && incarnation && *port > 0 && *incarnation > 0) {
+      return {{address, *port}, *incarnation, words[3]};
+    }
+  }
+  throw Refused("a report that cannot be read");
+}
+
+}  // namespace
+
+Meeting::Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
+                 std::function<void(int, Socket)> attach)
+    : io_(io),
+      setup_(setup),
+      incarnation_(incarnation),
+      attach_(std::move(attach)),
+      deadline_(After(setup.timeout_s)),
+      members_(size_t(setup.size)),
+      changed_(io.get_executor()) {}
+
+std::string Meeting::Fault(std::string words) {
+  if (fault_.empty()) fault_ = words;
+  changed_.Ring();
+  return words;
+}
+
+void Meeting::Fail(const std::string& what) {
+  if (!done_) Fault(what);
+}
+
+std::string Meeting::Judge(const Hello& hello) {
+  const bool meets = hello.purpose == Purpose::kMeet;
+  if (meets != (setup_.rank == 0)) return fmt::format("{} is not where ranks report", Me());
+  const bool possible = hello.size == setup_.size && hello.to == setup_.rank &&
+                        hello.from > setup_.rank && hello.from < setup_.size;
+  if (!meets) {
+    if (possible && hello.expected == incarnation_ && !members_[size_t(hello.from)].attached) {
+      return "";
+    }
+    return fmt::format("{} is another one than rank {} looks for", Me(), hello.from);
+  }
+  if (done_) return fmt::format("the {} ranks of this run have met already", setup_.size);
+  // One that knows the secret and was started in another way: the run cannot become right.
+  if (hello.size != setup_.size) {
+    return Fault(fmt::format("rank {} was started in a world of {}, rank 0 in a world of {}",
+                             hello.from, hello.size, setup_.size));
+  }
+  if (!possible) {
+    return Fault(fmt::format("a rank {} reports, the world has {} ranks", hello.from, setup_.size));
+  }
+  const uint64_t known = members_[size_t(hello.from)].incarnation;
+  if (known != 0 && known != hello.incarnation) {
+    return Fault(fmt::format("rank {} of {} was started twice", hello.from, setup_.size));
+  }
+  return "";
+}
+
+asio::awaitable<void> Meeting::Welcome(Door::Guest guest) {
+  if (guest.hello.purpose == Purpose::kPair) {
+    Attach(guest.hello.from, std::move(guest.socket));
+    co_return;
+  }
+  Member& member = members_[size_t(guest.hello.from)];
+  try {
+    const Watch watch(guest.socket, After(kHandshakeSeconds));
+    const Row row = ReadRow(co_await ReadText(guest.socket, kMaxLine));
+    member.endpoint = row.endpoint;
+    member.host = row.host;
+    // Bound to all addresses: the one it came from is as good as any.
+    if (row.endpoint.address().is_unspecified()) {
+      member.endpoint.address(guest.socket.remote_endpoint().address());
+    }
+  } catch (const std::exception&) {
+    co_return;  // it tries again
+  }
+  if (done_) co_return;
+  member.incarnation = guest.hello.incarnation;
+  member.socket = std::move(guest.socket);
+  changed_.Ring();
+}
+
+asio::awaitable<void> Meeting::Run(const Door& door) {
+  if (setup_.rank == 0) {
+    co_await Gather(door);
+  } else {
+    co_await Report(door);
+    co_await ConnectPairs();
+  }
+  done_ = true;
+}
+
+asio::awaitable<void> Meeting::Gather(const Door& door) {
+  members_[0].incarnation = incarnation_;
+  members_[0].host = HostName();
+  members_[0].endpoint = door.local();
+  const auto all_here = [&] {
+    return std::all_of(members_.begin(), members_.end(),
+                       [](const Member& m) { return m.incarnation != 0; });
+  };
+  while (fault_.empty() && !all_here()) {
+    if (After(0) >= deadline_) {
+      std::string words = fmt::format("{} missing at {} after {:g} s (transport.timeout_s)",
+                                      Missing(), setup_.meet, setup_.timeout_s);
+      if (!door.last_refusal().empty()) words += "; refused " + door.last_refusal();
+      Fault(words);
+      break;
+    }
+    co_await changed_.Wait(deadline_);
+  }
+  done_ = true;
+  if (!fault_.empty()) {
+    co_await TellAll(fault_, true);
+    throw Error("{}: {}", Me(), fault_);
+  }
+  co_await TellAll(Table(), false);
+  for (int r = 1; r < setup_.size; ++r) Attach(r, std::move(*members_[size_t(r)].socket));
+}
+
+asio::awaitable<void> Meeting::TellAll(std::string text, bool refusal) {
+  for (Member& member : members_) {
+    if (!member.socket) continue;
+    try {
+      const Watch watch(*member.socket, After(kHandshakeSeconds));
+      co_await WriteText(*member.socket, text, refusal);
+    } catch (const std::exception&) {  // it is gone: found out when its pair is used
+    }
+  }
+}
+
+std::string Meeting::Table() const {
+  std::string text;
+  for (const Member& m : members_) text += Write({m.endpoint, m.incarnation, m.host}) + "\n";
+  return text;
+}
+
+void Meeting::TakeTable(const std::string& text) {
+  const std::vector<std::string> lines = Split(text, '\n');
+  if (lines.size() != members_.size() + 1) throw Refused("a table that cannot be read");
+  for (size_t r = 0; r < members_.size(); ++r) {
+    const Row row = ReadRow(lines[r]);
+    if (r > 0) members_[r].endpoint = row.endpoint;
+    members_[r].incarnation = row.incarnation;
+    members_[r].host = row.host;
+  }
+}
+
+asio::awaitable<void> Meeting::Report(const Door& door) {
+  members_[0].endpoint = Resolve(io_, setup_.meet);
+  if (setup_.secret.empty() && !IsLoopback(members_[0].endpoint.address())) {
+    throw Error("{}: {} is not on this host, so the run needs a secret (transport.secret_file)",
+                Me(), setup_.meet);
+  }
+  const Hello hello = {Purpose::kMeet, setup_.size, setup_.rank, 0, incarnation_};
+  const std::string name = fmt::format("rank 0 at {}", setup_.meet);
+  Socket socket = co_await DialUntil(members_[0].endpoint, hello, name);
+  try {
+    // Rank 0 has the last word about who is missing.
+    const Watch watch(socket, deadline_ + std::chrono::seconds(5));
+    const std::string row = Write({door.local(), incarnation_, HostName()});
+    co_await WriteText(socket, row);
+    TakeTable(co_await ReadText(socket, kMaxLine * members_.size()));
+  } catch (const Refused& error) {
+    throw Error("{}: {}", Me(), error.what());
+  } catch (const std::system_error& error) {
+    throw Error("{}: {} went away while ranks were missing: {}", Me(), name,
+                error.code().message());
+  }
+  Attach(0, std::move(socket));
+}
+
+asio::awaitable<void> Meeting::ConnectPairs() {
+  for (int r = 1; r < setup_.rank; ++r) {
+    const Member& member = members_[size_t(r)];
+    const Hello hello = {Purpose::kPair, setup_.size,       setup_.rank, r,
+                         incarnation_,   member.incarnation};
+    const std::string name =
+        fmt::format("rank {} at {} ({})", r, Name(member.endpoint), member.host);
+    Attach(r, co_await DialUntil(member.endpoint, hello, name));
+  }
+  const auto all_attached = [&] {
+    return std::all_of(members_.begin(), members_.end(), [&](const Member& m) {
+      return m.attached || &m == &members_[size_t(setup_.rank)];
+    });
+  };
+  while (!all_attached()) {
+    if (!fault_.empty()) throw Error("{}", fault_);
+    if (After(0) >= deadline_) {
+      throw Error("{}: {} missing after {:g} s (transport.timeout_s)", Me(), Missing(),
+                  setup_.timeout_s);
+    }
+    co_await changed_.Wait(deadline_);
+  }
+}
+
+asio::awaitable<Socket> Meeting::DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
+                                           std::string name) {
+  Gong pause(io_.get_executor());
+  std::string last;
+  for (double wait = 0.01;; wait = std::min(2 * wait, 0.5)) {
+    try {
+      uint64_t found = 0;
+      Socket socket = co_await Dial(endpoint, hello, setup_.secret, &found);
+      co_return socket;
+    } catch (const Refused& error) {
+      throw Error("{}: refused by {}: {}", Me(), name, error.what());
+    } catch (const std::system_error& error) {
+      last = error.code().message();
+    }
+    if (!fault_.empty()) throw Error("{}", fault_);
+    if (After(wait) >= deadline_) {
+      throw Error("{}: cannot reach {} within {:g} s (transport.timeout_s): {}", Me(), name,
+                  setup_.timeout_s, last);
+    }
+    co_await pause.Wait(After(wait));
+  }
+}
+
+void Meeting::Attach(int rank, Socket socket) {
+  members_[size_t(rank)].attached = true;
+  attach_(rank, std::move(socket));
+  changed_.Ring();
+}
+
+std::string Meeting::Missing() const {
+  std::string ranks;
+  int count = 0;
+  for (int r = 0; r < setup_.size; ++r) {
+    const Member& member = members_[size_t(r)];
+    if (r == setup_.rank || (setup_.rank == 0 ? member.incarnation != 0 : member.attached))
+      continue;
+    ranks += fmt::format("{}{}", count++ ? ", " : "", r);
+  }
+  return count == 1 ? fmt::format("rank {} is", ranks) : fmt::format("ranks {} are", ranks);
+}
+
+asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet) {
+  const size_t colon = meet.rfind(':');
+  const auto port = colon == std::string::npos
+                        ? std::nullopt
+                        : ParseNumber<uint16_t>(std::string_view(meet).substr(colon + 1));
+  if (!port || *port == 0) throw UsageError("'{}' is not HOST:PORT of rank 0", meet);
+  std::string host = meet.substr(0, colon);
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  std::error_code error;
+  const auto found = asio::ip::tcp::resolver(io).resolve(host, std::to_string(*port), error);
+  if (error || found.empty()) {
+    throw Error("cannot find the host of rank 0 in '{}': {}", meet, error.message());
+  }
+  return found.begin()->endpoint();
+}
+
+asio::ip::tcp::acceptor Listen(asio::io_context& io, const TcpSetup& setup) {
+  asio::ip::tcp::acceptor acceptor(io);
+  asio::ip::tcp::endpoint endpoint;
+  std::error_code error;
+  if (setup.rank == 0 && setup.listener >= 0) {
+    sockaddr_storage address{};
+    socklen_t length = sizeof(address);
+    getsockname(setup.listener, reinterpret_cast<sockaddr*>(&address), &length);
+    acceptor.assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
+                    setup.listener, error);
+    if (error)
+      throw Error("rank 0 of {}: its socket cannot be used: {}", setup.size, error.message());
+    return acceptor;
+  }
+  const auto address = asio::ip::make_address(setup.bind, error);
+  if (error) throw UsageError("'{}' is not an address to listen on", setup.bind);
+  endpoint = {address, setup.rank == 0 ? Resolve(io, setup.meet).port() : uint16_t{0}};
+  try {
+    acceptor.open(endpoint.protocol());
+    acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true));
+    acceptor.bind(endpoint);
+    acceptor.listen();
+  } catch (const std::system_error& e) {
+    throw Error("rank {} of {}: cannot listen on {}: {}", setup.rank, setup.size, Name(endpoint),
+                e.code().message());
+  }
+  return acceptor;
+}
+
+}  // namespace trireme

@@ -1,0 +1,67 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/tcp/door.h"
+#include "transport/tcp/world.h"
+
+namespace trireme {
+
+// How the ranks of a world find each other. All report to rank 0, which tells each where the others
+// listen once all are there; then the higher rank of each pair connects to the lower one. The
+// connection of the report is the pair's with rank 0. For the loop's thread.
+class Meeting {
+ public:
+  // `attach` gets the connection of each pair.
+  Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
+          std::function<void(int, Socket)> attach);
+
+  std::string Judge(const Hello& hello);  // for the door: kMeet and kPair
+  asio::awaitable<void> Welcome(Door::Guest guest);
+  asio::awaitable<void> Run(const Door& door);  // throws what keeps the ranks apart
+  void Fail(const std::string& what);           // Run throws it
+  bool done() const { return done_; }
+  asio::ip::tcp::endpoint where(int rank) const { return members_[size_t(rank)].endpoint; }
+  uint64_t incarnation(int rank) const { return members_[size_t(rank)].incarnation; }
+
+ private:
+  struct Member {
+    asio::ip::tcp::endpoint endpoint;
+    std::string host;
+    uint64_t incarnation = 0;      // 0: not here yet
+    std::optional<Socket> socket;  // of rank 0: until the table is sent
+    bool attached = false;
+  };
+
+  asio::awaitable<void> Gather(const Door& door);
+  asio::awaitable<void> Report(const Door& door);
+  asio::awaitable<void> ConnectPairs();
+  asio::awaitable<Socket> DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
+                                    std::string name);
+  asio::awaitable<void> TellAll(std::string text, bool refusal);
+  std::string Table() const;
+  void TakeTable(const std::string& text);
+  void Attach(int rank, Socket socket);
+  std::string Missing() const;  // "rank 3 is", "ranks 1, 2 are": of all that must be attached
+  std::string Fault(std::string words);  // keeps the first
+  std::string Me() const { return fmt::format("rank {} of {}", setup_.rank, setup_.size); }
+
+  asio::io_context& io_;
+  const TcpSetup setup_;
+  const uint64_t incarnation_;
+  const std::function<void(int, Socket)> attach_;
+  const Deadline deadline_;
+  std::vector<Member> members_;
+  Gong changed_;
+  std::string fault_;
+  bool done_ = false;
+};
+
+// The address that `meet` names. Throws Error with words for the user.
+asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet);
+
+asio::ip::tcp::acceptor Listen(asio::io_context& io, const TcpSetup& setup);
+
+}  // namespace trireme

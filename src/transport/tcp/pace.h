@@ -1,0 +1,38 @@
+#pragma once
+#include <algorithm>
+#include <mutex>
+
+#include "transport/deadline.h"
+
+namespace trireme {
+
+// Slows one direction of a rank down to a number of bytes per second (transport.throttle): whoever
+// has moved bytes asks how long to pause. Thread-safe.
+class Pace {
+ public:
+  explicit Pace(double bytes_per_s) : rate_(bytes_per_s) {}
+
+  // How much to move before asking again.
+  size_t piece() const {
+    return rate_ > 0 ? std::max<size_t>(size_t(rate_ * 1e-3), 16 << 10) : 1u << 30;
+  }
+
+  // The moment from which more may move.
+  Deadline Book(size_t bytes) {
+    const Deadline now = std::chrono::steady_clock::now();
+    if (rate_ <= 0) return now;
+    std::lock_guard lock(mutex_);
+    // What a late wake-up lost is made good, but idle time is not saved.
+    free_ = std::max(free_, now - std::chrono::milliseconds(5)) +
+            std::chrono::duration_cast<Deadline::duration>(
+                std::chrono::duration<double>(double(bytes) / rate_));
+    return free_;
+  }
+
+ private:
+  const double rate_;
+  std::mutex mutex_;
+  Deadline free_{};  // guarded by mutex_
+};
+
+}  // namespace trireme
