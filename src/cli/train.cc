@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/files.h"
@@ -12,6 +13,7 @@
 #include "cli/plan_text.h"
 #include "record/checkpoint.h"
 #include "record/state_files.h"
+#include "strategy/presets.h"
 #include "trainer/model_file.h"
 
 namespace trireme {
@@ -32,8 +34,7 @@ constexpr Flag kFlags[] = {
     {"--precision", "NAME", "f32", "trainer.precision"},
     {"--device", "NAME", "cpu or ref", "trainer.device"},
     {"--ranks", "N", "replicas that train together", "transport.ranks"},
-    {"--transport", "NAME", "how they talk: threads, or processes on this machine (shm)",
-     "transport.name"},
+    {"--transport", "NAME", "how they talk: threads, shm (processes), tcp, mpi", "transport.name"},
     {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
     {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
     {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
@@ -156,15 +157,20 @@ std::string ResultText(const Outcome& outcome, const std::string& run) {
       summary.test_loss.value_or(0), FormatBytes(double(summary.peak_memory_bytes)), run);
 }
 
-int Run(const Args& args, Process& process) {
-  const Log log(process.log);
-  Settings settings;
-  if (args.Has("--help-config")) {
-    Bind(settings.sections, settings.recipe);
-    process.out.Print("{}", settings.sections.HelpText());
-    return 0;
-  }
-  LoadSettings(args, settings);
+// What the recipe says of [transport] yields to a launcher; what the command line says does not.
+Crew MakeCrew(Settings& settings) {
+  const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
+  TransportOptions& transport = settings.recipe.transport;
+  const bool several = launched && launched->size.value_or(1) > 1;
+  const bool name_given = settings.sections.GivenBy("transport.name") > Origin::kRecipe;
+  if (!name_given && (several || transport.name == "mpi")) transport.name = "auto";
+  const bool ranks_given = settings.sections.GivenBy("transport.ranks") > Origin::kRecipe;
+  return Crew(transport, ranks_given, launched);
+}
+
+int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
+  const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
+  const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
   const auto resume = args.Value("--resume");
   std::optional<RunDirectory> directory;
   if (resume) {
@@ -175,10 +181,10 @@ int Run(const Args& args, Process& process) {
     Bind(before.sections, before.recipe);
     LoadRunRecipe(before.sections, *resume);
     CheckResume(before.recipe, settings.recipe);
-    directory.emplace(RunDirectory::Resume(*resume));
+    if (records) directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer));
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer), crew.on_this_host());
   const std::string& init = settings.recipe.trainer.init;
   if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
     InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
@@ -191,15 +197,15 @@ int Run(const Args& args, Process& process) {
 
   // From here on a signal is a wish to stop; before, there is nothing to save.
   const Signals signals;
-  if (!directory) {
+  if (records && !directory) {
     const auto out = args.Value("--out");
     directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
                           : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job)));
   }
-  const ProgressStyle style = ChooseProgressStyle(args.Has("--quiet"), args.Has("--json"));
+  const ProgressStyle style =
+      ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
   Progress progress(style, process.log);
   const std::string config = ConfigText(job);
-  Crew crew(job.recipe.transport);
   const auto report = [&](const Outcome& outcome) {
     if (outcome.ending == Ending::kSignal) {
       log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
@@ -209,12 +215,30 @@ int Run(const Args& args, Process& process) {
     }
   };
   return Train(job, {.config = config,
-                     .directory = *directory,
+                     .directory = directory ? &*directory : nullptr,
                      .progress = progress,
                      .signals = signals,
                      .log = log,
                      .crew = crew,
                      .report = report});
+}
+
+int Run(const Args& args, Process& process) {
+  Settings settings;
+  if (args.Has("--help-config")) {
+    Bind(settings.sections, settings.recipe);
+    process.out.Print("{}", settings.sections.HelpText());
+    return 0;
+  }
+  LoadSettings(args, settings);
+  Crew crew = MakeCrew(settings);
+  crew.Join();
+  try {
+    return RunJob(args, process, settings, crew);
+  } catch (const std::exception& error) {
+    crew.Abort(error.what());
+    throw;
+  }
 }
 
 }  // namespace

@@ -196,6 +196,11 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
   return ranks - preset.servers;
 }
 
+int RecordingRank(std::string_view strategy) {
+  const StrategyPreset& preset = FindPreset(strategy);
+  return preset.in_step ? 0 : preset.servers;
+}
+
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
   CheckStrategy(setup.options, world.size(), setup.deterministic);
   return FindPreset(setup.options.name).worker(setup, world);

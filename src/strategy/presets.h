@@ -37,6 +37,9 @@ const StrategyPreset& FindPreset(std::string_view name);  // UsageError: no such
 // Ranks that train. UsageError where a strategy cannot run so.
 int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic);
 
+// The rank that writes the run: rank 0 in step, the first worker with a free pace.
+int RecordingRank(std::string_view strategy);
+
 // For ranks from `servers` on, and for those before.
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world);
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "trainer/tags.h"
 #include "transport/all_reduce.h"
 
 namespace trireme {
@@ -20,8 +21,6 @@ int RankOfLabel(std::span<const float> outputs, int label) {
   }
   return rank;
 }
-
-constexpr Tag kScoreTag = kTags - 1;  // no strategy communicates while ranks evaluate
 
 }  // namespace
 
@@ -46,7 +45,7 @@ void Score::Add(int64_t chunk, std::span<const float> logits, std::span<const fl
 
 void Score::SumOver(Group& group) {
   // Exact: each chunk's loss is not zero on one rank only, and the rest are counts.
-  AllReduceSum(group, kScoreTag, sums_);
+  AllReduceSum(group, kTagScore, sums_);
 }
 
 Evaluation Score::Result() const {

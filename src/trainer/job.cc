@@ -36,9 +36,9 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
 
 }  // namespace
 
-int CountThreads(const TrainerOptions& options) {
+int CountThreads(const TrainerOptions& options, int on_this_host) {
   if (!options.threads.is_word()) return int(options.threads.number);
-  return UsableCores(ReadCoreFacts()).count;
+  return std::max(1, UsableCores(ReadCoreFacts()).count / on_this_host);
 }
 
 MakeRig RigFor(const TrainerOptions& options) {
@@ -62,7 +62,7 @@ int Job::MostShards(int worker) const {
   return ShardsOf(plan, worker, workers());
 }
 
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host) {
   Job job;
   job.recipe = recipe;
   job.make_rig = std::move(make_rig);
@@ -75,7 +75,8 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
   }
 
-  if (FindPreset(recipe.strategy.name).common && recipe.transport.name != "threads") {
+  if (FindPreset(recipe.strategy.name).common && recipe.transport.name != "threads" &&
+      recipe.transport.name != "auto") {
     throw UsageError("strategy {}: its workers are threads of one process (--transport threads)",
                      recipe.strategy.name);
   }
@@ -113,7 +114,10 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig) {
 
   job.recipe.optimizer.clip = trainer.clip;
   job.schedule.emplace(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
-  job.threads_per_rank = std::max(1, CountThreads(trainer) / job.workers());
+  // Servers of a free pace only add; a core of their own would be idle.
+  const int sharing = on_this_host ? on_this_host : recipe.transport.ranks;
+  job.threads_per_rank =
+      CountThreads(trainer, std::max(1, job.in_step ? sharing : sharing - job.servers));
   return job;
 }
 

@@ -54,9 +54,11 @@ struct Job {
 
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig);
+// `on_this_host`: ranks that share this machine's cores; 0: all.
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host = 0);
 
-int CountThreads(const TrainerOptions& options);  // trainer.threads as a number
+// trainer.threads as a number: of each of so many ranks on this machine.
+int CountThreads(const TrainerOptions& options, int on_this_host = 1);
 
 // The rig that trainer.device names.
 MakeRig RigFor(const TrainerOptions& options);

@@ -20,7 +20,7 @@ struct Outcome {
 // What a run has besides its job.
 struct Site {
   const std::string& config;  // written into the run once it is clear that it can go on
-  RunDirectory& directory;
+  RunDirectory* directory;    // of the process that holds the rank that records, else null
   Progress& progress;
   const Signals& signals;
   const Log& log;

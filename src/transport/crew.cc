@@ -1,19 +1,182 @@
 #include "transport/crew.h"
 
-#include <atomic>
+#include <fmt/format.h>
 
+#include <atomic>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "transport/hosts_file.h"
+#include "transport/mpi/world.h"
 #include "transport/shm/run.h"
+#include "transport/tcp/run.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
+namespace {
+
+constexpr int kPort = 7117;  // where rank 0 is found, if nobody says otherwise
+
+// Ranks of one machine meet at a socket that is there before they start.
+TcpSetup OnLoopback(TcpSetup setup) {
+  int port = 0;
+  setup.listener = ListenOnLoopback(port);
+  setup.meet = fmt::format("127.0.0.1:{}", port);
+  return setup;
+}
+
+}  // namespace
+
+Crew::Crew(TransportOptions& options, bool ranks_given, std::optional<Launched> launched)
+    : options_(options), launched_(std::move(launched)) {
+  if (launched_ && launched_->size.value_or(1) > 1) {
+    ResolveLaunched(ranks_given);
+  } else {
+    Resolve(ranks_given);
+  }
+}
+
+Crew::~Crew() = default;
+
+void Crew::Resolve(bool ranks_given) {
+  if (options_.name == "auto") options_.name = options_.hosts.empty() ? "threads" : "tcp";
+  if (options_.name == "mpi") {
+    throw UsageError(
+        "transport.name = \"mpi\": no launcher started this process as one of several; "
+        "start it with mpirun or srun");
+  }
+  if (options_.name == "tcp" && !options_.meet.empty()) {
+    throw UsageError(
+        "transport.meet needs a launcher that says which rank this is (TRIREME_RANK and "
+        "TRIREME_WORLD), or use transport.hosts");
+  }
+  kind_ = options_.name == "shm"   ? Kind::kShm
+          : options_.name == "tcp" ? Kind::kTcp
+                                   : Kind::kThreads;
+  if (!options_.hosts.empty()) {
+    if (kind_ != Kind::kTcp) {
+      throw UsageError("transport.hosts is for transport.name = \"tcp\", not \"{}\"",
+                       options_.name);
+    }
+    return ReadHosts(ranks_given);
+  }
+  local_ = on_this_host_ = options_.ranks;
+}
+
+void Crew::ReadHosts(bool ranks_given) {
+  const auto hosts = ParseHosts(ReadFile(options_.hosts), options_.hosts);
+  const int own = FindOwnLine(hosts, OwnNames());
+  if (own < 0) throw UsageError("transport.hosts: {} does not name this machine", options_.hosts);
+  int total = 0;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (int(i) == own) first_ = total;
+    total += hosts[i].ranks;
+  }
+  if (ranks_given && options_.ranks != total) {
+    throw UsageError("transport.ranks = {}, but {} names {}", options_.ranks, options_.hosts,
+                     total);
+  }
+  options_.ranks = total;
+  local_ = on_this_host_ = hosts[own].ranks;
+  across_hosts_ = hosts.size() > 1;
+  const bool has_port = hosts[0].name.find(':') != std::string::npos;
+  meet_ = has_port ? hosts[0].name : fmt::format("{}:{}", hosts[0].name, kPort);
+}
+
+void Crew::ResolveLaunched(bool ranks_given) {
+  const Launched& launched = *launched_;
+  const int size = *launched.size;
+  if (options_.name == "auto") {
+    const bool own = launched.launcher == "trireme" || !options_.meet.empty();
+    options_.name = own || launched.launcher == "Slurm" ? "tcp" : "mpi";
+  }
+  if (options_.name != "mpi" && options_.name != "tcp") {
+    throw UsageError(
+        "{} started {} processes, which transport.name = \"{}\" would let train the same model one "
+        "by one; use mpi or tcp, or start one process with --ranks {}",
+        launched.launcher, size, options_.name, size);
+  }
+  if (ranks_given && options_.ranks != size) {
+    throw UsageError("transport.ranks = {}, but {} started {} processes", options_.ranks,
+                     launched.launcher, size);
+  }
+  options_.ranks = size;
+  kind_ = Kind::kJoined;
+  first_ = launched.rank;
+  local_ = 1;
+  on_this_host_ = launched.local_size.value_or(1);
+  if (options_.name == "mpi") return;
+  across_hosts_ = on_this_host_ < size;
+  meet_ = !options_.meet.empty() ? options_.meet : launched.meet;
+  if (meet_.empty() && !launched.hosts.empty()) {
+    meet_ = fmt::format("{}:{}", launched.hosts[0], kPort);
+  }
+  if (meet_.empty()) {
+    throw UsageError("{} does not say where rank 0 is; set transport.meet=HOST:PORT",
+                     launched.launcher);
+  }
+}
+
+std::string Crew::Secret() const {
+  std::string secret;
+  if (!options_.secret_file.empty()) {
+    secret = ReadFile(options_.secret_file);
+    secret.erase(secret.find_last_not_of(" \t\r\n") + 1);
+    if (secret.empty())
+      throw UsageError("transport.secret_file: {} is empty", options_.secret_file);
+  } else if (const char* given = std::getenv("TRIREME_SECRET")) {
+    secret = given;
+  }
+  if (secret.empty() && across_hosts_) {
+    throw UsageError(
+        "ranks on several machines need a secret: the same transport.secret_file or "
+        "TRIREME_SECRET for all");
+  }
+  return secret;
+}
+
+void Crew::Join() {
+  if (kind_ != Kind::kJoined || world_) return;
+  if (options_.name == "mpi") {
+    world_ = JoinMpi(
+        {.plugin = options_.plugin, .timeout_s = options_.timeout_s, .launched = launched_});
+    return;
+  }
+  world_ = JoinTcp(Tcp());
+}
+
+TcpSetup Crew::Tcp() const {
+  TcpSetup setup{.rank = first_, .size = options_.ranks, .meet = meet_};
+  if (across_hosts_) setup.bind = "0.0.0.0";
+  if (!options_.bind.empty()) setup.bind = options_.bind;
+  setup.secret = Secret();
+  setup.timeout_s = options_.timeout_s;
+  setup.throttle = options_.throttle;
+  return setup;
+}
+
+void Crew::Abort(std::string_view reason) noexcept {
+  if (world_) world_->group().Abort(reason);
+}
 
 int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
-  if (options_.name == "shm") {
-    return RunShm({.ranks = options_.ranks,
-                   .timeout_s = options_.timeout_s,
-                   .bytes = needs.shared_bytes,
-                   .signal = needs.signal},
-                  fn);
+  switch (kind_) {
+    case Kind::kJoined:
+      Join();
+      return fn(*world_);
+    case Kind::kShm:
+      return RunShm({.ranks = options_.ranks,
+                     .timeout_s = options_.timeout_s,
+                     .bytes = needs.shared_bytes,
+                     .signal = needs.signal},
+                    fn);
+    case Kind::kTcp: {
+      const TcpSetup setup = meet_.empty() ? OnLoopback(Tcp()) : Tcp();
+      return RunTcp({.setup = setup, .local = local_, .signal = needs.signal}, fn);
+    }
+    case Kind::kThreads:
+      break;
   }
   std::atomic<int> status = 0;
   RunRanks(options_.ranks, options_.timeout_s, [&](World& world) {

@@ -1,30 +1,65 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/function_ref.h"
+#include "transport/launched.h"
 #include "transport/options.h"
+#include "transport/tcp/world.h"
 #include "transport/world.h"
 
 namespace trireme {
 
 // The ranks of a job, as this process sees them: it starts them (threads, processes of this
-// machine), or is one of them already (another program started it).
+// machine), or is one of them already (mpirun, srun and the like started it).
 class Crew {
  public:
-  // `options` outlives it; its name and ranks are resolved.
-  explicit Crew(const TransportOptions& options) : options_(options) {}
+  // Resolves what [transport] leaves open, by what a launcher announced: `options.name` and
+  // `.ranks` are written. `ranks_given`: the user said how many. UsageError where the two
+  // contradict each other, so that no job ever trains as several worlds of one.
+  Crew(TransportOptions& options, bool ranks_given, std::optional<Launched> launched);
+  ~Crew();
+
+  int size() const { return options_.ranks; }
+  // Ranks [first, first + local) are this process, or are started by it.
+  int first() const { return first_; }
+  int local() const { return local_; }
+  bool complete() const { return local_ == options_.ranks; }
+  bool holds(int rank) const { return rank >= first_ && rank < first_ + local_; }
+  // Ranks that share this machine with this process, as far as known.
+  int on_this_host() const { return on_this_host_; }
+  bool launched() const { return kind_ == Kind::kJoined; }
+
+  // Where a launcher started this process: meets the others, so that from here on an error of one
+  // ends all. Else does nothing. Throws where a rank does not come.
+  void Join();
+  void Abort(std::string_view reason) noexcept;  // the joined ones
 
   struct Needs {
     size_t shared_bytes = 0;         // that a rank will allocate in Commons
     FunctionRef<int()> signal = {};  // see Forked
   };
-  // Calls `fn` on every rank that is this process or started by it. Returns what the lowest of
-  // them returned, 0 or 2 ... 255; throws the first error.
+  // Calls `fn` on every rank that this process holds. Returns what the first of them returned, 0
+  // or 2 ... 255; throws the first error.
   int Run(const Needs& needs, FunctionRef<int(World&)> fn);
 
  private:
-  const TransportOptions& options_;
+  enum class Kind { kThreads, kShm, kTcp, kJoined };
+  void Resolve(bool ranks_given);
+  void ResolveLaunched(bool ranks_given);
+  void ReadHosts(bool ranks_given);
+  std::string Secret() const;
+  TcpSetup Tcp() const;
+
+  TransportOptions& options_;
+  const std::optional<Launched> launched_;
+  Kind kind_ = Kind::kThreads;
+  int first_ = 0, local_ = 1, on_this_host_ = 1;
+  std::string meet_;  // tcp
+  bool across_hosts_ = false;
+  std::unique_ptr<World> world_;  // joined
 };
 
 }  // namespace trireme

@@ -172,7 +172,8 @@ class Supervisor {
   }
 
   [[noreturn]] void Throw() const {
-    const std::string text = fmt::format("{} (rank {} of {})", what_, rank_, job_.ranks);
+    const std::string text = fmt::format("{} (rank {} of {})", what_, job_.first + rank_,
+                                         job_.world ? job_.world : job_.ranks);
     if (kind_ == Kind::kUsage) throw UsageError(text);
     if (kind_ == Kind::kEcho) throw PeerLost(text);
     throw Error(text);

@@ -9,7 +9,10 @@ namespace trireme {
 // ended. No thread but the calling one may run then. What is mapped MAP_SHARED before is shared.
 struct Forked {
   int ranks = 1;
-  // In each process: the life of a rank. What it returns, 0 ... 255, becomes a part of the result.
+  int first = 0, world = 0;  // for errors: the rank of the first, and how many there are in all (0:
+                             // these are all)
+  // In each process: the life of a rank, told its number here. What it returns, 0 ... 255, becomes
+  // a part of the result.
   FunctionRef<int(int rank)> run;
   // In this process, as soon as a rank ends in another way than by returning: tells the others.
   FunctionRef<void(int rank, const std::string& why)> lost;
@@ -18,7 +21,7 @@ struct Forked {
   FunctionRef<int()> signal;
 };
 
-// What rank 0 returned. A rank that throws or dies ends the others: `lost` is told, and whoever
+// What the first returned. A rank that throws or dies ends the others: `lost` is told, and whoever
 // has not ended after kGrace_s is killed. The first error that is not the echo of another one is
 // thrown here, with the rank added. If this process dies, so do the ranks.
 int RunForked(const Forked& job);

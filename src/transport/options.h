@@ -7,19 +7,17 @@ namespace trireme {
 
 // Section [transport] of a recipe.
 struct TransportOptions {
-  std::string name = "threads";
+  std::string name = "auto";
   int ranks = 1;
-  double timeout_s = 60;
+  double timeout_s = 120;
+  std::string meet;         // tcp: HOST:PORT of rank 0
+  std::string hosts;        // tcp: a file
+  std::string bind;         // tcp
+  std::string secret_file;  // tcp
+  double throttle = 0;      // tcp: bytes per second
+  std::string plugin;       // mpi
 };
 
-inline void Describe(OptionTable<TransportOptions>& t) {
-  t.Add(
-      "name", &TransportOptions::name, OneOf({"threads", "shm"}),
-      "how ranks talk to each other: threads of this process, or processes of this machine (shm)");
-  t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024),
-        "ranks of the job, servers included");
-  t.Add("timeout_s", &TransportOptions::timeout_s, Above(0),
-        "seconds after which a silent rank counts as lost");
-}
+void Describe(OptionTable<TransportOptions>& t);
 
 }  // namespace trireme

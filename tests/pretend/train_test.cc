@@ -45,10 +45,11 @@ class PretendTrain : public testing::Test {
     Summary summary;
     const std::string config;
     const Log log(log_);
-    Crew crew(job.recipe.transport);
+    TransportOptions transport = job.recipe.transport;
+    Crew crew(transport, true, {});
     const auto report = [&](const Outcome& outcome) { summary = outcome.summary; };
     Train(job, {.config = config,
-                .directory = directory,
+                .directory = &directory,
                 .progress = progress,
                 .signals = signals_,
                 .log = log,

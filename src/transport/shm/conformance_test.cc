@@ -14,7 +14,7 @@ TEST_P(Shm, Conforms) {
     });
   });
 }
-INSTANTIATE_TEST_SUITE_P(Cases, Shm, testing::ValuesIn(GroupCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Cases, Shm, testing::ValuesIn(AllCases()), CaseName);
 
 }  // namespace
 }  // namespace trireme

@@ -289,7 +289,7 @@ bool ShmGroup::MoveReceive(std::unique_lock<std::mutex>& lock, Node& node) {
 
 void ShmGroup::Check(int silent) {
   if (segment_.aborted()) ThrowLost();
-  if (silent == Meeting::kNobody) return;
+  if (silent == SharedFold::kNobody) return;
   segment_.Abort(silent, fmt::format("rank {} heard nothing from it for {:g} s "
                                      "(transport.timeout_s)",
                                      rank_, timeout_s_));

@@ -68,7 +68,7 @@ class ShmGroup : public Group, private Commons {
   const int rank_;
   const double timeout_s_;
   const int spins_;
-  Meeting meeting_;
+  SharedFold meeting_;
   size_t allocated_ = 0;  // of the own arena
 
   mutable std::mutex mutex_;  // guards all below

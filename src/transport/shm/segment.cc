@@ -33,7 +33,7 @@ ShmSegment::ShmSegment(int ranks, size_t bytes) : ranks_(ranks) {
   append(sizeof(Header));
   bells_ = append(size_t(ranks) * sizeof(PaddedBell));
   slots_ = append(pairs * kSlots * sizeof(PaddedSlot));
-  meeting_ = append(MeetingPlace::Bytes(ranks));
+  meeting_ = append(FoldPlace::Bytes(ranks));
   staging_ = append(pairs * kSlots * ShmSlot::kStaging);
   arena_size_ = RoundUp(bytes, kPage);
   arenas_ = append(size_t(ranks) * arena_size_);
@@ -68,9 +68,7 @@ std::byte* ShmSegment::staging(int from, int to, int index) const {
   return base_ + staging_ + (pair * kSlots + size_t(index)) * ShmSlot::kStaging;
 }
 
-MeetingPlace& ShmSegment::meeting() const {
-  return *reinterpret_cast<MeetingPlace*>(base_ + meeting_);
-}
+FoldPlace& ShmSegment::meeting() const { return *reinterpret_cast<FoldPlace*>(base_ + meeting_); }
 
 std::byte* ShmSegment::arena(int rank) const {
   return base_ + arenas_ + size_t(rank) * arena_size_;

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "transport/doorbell.h"
-#include "transport/meeting.h"
+#include "transport/shared_fold.h"
 
 namespace trireme {
 
@@ -50,7 +50,7 @@ class ShmSegment {
   Doorbell& bell(int rank) const;
   ShmSlot& slot(int from, int to, int index) const;
   std::byte* staging(int from, int to, int index) const;
-  MeetingPlace& meeting() const;
+  FoldPlace& meeting() const;
   std::byte* arena(int rank) const;
   size_t arena_size() const { return arena_size_; }
 

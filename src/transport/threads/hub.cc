@@ -20,7 +20,7 @@ Hub::Memory Hub::Zeroed(size_t bytes) {
 }
 
 Hub::Hub(int size, double timeout_s)
-    : timeout_s_(timeout_s), meeting_(Zeroed(MeetingPlace::Bytes(size))), ranks_(size) {
+    : timeout_s_(timeout_s), meeting_(Zeroed(FoldPlace::Bytes(size))), ranks_(size) {
   constexpr size_t kAtATime = 64;  // transfers of a rank; more are possible
   for (Rank& rank : ranks_) {
     rank.sends.reserve(kAtATime);
@@ -108,7 +108,7 @@ void Hub::Wait(Node& node) {
 void Hub::Check(int rank, int silent) {
   std::lock_guard lock(mutex_);
   if (!aborted_) {
-    if (silent == Meeting::kNobody) return;
+    if (silent == SharedFold::kNobody) return;
     Lose(silent, fmt::format("rank {} heard nothing from it for {:g} s (transport.timeout_s)", rank,
                              timeout_s_));
   }

@@ -9,7 +9,7 @@
 #include "transport/commons.h"
 #include "transport/deadline.h"
 #include "transport/group.h"
-#include "transport/meeting.h"
+#include "transport/shared_fold.h"
 
 namespace trireme {
 
@@ -27,7 +27,7 @@ class Hub {
   void Abort(int rank, std::string_view reason) noexcept;
   Volume volume(int rank) const;
 
-  MeetingPlace& meeting() { return *reinterpret_cast<MeetingPlace*>(meeting_.get()); }
+  FoldPlace& meeting() { return *reinterpret_cast<FoldPlace*>(meeting_.get()); }
   std::span<float> Allocate(size_t floats);
   // Throws PeerLost if the group is finished; told a rank, that one is silent, and lost.
   void Check(int rank, int silent);
@@ -110,7 +110,7 @@ class ThreadGroup : public Group, private Commons {
 
   Hub& hub_;
   const int rank_;
-  Meeting meeting_;
+  SharedFold meeting_;
   mutable std::mutex mutex_;
   Volume folded_;  // guarded by mutex_
 };

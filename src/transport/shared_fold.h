@@ -11,7 +11,7 @@
 namespace trireme {
 
 // Where the members of a Commons meet: lies in memory that all of them address, zeroed at first.
-class MeetingPlace {
+class FoldPlace {
  public:
   static size_t Bytes(int ranks);  // of a place, 64-byte aligned
 
@@ -30,7 +30,7 @@ class MeetingPlace {
 };
 
 // One member's view of a meeting place.
-class Meeting {
+class SharedFold {
  public:
   struct Member {
     int rank = 0, size = 1;
@@ -42,17 +42,17 @@ class Meeting {
   };
   static constexpr int kNobody = -1;
 
-  Meeting(MeetingPlace& place, Member member);
+  SharedFold(FoldPlace& place, Member member);
   void Fold(std::span<const std::span<float>> parts, std::span<float> into);
   Volume volume() const { return volume_; }  // read and written in others' memory
 
  private:
   void Announce(std::span<const std::span<float>> parts, std::span<float> into);
-  void AwaitAll(std::atomic<uint32_t> MeetingPlace::Seat::*what);
-  float* At(const MeetingPlace::Seat& seat, uint64_t place) const;
+  void AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what);
+  float* At(const FoldPlace::Seat& seat, uint64_t place) const;
   void FoldStretch();
 
-  MeetingPlace& place_;
+  FoldPlace& place_;
   const Member member_;
   const int spins_;
   uint32_t round_ = 0;

@@ -1,4 +1,4 @@
-#include "transport/meeting.h"
+#include "transport/shared_fold.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,30 +20,28 @@ bool Reached(uint32_t value, uint32_t round) { return int32_t(value - round) >= 
 
 }  // namespace
 
-size_t MeetingPlace::Bytes(int ranks) {
-  return sizeof(MeetingPlace) + size_t(ranks) * sizeof(Seat);
-}
+size_t FoldPlace::Bytes(int ranks) { return sizeof(FoldPlace) + size_t(ranks) * sizeof(Seat); }
 
-Meeting::Meeting(MeetingPlace& place, Member member)
+SharedFold::SharedFold(FoldPlace& place, Member member)
     : place_(place), member_(std::move(member)), spins_(SpinsFor(member_.size)) {}
 
-void Meeting::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+void SharedFold::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
   Announce(parts, into);
-  AwaitAll(&MeetingPlace::Seat::arrived);
+  AwaitAll(&FoldPlace::Seat::arrived);
   FoldStretch();
   place_.seat(member_.rank).done.store(round_, std::memory_order_release);
   place_.bell().Ring();
-  AwaitAll(&MeetingPlace::Seat::done);
+  AwaitAll(&FoldPlace::Seat::done);
 }
 
-void Meeting::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
+void SharedFold::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
   TRIREME_ASSERT(parts.size() <= Commons::kMostParts);
   const auto offset = [&](std::span<float> values) {
     TRIREME_ASSERT(values.size() == into.size());
     return uint64_t(reinterpret_cast<std::byte*>(values.data()) - member_.base);
   };
   ++round_;
-  MeetingPlace::Seat& seat = place_.seat(member_.rank);
+  FoldPlace::Seat& seat = place_.seat(member_.rank);
   seat.parts = uint32_t(parts.size());
   seat.length = into.size();
   seat.into = offset(into);
@@ -52,7 +50,7 @@ void Meeting::Announce(std::span<const std::span<float>> parts, std::span<float>
   place_.bell().Ring();
 }
 
-void Meeting::AwaitAll(std::atomic<uint32_t> MeetingPlace::Seat::*what) {
+void SharedFold::AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what) {
   const Deadline deadline = After(member_.timeout_s);
   for (int r = 0; r < member_.size; ++r) {
     for (;;) {
@@ -65,7 +63,7 @@ void Meeting::AwaitAll(std::atomic<uint32_t> MeetingPlace::Seat::*what) {
   }
 }
 
-float* Meeting::At(const MeetingPlace::Seat& seat, uint64_t place) const {
+float* SharedFold::At(const FoldPlace::Seat& seat, uint64_t place) const {
   const uint64_t bytes = seat.length * sizeof(float);
   if (member_.bytes && (place > member_.bytes || bytes > member_.bytes - place)) {
     throw Error("rank {}: a rank's entry in the shared memory is damaged", member_.rank);
@@ -74,7 +72,7 @@ float* Meeting::At(const MeetingPlace::Seat& seat, uint64_t place) const {
 }
 
 // Own stretch of the values, block by block: the sum of all parts, copied to every member.
-void Meeting::FoldStretch() {
+void SharedFold::FoldStretch() {
   const size_t length = place_.seat(member_.rank).length;
   const size_t lines = (length + kLine - 1) / kLine;
   const size_t begin = lines * size_t(member_.rank) / size_t(member_.size) * kLine;
@@ -82,7 +80,7 @@ void Meeting::FoldStretch() {
       std::min(length, lines * size_t(member_.rank + 1) / size_t(member_.size) * kLine);
   const uint64_t bytes = (end - std::min(begin, end)) * sizeof(float);
   for (int r = 0; r < member_.size; ++r) {
-    const MeetingPlace::Seat& seat = place_.seat(r);
+    const FoldPlace::Seat& seat = place_.seat(r);
     if (r != member_.rank) {
       volume_.received += seat.parts * bytes;
       volume_.sent += bytes;
@@ -102,7 +100,7 @@ void Meeting::FoldStretch() {
       list.size = 0;
     };
     for (int r = 0; r < member_.size; ++r) {
-      const MeetingPlace::Seat& seat = place_.seat(r);
+      const FoldPlace::Seat& seat = place_.seat(r);
       for (uint32_t i = 0; i < seat.parts; ++i) {
         float* part = At(seat, seat.at[i]) + at;
         if (!begun) {
@@ -117,7 +115,7 @@ void Meeting::FoldStretch() {
     if (!begun) std::memset(sum, 0, size * sizeof(float));
     if (list.size) add();
     for (int r = 0; r < member_.size; ++r) {
-      const MeetingPlace::Seat& seat = place_.seat(r);
+      const FoldPlace::Seat& seat = place_.seat(r);
       std::memcpy(At(seat, seat.into) + at, sum, size * sizeof(float));
     }
   }

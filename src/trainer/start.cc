@@ -1,0 +1,70 @@
+#include "trainer/start.h"
+
+#include "base/error.h"
+#include "trainer/model_file.h"
+#include "trainer/tags.h"
+#include "transport/broadcast.h"
+
+namespace trireme {
+namespace {
+
+const char* const kFiles[] = {"state.json", "model.safetensors", "optimizer.safetensors"};
+constexpr size_t kMostBytes = size_t{64} << 30;  // of a file
+
+Start Open(const Job& job, Checkpoint checkpoint) {
+  Start start;
+  start.loaded = job.initial_state;
+  ReadModel(job.graph, job.layout, checkpoint.model(), start.loaded);
+  start.checkpoint.emplace(std::move(checkpoint));
+  start.state = start.loaded;
+  return start;
+}
+
+void ShareFile(Group& group, int root, const std::string& path) {
+  std::vector<std::byte> bytes;
+  if (group.rank() == root) {
+    const std::string content = ReadFile(path, kMostBytes);
+    bytes.resize(content.size());
+    std::memcpy(bytes.data(), content.data(), content.size());
+  }
+  BroadcastBytes(group, kTagStart, root, bytes, kMostBytes);
+  if (group.rank() == root) return;
+  OutputFile file(path);
+  file.Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  file.Close();
+}
+
+}  // namespace
+
+Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
+  auto found = OpenLatestCheckpoint(directory.checkpoints());
+  if (!found) {
+    Start start;
+    start.state = job.initial_state;
+    return start;
+  }
+  if (!found->warning.empty()) log.Warn("resume", "{}", found->warning);
+  return Open(job, std::move(found->checkpoint));
+}
+
+Start ShareStart(Group& group, int root, const Job& job, const Start* own) {
+  const bool is_root = group.rank() == root;
+  int64_t step = is_root && own->checkpoint ? own->step() : -1;
+  Broadcast(group, kTagStart, root, std::as_writable_bytes(std::span(&step, 1)));
+  if (step < 0) {
+    Start start;
+    const std::span<const float> state = is_root ? own->state : std::span(job.initial_state);
+    start.loaded.assign(state.begin(), state.end());
+    Broadcast(group, kTagStart, root, std::as_writable_bytes(std::span(start.loaded)));
+    start.state = start.loaded;
+    return start;
+  }
+  auto copy = std::make_unique<TemporaryDirectory>();
+  const std::string path = is_root ? own->checkpoint->path() : copy->path();
+  for (const char* file : kFiles) ShareFile(group, root, path + "/" + file);
+  Start start = Open(job, Checkpoint(path));
+  start.copy = std::move(copy);
+  return start;
+}
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+#include "transport/options.h"
+
+namespace trireme {
+
+void Describe(OptionTable<TransportOptions>& t) {
+  t.Add("name", &TransportOptions::name, OneOf({"auto", "threads", "shm", "tcp", "mpi"}),
+        "how ranks talk: threads of this process, processes of this machine that share memory "
+        "(shm), sockets (tcp), or the MPI that started them; auto: mpi or tcp under mpirun and "
+        "srun, tcp with transport.hosts, else threads");
+  t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024),
+        "ranks of the job, servers included; under mpirun and srun as many as were started");
+  t.Add("timeout_s", &TransportOptions::timeout_s, Above(0),
+        "seconds after which a silent rank counts as lost");
+  t.Add("meet", &TransportOptions::meet, Any(),
+        "tcp: HOST:PORT where rank 0 is found, if no launcher and no transport.hosts says it");
+  t.Add("hosts", &TransportOptions::hosts, Any(),
+        "tcp: a file with a line `HOST [RANKS]` for each machine; start the same command on each");
+  t.Add("bind", &TransportOptions::bind, Any(),
+        "tcp: the address that this machine listens on; empty: 127.0.0.1 for ranks of one machine, "
+        "all addresses otherwise");
+  t.Add("secret_file", &TransportOptions::secret_file, Any(),
+        "tcp: a file with the secret that ranks of other machines must know; empty: the "
+        "environment variable TRIREME_SECRET");
+  t.Add("throttle", &TransportOptions::throttle, AtLeast(0),
+        "tcp: at most so many bytes per second and direction of a rank, for experiments; 0: no "
+        "limit");
+  t.Add("plugin", &TransportOptions::plugin, Any(),
+        "mpi: path of the plugin; empty: the one beside the program (`trireme doctor`)");
+}
+
+}  // namespace trireme
