@@ -126,14 +126,6 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("optimizer.name", before.optimizer.name, now.optimizer.name);
 }
 
-// The resolved recipe as a file that repeats the run.
-std::string ConfigText(const Job& job) {
-  Recipe recipe = job.recipe;
-  Sections sections;
-  Bind(sections, recipe);
-  return sections.ToToml();
-}
-
 const char* Why(Ending ending) {
   switch (ending) {
     case Ending::kTarget:
@@ -199,13 +191,13 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const Signals signals;
   if (records && !directory) {
     const auto out = args.Value("--out");
-    directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
-                          : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job)));
+    directory.emplace(
+        out ? RunDirectory::Create(*out, ConfigText(job.recipe))
+            : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
   const ProgressStyle style =
       ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
   Progress progress(style, process.log);
-  const std::string config = ConfigText(job);
   const auto report = [&](const Outcome& outcome) {
     if (outcome.ending == Ending::kSignal) {
       log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
@@ -214,8 +206,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
       process.out.Write(ResultText(outcome, directory->path()));
     }
   };
-  return Train(job, {.config = config,
-                     .directory = directory ? &*directory : nullptr,
+  return Train(job, {.directory = directory ? &*directory : nullptr,
                      .progress = progress,
                      .signals = signals,
                      .log = log,

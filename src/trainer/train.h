@@ -1,6 +1,4 @@
 #pragma once
-#include <string>
-
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -19,8 +17,7 @@ struct Outcome {
 
 // What a run has besides its job.
 struct Site {
-  const std::string& config;  // written into the run once it is clear that it can go on
-  RunDirectory* directory;    // of the process that holds the rank that records, else null
+  RunDirectory* directory;  // of the process that holds the rank that records, else null
   Progress& progress;
   const Signals& signals;
   const Log& log;
