@@ -12,6 +12,7 @@
 #include "trainer/progression.h"
 #include "trainer/recorder.h"
 #include "trainer/stepper.h"
+#include "trainer/weight_check.h"
 #include "transport/world.h"
 
 namespace trireme {
@@ -30,6 +31,8 @@ class Worker {
   int exit_code() const;  // after Ending::kSignal
 
  private:
+  void SelfTest();
+  void CheckWeights();
   void AdvanceTo(int64_t step);
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
@@ -53,6 +56,7 @@ class Worker {
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<WeightCheck> weight_check_;  // since the first
 
   Progression at_;
   StepTimes times_before_;  // this epoch
