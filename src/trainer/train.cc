@@ -55,7 +55,7 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   }
   Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals);
   const Ending ending = worker.Run(start.state, start.resume());
-  if (recorder) site.report({ending, recorder->summary()});
+  if (recorder) site.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -6,13 +8,15 @@
 #include "record/run_directory.h"
 #include "trainer/job.h"
 #include "trainer/recorder.h"
+#include "trainer/self_test.h"
 #include "transport/crew.h"
 
 namespace trireme {
 
 struct Outcome {
   Ending ending = Ending::kDone;
-  Summary summary;  // empty after a signal
+  Summary summary;  // empty after a signal and a self-test
+  std::optional<GradientMatch> self_test;
 };
 
 // What a run has besides its job.

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
-#include "trainer/self_test.h"
 
 namespace trireme {
 namespace {
@@ -48,7 +47,8 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   saved_step_ = at_.step;
 
   const bool together = strategy_.InStep() && world_.size() > 1;
-  if (together && job_.recipe.trainer.self_test) SelfTest();
+  if (job_.only_self_test || (together && job_.recipe.trainer.self_test)) SelfTest();
+  if (job_.only_self_test) return Ending::kTested;
   const int64_t check_steps = together ? job_.recipe.trainer.check_steps : 0;
 
   if (job_.given_weights && !resume) SaveCheckpoint();
@@ -97,12 +97,15 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
 // Rank 0 judges; an error of its ends all.
 void Worker::SelfTest() {
   const Recipe& recipe = job_.recipe;
-  if (recipe.strategy.merge == "difference") return;  // what is added up are no gradients
+  if (!strategy_.InStep() || recipe.strategy.merge == "difference") {
+    if (!job_.only_self_test) return;
+    throw UsageError("--self-test: strategy {} adds up no gradients in step", recipe.strategy.name);
+  }
   const std::vector<float> together = stepper_.GradientTogether(at_.step, job_.workers());
   if (world_.rank() != 0) return;
   const double tolerance = recipe.strategy.wire == "f32" ? 1e-5 : 2e-2;
-  const GradientMatch match = CompareGradients(together, stepper_.GradientAlone(at_.step));
-  JudgeGradients(match, world_.size(), job_.plan.shards, tolerance);
+  self_test_ = CompareGradients(together, stepper_.GradientAlone(at_.step));
+  JudgeGradients(*self_test_, world_.size(), job_.plan.shards, tolerance);
 }
 
 void Worker::CheckWeights() {

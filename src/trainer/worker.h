@@ -11,6 +11,7 @@
 #include "trainer/job.h"
 #include "trainer/progression.h"
 #include "trainer/recorder.h"
+#include "trainer/self_test.h"
 #include "trainer/stepper.h"
 #include "trainer/weight_check.h"
 #include "transport/world.h"
@@ -29,6 +30,8 @@ class Worker {
   // null.
   Ending Run(std::span<const float> state, const StateReader* resume);
   int exit_code() const;  // after Ending::kSignal
+  // On rank 0, after a self-test.
+  const std::optional<GradientMatch>& self_test() const { return self_test_; }
 
  private:
   void SelfTest();
@@ -56,6 +59,7 @@ class Worker {
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<GradientMatch> self_test_;
   std::unique_ptr<WeightCheck> weight_check_;  // since the first
 
   Progression at_;
