@@ -30,6 +30,7 @@ TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, P
       poller_(io),
       finished_fd_(eventfd(0, EFD_CLOEXEC)) {
   if (finished_fd_ < 0) throw Error("eventfd: {}", std::strerror(errno));
+  last_beat_ = After(0);
   for (int peer = 0; peer < size; ++peer) members_.emplace_back(rank, size, peer);
   Beat();
 }
@@ -50,13 +51,19 @@ void TcpGroup::Beat() {
   beat_.async_wait([this](std::error_code error) {
     if (error) return;
     std::unique_lock lock(mutex_);
+    const bool slept = Slept();
+    last_beat_ = After(0);
     for (Member& member : members_) {
+      if (member.pair && slept) member.pair->Forgive();
       if (member.pair) member.pair->Beat(lock);
     }
     lock.unlock();
     Beat();
   });
 }
+
+// This process was stopped, or had no processor.
+bool TcpGroup::Slept() const { return After(0) - last_beat_ > 2 * kBeat; }
 
 Ticket TcpGroup::Send(int to, Tag tag, std::span<const std::byte> bytes) {
   return Post(true, to, tag, const_cast<std::byte*>(bytes.data()), bytes.size());
@@ -186,7 +193,7 @@ Volume TcpGroup::volume() const {
 
 double TcpGroup::silent_s(int peer) const {
   std::lock_guard lock(mutex_);
-  return members_[peer].pair ? members_[peer].pair->silent_s() : 0;
+  return members_[peer].pair && !Slept() ? members_[peer].pair->silent_s() : 0;
 }
 
 void TcpGroup::Call(int peer) {

@@ -50,6 +50,7 @@ class TcpGroup : public Group, PairOwner {
   void Push(std::unique_lock<std::mutex>& lock, Member& member);
   TcpTransfer& NewTransfer();
   void Beat();
+  bool Slept() const;
   void OnLoss(int rank, std::string_view reason) override;
   void OnCall(int peer) override { listener_.called(peer); }
   void OnOver(int peer) override;
@@ -72,6 +73,7 @@ class TcpGroup : public Group, PairOwner {
   std::deque<TcpTransfer> transfers_;
   std::vector<TcpTransfer*> free_;
   std::condition_variable over_;
+  Deadline last_beat_;
   bool lost_ = false;
   int lost_rank_ = 0;
   std::string reason_;

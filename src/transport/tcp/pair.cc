@@ -77,6 +77,8 @@ double Pair::silent_s() const {
   return over_ ? 0 : std::chrono::duration<double>(Clock() - heard_).count();
 }
 
+void Pair::Forgive() { heard_ = Clock(); }
+
 // What a slowed pair may not do yet.
 void Pair::Later(asio::steady_timer& timer, Deadline when, void (Pair::*what)()) {
   asio::post(loop_, [this, &timer, when, what] {

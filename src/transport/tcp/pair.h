@@ -44,6 +44,7 @@ class Pair : Poller::Client {
   void SayGoodbye(std::unique_lock<std::mutex>& lock);
   bool over() const { return over_; }  // nothing more comes
   double silent_s() const;
+  void Forgive();  // silence: this rank did not listen itself
 
  private:
   void OnReady(bool in, bool out) override;
