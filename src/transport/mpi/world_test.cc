@@ -196,24 +196,23 @@ TEST(MpiLibrary, WhatIsNoPluginIsRefused) {
 // What `trireme doctor` writes and tells is enough to make a plugin; one of another version is
 // refused.
 TEST(MpiLibrary, ASiteBuildsItsOwn) {
-  TemporaryDirectory folder;
+  TemporaryDirectory good, bad;
   std::string command(kMpiPluginCommand);
   command.replace(0, command.find(' '), TRIREME_MPICC);
-  const auto build = [&](std::string header) {
+  const auto build = [&](const TemporaryDirectory& folder, const std::string& header) {
     ReplaceFile(folder / "plugin.h", header);
     ReplaceFile(folder / "plugin.c", GetMpiPluginSource().code);
-    return RunCommand(fmt::format("cd {} && {} -Wall -Werror", folder.path(), command));
+    const Ended built =
+        RunCommand(fmt::format("cd {} && {} -Wall -Werror", folder.path(), command));
+    EXPECT_EQ(built.code, 0) << built.output;
+    return ErrorOfLoading(folder / "trireme-mpi.so");
   };
   std::string header(GetMpiPluginSource().header);
-  const size_t version = header.find("#define TRIREME_MPI_TABLE ");
-  ASSERT_NE(version, header.npos);
-  const Ended built = build(header);
-  ASSERT_EQ(built.code, 0) << built.output;
-  EXPECT_EQ(ErrorOfLoading(folder / "trireme-mpi.so"), "");
-  RemoveTree(folder / "trireme-mpi.so");
-  header.insert(version + std::string("#define TRIREME_MPI_TABLE ").size(), "9");
-  ASSERT_EQ(build(header).code, 0);
-  EXPECT_NE(ErrorOfLoading(folder / "trireme-mpi.so").find("another version"), std::string::npos);
+  EXPECT_EQ(build(good, header), "");
+  const std::string define = "#define TRIREME_MPI_TABLE ";
+  ASSERT_NE(header.find(define), header.npos);
+  header.insert(header.find(define) + define.size(), "9");
+  EXPECT_NE(build(bad, header).find("another version"), std::string::npos);
 }
 
 TEST(FindMpiPlugin, PrefersTheSitesOwnThenTheLaunchersLibrary) {
