@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include "base/files.h"
@@ -64,9 +65,18 @@ void WaitingCostsLittle(World& world) {
   EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 0.5);
 }
 
-void AMessageTooMany(World& world) {  // an end that passes through as an exception
-  if (world.rank() == 1) throw Error("no more paper");
+void TheOthersHearWhy(World& world) {
   std::vector<int> v(1);
+  if (world.rank() == 1) {
+    world.group().Abort("no more paper");
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // its end would end the others
+  }
+  world.group().Receive(1, 0, Bytes(v)).Wait();
+}
+
+void AnExceptionPassesThrough(World& world) {  // nobody calls Abort
+  std::vector<int> v(1);
+  if (world.rank() == 1) throw std::runtime_error("no more ink");
   world.group().Receive(1, 0, Bytes(v)).Wait();
 }
 
@@ -93,10 +103,14 @@ constexpr ConformanceCase kCases[] = {
      .run = LinksAreRefused,
      .error = "need transport.name = \"shm\" or \"tcp\""},
     {"WaitingCostsLittle", 4, WaitingCostsLittle},
-    {.name = "AMessageTooMany",
+    {.name = "TheOthersHearWhy",
      .ranks = 3,
-     .run = AMessageTooMany,
-     .error = "rank 1 is lost: no more paper"},
+     .run = TheOthersHearWhy,
+     .error = "rank 0 of 3: rank 1 is lost: no more paper"},
+    {.name = "AnExceptionPassesThrough",
+     .ranks = 3,
+     .run = AnExceptionPassesThrough,
+     .error = "error: no more ink"},
 };
 
 constexpr ConformanceCase kEveryoneWaits = {"EveryoneWaits", 3, EveryoneWaits, 60};
