@@ -20,10 +20,10 @@ TEST(TcpEnd, ARankThatHasEndedIsLostOnlyToThoseWhoWaitForIt) {
   const TcpSetup setup = Meet(3, 20);
   const auto stay = [](World& world) {
     const int other = 2 - world.rank();
-    std::vector<char> v(1), last(1);
+    std::vector<char> out(1), in(1), last(1);
     for (int i = 0; i < 30; ++i) {
-      Ticket arriving = world.group().Receive(other, 1, Bytes(v));
-      world.group().Send(other, 1, Bytes(v)).Wait();
+      Ticket arriving = world.group().Receive(other, 1, Bytes(in));
+      world.group().Send(other, 1, Bytes(out)).Wait();
       arriving.Wait();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -152,11 +152,12 @@ TEST(TcpEnd, AStoppedRankIsSilentAndGoesOnAfterwards) {
 TEST(TcpTraffic, ALongMessageThatNobodyTakesBlocksNoOtherTag) {
   RunTcpRanks(2, 20, [](World& world) {
     Group& group = world.group();
-    std::vector<char> large(10'000'000, char(world.rank())), small(60'000), late(large.size());
+    std::vector<char> large(10'000'000, char(world.rank())), late(large.size());
+    std::vector<char> small(60'000), small_in(small.size());
     const int other = 1 - world.rank();
     Ticket stuck = group.Send(other, 1, Bytes(large));
     for (int i = 0; i < 100; ++i) {  // more than the credit
-      Ticket arriving = group.Receive(other, 2, Bytes(small));
+      Ticket arriving = group.Receive(other, 2, Bytes(small_in));
       group.Send(other, 2, Bytes(small)).Wait();
       arriving.Wait();
     }
