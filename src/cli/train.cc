@@ -162,7 +162,6 @@ Crew MakeCrew(Settings& settings) {
 }
 
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
-  if (args.Has("--quiet")) process.log.set_level(LogLevel::kWarn);
   const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
   const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
   const auto resume = args.Value("--resume");
@@ -224,6 +223,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
                      .signals = signals,
                      .log = log,
                      .crew = crew,
+                     .show_ranks = !args.Has("--quiet"),
                      .report = report});
 }
 

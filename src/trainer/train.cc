@@ -28,7 +28,7 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
             World& world) {
   if (world.size() > 1) {
     CheckAgreement(world.group(), job);
-    ShowRanks(world.group(), job, site.log);
+    if (site.show_ranks) ShowRanks(world.group(), job, site.log);
   }
   StrategyOptions options = job.recipe.strategy;
   const StrategySetup setup{options, job.plan, job.layout, job.recipe.trainer.deterministic,
@@ -46,8 +46,9 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   if (strategy->Records()) {
     recorder.emplace(job, *site.directory, site.progress);
     if (options.algorithm != job.recipe.strategy.algorithm) {  // measured: a repetition needs it
-      site.log.Info("strategy", "algorithm {}, by measured latency and bandwidth",
-                    options.algorithm);
+      if (site.show_ranks)
+        site.log.Info("strategy", "algorithm {}, by measured latency and bandwidth",
+                      options.algorithm);
       Recipe recipe = job.recipe;
       recipe.strategy = options;
       site.directory->WriteConfig(ConfigText(recipe));

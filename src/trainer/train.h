@@ -26,6 +26,7 @@ struct Site {
   const Signals& signals;
   const Log& log;
   Crew& crew;
+  bool show_ranks = true;  // log where the ranks run and how they sum
   // Called at the end on the rank that records, which may be another process.
   FunctionRef<void(const Outcome&)> report;
 };
