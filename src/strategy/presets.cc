@@ -177,6 +177,11 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "trainer.deterministic wants f32",
         options.wire);
   }
+  if (options.sync_batch_norm && (deterministic || !preset.in_step)) {
+    throw UsageError(
+        "strategy.sync_batch_norm needs a strategy in step (allreduce, sync-ps, bsp) "
+        "and adds in an order that trainer.deterministic does not allow");
+  }
   if (deterministic && options.merge == "difference") {
     throw UsageError(
         "trainer.deterministic: weight differences agree with gradients to rounding only; use "
@@ -226,6 +231,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
   t.Add("merge", &StrategyOptions::merge, OneOf({"gradient", "difference"}),
         "sync-ps: what travels to the server; differences need SGD without momentum, weight decay "
         "and clipping");
+  t.Add("sync_batch_norm", &StrategyOptions::sync_batch_norm, Any(),
+        "batch-norm over the samples of all workers, not of each shard: two small sums per layer; "
+        "one shard per worker");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
   t.Add("period", &StrategyOptions::period, AtLeast(1),

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "flat/arithmetic.h"
+#include "trainer/tags.h"
+#include "transport/all_reduce.h"
 
 namespace trireme {
 namespace {
@@ -28,9 +30,10 @@ int SignalOf(double votes) {
   return votes < kTermination ? SIGINT : SIGTERM;
 }
 
-Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker)
+Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers)
     : job_(job),
       worker_(worker),
+      workers_(workers),
       strategy_(strategy),
       queue_(engine.device().NewQueue()),
       executable_(engine.Load(
@@ -118,12 +121,14 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
 
 void Stepper::RunShards(float vote) {
   const Work& work = replica_.work;
+  auto sum = [this](std::span<double> values) { AllReduceSum(*workers_, kTagBatchNorm, values); };
   auto ready = [this](const Bucket& bucket, const Event& event) {
     strategy_.BucketReady(replica_, bucket, event);
   };
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
-    const Batch batch = NextBatch(shard, vote);
+    Batch batch = NextBatch(shard, vote);
+    if (workers_) batch.sum_over_shards = sum;
     const bool apart = summands_.size() > 1;
     const bool last = i + 1 == work.shards.size();
     const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],

@@ -8,6 +8,7 @@
 #include "record/metrics.h"
 #include "strategy/strategy.h"
 #include "trainer/job.h"
+#include "transport/group.h"
 
 namespace trireme {
 
@@ -29,7 +30,8 @@ int SignalOf(double votes);  // 0: nobody wants to stop
 // engine, agreement by the strategy. Allocates nothing once it runs. One thread.
 class Stepper {
  public:
-  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker);
+  // `workers`: the group of all workers, for batch-norm over their samples; null: over a shard's.
+  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers = nullptr);
   ~Stepper();
 
   Replica& replica() { return replica_; }
@@ -69,6 +71,7 @@ class Stepper {
 
   const Job& job_;
   const int worker_;
+  Group* const workers_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

@@ -13,6 +13,11 @@ namespace {
 // Steps in a row without a finite loss after which going on makes no sense.
 constexpr int64_t kDivergedSteps = 100;
 
+std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
+  if (!job.recipe.strategy.sync_batch_norm) return nullptr;
+  return world.group().Split(world.rank() < job.servers ? 1 : 0);
+}
+
 }  // namespace
 
 Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
@@ -23,7 +28,8 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       recorder_(recorder),
       signals_(signals),
       worker_(world.rank() - job.servers),
-      stepper_(job, strategy, *rig.engine, worker_),
+      workers_(GroupOfWorkers(job, world)),
+      stepper_(job, strategy, *rig.engine, worker_, worker_ < 0 ? nullptr : workers_.get()),
       snapshot_(rig.engine->device(), job.layout.state) {
   if (strategy.InStep() || recorder) {
     evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(),
@@ -97,9 +103,11 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
 // Rank 0 judges; an error of its ends all.
 void Worker::SelfTest() {
   const Recipe& recipe = job_.recipe;
-  if (!strategy_.InStep() || recipe.strategy.merge == "difference") {
+  if (!strategy_.InStep() || recipe.strategy.merge == "difference" ||
+      recipe.strategy.sync_batch_norm) {
     if (!job_.only_self_test) return;
-    throw UsageError("--self-test: strategy {} adds up no gradients in step", recipe.strategy.name);
+    throw UsageError("--self-test: what strategy {} adds up is not what a rank computes alone",
+                     recipe.strategy.name);
   }
   const std::vector<float> together = stepper_.GradientTogether(at_.step, job_.workers());
   if (world_.rank() != 0) return;

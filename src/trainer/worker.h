@@ -56,6 +56,7 @@ class Worker {
   Recorder* const recorder_;
   const Signals& signals_;
   const int worker_;
+  std::unique_ptr<Group> workers_;  // all of them, with strategy.sync_batch_norm
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
