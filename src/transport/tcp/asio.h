@@ -5,6 +5,9 @@
 // Fences around handlers: one thread runs a loop and posting takes a lock, so they do nothing here,
 // and the thread sanitizer does not know them.
 #define ASIO_DISABLE_FENCED_BLOCK
+// Whether Asio finds aligned_alloc depends on which header came first; two files that differ would
+// take and free memory in different ways.
+#define ASIO_DISABLE_STD_ALIGNED_ALLOC
 #include <asio/awaitable.hpp>
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
