@@ -18,9 +18,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
   t.Add("init", &T::init, Any(),
         "safetensors file whose weights the run starts from; empty: random ones by seed");
-  t.Add("threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
-        "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
-        "of the machine");
+  t.Add(
+      "threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
+      "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
+      "of the machine");
   t.Add("precision", &T::precision, OneOf({"f32"}), "of activations and products");
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
@@ -41,6 +42,9 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("keep", &T::keep, AtLeast(1), "checkpoints to keep, the newest");
   t.Add("metrics_steps", &T::metrics_steps, AtLeast(0),
         "steps between lines of metrics.jsonl inside an epoch; 0: one line per epoch");
+  t.Add("stall_seconds", &T::stall_seconds, AtLeast(0),
+        "seconds without any progress of ranks in step after which the run says what each of them "
+        "waits for and fails; 0: never");
 }
 
 }  // namespace trireme

@@ -18,6 +18,8 @@ void Bind(Sections& sections, Recipe& recipe) {
   sections.Add("optimizer", recipe.optimizer);
   sections.Add("strategy", recipe.strategy);
   sections.Add("transport", recipe.transport);
+  sections.Add("record", recipe.record);
+  sections.Add("emulate", recipe.emulate);
 }
 
 void LoadRecipe(Sections& sections, const std::string& path_or_name) {

@@ -7,6 +7,7 @@
 #include "graph/engine.h"
 #include "record/metrics.h"
 #include "strategy/strategy.h"
+#include "trainer/emulate.h"
 #include "trainer/job.h"
 
 namespace trireme {
@@ -29,7 +30,8 @@ int SignalOf(double votes);  // 0: nobody wants to stop
 // engine, agreement by the strategy. Allocates nothing once it runs. One thread.
 class Stepper {
  public:
-  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker);
+  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
+          const Observer& observer = {});
   ~Stepper();
 
   Replica& replica() { return replica_; }
@@ -56,10 +58,12 @@ class Stepper {
 
   void Want(const Work& work);
   void RunShards(float vote);
+  Event RunShard(const Batch& batch, size_t shard);
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
+  const Pretence pretence_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

@@ -9,5 +9,6 @@ constexpr Tag kTagStart = kFirstFreeTag + 1;
 constexpr Tag kTagMuster = kFirstFreeTag + 2;
 constexpr Tag kTagWeights = kFirstFreeTag + 3;
 constexpr Tag kTagTimes = kFirstFreeTag + 4;
+constexpr Tag kTagWatch = kFirstFreeTag + 5;
 
 }  // namespace trireme

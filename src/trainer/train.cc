@@ -8,6 +8,8 @@
 #include "strategy/presets.h"
 #include "trainer/muster.h"
 #include "trainer/start.h"
+#include "trainer/tracing.h"
+#include "trainer/watch.h"
 #include "trainer/worker.h"
 
 namespace trireme {
@@ -23,29 +25,53 @@ size_t SharedBytes(const Job& job) {
   return size_t(most) * (job.layout.summand * sizeof(float) + kPadding);
 }
 
-// The life of one rank; its exit code.
-int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
-            World& world) {
-  if (world.size() > 1) {
-    CheckAgreement(world.group(), job);
-    ShowRanks(world.group(), job, site.log);
-  }
-  const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
-                            job.recipe.trainer.deterministic, common};
-  if (world.rank() < job.servers && !job.in_step) {
-    const auto server = MakeServer(setup, world, start.state);
-    if (start.resume()) server->Load(*start.resume());
-    server->Run();
-    return site.signals.ExitCode();
-  }
+int RunServer(const Site& site, const Start& start, const StrategySetup& setup, World& world) {
+  const auto server = MakeServer(setup, world, start.state);
+  if (start.resume()) server->Load(*start.resume());
+  server->Run();
+  return site.signals.ExitCode();
+}
+
+int RunWorker(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
+              World& world, Watch* watch, SpanSink* spans) {
   Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) recorder.emplace(job, *site.directory, site.progress);
-  Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals);
+  Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals, watch,
+                spans);
   const Ending ending = worker.Run(start.state, start.resume());
   if (recorder) site.report({ending, recorder->summary()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
+}
+
+// The life of one rank; its exit code.
+int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
+            World& world) {
+  Group& group = world.group();
+  if (world.size() > 1) {
+    CheckAgreement(group, job);
+    ShowRanks(group, job, site.log);
+  }
+  const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
+                            job.recipe.trainer.deterministic, common};
+  Tracing tracing(job.recipe.record, group);
+  std::optional<Watch> watch;
+  if (job.in_step) watch.emplace(Watch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
+  try {
+    const bool serves = world.rank() < job.servers && !job.in_step;
+    const int status = serves ? RunServer(site, start, setup, world)
+                              : RunWorker(job, site, start, setup, world, watch ? &*watch : nullptr,
+                                          tracing.buffer());
+    tracing.Share();
+    return status;
+  } catch (const std::exception& error) {
+    group.Abort(error.what());  // before the watch goes, which talks to the others
+    tracing.Rescue(site.log);
+    const std::string verdict = watch ? watch->verdict() : "";
+    if (!verdict.empty()) throw Error(verdict);
+    throw;
+  }
 }
 
 // What the process does that holds the run's directory.
@@ -63,6 +89,9 @@ Start OpenRun(const Job& job, const Site& site) {
 }  // namespace
 
 int Train(const Job& job, const Site& site) {
+  for (const auto& [key, value] : Emulated(job.recipe.emulate)) {
+    site.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
+  }
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const int root = RecordingRank(job.recipe.strategy.name);
   TRIREME_ASSERT(site.crew.holds(root) == (site.directory != nullptr));

@@ -9,9 +9,11 @@
 #include "strategy/strategy.h"
 #include "trainer/evaluation.h"
 #include "trainer/job.h"
+#include "trainer/lateness.h"
 #include "trainer/progression.h"
 #include "trainer/recorder.h"
 #include "trainer/stepper.h"
+#include "trainer/watch.h"
 #include "transport/world.h"
 
 namespace trireme {
@@ -20,9 +22,10 @@ namespace trireme {
 // and checkpoints. Runs on one thread.
 class Worker {
  public:
-  // `recorder` is null on ranks that do not record.
+  // `recorder` is null on ranks that do not record, `watch` where nobody watches, `spans` where
+  // nothing is traced.
   Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
-         const Signals& signals);
+         const Signals& signals, Watch* watch, SpanSink* spans);
 
   // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
   // null.
@@ -43,13 +46,17 @@ class Worker {
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
   EpochRecord MeasureEpoch();
+  void GatherTimes(EpochRecord& record);
+  void Publish();
 
   const Job& job_;
   World& world_;
   Strategy& strategy_;
   Recorder* const recorder_;
   const Signals& signals_;
+  Watch* const watch_;
   const int worker_;
+  const Observer observer_;
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
@@ -57,6 +64,8 @@ class Worker {
   Progression at_;
   StepTimes times_before_;  // this epoch
   Traffic traffic_before_;
+  std::vector<double> silences_before_;
+  LateWatch late_;
   Stopwatch clock_;
   double seconds_before_ = 0, train_seconds_before_ = 0;  // of earlier lives
   double paused_s_ = 0;                                   // evaluation and checkpoints, this life
