@@ -42,8 +42,8 @@ class alignas(64) Status {
 };
 
 // The threads of a rank that a trace shows.
-enum class Lane : uint8_t { kCompute, kCommunication, kReturn };
-constexpr int kLanes = 3;
+enum class Track : uint8_t { kCompute, kCommunication, kReturn };
+constexpr int kTracks = 3;
 
 enum class SpanKind : uint8_t {
   kData,
@@ -56,14 +56,14 @@ enum class SpanKind : uint8_t {
   kBucket,  // its reduction
 };
 
-// Where the spans of one rank go. Each lane has one writer at a time.
+// Where the spans of one rank go. Each track has one writer at a time.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;
   bool on() const { return on_.load(std::memory_order_relaxed); }  // the present step is recorded
   virtual void BeginStep(int64_t step) = 0;                        // decides it
   // `part`: which bucket, shard; -1: it has no number.
-  virtual void Add(Lane lane, SpanKind kind, double begin_s, double end_s, int part = -1) = 0;
+  virtual void Add(Track track, SpanKind kind, double begin_s, double end_s, int part = -1) = 0;
 
  protected:
   std::atomic<bool> on_ = true;

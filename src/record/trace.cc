@@ -41,24 +41,24 @@ const char* Name(SpanKind kind) {
   return "?";
 }
 
-constexpr const char* kLaneNames[kLanes] = {"compute", "communication", "communication back"};
+constexpr const char* kTrackNames[kTracks] = {"compute", "communication", "communication back"};
 
 struct Header {
   double offset_s = 0;
   int64_t every = 1;
-  std::array<uint64_t, kLanes> added = {}, kept = {};
+  std::array<uint64_t, kTracks> added = {}, kept = {};
 };
 
 }  // namespace
 
 TraceBuffer::TraceBuffer(size_t bytes)
-    : capacity_(std::max<size_t>(64, bytes / kLineBytes / kLanes)) {
-  for (Ring& lane : lanes_) lane.spans = std::make_unique_for_overwrite<Span[]>(capacity_);
+    : capacity_(std::max<size_t>(64, bytes / kLineBytes / kTracks)) {
+  for (Ring& track : tracks_) track.spans = std::make_unique_for_overwrite<Span[]>(capacity_);
 }
 
 uint64_t TraceBuffer::CountAdded() const {
   uint64_t sum = 0;
-  for (const Ring& lane : lanes_) sum += lane.added.load(std::memory_order_relaxed);
+  for (const Ring& track : tracks_) sum += track.added.load(std::memory_order_relaxed);
   return sum;
 }
 
@@ -80,8 +80,8 @@ void TraceBuffer::BeginStep(int64_t step) {
   last_added_ = added;
 }
 
-void TraceBuffer::Add(Lane lane, SpanKind kind, double begin_s, double end_s, int part) {
-  Ring& ring = lanes_[size_t(lane)];
+void TraceBuffer::Add(Track track, SpanKind kind, double begin_s, double end_s, int part) {
+  Ring& ring = tracks_[size_t(track)];
   const uint64_t at = ring.added.load(std::memory_order_relaxed);
   ring.spans[at % capacity_] = {begin_s, float(end_s - begin_s), part,
                                 step_.load(std::memory_order_relaxed), kind};
@@ -91,7 +91,7 @@ void TraceBuffer::Add(Lane lane, SpanKind kind, double begin_s, double end_s, in
 struct TracePart {
   using Span = TraceBuffer::Span;
   Header header;
-  std::array<std::vector<Span>, kLanes> lanes;
+  std::array<std::vector<Span>, kTracks> tracks;
 
   TracePart(std::span<const std::byte> bytes, int rank) {
     const auto take = [&](void* into, size_t size) {
@@ -100,12 +100,12 @@ struct TracePart {
       bytes = bytes.subspan(size);
     };
     take(&header, sizeof(header));
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (header.kept[lane] > bytes.size() / sizeof(Span)) {
+    for (int track = 0; track < kTracks; ++track) {
+      if (header.kept[track] > bytes.size() / sizeof(Span)) {
         throw Error("the trace of rank {} ends too early", rank);
       }
-      lanes[lane].resize(header.kept[lane]);
-      take(lanes[lane].data(), header.kept[lane] * sizeof(Span));
+      tracks[track].resize(header.kept[track]);
+      take(tracks[track].data(), header.kept[track] * sizeof(Span));
     }
   }
 };
@@ -113,19 +113,19 @@ struct TracePart {
 std::vector<std::byte> TraceBuffer::Pack(double offset_s) const {
   Header header{.offset_s = offset_s, .every = every_};
   size_t spans = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    header.added[lane] = lanes_[lane].added.load(std::memory_order_acquire);
-    header.kept[lane] = std::min<uint64_t>(header.added[lane], capacity_);
-    spans += header.kept[lane];
+  for (int track = 0; track < kTracks; ++track) {
+    header.added[track] = tracks_[track].added.load(std::memory_order_acquire);
+    header.kept[track] = std::min<uint64_t>(header.added[track], capacity_);
+    spans += header.kept[track];
   }
   std::vector<std::byte> bytes(sizeof(header) + spans * sizeof(Span));
   std::byte* to = bytes.data();
   std::memcpy(to, &header, sizeof(header));
   to += sizeof(header);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const uint64_t first = header.added[lane] - header.kept[lane];
-    for (uint64_t i = 0; i < header.kept[lane]; ++i, to += sizeof(Span)) {
-      std::memcpy(to, &lanes_[lane].spans[(first + i) % capacity_], sizeof(Span));
+  for (int track = 0; track < kTracks; ++track) {
+    const uint64_t first = header.added[track] - header.kept[track];
+    for (uint64_t i = 0; i < header.kept[track]; ++i, to += sizeof(Span)) {
+      std::memcpy(to, &tracks_[track].spans[(first + i) % capacity_], sizeof(Span));
     }
   }
   return bytes;
@@ -141,11 +141,11 @@ class TraceFile {
 
   void AddRank(const TracePart& part, int rank) {
     Name("process_name", rank, 0, fmt::format("rank {}", rank));
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (part.lanes[lane].empty()) continue;
-      Name("thread_name", rank, lane, kLaneNames[lane]);
-      for (const auto& span : part.lanes[lane]) AddSpan(span, rank, lane, part.header.offset_s);
-      cut_ += part.header.added[lane] - part.header.kept[lane];
+    for (int track = 0; track < kTracks; ++track) {
+      if (part.tracks[track].empty()) continue;
+      Name("thread_name", rank, track, kTrackNames[track]);
+      for (const auto& span : part.tracks[track]) AddSpan(span, rank, track, part.header.offset_s);
+      cut_ += part.header.added[track] - part.header.kept[track];
     }
     every_ = std::max(every_, part.header.every);
   }
@@ -160,19 +160,19 @@ class TraceFile {
   }
 
  private:
-  void Name(const char* what, int rank, int lane, const std::string& name) {
+  void Name(const char* what, int rank, int track, const std::string& name) {
     Begin();
     fmt::format_to(std::back_inserter(text_),
                    R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})", what,
-                   rank, lane, name);
+                   rank, track, name);
   }
 
-  void AddSpan(const TracePart::Span& span, int rank, int lane, double offset_s) {
+  void AddSpan(const TracePart::Span& span, int rank, int track, double offset_s) {
     Begin();
     fmt::format_to(std::back_inserter(text_),
                    R"({{"name":"{}","ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
                    R"("args":{{"step":{})",
-                   trireme::Name(span.kind), rank, lane, 1e6 * (span.begin_s + offset_s - zero_s_),
+                   trireme::Name(span.kind), rank, track, 1e6 * (span.begin_s + offset_s - zero_s_),
                    1e6 * double(span.seconds), span.step);
     if (span.part >= 0) fmt::format_to(std::back_inserter(text_), R"(,"part":{})", span.part);
     text_ += "}}";
@@ -205,8 +205,8 @@ void WriteTrace(const std::string& path, std::span<const std::vector<std::byte>>
   double zero_s = 1e300;
   for (size_t i = 0; i < parts.size(); ++i) {
     const TracePart& part = ranks.emplace_back(parts[i], first_rank + int(i));
-    for (const auto& lane : part.lanes) {
-      for (const auto& span : lane) zero_s = std::min(zero_s, span.begin_s + part.header.offset_s);
+    for (const auto& track : part.tracks) {
+      for (const auto& span : track) zero_s = std::min(zero_s, span.begin_s + part.header.offset_s);
     }
   }
   TraceFile file(path, zero_s == 1e300 ? 0 : zero_s);

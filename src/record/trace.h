@@ -12,14 +12,14 @@ namespace trireme {
 
 // The spans of one rank, in memory that is taken once: the newest stay. So that tracing costs
 // little however short the steps are, it records every 2^k-th step, k by what the steps before
-// took. Add is called by one thread per lane, the rest by the rank's own while nobody adds.
+// took. Add is called by one thread per track, the rest by the rank's own while nobody adds.
 class TraceBuffer : public SpanSink {
  public:
   // `bytes`: of the trace file, this rank's share.
   explicit TraceBuffer(size_t bytes);
 
   void BeginStep(int64_t step) override;
-  void Add(Lane lane, SpanKind kind, double begin_s, double end_s, int part) override;
+  void Add(Track track, SpanKind kind, double begin_s, double end_s, int part) override;
   int64_t every() const { return every_; }
 
   // For another rank's TracePart. `offset_s`: what this rank's clock lacks to the common one.
@@ -40,8 +40,8 @@ class TraceBuffer : public SpanSink {
   };
   uint64_t CountAdded() const;
 
-  const size_t capacity_;  // of a lane
-  std::array<Ring, kLanes> lanes_;
+  const size_t capacity_;  // of a track
+  std::array<Ring, kTracks> tracks_;
   std::atomic<int64_t> step_ = 0;
   int64_t every_ = 1;
   double last_s_ = 0;  // when the last recorded step began

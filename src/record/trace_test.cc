@@ -24,9 +24,9 @@ Json Written(std::span<const std::vector<std::byte>> parts, size_t* bytes = null
 TEST(Trace, RanksLieOnOneClock) {
   TraceBuffer a(1 << 16), b(1 << 16);
   a.BeginStep(7);
-  a.Add(Lane::kCompute, SpanKind::kForward, 10.0, 10.5, -1);
+  a.Add(Track::kCompute, SpanKind::kForward, 10.0, 10.5, -1);
   b.BeginStep(7);
-  b.Add(Lane::kCommunication, SpanKind::kBucket, 110.25, 110.5, 3);  // its clock is 100 s ahead
+  b.Add(Track::kCommunication, SpanKind::kBucket, 110.25, 110.5, 3);  // its clock is 100 s ahead
   const std::vector<std::vector<std::byte>> parts = {a.Pack(0), b.Pack(-100)};
   std::map<std::string, Json> spans;
   std::map<int64_t, std::string> processes;
@@ -52,8 +52,8 @@ TEST(Trace, StaysWithinItsSizeKeepsTheNewestAndSaysWhatIsCut) {
   TraceBuffer buffer(kBytes);
   constexpr int kSpans = 10000;
   for (int i = 0; i < kSpans; ++i) {
-    for (const Lane lane : {Lane::kCompute, Lane::kCommunication, Lane::kReturn}) {
-      buffer.Add(lane, SpanKind::kBucket, 1e6 + i, 1e6 + i + 0.5, i);
+    for (const Track track : {Track::kCompute, Track::kCommunication, Track::kReturn}) {
+      buffer.Add(track, SpanKind::kBucket, 1e6 + i, 1e6 + i + 0.5, i);
     }
   }
   size_t bytes = 0;
@@ -63,7 +63,7 @@ TEST(Trace, StaysWithinItsSizeKeepsTheNewestAndSaysWhatIsCut) {
   EXPECT_GT(bytes, kBytes / 2);
   const auto& events = json.At("traceEvents").Items();
   EXPECT_EQ(events.back().At("args").At("part").AsInt(), kSpans - 1);
-  const auto spans = int64_t(events.size()) - 1 - kLanes;
+  const auto spans = int64_t(events.size()) - 1 - kTracks;
   EXPECT_EQ(json.At("otherData").At("older_spans_left_out").AsInt(), 3 * kSpans - spans);
 }
 
@@ -77,7 +77,7 @@ TEST(Trace, ShortStepsAreRecordedSeldomAndLongOnesAlways) {
       const double began = Now();
       if (buffer.on()) {
         ++recorded;
-        for (int i = 0; i < 5; ++i) buffer.Add(Lane::kCompute, SpanKind::kData, began, began, i);
+        for (int i = 0; i < 5; ++i) buffer.Add(Track::kCompute, SpanKind::kData, began, began, i);
       }
       while (Now() < began + seconds) {
       }
@@ -96,7 +96,7 @@ TEST(Trace, NothingAndDamage) {
   TraceBuffer empty(1);
   const std::vector<std::vector<std::byte>> one = {empty.Pack(0)};
   EXPECT_EQ(Written(one).At("traceEvents").Items().size(), 1u);
-  empty.Add(Lane::kCompute, SpanKind::kData, 0, 1, 0);
+  empty.Add(Track::kCompute, SpanKind::kData, 0, 1, 0);
   std::vector<std::byte> bytes = empty.Pack(0);
   bytes.pop_back();
   const std::vector<std::vector<std::byte>> damaged = {bytes};

@@ -77,7 +77,7 @@ Event Composed::AfterStep(Replica& replica) {
   SpanSink* const spans = observer.tracing();
   const double began = spans ? Now() : 0;
   choices_.inner->Agree(replica, [&] { Update(replica); });
-  if (spans) spans->Add(Lane::kCompute, SpanKind::kWait, began, Now());
+  if (spans) spans->Add(Track::kCompute, SpanKind::kWait, began, Now());
   if (choices_.centre) {
     open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
     if (++since_ >= choices_.period) Meet();
@@ -102,7 +102,7 @@ void Composed::Update(Replica& replica) {
   apply();
   const double ended = Now();
   if (measured) update_s_ += kMeasured * (ended - began);
-  if (spans) spans->Add(Lane::kCompute, SpanKind::kUpdate, began, ended);
+  if (spans) spans->Add(Track::kCompute, SpanKind::kUpdate, began, ended);
 }
 
 // Nobody announced these (more workers than shards: no backward), and the others wait for them.

@@ -22,8 +22,8 @@ class Courier {
  public:
   using Fail = std::function<void(std::string_view reason)>;
   Courier(std::function<void(Job&)> run, Fail fail, SpanSink* spans = nullptr,
-          Lane lane = Lane::kCommunication)
-      : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), lane_(lane) {
+          Track track = Track::kCommunication)
+      : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), track_(track) {
     jobs_.reserve(256);
     thread_ = std::jthread([this] { Run(); });
   }
@@ -76,7 +76,7 @@ class Courier {
         fail_(e.what());
       }
       const double ended = Now();
-      if (spans_ && spans_->on()) spans_->Add(lane_, SpanKind::kBucket, began, ended, number);
+      if (spans_ && spans_->on()) spans_->Add(track_, SpanKind::kBucket, began, ended, number);
       lock.lock();
       busy_s_ += ended - began;
       if (error) error_ = error;
@@ -91,7 +91,7 @@ class Courier {
   const std::function<void(Job&)> run_;
   const Fail fail_;
   SpanSink* const spans_;
-  const Lane lane_;
+  const Track track_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::vector<Job> jobs_;  // empty: all are done

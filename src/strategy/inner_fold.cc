@@ -32,7 +32,7 @@ void InnerFold::Begin(Replica& r) {
   if (staged_) host_back_.resize(r.layout.summand);
   back_ = std::make_unique<Courier<Range>>(
       [this](Range& range) { Back(range); },
-      [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans, Lane::kReturn);
+      [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans, Track::kReturn);
   chain_->Begin(r);
 }
 

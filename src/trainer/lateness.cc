@@ -8,7 +8,8 @@
 namespace trireme {
 namespace {
 
-// Below this share of the time it is noise: two ranks on two busy cores differ by some 10 % now and then.
+// Below this share of the time it is noise: two ranks on two busy cores differ by some 10 % now and
+// then.
 constexpr double kShare = 0.2;
 // So much of the lateness its own time must explain.
 constexpr double kExplained = 0.5;

@@ -115,7 +115,7 @@ void Stepper::RunShards(float vote) {
     if (shard.size()) {
       const double began = spans ? Now() : 0;
       const Filled& filled = loader_->Take();
-      if (spans) spans->Add(Lane::kCompute, SpanKind::kData, began, Now(), int(i));
+      if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
       batch.count = filled.count;
       batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
       batch.labels = slots_[filled.slot].labels.first(filled.count);
@@ -143,8 +143,8 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   times_.backward += shard_times.backward_s;
   if (spans) {
     const double border = began + forward_s;
-    spans->Add(Lane::kCompute, SpanKind::kForward, began, border, int(i));
-    spans->Add(Lane::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
+    spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));
+    spans->Add(Track::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
                int(i));
   }
   return event;

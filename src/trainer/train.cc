@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "strategy/presets.h"
 #include "trainer/muster.h"
+#include "trainer/rank_watch.h"
 #include "trainer/start.h"
 #include "trainer/tracing.h"
-#include "trainer/watch.h"
 #include "trainer/worker.h"
 
 namespace trireme {
@@ -33,7 +33,7 @@ int RunServer(const Site& site, const Start& start, const StrategySetup& setup, 
 }
 
 int RunWorker(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
-              World& world, Watch* watch, SpanSink* spans) {
+              World& world, RankWatch* watch, SpanSink* spans) {
   Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
@@ -56,8 +56,9 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
                             job.recipe.trainer.deterministic, common};
   Tracing tracing(job.recipe.record, group);
-  std::optional<Watch> watch;
-  if (job.in_step) watch.emplace(Watch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
+  std::optional<RankWatch> watch;
+  if (job.in_step)
+    watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
   try {
     const bool serves = world.rank() < job.servers && !job.in_step;
     const int status = serves ? RunServer(site, start, setup, world)
@@ -68,7 +69,7 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   } catch (const std::exception& error) {
     group.Abort(error.what());  // before the watch goes, which talks to the others
     tracing.Rescue(site.log);
-    const std::string verdict = watch ? watch->verdict() : "";
+    const std::string verdict = watch ? watch->Verdict(error) : "";
     if (!verdict.empty()) throw Error(verdict);
     throw;
   }

@@ -17,7 +17,7 @@ constexpr int64_t kDivergedSteps = 100;
 }  // namespace
 
 Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
-               const Signals& signals, Watch* watch, SpanSink* spans)
+               const Signals& signals, RankWatch* watch, SpanSink* spans)
     : job_(job),
       world_(world),
       strategy_(strategy),
@@ -144,7 +144,7 @@ void Worker::Evaluate() {
   paused_s_ += seconds;
   if (observer_.spans) {
     const double now = Now();
-    observer_.spans->Add(Lane::kCompute, SpanKind::kEvaluate, now - seconds, now);
+    observer_.spans->Add(Track::kCompute, SpanKind::kEvaluate, now - seconds, now);
   }
 }
 
@@ -261,7 +261,7 @@ void Worker::SaveCheckpoint() {
   paused_s_ += seconds;
   if (observer_.spans && recorder_) {
     const double now = Now();
-    observer_.spans->Add(Lane::kCompute, SpanKind::kCheckpoint, now - seconds, now);
+    observer_.spans->Add(Track::kCompute, SpanKind::kCheckpoint, now - seconds, now);
   }
 }
 

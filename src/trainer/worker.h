@@ -11,9 +11,9 @@
 #include "trainer/job.h"
 #include "trainer/lateness.h"
 #include "trainer/progression.h"
+#include "trainer/rank_watch.h"
 #include "trainer/recorder.h"
 #include "trainer/stepper.h"
-#include "trainer/watch.h"
 #include "transport/world.h"
 
 namespace trireme {
@@ -25,7 +25,7 @@ class Worker {
   // `recorder` is null on ranks that do not record, `watch` where nobody watches, `spans` where
   // nothing is traced.
   Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
-         const Signals& signals, Watch* watch, SpanSink* spans);
+         const Signals& signals, RankWatch* watch, SpanSink* spans);
 
   // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
   // null.
@@ -54,7 +54,7 @@ class Worker {
   Strategy& strategy_;
   Recorder* const recorder_;
   const Signals& signals_;
-  Watch* const watch_;
+  RankWatch* const watch_;
   const int worker_;
   const Observer observer_;
   Stepper stepper_;

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -23,7 +24,7 @@ namespace trireme {
 // nothing else would. A link that is silent is named by whoever does not hear.
 //
 // Two threads: one counts time and never blocks, one talks. The methods are for the rank's thread.
-class Watch {
+class RankWatch {
  public:
   struct Setup {
     Group& group;
@@ -31,8 +32,8 @@ class Watch {
     const Log& log;
     std::function<void()> give_up;  // null: the process ends with exit code 1
   };
-  explicit Watch(Setup setup);
-  ~Watch();  // without End: after the group was aborted
+  explicit RankWatch(Setup setup);
+  ~RankWatch();  // without End: after the group was aborted
 
   Status& status() { return status_; }
   void Start();  // all members call it; what comes before is not watched
@@ -41,8 +42,9 @@ class Watch {
   void Publish(const RankShare& totals, int64_t step);
   // Of each member, how many seconds it was not heard, in all.
   std::vector<double> Silences();
-  void End();             // all members call it, when nobody waits for another any more
-  std::string verdict();  // empty: none
+  void End();  // all members call it, when nobody waits for another any more
+  // Why the run ended, if it was a stall: `error` is what came of it here. Empty: it was none.
+  std::string Verdict(const std::exception& error);
 
  private:
   struct Report;

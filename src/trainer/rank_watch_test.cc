@@ -1,4 +1,4 @@
-#include "trainer/watch.h"
+#include "trainer/rank_watch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ Watched RunWatched(int ranks, double stall_s, int64_t steps, const Act& act) {
       RunRanks(ranks, 60, [&](World& world) {
         std::atomic<bool> given_up = false;
         Group& group = world.group();
-        Watch watch({group, stall_s, log, [&] { given_up = true; }});
+        RankWatch watch({group, stall_s, log, [&] { given_up = true; }});
         try {
           watch.Start();
           RankShare totals;
@@ -57,7 +57,7 @@ Watched RunWatched(int ranks, double stall_s, int64_t steps, const Act& act) {
           watch.End();
         } catch (const std::exception& error) {
           group.Abort(error.what());
-          if (!watch.verdict().empty()) throw Error(watch.verdict());
+          if (const auto verdict = watch.Verdict(error); !verdict.empty()) throw Error(verdict);
           throw;
         }
       });
@@ -73,7 +73,7 @@ Watched RunWatched(int ranks, double stall_s, int64_t steps, const Act& act) {
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-TEST(Watch, NamesARankThatNeverComes) {
+TEST(RankWatch, NamesARankThatNeverComes) {
   for (const int culprit : {0, 2}) {
     const Watched run =
         RunWatched(3, 1, 100, [&](int rank, int64_t step, std::atomic<bool>& given_up) {
@@ -93,7 +93,7 @@ TEST(Watch, NamesARankThatNeverComes) {
   }
 }
 
-TEST(Watch, WhoIsAloneIsWatchedToo) {
+TEST(RankWatch, WhoIsAloneIsWatchedToo) {
   const Watched run = RunWatched(1, 0.5, 10, [&](int, int64_t step, std::atomic<bool>& given_up) {
     while (step == 5 && !given_up) Sleep(0.01);
     if (step == 5) throw Error("given up");
@@ -101,14 +101,14 @@ TEST(Watch, WhoIsAloneIsWatchedToo) {
   EXPECT_NE(run.error.find("rank 0 computes step 5"), std::string::npos) << run.error;
 }
 
-TEST(Watch, StepsShorterThanTheLimitRaiseNoAlarm) {
+TEST(RankWatch, StepsShorterThanTheLimitRaiseNoAlarm) {
   const Watched run = RunWatched(3, 1, 5, [&](int rank, int64_t, std::atomic<bool>&) {
     if (rank == 1) Sleep(0.7);
   });
   EXPECT_EQ(run.error, "");
 }
 
-TEST(Watch, ALateRankIsNamedWithinTenSeconds) {
+TEST(RankWatch, ALateRankIsNamedWithinTenSeconds) {
   const Watched run = RunWatched(
       3, 0, 50, [&](int rank, int64_t, std::atomic<bool>&) { Sleep(rank == 2 ? 0.2 : 0.05); });
   EXPECT_EQ(run.error, "");
@@ -116,7 +116,7 @@ TEST(Watch, ALateRankIsNamedWithinTenSeconds) {
   EXPECT_NE(run.log.find("of the step: compute"), std::string::npos) << run.log;
 }
 
-TEST(Watch, ManyShortLivesEndQuickly) {
+TEST(RankWatch, ManyShortLivesEndQuickly) {
   const Stopwatch stopwatch;
   for (int i = 0; i < 20; ++i) {
     const Watched run = RunWatched(4, 5, 3, [](int, int64_t, std::atomic<bool>&) {});
@@ -126,7 +126,7 @@ TEST(Watch, ManyShortLivesEndQuickly) {
   EXPECT_LT(stopwatch.seconds(), 5);
 }
 
-TEST(Watch, AnErrorOfARankIsNotHeldUp) {
+TEST(RankWatch, AnErrorOfARankIsNotHeldUp) {
   const Watched run = RunWatched(3, 30, 100, [](int rank, int64_t step, std::atomic<bool>&) {
     if (rank == 1 && step == 50) throw Error("broken");
   });

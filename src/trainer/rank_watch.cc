@@ -1,4 +1,4 @@
-#include "trainer/watch.h"
+#include "trainer/rank_watch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ constexpr int64_t kStretchSteps = 4;
 
 }  // namespace
 
-struct Watch::Report {
+struct RankWatch::Report {
   Status::Moment moment;
   bool leaves = false;
   double since_s = 0;
@@ -38,16 +38,17 @@ struct Watch::Report {
   double unheard_s = 0;
 };
 
-struct Watch::Peer {
+struct RankWatch::Peer {
   Report report;                       // rank 0: the newest
   double age_s = 0;                    // of it
   Report base;                         // rank 0: where the present stretch of time began
   double unheard_s = 0, silent_s = 0;  // by this rank: now; in all, before
 };
 
-Watch::Watch(Setup setup) : setup_(std::move(setup)), size_(setup_.group.size()), peers_(size_) {}
+RankWatch::RankWatch(Setup setup)
+    : setup_(std::move(setup)), size_(setup_.group.size()), peers_(size_) {}
 
-Watch::~Watch() {
+RankWatch::~RankWatch() {
   {
     std::lock_guard lock(mutex_);
     leaving_ = true;
@@ -57,13 +58,13 @@ Watch::~Watch() {
   changed_.notify_all();
 }
 
-void Watch::Start() {
+void RankWatch::Start() {
   if (size_ > 1) Barrier(setup_.group, kTagWatch);
   clock_ = std::jthread([this](std::stop_token stop) { Count(stop); });
   if (size_ > 1) talk_ = std::jthread([this](std::stop_token stop) { Talk(stop); });
 }
 
-void Watch::Publish(const RankShare& totals, int64_t step) {
+void RankWatch::Publish(const RankShare& totals, int64_t step) {
   wants_.store(false, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   totals_ = totals;
@@ -71,7 +72,7 @@ void Watch::Publish(const RankShare& totals, int64_t step) {
   published_s_ = Now();
 }
 
-std::vector<double> Watch::Silences() {
+std::vector<double> RankWatch::Silences() {
   std::lock_guard lock(mutex_);
   std::vector<double> silences;
   for (const Peer& peer : peers_) {
@@ -80,7 +81,7 @@ std::vector<double> Watch::Silences() {
   return silences;
 }
 
-void Watch::End() {
+void RankWatch::End() {
   {
     std::lock_guard lock(mutex_);
     leaving_ = true;
@@ -92,12 +93,15 @@ void Watch::End() {
   if (clock_.joinable()) clock_.join();
 }
 
-std::string Watch::verdict() {
+std::string RankWatch::Verdict(const std::exception& error) {
   std::lock_guard lock(mutex_);
-  return verdict_;
+  if (!verdict_.empty() || !dynamic_cast<const PeerLost*>(&error)) return verdict_;
+  // Another rank's watch found it while this one stood, too.
+  constexpr double kReports_s = 1.5;
+  return setup_.stall_s > 0 && since_s_ + kReports_s >= setup_.stall_s ? error.what() : "";
 }
 
-void Watch::Count(std::stop_token stop) {
+void RankWatch::Count(std::stop_token stop) {
   Status::Moment seen;
   double last = Now(), heard = last;
   std::unique_lock lock(mutex_);
@@ -131,7 +135,7 @@ void Watch::Count(std::stop_token stop) {
 }
 
 // Under mutex_.
-void Watch::CountSilences() {
+void RankWatch::CountSilences() {
   for (int r = 0; r < size_; ++r) {
     if (r == setup_.group.rank()) continue;
     Peer& peer = peers_[r];
@@ -149,7 +153,7 @@ void Watch::CountSilences() {
 }
 
 // Under mutex_.
-bool Watch::Stalled() const {
+bool RankWatch::Stalled() const {
   if (setup_.stall_s == 0 || since_s_ < setup_.stall_s) return false;
   if (!is_root()) return since_s_ >= setup_.stall_s + kAnswer_s && talking_s_ >= kAnswer_s;
   for (int r = 1; r < size_; ++r) {
@@ -159,7 +163,7 @@ bool Watch::Stalled() const {
 }
 
 // Under mutex_.
-Standing Watch::StandingOf(int rank) const {
+Standing RankWatch::StandingOf(int rank) const {
   const bool own = rank == setup_.group.rank();
   const Report report = own ? MakeReport(false) : peers_[rank].report;
   Standing standing{.moment = report.moment,
@@ -171,7 +175,7 @@ Standing Watch::StandingOf(int rank) const {
   return standing;
 }
 
-void Watch::Fail() {
+void RankWatch::Fail() {
   std::string verdict;
   {
     std::lock_guard lock(mutex_);
@@ -189,7 +193,7 @@ void Watch::Fail() {
   setup_.group.Abort(verdict);
 }
 
-void Watch::Talk(std::stop_token stop) {
+void RankWatch::Talk(std::stop_token stop) {
   try {
     if (is_root()) {
       Hear();
@@ -202,7 +206,7 @@ void Watch::Talk(std::stop_token stop) {
   }
 }
 
-void Watch::Tell(std::stop_token stop) {
+void RankWatch::Tell(std::stop_token stop) {
   for (bool leaves = false; !leaves;) {
     Report report;
     {
@@ -221,7 +225,7 @@ void Watch::Tell(std::stop_token stop) {
 }
 
 // Under mutex_.
-Watch::Report Watch::MakeReport(bool leaves) const {
+RankWatch::Report RankWatch::MakeReport(bool leaves) const {
   Report report{.moment = status_.now(),
                 .leaves = leaves,
                 .since_s = since_s_,
@@ -236,7 +240,7 @@ Watch::Report Watch::MakeReport(bool leaves) const {
   return report;
 }
 
-void Watch::Hear() {
+void RankWatch::Hear() {
   std::vector<Report> reports(size_);
   std::vector<bool> left(size_);
   for (int here = size_ - 1; here > 0;) {
@@ -268,7 +272,7 @@ void Watch::Hear() {
 }
 
 // Under mutex_: compares what the ranks did since the last stretch ended.
-void Watch::JudgeTimes() {
+void RankWatch::JudgeTimes() {
   double seconds = 0;
   for (const Peer& peer : peers_) {
     const Report &now = peer.report, &base = peer.base;
