@@ -39,6 +39,7 @@ constexpr Flag kFlags[] = {
     {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
     {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
      "trainer.deterministic"},
+    {"--trace", "FILE", "write a Chrome trace of all ranks", "record.trace"},
     kSetFlag,
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},

@@ -11,6 +11,16 @@ void AddIfKnown(Json& object, const char* key, const std::optional<double>& valu
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
+Json ToJson(const RankRecord& record) {
+  Json json = Json::Object();
+  const StepTimes& times = record.times;
+  json.AddNew("rank", record.rank).AddNew("data", times.data).AddNew("forward", times.forward);
+  json.AddNew("backward", times.backward).AddNew("communication_hidden", times.hidden);
+  json.AddNew("communication_waited", times.communication).AddNew("update", times.update);
+  json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
+  return json;
+}
+
 }  // namespace
 
 StepTimes& StepTimes::operator+=(const StepTimes& other) {
@@ -19,6 +29,7 @@ StepTimes& StepTimes::operator+=(const StepTimes& other) {
   backward += other.backward;
   communication += other.communication;
   update += other.update;
+  hidden += other.hidden;
   return *this;
 }
 
@@ -43,6 +54,12 @@ Json ToJson(const EpochRecord& record) {
   AddIfKnown(json, "evaluation_seconds", record.evaluation_seconds);
   json.AddNew("times", ToJson(record.times));
   json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
+  if (!record.ranks.empty()) {
+    Json ranks = Json::Array();
+    for (const RankRecord& rank : record.ranks) ranks.Append(ToJson(rank));
+    json.AddNew("ranks", std::move(ranks));
+  }
+  if (!record.late.empty()) json.AddNew("late", record.late);
   return json;
 }
 
@@ -76,6 +93,11 @@ Json ToJson(const Summary& summary) {
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes).AddNew("per_class_accuracy", std::move(per_class));
   json.AddNew("confusion", summary.confusion);
+  if (!summary.emulated.empty()) {
+    Json emulated = Json::Object();
+    for (const auto& [key, value] : summary.emulated) emulated.AddNew(key, value);
+    json.AddNew("emulated", std::move(emulated));
+  }
   return json;
 }
 

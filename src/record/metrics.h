@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "record/json.h"
@@ -18,9 +19,17 @@ struct StepTimes {
   double backward = 0;
   double communication = 0;  // only what computing did not hide
   double update = 0;
+  double hidden = 0;  // communication while this rank computed: no time of its own
 
   double Total() const { return data + forward + backward + communication + update; }
   StepTimes& operator+=(const StepTimes& other);
+};
+
+// One rank's part of an epoch.
+struct RankRecord {
+  int rank = 0;
+  StepTimes times;
+  int64_t bytes_sent = 0, bytes_received = 0;
 };
 
 // What was not measured is left out of the JSON.
@@ -35,6 +44,8 @@ struct EpochRecord {
   std::optional<double> evaluation_seconds;
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
+  std::vector<RankRecord> ranks;  // of all who advance in step, where there are several
+  std::string late;               // which rank the others wait for and why; empty: none
 };
 
 // A line every k steps.
@@ -61,6 +72,7 @@ struct Summary {
   int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;
   std::string strategy, transport, device, precision, machine, version;
+  std::vector<std::pair<std::string, std::string>> emulated;  // keys of [emulate] and their values
 };
 
 Json ToJson(const StepTimes& times);

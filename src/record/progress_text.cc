@@ -59,7 +59,8 @@ std::string EpochLine(const EpochRecord& record, int64_t epochs) {
   return Join({OfText("epoch", record.epoch, epochs),
                LossAndAccuracy("train", record.train_loss, record.train_accuracy),
                LossAndAccuracy("test", record.test_loss, record.test_accuracy),
-               CountText(record.samples_per_second) + " samples/s", DurationText(record.seconds)});
+               CountText(record.samples_per_second) + " samples/s", DurationText(record.seconds),
+               record.late});
 }
 
 Json StepEvent(const StepProgress& progress, const Pace& pace) {

@@ -1,5 +1,7 @@
 #include "strategy/composed.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "flat/arithmetic.h"
 
@@ -70,7 +72,12 @@ void Composed::BucketReady(Replica& replica, const Bucket& bucket, const Event& 
 
 Event Composed::AfterStep(Replica& replica) {
   if (announced_ < replica.buckets.size()) AnnounceRest(replica);
+  const Observer& observer = replica.observer;
+  observer.Tell(Phase::kReduce, replica.work.step);
+  SpanSink* const spans = observer.tracing();
+  const double began = spans ? Now() : 0;
   choices_.inner->Agree(replica, [&] { Update(replica); });
+  if (spans) spans->Add(Track::kCompute, SpanKind::kWait, began, Now());
   if (choices_.centre) {
     open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
     if (++since_ >= choices_.period) Meet();
@@ -85,16 +92,23 @@ void Composed::Rehearse(Replica& replica) {
 }
 
 void Composed::Update(Replica& replica) {
+  const Observer& observer = replica.observer;
+  observer.Tell(Phase::kUpdate, replica.work.step);
   const auto apply = [&] {
     replica.updater.Apply(replica.queue, replica.work.step, replica.summands[0], replica.state);
+    observer.Tell(Phase::kReduce, replica.work.step);  // others may have to hear of it
   };
   // Reading a clock twice costs 100 ns, a tiny model's whole update twice that: measure one of
   // some.
   constexpr int kMeasured = 8;
-  if (updates_++ % kMeasured != 0) return apply();
-  const Stopwatch watch;
+  const bool measured = updates_++ % kMeasured == 0;
+  SpanSink* const spans = observer.tracing();
+  if (!measured && !spans) return apply();
+  const double began = Now();
   apply();
-  update_s_ += kMeasured * watch.seconds();
+  const double ended = Now();
+  if (measured) update_s_ += kMeasured * (ended - began);
+  if (spans) spans->Add(Track::kCompute, SpanKind::kUpdate, began, ended);
 }
 
 // Nobody announced these (more workers than shards: no backward), and the others wait for them.
@@ -154,6 +168,7 @@ Traffic Composed::traffic() const {
     t.communication_s += choices_.centre->waited_s();
     volume = choices_.centre->volume();
   }
+  t.hidden_s = std::max(0.0, choices_.inner->busy_s() - choices_.inner->waited_s());
   t.bytes_sent = volume.sent;
   t.bytes_received = volume.received;
   return t;

@@ -8,17 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/observer.h"
+
 namespace trireme {
 
 // A communication thread: runs jobs in the order given, keeps its exception for whoever drains it.
 // `fail` is told at once when a job throws, and when a courier is destroyed with jobs left (a step
 // that an exception ended): it wakes those who wait for what will not come. What a job waits for
-// has a deadline of its own.
+// has a deadline of its own. Knows how long its jobs took; `spans`, if not null, gets each of them.
 template <class Job>
 class Courier {
  public:
   using Fail = std::function<void(std::string_view reason)>;
-  Courier(std::function<void(Job&)> run, Fail fail) : run_(std::move(run)), fail_(std::move(fail)) {
+  Courier(std::function<void(Job&)> run, Fail fail, SpanSink* spans = nullptr,
+          Track track = Track::kCommunication)
+      : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), track_(track) {
     jobs_.reserve(256);
     thread_ = std::jthread([this] { Run(); });
   }
@@ -47,6 +52,12 @@ class Courier {
     if (error_) std::rethrow_exception(error_);
   }
 
+  // Seconds in which a job was running.
+  double busy_s() const {
+    std::lock_guard lock(mutex_);
+    return busy_s_;
+  }
+
  private:
   void Run() {
     std::unique_lock lock(mutex_);
@@ -54,7 +65,9 @@ class Courier {
       changed_.wait(lock, [&] { return stopping_ || (!error_ && done_ < jobs_.size()); });
       if (stopping_) return;
       Job job = std::move(jobs_[done_]);
+      const int number = int(done_);
       lock.unlock();
+      const double began = Now();
       std::exception_ptr error;
       try {
         run_(job);
@@ -62,7 +75,10 @@ class Courier {
         error = std::current_exception();
         fail_(e.what());
       }
+      const double ended = Now();
+      if (spans_ && spans_->on()) spans_->Add(track_, SpanKind::kBucket, began, ended, number);
       lock.lock();
+      busy_s_ += ended - began;
       if (error) error_ = error;
       if (++done_ == jobs_.size()) {
         jobs_.clear();
@@ -74,10 +90,13 @@ class Courier {
 
   const std::function<void(Job&)> run_;
   const Fail fail_;
-  std::mutex mutex_;  // guards all below
+  SpanSink* const spans_;
+  const Track track_;
+  mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::vector<Job> jobs_;  // empty: all are done
   size_t done_ = 0;        // of jobs_; the next one may be running
+  double busy_s_ = 0;
   bool stopping_ = false;
   std::exception_ptr error_;
   std::jthread thread_;  // last: joins before the rest goes

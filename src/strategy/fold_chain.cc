@@ -41,9 +41,9 @@ void FoldChain::Begin(Replica& r) {
     host_arrived_.resize(segment);
     host_sum_.resize(r.layout.summand);
   }
-  courier_ =
-      std::make_unique<Courier<Job>>([this](Job& job) { Forward(job); },
-                                     [this](std::string_view reason) { group_.Abort(reason); });
+  courier_ = std::make_unique<Courier<Job>>(
+      [this](Job& job) { Forward(job); }, [this](std::string_view reason) { group_.Abort(reason); },
+      r.observer.spans);
 }
 
 void FoldChain::BucketReady(const Bucket& bucket, const Event& event) {

@@ -29,6 +29,7 @@ class FoldChain {
   bool last() const { return last_; }     // in the chain
   void Begin(Replica& replica);
   void BucketReady(const Bucket& bucket, const Event& event);
+  double busy_s() const { return courier_ ? courier_->busy_s() : 0; }
   void Drain();  // all buckets have gone through this rank
   // What this rank's queues still do to the summands.
   Event Record() { return queue_->Record(); }

@@ -25,7 +25,9 @@ class Inner {
     update();
   }
 
-  virtual double waited_s() const { return 0; }
+  virtual double waited_s() const { return 0; }  // of the worker's thread, for communication
+  // Of communication, waited for or not; what is beyond waited_s() computing has hidden.
+  virtual double busy_s() const { return waited_s(); }
   virtual Volume volume() const { return {}; }
 
  protected:

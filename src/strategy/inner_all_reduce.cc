@@ -17,7 +17,8 @@ void InnerAllReduce::Begin(Replica& r) {
   scratch_.resize(kAllReduceScratch);
   if (!r.device.host_visible()) staged_.resize(r.layout.summand);
   courier_ = std::make_unique<Courier<Job>>([this](Job& job) { Run(job); },
-                                            [this](std::string_view why) { group_.Abort(why); });
+                                            [this](std::string_view why) { group_.Abort(why); },
+                                            r.observer.spans);
 }
 
 void InnerAllReduce::BeforeStep(Replica& r) {

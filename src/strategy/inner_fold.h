@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,8 @@ class InnerFold : public Inner {
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   double waited_s() const override { return waited_s_; }
+  // Its two threads work at the same time.
+  double busy_s() const override { return back_ ? std::max(chain_->busy_s(), back_->busy_s()) : 0; }
   Volume volume() const override { return group_.volume(); }
 
  protected:

@@ -18,7 +18,8 @@ void InnerShared::Begin(Replica& r) {
   staged_ = !r.device.host_visible();
   parts_.reserve(shared_.size());
   courier_ = std::make_unique<Courier<Job>>([this](Job& job) { Run(job); },
-                                            [this](std::string_view why) { group_.Abort(why); });
+                                            [this](std::string_view why) { group_.Abort(why); },
+                                            r.observer.spans);
 }
 
 void InnerShared::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {

@@ -27,6 +27,7 @@ class InnerShared : public Inner {
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   double waited_s() const override { return waited_s_; }
+  double busy_s() const override { return courier_ ? courier_->busy_s() : 0; }
   Volume volume() const override { return group_.volume(); }
 
  protected:

@@ -91,7 +91,9 @@ void InnerThroughServer::ShareState(Replica& r) {
   if (!is_server() && staged) flat::Put(r.queue, host_, r.state);
   flat::Put(r.queue, tallies, tail);
   r.queue.Sync();  // the host's copies are used again
-  waited_s_ += watch.seconds();
+  const double seconds = watch.seconds();
+  waited_s_ += seconds;
+  shared_s_ += seconds;
 }
 
 }  // namespace trireme

@@ -28,6 +28,7 @@ class InnerThroughServer : public Inner {
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
   double waited_s() const override { return waited_s_; }
+  double busy_s() const override { return chain_->busy_s() + shared_s_; }
   Volume volume() const override { return group_.volume(); }
 
  private:
@@ -43,6 +44,7 @@ class InnerThroughServer : public Inner {
   std::vector<float> host_;       // the new state and the step's tallies, on their way
   Buffer moved_;                  // kDifference, at a worker: its own updated state
   double waited_s_ = 0;
+  double shared_s_ = 0;  // of it: the state's way back
   std::unique_ptr<FoldChain> chain_;
 };
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/observer.h"
 #include "base/state_io.h"
 #include "flat/device.h"
 #include "flat/layout.h"
@@ -19,6 +20,7 @@ struct Replica {
   const Layout& layout;
   std::span<const Bucket> buckets;
   Updater& updater;
+  Observer observer;
   Work work;       // of the step that runs
   float vote = 0;  // to stop: for a rank without shards, whose summands carry it otherwise
 };
@@ -26,6 +28,7 @@ struct Replica {
 // What became of a step's time besides the engine's, and of its bytes. Totals since the start.
 struct Traffic {
   double communication_s = 0;  // the step's thread waited for communication
+  double hidden_s = 0;         // communication went on while it did something else
   double update_s = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
 };

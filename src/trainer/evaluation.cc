@@ -84,10 +84,12 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
       labels_(chunk_size_),
       loader_(Feed::ForEvaluation(samples, normalizer), {{inputs_, labels_}}, /*threads=*/0) {}
 
-Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
+Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
+                          const Observer& observer, int64_t step) {
   const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
   Score score(classes_, num_chunks);
   for (int64_t chunk = worker; worker >= 0 && chunk < num_chunks; chunk += workers) {
+    observer.Tell(Phase::kEvaluate, step, chunk / workers);
     const int64_t begin = chunk * chunk_size_;
     const int64_t end = std::min(begin + chunk_size_, samples_.size());
     const int count = int(end - begin);
@@ -102,6 +104,7 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group) {
     loader_.Release();
     score.Add(chunk, logits, losses, labels);
   }
+  observer.Tell(Phase::kScore, step);
   if (group) score.SumOver(*group);
   return score.Result();
 }

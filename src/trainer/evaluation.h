@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/observer.h"
 #include "data/loader.h"
 #include "data/normalizer.h"
 #include "data/source.h"
@@ -46,9 +47,10 @@ class Evaluator {
             const Normalizer& normalizer);
 
   // Worker w of n takes every n-th chunk (-1, a server: none); with a group the parts are added up.
-  // Each sample once.
+  // Each sample once. `observer` is told what happens, after step `step`.
   const Executable& executable() const { return *executable_; }
-  Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr);
+  Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr,
+                 const Observer& observer = {}, int64_t step = 0);
 
  private:
   const Source& samples_;

@@ -70,6 +70,7 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host) {
       CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
   job.servers = recipe.transport.ranks - workers;
   job.in_step = FindPreset(recipe.strategy.name).in_step;
+  Pretence(recipe.emulate, 0, recipe.transport.ranks);  // refuses what makes no sense
   TrainerOptions& trainer = job.recipe.trainer;
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");

@@ -30,6 +30,7 @@ struct TrainerOptions {
   int checkpoint_epochs = 1;
   int keep = 2;
   int64_t metrics_steps = 0;
+  double stall_seconds = 300;
 };
 
 void Describe(OptionTable<TrainerOptions>& t);

@@ -6,7 +6,9 @@
 #include "data/options.h"
 #include "graph/models/options.h"
 #include "optimizer/options.h"
+#include "record/options.h"
 #include "strategy/options.h"
+#include "trainer/emulate.h"
 #include "trainer/options.h"
 #include "transport/options.h"
 
@@ -20,6 +22,8 @@ struct Recipe {
   OptimizerOptions optimizer;
   StrategyOptions strategy;
   TransportOptions transport;
+  RecordOptions record;
+  EmulateOptions emulate;
 };
 
 // Ties the keys of all sections to `recipe`, which stays where it is while `sections` lives.

@@ -89,6 +89,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.machine = fmt::format("{}, {}, {} threads a rank", machine.cpu_model,
                                 machine.architecture, job_.threads_per_rank);
   summary.version = Version();
+  summary.emulated = Emulated(recipe.emulate);
   directory_.WriteSummary(ToJson(summary));
   progress_.End(summary);
 }

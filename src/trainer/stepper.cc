@@ -30,10 +30,12 @@ int SignalOf(double votes) {
   return votes < kTermination ? SIGINT : SIGTERM;
 }
 
-Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers)
+Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
+                 const Observer& observer, Group* workers)
     : job_(job),
       worker_(worker),
       workers_(workers),
+      pretence_(job.recipe.emulate, worker + job.servers, job.recipe.transport.ranks),
       strategy_(strategy),
       queue_(engine.device().NewQueue()),
       executable_(engine.Load(
@@ -45,7 +47,8 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                .state = strategy.Place(Role::kState, job.layout.state, engine.device()),
                .layout = job.layout,
                .buckets = executable_->program().buckets,
-               .updater = updater_} {
+               .updater = updater_,
+               .observer = observer} {
   for (int i = 0; i < strategy.Summands(); ++i) {
     summands_.push_back(strategy.Place(Role::kSummand, job.layout.summand, engine.device()));
   }
@@ -111,7 +114,10 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
               .vote = vote,
               .first_position = shard.begin};
   if (shard.size()) {
+    SpanSink* const spans = replica_.observer.tracing();
+    const double began = spans ? Now() : 0;
     const Filled& filled = loader_->Take();
+    if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), shard.index);
     batch.count = filled.count;
     batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
     batch.labels = slots_[filled.slot].labels.first(filled.count);
@@ -121,27 +127,46 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
 
 void Stepper::RunShards(float vote) {
   const Work& work = replica_.work;
+  const Observer& observer = replica_.observer;
   auto sum = [this](std::span<double> values) { AllReduceSum(*workers_, kTagBatchNorm, values); };
-  auto ready = [this](const Bucket& bucket, const Event& event) {
-    strategy_.BucketReady(replica_, bucket, event);
-  };
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
     Batch batch = NextBatch(shard, vote);
     if (workers_) batch.sum_over_shards = sum;
-    const bool apart = summands_.size() > 1;
-    const bool last = i + 1 == work.shards.size();
-    const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
-                                              !apart && i > 0, last ? Ready(ready) : Ready());
+    observer.Tell(Phase::kCompute, work.step, int64_t(i));
+    const Event event = RunShard(batch, i);
     if (shard.size()) in_use_.push_back(event);
-    const ShardTimes shard_times = executable_->last_times();
-    times_.forward += shard_times.forward_s;
-    times_.backward += shard_times.backward_s;
   }
+}
+
+Event Stepper::RunShard(const Batch& batch, size_t i) {
+  auto ready = [this](const Bucket& bucket, const Event& event) {
+    strategy_.BucketReady(replica_, bucket, event);
+  };
+  SpanSink* const spans = replica_.observer.tracing();
+  const double began = spans ? Now() : 0;
+  const double pretended_s = i == 0 ? pretence_.InForward(replica_.work.step) : 0;
+  const bool apart = summands_.size() > 1;
+  const bool last = i + 1 == replica_.work.shards.size();
+  const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
+                                            !apart && i > 0, last ? Ready(ready) : Ready());
+  const ShardTimes shard_times = executable_->last_times();
+  const double forward_s = shard_times.forward_s + pretended_s;
+  times_.forward += forward_s;
+  times_.backward += shard_times.backward_s;
+  if (spans) {
+    const double border = began + forward_s;
+    spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));
+    spans->Add(Track::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
+               int(i));
+  }
+  return event;
 }
 
 bool Stepper::Run(int signal, StepResult& previous) {
   replica_.vote = VoteOf(signal);
+  replica_.observer.Tell(Phase::kData, replica_.work.step);
+  if (replica_.observer.spans) replica_.observer.spans->BeginStep(replica_.work.step);
   strategy_.BeforeStep(replica_);
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
@@ -222,6 +247,7 @@ StepTimes Stepper::times() const {
   const Traffic traffic = strategy_.traffic();
   times.data = loader_->waited_s();
   times.communication = traffic.communication_s;
+  times.hidden = traffic.hidden_s;
   times.update = traffic.update_s;
   return times;
 }

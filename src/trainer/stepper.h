@@ -7,6 +7,7 @@
 #include "graph/engine.h"
 #include "record/metrics.h"
 #include "strategy/strategy.h"
+#include "trainer/emulate.h"
 #include "trainer/job.h"
 #include "transport/group.h"
 
@@ -31,7 +32,8 @@ int SignalOf(double votes);  // 0: nobody wants to stop
 class Stepper {
  public:
   // `workers`: the group of all workers, for batch-norm over their samples; null: over a shard's.
-  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers = nullptr);
+  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
+          const Observer& observer = {}, Group* workers = nullptr);
   ~Stepper();
 
   Replica& replica() { return replica_; }
@@ -66,12 +68,14 @@ class Stepper {
   void RunShards(float vote);
   void Rehearse(int64_t step, int worker, int workers);
   std::vector<float> GradientOnHost();
+  Event RunShard(const Batch& batch, size_t shard);
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
   const int worker_;
   Group* const workers_;
+  const Pretence pretence_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

@@ -10,5 +10,6 @@ constexpr Tag kTagMuster = kFirstFreeTag + 2;
 constexpr Tag kTagWeights = kFirstFreeTag + 3;
 constexpr Tag kTagTimes = kFirstFreeTag + 4;
 constexpr Tag kTagBatchNorm = kFirstFreeTag + 5;
+constexpr Tag kTagWatch = kFirstFreeTag + 6;
 
 }  // namespace trireme

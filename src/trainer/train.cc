@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "strategy/presets.h"
 #include "trainer/muster.h"
+#include "trainer/rank_watch.h"
 #include "trainer/start.h"
+#include "trainer/tracing.h"
 #include "trainer/worker.h"
 
 namespace trireme {
@@ -23,41 +25,71 @@ size_t SharedBytes(const Job& job) {
   return size_t(most) * (job.layout.summand * sizeof(float) + kPadding);
 }
 
-// The life of one rank; its exit code.
-int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
-            World& world) {
-  if (world.size() > 1) {
-    CheckAgreement(world.group(), job);
-    if (site.show_ranks) ShowRanks(world.group(), job, site.log);
+int RunServer(const Site& site, const Start& start, const StrategySetup& setup, World& world) {
+  const auto server = MakeServer(setup, world, start.state);
+  if (start.resume()) server->Load(*start.resume());
+  server->Run();
+  return site.signals.ExitCode();
+}
+
+// What was measured goes into the config: a repetition needs it.
+void WriteChoice(const Job& job, const Site& site, const StrategyOptions& options) {
+  if (site.show_ranks) {
+    site.log.Info("strategy", "algorithm {}, by measured latency and bandwidth", options.algorithm);
   }
-  StrategyOptions options = job.recipe.strategy;
-  const StrategySetup setup{options, job.plan, job.layout, job.recipe.trainer.deterministic,
-                            common};
-  options.algorithm = ResolveAlgorithm(setup, world);
-  if (world.rank() < job.servers && !job.in_step) {
-    const auto server = MakeServer(setup, world, start.state);
-    if (start.resume()) server->Load(*start.resume());
-    server->Run();
-    return site.signals.ExitCode();
-  }
+  Recipe recipe = job.recipe;
+  recipe.strategy = options;
+  site.directory->WriteConfig(ConfigText(recipe));
+}
+
+int RunWorker(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
+              World& world, RankWatch* watch, SpanSink* spans) {
   Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
     recorder.emplace(job, *site.directory, site.progress);
-    if (options.algorithm != job.recipe.strategy.algorithm) {  // measured: a repetition needs it
-      if (site.show_ranks)
-        site.log.Info("strategy", "algorithm {}, by measured latency and bandwidth",
-                      options.algorithm);
-      Recipe recipe = job.recipe;
-      recipe.strategy = options;
-      site.directory->WriteConfig(ConfigText(recipe));
+    if (setup.options.algorithm != job.recipe.strategy.algorithm) {
+      WriteChoice(job, site, setup.options);
     }
   }
-  Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals);
+  Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals, watch,
+                spans);
   const Ending ending = worker.Run(start.state, start.resume());
   if (recorder) site.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
+}
+
+// The life of one rank; its exit code.
+int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
+            World& world) {
+  Group& group = world.group();
+  if (world.size() > 1) {
+    CheckAgreement(group, job);
+    if (site.show_ranks) ShowRanks(group, job, site.log);
+  }
+  StrategyOptions options = job.recipe.strategy;
+  const StrategySetup setup{options, job.plan, job.layout, job.recipe.trainer.deterministic,
+                            common};
+  options.algorithm = ResolveAlgorithm(setup, world);
+  Tracing tracing(job.recipe.record, group);
+  std::optional<RankWatch> watch;
+  if (job.in_step)
+    watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
+  try {
+    const bool serves = world.rank() < job.servers && !job.in_step;
+    const int status = serves ? RunServer(site, start, setup, world)
+                              : RunWorker(job, site, start, setup, world, watch ? &*watch : nullptr,
+                                          tracing.buffer());
+    tracing.Share();
+    return status;
+  } catch (const std::exception& error) {
+    group.Abort(error.what());  // before the watch goes, which talks to the others
+    tracing.Rescue(site.log);
+    const std::string verdict = watch ? watch->Verdict(error) : "";
+    if (!verdict.empty()) throw Error(verdict);
+    throw;
+  }
 }
 
 // What the process does that holds the run's directory.
@@ -75,6 +107,9 @@ Start OpenRun(const Job& job, const Site& site) {
 }  // namespace
 
 int Train(const Job& job, const Site& site) {
+  for (const auto& [key, value] : Emulated(job.recipe.emulate)) {
+    site.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
+  }
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const int root = RecordingRank(job.recipe.strategy.name);
   TRIREME_ASSERT(site.crew.holds(root) == (site.directory != nullptr));

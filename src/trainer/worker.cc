@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
+#include "trainer/rank_numbers.h"
 
 namespace trireme {
 namespace {
@@ -21,16 +22,20 @@ std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
 }  // namespace
 
 Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
-               const Signals& signals)
+               const Signals& signals, RankWatch* watch, SpanSink* spans)
     : job_(job),
       world_(world),
       strategy_(strategy),
       recorder_(recorder),
       signals_(signals),
+      watch_(watch),
       worker_(world.rank() - job.servers),
       workers_(GroupOfWorkers(job, world)),
-      stepper_(job, strategy, *rig.engine, worker_, worker_ < 0 ? nullptr : workers_.get()),
-      snapshot_(rig.engine->device(), job.layout.state) {
+      observer_{watch ? &watch->status() : nullptr, spans},
+      stepper_(job, strategy, *rig.engine, worker_, observer_,
+               worker_ < 0 ? nullptr : workers_.get()),
+      snapshot_(rig.engine->device(), job.layout.state),
+      silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
     evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(),
                                              *job.data.test, job.normalizer);
@@ -46,6 +51,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     strategy_.Load(replica, *resume);
   }
   strategy_.Begin(replica);
+  if (watch_) watch_->Start();
   clock_ = {};
   seconds_before_ = at_.seconds;
   train_seconds_before_ = at_.train_seconds;
@@ -74,6 +80,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     const int signal = signals_.received();
     if (signal && !strategy_.InStep()) strategy_.Stop();
     if (stepper_.Run(signal, result)) Count(result);
+    if (watch_ && watch_->wants()) Publish();
     ++turn_number;
     AdvanceTo(replica.work.step + 1);
     if (check_steps && at_.step % check_steps == 0) CheckWeights();
@@ -174,10 +181,15 @@ void Worker::Evaluate() {
   const Stopwatch pause;
   evaluated_step_ = at_.step;
   TakeSnapshot();
-  evaluation_ = strategy_.InStep()
-                    ? evaluator_->Run(snapshot_, worker_, job_.workers(), &world_.group())
-                    : evaluator_->Run(snapshot_);
-  paused_s_ += pause.seconds();
+  evaluation_ = strategy_.InStep() ? evaluator_->Run(snapshot_, worker_, job_.workers(),
+                                                     &world_.group(), observer_, at_.step)
+                                   : evaluator_->Run(snapshot_);
+  const double seconds = pause.seconds();
+  paused_s_ += seconds;
+  if (observer_.spans) {
+    const double now = Now();
+    observer_.spans->Add(Track::kCompute, SpanKind::kEvaluate, now - seconds, now);
+  }
 }
 
 void Worker::DrainStepper() {
@@ -210,7 +222,8 @@ EpochRecord Worker::MeasureEpoch() {
                   .forward = times.forward - times_before_.forward,
                   .backward = times.backward - times_before_.backward,
                   .communication = times.communication - times_before_.communication,
-                  .update = times.update - times_before_.update};
+                  .update = times.update - times_before_.update,
+                  .hidden = times.hidden - times_before_.hidden};
   record.bytes_sent = int64_t(traffic.bytes_sent - traffic_before_.bytes_sent);
   record.bytes_received = int64_t(traffic.bytes_received - traffic_before_.bytes_received);
   times_before_ = times;
@@ -220,8 +233,26 @@ EpochRecord Worker::MeasureEpoch() {
   return record;
 }
 
+// All ranks' numbers, at the rank that records (0 in step), and what they say together.
+void Worker::GatherTimes(EpochRecord& record) {
+  observer_.Tell(Phase::kEpochEnd, at_.step);
+  RankNumbers own{.rank = {world_.rank(), record.times, record.bytes_sent, record.bytes_received},
+                  .silences = watch_ ? watch_->Silences() : std::vector<double>(world_.size())};
+  for (int r = 0; r < world_.size(); ++r) {
+    std::swap(own.silences[r], silences_before_[r]);
+    own.silences[r] = silences_before_[r] - own.silences[r];
+  }
+  const auto all = GatherNumbers(world_.group(), own);
+  if (!recorder_) return;
+  for (const RankNumbers& numbers : all) record.ranks.push_back(numbers.rank);
+  if (const auto late = late_.Add(SharesOf(all), record.seconds)) record.late = late->Text();
+}
+
+void Worker::Publish() { watch_->Publish(ShareOf(stepper_.times()), at_.step); }
+
 std::optional<Ending> Worker::EndOfEpoch() {
   EpochRecord record = MeasureEpoch();
+  if (strategy_.InStep() && world_.size() > 1) GatherTimes(record);
   const bool takes_part = strategy_.InStep() || recorder_;
   std::optional<Ending> ending;
   if (takes_part && EvaluationIsDue()) {
@@ -263,13 +294,19 @@ void Worker::SaveCheckpoint() {
   unsaved_ = false;
   saved_step_ = at_.step;
   const Stopwatch pause;
+  observer_.Tell(Phase::kCheckpoint, at_.step);
   TakeSnapshot();
   if (recorder_) {
     at_.seconds = seconds_before_ + clock_.seconds();
     at_.train_seconds = TrainSeconds();
     recorder_->Checkpoint(SnapshotOnHost(), at_, strategy_, stepper_.replica());
   }
-  paused_s_ += pause.seconds();
+  const double seconds = pause.seconds();
+  paused_s_ += seconds;
+  if (observer_.spans && recorder_) {
+    const double now = Now();
+    observer_.spans->Add(Track::kCompute, SpanKind::kCheckpoint, now - seconds, now);
+  }
 }
 
 std::vector<float> Worker::SnapshotOnHost() {
@@ -286,10 +323,11 @@ void Worker::Finish(Ending ending) {
   strategy_.End(stepper_.replica());
   unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
   SaveCheckpoint();
-  if (ending == Ending::kSignal) return;
   if (!strategy_.InStep() && !recorder_) return;
   at_.train_seconds = TrainSeconds();
-  if (evaluated_step_ != at_.step) Evaluate();
+  if (ending != Ending::kSignal && evaluated_step_ != at_.step) Evaluate();
+  if (watch_) watch_->End();  // nobody waits for another any more
+  if (ending == Ending::kSignal) return;
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();

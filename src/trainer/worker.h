@@ -9,7 +9,9 @@
 #include "strategy/strategy.h"
 #include "trainer/evaluation.h"
 #include "trainer/job.h"
+#include "trainer/lateness.h"
 #include "trainer/progression.h"
+#include "trainer/rank_watch.h"
 #include "trainer/recorder.h"
 #include "trainer/self_test.h"
 #include "trainer/stepper.h"
@@ -22,9 +24,10 @@ namespace trireme {
 // and checkpoints. Runs on one thread.
 class Worker {
  public:
-  // `recorder` is null on ranks that do not record.
+  // `recorder` is null on ranks that do not record, `watch` where nobody watches, `spans` where
+  // nothing is traced.
   Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
-         const Signals& signals);
+         const Signals& signals, RankWatch* watch, SpanSink* spans);
 
   // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
   // null.
@@ -49,14 +52,18 @@ class Worker {
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
   EpochRecord MeasureEpoch();
+  void GatherTimes(EpochRecord& record);
+  void Publish();
 
   const Job& job_;
   World& world_;
   Strategy& strategy_;
   Recorder* const recorder_;
   const Signals& signals_;
+  RankWatch* const watch_;
   const int worker_;
   std::unique_ptr<Group> workers_;  // all of them, with strategy.sync_batch_norm
+  const Observer observer_;
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
@@ -66,6 +73,8 @@ class Worker {
   Progression at_;
   StepTimes times_before_;  // this epoch
   Traffic traffic_before_;
+  std::vector<double> silences_before_;
+  LateWatch late_;
   Stopwatch clock_;
   double seconds_before_ = 0, train_seconds_before_ = 0;  // of earlier lives
   double paused_s_ = 0;                                   // evaluation and checkpoints, this life

@@ -1,0 +1,74 @@
+#include "trainer/rank_numbers.h"
+
+#include <algorithm>
+
+#include "trainer/tags.h"
+#include "transport/broadcast.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kNumbers = 8;  // before the silences
+
+std::vector<double> Pack(const RankNumbers& own) {
+  const StepTimes& t = own.rank.times;
+  std::vector<double> values = {t.data,
+                                t.forward,
+                                t.backward,
+                                t.communication,
+                                t.update,
+                                t.hidden,
+                                double(own.rank.bytes_sent),
+                                double(own.rank.bytes_received)};
+  values.insert(values.end(), own.silences.begin(), own.silences.end());
+  return values;
+}
+
+RankNumbers Unpack(int rank, std::span<const double> v, size_t ranks) {
+  if (v.size() != kNumbers + ranks) {
+    throw Error("rank {} gave {} numbers of its epoch instead of {}", rank, v.size(),
+                kNumbers + ranks);
+  }
+  return {.rank = {.rank = rank,
+                   .times = {.data = v[0],
+                             .forward = v[1],
+                             .backward = v[2],
+                             .communication = v[3],
+                             .update = v[4],
+                             .hidden = v[5]},
+                   .bytes_sent = int64_t(v[6]),
+                   .bytes_received = int64_t(v[7])},
+          .silences = {v.begin() + kNumbers, v.end()}};
+}
+
+}  // namespace
+
+std::vector<RankNumbers> GatherNumbers(Group& group, const RankNumbers& own) {
+  const auto values = Gather(group, kTagTimes, 0, Pack(own));
+  std::vector<RankNumbers> all;
+  for (size_t r = 0; r < values.size(); ++r) {
+    all.push_back(Unpack(int(r), values[r], group.size()));
+  }
+  return all;
+}
+
+RankShare ShareOf(const StepTimes& times) {
+  return {.data = times.data,
+          .compute = times.forward + times.backward + times.update,
+          .waited = times.communication};
+}
+
+std::vector<RankShare> SharesOf(std::span<const RankNumbers> all) {
+  std::vector<RankShare> shares;
+  for (const RankNumbers& numbers : all) shares.push_back(ShareOf(numbers.rank.times));
+  for (size_t r = 0; r < all.size() && all.size() > 1; ++r) {
+    double least = 1e300;
+    for (size_t other = 0; other < all.size(); ++other) {
+      if (other != r) least = std::min(least, all[other].silences[r]);
+    }
+    shares[r].silent = least;
+  }
+  return shares;
+}
+
+}  // namespace trireme

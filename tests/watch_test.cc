@@ -1,0 +1,118 @@
+// Where the time went, who is late, who never comes, and the trace of it.
+#include <map>
+#include <set>
+
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class WatchTest : public WholeTest {
+ protected:
+  void ExpectIn(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in:\n" << text;
+  }
+};
+
+TEST_F(WatchTest, EachRanksTimesStandInTheEpochLine) {
+  for (const char* transport : {"threads", "shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    Succeed(
+        {"train", "--ranks", "3", "--transport", transport, "--epochs", "2", "--out", transport});
+    const auto epochs = Epochs(transport);
+    ASSERT_EQ(epochs.size(), 2u);
+    const double seconds = epochs[1].At("seconds").AsDouble();
+    const auto& ranks = epochs[1].At("ranks").Items();
+    ASSERT_EQ(ranks.size(), 3u);
+    for (size_t r = 0; r < 3; ++r) {
+      EXPECT_EQ(ranks[r].At("rank").AsInt(), int64_t(r));
+      EXPECT_GT(ranks[r].At("forward").AsDouble(), 0);
+      EXPECT_GT(ranks[r].At("communication_waited").AsDouble(), 0);
+      EXPECT_GE(ranks[r].At("communication_hidden").AsDouble(), 0);
+      EXPECT_LE(ranks[r].At("communication_hidden").AsDouble(), seconds);
+      EXPECT_GT(ranks[r].At("bytes_sent").AsInt(), 0);
+      EXPECT_GT(ranks[r].At("bytes_received").AsInt(), 0);
+    }
+    EXPECT_EQ(ranks[0].At("forward").AsDouble(), epochs[1].At("times").At("forward").AsDouble());
+  }
+}
+
+TEST_F(WatchTest, ARankThatNeverComesIsNamedAndTheRunFails) {
+  for (const char* transport : {"threads", "shm", "tcp"}) {
+    for (const char* rank : {"0", "2"}) {
+      SCOPED_TRACE(std::string(transport) + " " + rank);
+      const Stopwatch watch;
+      const Outcome run = Run({"train", "--ranks", "3", "--transport", transport, "--set",
+                               std::string("emulate.hang=") + rank + ":40", "--set",
+                               "trainer.stall_seconds=2", "--trace", "t.json"});
+      EXPECT_EQ(run.exit_code, 1);
+      EXPECT_LT(watch.seconds(), 12);
+      const std::string name = std::string("rank ") + rank;
+      ExpectIn(run.err, "rank 1 waits for " + name + " in the all-reduce of step 40");
+      ExpectIn(run.err, name + " computes step 40");
+      ExpectIn(run.err, name + " never came to the all-reduce of step 40");
+    }
+  }
+  const Json rescued = ParseJson(Read("t.json.rank1"), "t.json.rank1");
+  EXPECT_GT(rescued.At("traceEvents").Items().size(), 5u);
+}
+
+TEST_F(WatchTest, ASlowRankIsNamedWithItsReason) {
+  const Outcome run = Succeed({"train", "--ranks", "3", "--transport", "shm", "--set",
+                               "emulate.slow=1:20", "--epochs", "8", "--out", "a"});
+  ExpectIn(run.err, "emulate.slow = 1:20");
+  ExpectIn(Epochs("a").back().At("late").AsString(), "rank 1 is late by ");
+  ExpectIn(Epochs("a").back().At("late").AsString(), " of the step: compute");
+  EXPECT_EQ(Epochs("a").front().Find("late"), nullptr);
+  EXPECT_EQ(Summary("a").At("emulated").At("slow").AsString(), "1:20");
+  EXPECT_GT(Epochs("a")[1].At("ranks").Items()[1].At("forward").AsDouble(), 0.29);
+}
+
+TEST_F(WatchTest, CleanRunsRaiseNoAlarm) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string out = std::to_string(i);
+    const Outcome run = Succeed({"train", "--ranks", i % 2 ? "3" : "2", "--transport",
+                                 i % 4 < 2 ? "threads" : "shm", "--set", "trainer.stall_seconds=20",
+                                 "--seed", out, "--out", out});
+    EXPECT_EQ(run.err.find("watch"), std::string::npos) << run.err;
+    for (const Json& epoch : Epochs(out)) EXPECT_EQ(epoch.Find("late"), nullptr) << epoch.Text();
+    EXPECT_EQ(Summary(out).Find("emulated"), nullptr);
+  }
+}
+
+TEST_F(WatchTest, TheTraceShowsAllRanksOnOneClock) {
+  for (const char* transport : {"threads", "tcp"}) {
+    Succeed({"train", "--ranks", "2", "--transport", transport, "--trace", "t.json", "--epochs",
+             "2", "--deterministic", "--set", "emulate.slow=0:5", "--set", "record.trace_mb=2"});
+    const Json trace = ParseJson(Read("t.json"), "t.json");
+    EXPECT_LT(Read("t.json").size(), 2100000u);
+    std::map<int64_t, std::set<std::string>> names;
+    std::map<int64_t, double> forward_ends;  // of step 3
+    for (const Json& event : trace.At("traceEvents").Items()) {
+      const int64_t rank = event.At("pid").AsInt();
+      names[rank].insert(event.At("name").AsString());
+      if (event.At("name").AsString() != "forward" || event.At("args").At("step").AsInt() != 3) {
+        continue;
+      }
+      forward_ends[rank] = event.At("ts").AsDouble() + event.At("dur").AsDouble();
+    }
+    ASSERT_EQ(names.size(), 2u);
+    for (const char* name : {"data", "forward", "backward", "agree", "update", "evaluation",
+                             "reduce bucket", "thread_name", "process_name"}) {
+      EXPECT_TRUE(names[0].contains(name) && names[1].contains(name)) << name;
+    }
+    EXPECT_TRUE(names[0].contains("checkpoint"));
+    // The slow one is later by 5 ms and not by much more: the clocks agree.
+    EXPECT_GT(forward_ends[0], forward_ends[1]);
+    EXPECT_LT(forward_ends[0], forward_ends[1] + 1e5);
+  }
+}
+
+TEST_F(WatchTest, WhatCannotBePretendedIsRefused) {
+  Refuse({"train", "--ranks", "2", "--set", "emulate.slow=2:5"}, 2, {"emulate.slow", "2 ranks"});
+  Refuse({"train", "--set", "emulate.hang=now"}, 2, {"emulate.hang", "RANK:NUMBER"});
+  Refuse({"train", "--set", "trainer.stall_seconds=-1"}, 2, {"trainer.stall_seconds"});
+}
+
+}  // namespace
+}  // namespace trireme::whole
