@@ -161,7 +161,7 @@ std::string ResultText(const Outcome& outcome, const std::string& run) {
 Crew MakeCrew(Settings& settings) {
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
   TransportOptions& transport = settings.recipe.transport;
-  const bool several = launched && launched->size.value_or(1) > 1;
+  const bool several = launched && !launched->alone();
   const bool name_given = settings.sections.GivenBy("transport.name") > Origin::kRecipe;
   if (!name_given && (several || transport.name == "mpi")) transport.name = "auto";
   const bool ranks_given = settings.sections.GivenBy("transport.ranks") > Origin::kRecipe;
@@ -184,7 +184,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     if (records) directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer), crew.on_this_host());
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer), crew.neighbours());
   const std::string& init = settings.recipe.trainer.init;
   if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
     InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);

@@ -18,9 +18,14 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
   t.Add("init", &T::init, Any(),
         "safetensors file whose weights the run starts from; empty: random ones by seed");
-  t.Add("threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
-        "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
-        "of the machine");
+  t.Add(
+      "threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
+      "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
+      "of the machine");
+  t.Add(
+      "pin", &T::pin, Any(),
+      "each of several ranks stays on its own share of the machine's cores, where there is one for "
+      "each");
   t.Add("precision", &T::precision, OneOf({"f32"}), "of activations and products");
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
