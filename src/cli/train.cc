@@ -1,5 +1,5 @@
 // The command that everything else is for.
-#include "trainer/train.h"
+#include "cli/train.h"
 
 #include <fmt/core.h>
 
@@ -9,12 +9,12 @@
 #include "base/files.h"
 #include "base/machine.h"
 #include "base/signals.h"
-#include "cli/command.h"
 #include "cli/plan_text.h"
 #include "record/checkpoint.h"
 #include "record/state_files.h"
 #include "strategy/presets.h"
 #include "trainer/model_file.h"
+#include "trainer/train.h"
 
 namespace trireme {
 namespace {
@@ -242,6 +242,13 @@ int Run(const Args& args, Process& process) {
 }
 
 }  // namespace
+
+Args ReadTrainWords(std::span<const std::string> words) { return Args(kFlags, kPlaces, words); }
+
+void CheckTrainWords(const Args& args) {
+  Settings settings;
+  LoadSettings(args, settings);
+}
 
 extern const Command kTrain;
 const Command kTrain = {
