@@ -84,8 +84,7 @@ TEST_F(LaunchTest, EachRankStaysOnItsShareOfTheCores) {
   if (cpus.size() < 2) GTEST_SKIP() << "one core";
   const auto cores = [&](const Words& words) {  // the last word of each row of the table
     std::vector<std::string> found;
-    const Outcome outcome =
-        Succeed(Words{"train", "--steps", "2", "--ranks", "2", "--quiet"} + words);
+    const Outcome outcome = Succeed(Words{"train", "--steps", "2", "--ranks", "2"} + words);
     for (const std::string& line : Split(outcome.err, '\n')) {
       if (Holds(line, " worker ")) found.push_back(line.substr(line.rfind(' ') + 1));
     }

@@ -44,7 +44,8 @@ struct Job {
   std::vector<int> cpus;     // of this process; those of a core stand together
   std::vector<int> sharing;  // ranks that compute on them
   std::vector<float> initial_state;
-  bool given_weights = false;  // --init: a checkpoint keeps them before the first step
+  bool given_weights = false;   // --init: a checkpoint keeps them before the first step
+  bool only_self_test = false;  // no step
   MakeRig make_rig;
 
   int workers() const { return recipe.transport.ranks - servers; }

@@ -37,9 +37,7 @@ std::string RecipeText(const Job& job) {
   recipe.transport = {};
   recipe.trainer.threads = TrainerOptions{}.threads;
   recipe.trainer.pin = TrainerOptions{}.pin;
-  Sections sections;
-  Bind(sections, recipe);
-  return sections.ToToml();
+  return ConfigText(recipe);
 }
 
 std::string DataText(const Job& job) {

@@ -42,6 +42,11 @@ class Stepper {
   bool Run(int signal, StepResult& previous);
   bool Drain(StepResult& last);  // the result that Run still holds back
 
+  // With one sample per shard of step `step`, state and order untouched: what all ranks compute
+  // together (valid on rank 0), and what this rank computes alone. Gradients only.
+  std::vector<float> GradientTogether(int64_t step, int workers);
+  std::vector<float> GradientAlone(int64_t step);
+
   StepTimes times() const;
   const Traffic traffic() const { return strategy_.traffic(); }
 
@@ -55,11 +60,15 @@ class Stepper {
   };
 
   void Want(const Work& work);
+  Batch NextBatch(const Shard& shard, float vote);
   void RunShards(float vote);
+  void Rehearse(int64_t step, int worker, int workers);
+  std::vector<float> GradientOnHost();
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
+  const int worker_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

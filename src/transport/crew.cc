@@ -1,9 +1,7 @@
 #include "transport/crew.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <numeric>
@@ -11,8 +9,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/sha256.h"
-#include "transport/broadcast.h"
+#include "transport/host_groups.h"
 #include "transport/hosts_file.h"
 #include "transport/mpi/world.h"
 #include "transport/shm/run.h"
@@ -36,18 +33,6 @@ std::vector<int> Ranks(int first, int count) {
   std::vector<int> ranks(count);
   std::iota(ranks.begin(), ranks.end(), first);
   return ranks;
-}
-
-using Processors = std::array<char, 64>;  // a hash of the machine and of which of its processors
-
-Processors OwnProcessors() {
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
-  const std::string hash =
-      Sha256Hex(fmt::format("{}\n{}", host, FormatCpuList(ReadCoreFacts().affinity)));
-  Processors processors{};
-  hash.copy(processors.data(), processors.size());
-  return processors;
 }
 
 }  // namespace
@@ -190,7 +175,8 @@ void Crew::Join() {
 // machine the same, or one set to some of them (mpirun by socket).
 void Crew::FindNeighbours() {
   constexpr Tag kTag = 0;
-  const auto all = AllGather(world_->group(), kTag, OwnProcessors());
+  const std::string cpus = FormatCpuList(ReadCoreFacts().affinity);
+  const auto all = HostOfRank(world_->group(), kTag, cpus);
   neighbours_.ranks.clear();
   for (int r = 0; r < world_->size(); ++r) {
     if (all[r] == all[first_]) neighbours_.ranks.push_back(r);
