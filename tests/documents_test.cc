@@ -130,8 +130,8 @@ TEST_F(DocumentsTest, ThePageOfKeysIsCurrent) {
 
 TEST_F(DocumentsTest, TheHelpOfEachCommandShowsCommandsThatParse) {
   const std::regex example("^  trireme ([^#\\n]+)");
-  for (const std::string command : {"train", "eval", "predict", "list", "doctor"}) {
-    const std::string help = Succeed({command, "--help"}).out;
+  for (const std::string command : {"train", "eval", "predict", "list", "doctor", "launch slurm"}) {
+    const std::string help = Succeed(Split(command, ' ') + Words{"--help"}).out;
     const std::string examples = help.substr(std::min(help.size(), help.find("examples:")));
     int seen = 0;
     for (const std::string& line : Split(examples, '\n')) {
@@ -142,6 +142,7 @@ TEST_F(DocumentsTest, TheHelpOfEachCommandShowsCommandsThatParse) {
         if (!word.empty()) words.push_back(word);
       }
       ++seen;
+      if (command == "launch slurm") Succeed(words);
       if (command != "train") continue;
       if (HasPlaceholder(words) || std::find(words.begin(), words.end(), "--resume") != words.end())
         continue;

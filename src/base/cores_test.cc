@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "base/cgroup.h"
 #include "base/machine.h"
@@ -58,6 +59,85 @@ TEST(Cores, ThisProcessHasSome) {
   const CoreFacts facts = ReadCoreFacts();
   EXPECT_FALSE(facts.affinity.empty());
   EXPECT_GE(UsableCores(facts).count, 1);
+}
+
+TEST(Cores, ThreadsAreDividedUnlessTheyAreForEach) {
+  CoreFacts facts{.affinity = {0, 1, 2, 3, 4, 5, 6, 7}};
+  EXPECT_EQ(ThreadsOfEach(facts, 1, false), 8);
+  EXPECT_EQ(ThreadsOfEach(facts, 3, false), 2);
+  EXPECT_EQ(ThreadsOfEach(facts, 16, true), 1);
+  facts.slurm_cpus = 4;
+  EXPECT_EQ(ThreadsOfEach(facts, 2, false), 2);  // four for one process of two ranks
+  EXPECT_EQ(ThreadsOfEach(facts, 2, true), 4);   // four for each of two processes
+  EXPECT_EQ(ThreadsOfEach(facts, 4, true), 2);   // promised, but not there
+  facts.affinity = {0, 1, 2, 3};                 // srun bound each to its own
+  EXPECT_EQ(ThreadsOfEach(facts, 1, true), 4);
+  facts.cgroup_cpus = 2;
+  EXPECT_EQ(ThreadsOfEach(facts, 2, true), 1);
+}
+
+TEST(Cores, SharesAreDisjointAndCompleteAndEven) {
+  for (int cpus = 0; cpus <= 20; ++cpus) {
+    std::vector<int> all;
+    for (int i = 0; i < cpus; ++i) all.push_back(3 * i + 1);
+    for (int members = 1; members <= 8; ++members) {
+      std::vector<int> together;
+      for (int index = 0; index < members; ++index) {
+        const auto share = ShareOf(all, index, members);
+        together.insert(together.end(), share.begin(), share.end());
+        if (cpus < members) {
+          EXPECT_TRUE(share.empty());
+        } else {
+          EXPECT_TRUE(int(share.size()) == cpus / members ||
+                      int(share.size()) == cpus / members + 1);
+        }
+      }
+      EXPECT_EQ(together, cpus < members ? std::vector<int>{} : all);
+    }
+  }
+}
+
+// Two sockets of two cores of two threads, numbered as Linux does on most x86 machines.
+TEST(Cores, TheThreadsOfACoreAreNeighbours) {
+  const FakeRoot root;
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    root.Put(folder + "physical_package_id", std::to_string(cpu / 2 % 2) + "\n");
+    root.Put(folder + "core_id", std::to_string(cpu % 2) + "\n");
+  }
+  const auto order = OrderByCore({0, 1, 2, 3, 4, 5, 6, 7}, root.path());
+  EXPECT_EQ(order, (std::vector<int>{0, 4, 1, 5, 2, 6, 3, 7}));
+  EXPECT_EQ(ShareOf(order, 1, 2), (std::vector<int>{2, 6, 3, 7}));  // a socket
+  EXPECT_EQ(OrderByCore({5, 9, 7}, root.path() / "nothing"), (std::vector<int>{5, 7, 9}));
+}
+
+TEST(Cores, AThreadIsPinnedWithThoseThatItStartsAndThenFreeAgain) {
+  const std::vector<int> before = ReadCoreFacts().affinity;
+  const auto mask = [] { return ReadCoreFacts().affinity; };
+  {
+    const PinnedThread pinned({before.back()});
+    EXPECT_EQ(mask(), std::vector<int>{before.back()});
+    std::vector<int> of_child;
+    std::thread([&] { of_child = mask(); }).join();
+    EXPECT_EQ(of_child, std::vector<int>{before.back()});
+  }
+  EXPECT_EQ(mask(), before);
+  const PinnedThread nowhere({});
+  const PinnedThread not_there({65'000});  // refused by the kernel
+  EXPECT_EQ(mask(), before);
+}
+
+TEST(Cores, WriteLists) {
+  EXPECT_EQ(FormatCpuList({}), "");
+  EXPECT_EQ(FormatCpuList({8, 0, 1, 2}), "0-2,8");
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < 40; ++cpu) {
+      if (random() % 2) cpus.push_back(cpu);
+    }
+    EXPECT_EQ(ParseCpuList(FormatCpuList(cpus)), cpus);
+  }
 }
 
 TEST(Cores, ReadLists) {

@@ -82,6 +82,20 @@ std::optional<std::string> Args::Value(std::string_view flag) const {
   return std::move(values.back());
 }
 
+std::vector<std::string> Args::FlagsWithout(std::initializer_list<std::string_view> names) const {
+  std::vector<std::string> words;
+  for (const auto& [flag, value] : given_) {
+    if (std::find(names.begin(), names.end(), flag.name) != names.end()) continue;
+    if (value.starts_with("--")) {
+      words.push_back(fmt::format("{}={}", flag.name, value));
+      continue;
+    }
+    words.emplace_back(flag.name);
+    if (!flag.value.empty()) words.push_back(value);
+  }
+  return words;
+}
+
 const std::vector<std::string>& Args::At(std::string_view place) const {
   const auto at = std::find_if(places_.begin(), places_.end(),
                                [&](const auto& p) { return p.first.name == place; });

@@ -1,4 +1,5 @@
 #pragma once
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,9 @@ class Args {
   bool Has(std::string_view flag) const;
   std::optional<std::string> Value(std::string_view flag) const;
   std::vector<std::string> Values(std::string_view flag) const;  // all of a repeated one, in order
+
+  // The flags as they were given, in order, as words that read the same again.
+  std::vector<std::string> FlagsWithout(std::initializer_list<std::string_view> names) const;
 
   template <class T>
   T Number(std::string_view flag, T otherwise) const {

@@ -45,6 +45,17 @@ TEST(Args, ReadsFlagsAndPlaces) {
   EXPECT_EQ(Parse({"--out="}).Value("--out"), "");
 }
 
+TEST(Args, GivesFlagsBackAsWords) {
+  const std::vector<std::string> words = {"--set",  "a=b",      "--json", "--out=--x",
+                                          "r.toml", "--batch=", "--set",  "c=d e"};
+  const std::vector<std::string> without = {"--json", "--out=--x", "--batch", ""};
+  EXPECT_EQ(Parse(words).FlagsWithout({"--set"}), without);
+  const auto again = Parse(words).FlagsWithout({});
+  EXPECT_EQ(Parse(again).FlagsWithout({}), again);
+  EXPECT_EQ(Parse(again).Value("--out"), "--x");
+  EXPECT_EQ(Parse(again).Values("--set"), (std::vector<std::string>{"a=b", "c=d e"}));
+}
+
 TEST(Args, TakesManyFiles) {
   const std::vector<std::string> words = {"runs/a", "x", "y"};
   const Args args({}, kRunAndFiles, words);

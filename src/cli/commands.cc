@@ -5,13 +5,14 @@ namespace trireme {
 extern const Command kBenchAllReduce;
 extern const Command kDoctor;
 extern const Command kEval;
+extern const Command kLaunchSlurm;
 extern const Command kList;
 extern const Command kPredict;
 extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce,
+      &kTrain, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }

@@ -80,7 +80,8 @@ std::vector<Part> FindParts() {
       {"MPI", FindFiles({"mpirun"}, {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"}),
        "used through its plugin, see below"},
       {"libfabric", FindFiles({}, {"libfabric.so.1"}), "not used by this version"},
-      {"Slurm", FindFiles({"srun"}, {}), "threads follow SLURM_CPUS_PER_TASK"},
+      {"Slurm", FindFiles({"srun"}, {}),
+       "`trireme launch slurm` writes scripts for sbatch; ranks that srun starts find each other"},
       {"Fashion-MNIST", FashionMnist(),
        "data.source = \"fashion-mnist\" (Debian package dataset-fashion-mnist)"},
   };

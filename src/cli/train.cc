@@ -1,5 +1,5 @@
 // The command that everything else is for.
-#include "trainer/train.h"
+#include "cli/train.h"
 
 #include <fmt/core.h>
 
@@ -9,12 +9,12 @@
 #include "base/files.h"
 #include "base/machine.h"
 #include "base/signals.h"
-#include "cli/command.h"
 #include "cli/plan_text.h"
 #include "record/checkpoint.h"
 #include "record/state_files.h"
 #include "strategy/presets.h"
 #include "trainer/model_file.h"
+#include "trainer/train.h"
 
 namespace trireme {
 namespace {
@@ -155,7 +155,7 @@ std::string ResultText(const Outcome& outcome, const std::string& run) {
 Crew MakeCrew(Settings& settings) {
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
   TransportOptions& transport = settings.recipe.transport;
-  const bool several = launched && launched->size.value_or(1) > 1;
+  const bool several = launched && !launched->alone();
   const bool name_given = settings.sections.GivenBy("transport.name") > Origin::kRecipe;
   if (!name_given && (several || transport.name == "mpi")) transport.name = "auto";
   const bool ranks_given = settings.sections.GivenBy("transport.ranks") > Origin::kRecipe;
@@ -179,7 +179,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     if (records) directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer), crew.on_this_host());
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer), crew.neighbours());
   const std::string& init = settings.recipe.trainer.init;
   if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
     InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
@@ -247,6 +247,13 @@ int Run(const Args& args, Process& process) {
 }
 
 }  // namespace
+
+Args ReadTrainWords(std::span<const std::string> words) { return Args(kFlags, kPlaces, words); }
+
+void CheckTrainWords(const Args& args) {
+  Settings settings;
+  LoadSettings(args, settings);
+}
 
 extern const Command kTrain;
 const Command kTrain = {

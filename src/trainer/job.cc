@@ -36,9 +36,9 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
 
 }  // namespace
 
-int CountThreads(const TrainerOptions& options, int on_this_host) {
+int CountThreads(const TrainerOptions& options, int sharing, bool process_each) {
   if (!options.threads.is_word()) return int(options.threads.number);
-  return std::max(1, UsableCores(ReadCoreFacts()).count / on_this_host);
+  return ThreadsOfEach(ReadCoreFacts(), std::max(1, sharing), process_each);
 }
 
 MakeRig RigFor(const TrainerOptions& options) {
@@ -55,6 +55,12 @@ MakeRig RigFor(const TrainerOptions& options) {
   };
 }
 
+std::vector<int> Job::CpusOf(int rank) const {
+  const auto at = std::find(sharing.begin(), sharing.end(), rank);
+  if (!recipe.trainer.pin || recipe.transport.ranks == 1 || at == sharing.end()) return {};
+  return ShareOf(cpus, int(at - sharing.begin()), int(sharing.size()));
+}
+
 size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e6 / 4); }
 
 int Job::MostShards(int worker) const {
@@ -62,7 +68,7 @@ int Job::MostShards(int worker) const {
   return ShardsOf(plan, worker, workers());
 }
 
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host) {
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours) {
   Job job;
   job.recipe = recipe;
   job.make_rig = std::move(make_rig);
@@ -126,10 +132,14 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host) {
 
   job.recipe.optimizer.clip = trainer.clip;
   job.schedule.emplace(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+  job.cpus = OrderByCore(ReadCoreFacts().affinity);
+  job.sharing = neighbours.ranks;
+  for (int r = 0; neighbours.ranks.empty() && r < recipe.transport.ranks; ++r) {
+    job.sharing.push_back(r);
+  }
   // Servers of a free pace only add; a core of their own would be idle.
-  const int sharing = on_this_host ? on_this_host : recipe.transport.ranks;
-  job.threads_per_rank =
-      CountThreads(trainer, std::max(1, job.in_step ? sharing : sharing - job.servers));
+  std::erase_if(job.sharing, [&](int rank) { return !job.in_step && rank < job.servers; });
+  job.threads_per_rank = CountThreads(trainer, int(job.sharing.size()), neighbours.process_each);
   return job;
 }
 

@@ -13,6 +13,7 @@
 #include "optimizer/schedule.h"
 #include "strategy/work.h"
 #include "trainer/recipe.h"
+#include "transport/crew.h"
 
 namespace trireme {
 
@@ -40,6 +41,8 @@ struct Job {
   int servers = 0;                   // ranks that do not train
   int shard_capacity = 0;            // samples of a shard, at most
   int threads_per_rank = 1;
+  std::vector<int> cpus;     // of this process; those of a core stand together
+  std::vector<int> sharing;  // ranks that compute on them
   std::vector<float> initial_state;
   bool given_weights = false;   // --init: a checkpoint keeps them before the first step
   bool only_self_test = false;  // no step
@@ -49,17 +52,17 @@ struct Job {
   int64_t epochs() const {  // begun ones
     return (plan.steps + plan.steps_per_epoch() - 1) / plan.steps_per_epoch();
   }
-  int MostShards(int worker) const;  // of one worker in one step
+  int MostShards(int worker) const;         // of one worker in one step
+  std::vector<int> CpusOf(int rank) const;  // to pin it to; empty: nowhere
   size_t bucket_floats() const;
 };
 
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
-// `on_this_host`: ranks that share this machine's cores; 0: all.
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host = 0);
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {});
 
-// trainer.threads as a number: of each of so many ranks on this machine.
-int CountThreads(const TrainerOptions& options, int on_this_host = 1);
+// trainer.threads as a number: of each of so many ranks that share processors.
+int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);
 
 // The rig that trainer.device names.
 MakeRig RigFor(const TrainerOptions& options);

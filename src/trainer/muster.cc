@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/version.h"
@@ -35,6 +36,7 @@ std::string RecipeText(const Job& job) {
   Recipe recipe = job.recipe;
   recipe.transport = {};
   recipe.trainer.threads = TrainerOptions{}.threads;
+  recipe.trainer.pin = TrainerOptions{}.pin;
   return ConfigText(recipe);
 }
 
@@ -78,13 +80,14 @@ void CheckAgreement(Group& group, const Job& job) {
 void ShowRanks(Group& group, const Job& job, const Log& log) {
   const bool server = group.rank() < job.servers;
   const std::string own =
-      fmt::format("{:>5}  {:<20} {:>8}  {:<7} {:<6} {:>7}", group.rank(), HostName(), getpid(),
-                  server ? "server" : "worker", job.recipe.trainer.device, job.threads_per_rank);
+      fmt::format("{:>5}  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", group.rank(), HostName(), getpid(),
+                  server ? "server" : "worker", job.recipe.trainer.device, job.threads_per_rank,
+                  FormatCpuList(ReadCoreFacts().affinity));
   const auto all = GatherBytes(group, kTagMuster, 0, std::as_bytes(std::span(own)), 1 << 12);
   if (all.empty()) return;
   log.Info("ranks", "{} over {}:", group.size(), job.recipe.transport.name);
-  log.Info("ranks", " rank  {:<20} {:>8}  {:<7} {:<6} {:>7}", "host", "process", "role", "device",
-           "threads");
+  log.Info("ranks", " rank  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", "host", "process", "role",
+           "device", "threads", "cores");
   for (const auto& line : all) {
     log.Info("ranks", "{}", std::string(reinterpret_cast<const char*>(line.data()), line.size()));
   }

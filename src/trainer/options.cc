@@ -22,6 +22,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
       "threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
       "of the machine");
+  t.Add(
+      "pin", &T::pin, Any(),
+      "each of several ranks stays on its own share of the machine's cores, where there is one for "
+      "each");
   t.Add("precision", &T::precision, OneOf({"f32"}), "of activations and products");
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");

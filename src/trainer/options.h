@@ -17,6 +17,7 @@ struct TrainerOptions {
   uint64_t seed = 0;
   std::string init;
   IntOrWord threads = "auto";
+  bool pin = true;
   std::string precision = "f32";
   std::string device = "cpu";
   bool deterministic = false;

@@ -3,14 +3,17 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/cores.h"
 #include "base/denormals.h"
 #include "base/error.h"
 #include "strategy/presets.h"
 #include "trainer/muster.h"
 #include "trainer/rank_watch.h"
 #include "trainer/start.h"
+#include "trainer/tags.h"
 #include "trainer/tracing.h"
 #include "trainer/worker.h"
+#include "transport/broadcast.h"
 
 namespace trireme {
 namespace {
@@ -63,6 +66,7 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
 // The life of one rank; its exit code.
 int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
             World& world) {
+  const PinnedThread pinned(job.CpusOf(world.rank()));
   Group& group = world.group();
   if (world.size() > 1) {
     CheckAgreement(group, job);
@@ -123,7 +127,11 @@ int Train(const Job& job, const Site& site) {
   return site.crew.Run({.shared_bytes = SharedBytes(job), .signal = signal}, [&](World& world) {
     if (site.crew.complete()) return RunRank(job, site, *own, common.get(), world);
     const Start shared = ShareStart(world.group(), root, job, own ? &*own : nullptr);
-    return RunRank(job, site, shared, common.get(), world);
+    const int code = RunRank(job, site, shared, common.get(), world);
+    // mpirun and srun kill the others when one ends with a code like 143: not before the one that
+    // records has written its checkpoint.
+    if (site.crew.launched()) Barrier(world.group(), kTagMuster);
+    return code;
   });
 }
 

@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <numeric>
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "transport/host_groups.h"
 #include "transport/hosts_file.h"
 #include "transport/mpi/world.h"
 #include "transport/shm/run.h"
@@ -26,11 +29,17 @@ TcpSetup OnLoopback(TcpSetup setup) {
   return setup;
 }
 
+std::vector<int> Ranks(int first, int count) {
+  std::vector<int> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
 }  // namespace
 
 Crew::Crew(TransportOptions& options, bool ranks_given, std::optional<Launched> launched)
-    : options_(options), launched_(std::move(launched)) {
-  if (launched_ && launched_->size.value_or(1) > 1) {
+    : options_(options), launched_(std::move(launched)), ranks_given_(ranks_given) {
+  if (launched_ && !launched_->alone()) {
     ResolveLaunched(ranks_given);
   } else {
     Resolve(ranks_given);
@@ -61,7 +70,8 @@ void Crew::Resolve(bool ranks_given) {
     }
     return ReadHosts(ranks_given);
   }
-  local_ = on_this_host_ = options_.ranks;
+  local_ = options_.ranks;
+  neighbours_.ranks = Ranks(0, local_);
 }
 
 void Crew::ReadHosts(bool ranks_given) {
@@ -78,7 +88,8 @@ void Crew::ReadHosts(bool ranks_given) {
                      total);
   }
   options_.ranks = total;
-  local_ = on_this_host_ = hosts[own].ranks;
+  local_ = hosts[own].ranks;
+  neighbours_.ranks = Ranks(first_, local_);
   across_hosts_ = hosts.size() > 1;
   const bool has_port = hosts[0].name.find(':') != std::string::npos;
   meet_ = has_port ? hosts[0].name : fmt::format("{}:{}", hosts[0].name, kPort);
@@ -86,28 +97,33 @@ void Crew::ReadHosts(bool ranks_given) {
 
 void Crew::ResolveLaunched(bool ranks_given) {
   const Launched& launched = *launched_;
-  const int size = *launched.size;
   if (options_.name == "auto") {
-    const bool own = launched.launcher == "trireme" || !options_.meet.empty();
-    options_.name = own || launched.launcher == "Slurm" ? "tcp" : "mpi";
+    const bool meets = !options_.meet.empty() || !launched.meet.empty();
+    const bool own = launched.launcher == "trireme" || launched.launcher == "Slurm";
+    options_.name = launched.size && (own || meets) ? "tcp" : "mpi";
   }
+  kind_ = Kind::kJoined;
+  first_ = launched.rank;
+  local_ = 1;
+  neighbours_ = {.ranks = {first_}, .process_each = true};
+  if (!launched.size) {
+    if (options_.name == "mpi") return;  // which knows it
+    throw UsageError(
+        "{} does not say how many processes it started, so that transport.name = \"{}\" might let "
+        "them train the same model one by one; use mpi",
+        launched.launcher, options_.name);
+  }
+  const int size = *launched.size;
   if (options_.name != "mpi" && options_.name != "tcp") {
     throw UsageError(
         "{} started {} processes, which transport.name = \"{}\" would let train the same model one "
         "by one; use mpi or tcp, or start one process with --ranks {}",
         launched.launcher, size, options_.name, size);
   }
-  if (ranks_given && options_.ranks != size) {
-    throw UsageError("transport.ranks = {}, but {} started {} processes", options_.ranks,
-                     launched.launcher, size);
-  }
+  CheckGiven(ranks_given, size);
   options_.ranks = size;
-  kind_ = Kind::kJoined;
-  first_ = launched.rank;
-  local_ = 1;
-  on_this_host_ = launched.local_size.value_or(1);
   if (options_.name == "mpi") return;
-  across_hosts_ = on_this_host_ < size;
+  across_hosts_ = launched.local_size.value_or(1) < size;
   meet_ = !options_.meet.empty() ? options_.meet : launched.meet;
   if (meet_.empty() && !launched.hosts.empty()) {
     meet_ = fmt::format("{}:{}", launched.hosts[0], kPort);
@@ -116,6 +132,12 @@ void Crew::ResolveLaunched(bool ranks_given) {
     throw UsageError("{} does not say where rank 0 is; set transport.meet=HOST:PORT",
                      launched.launcher);
   }
+}
+
+void Crew::CheckGiven(bool ranks_given, int started) const {
+  if (!ranks_given || options_.ranks == started) return;
+  throw UsageError("transport.ranks = {}, but {} started {} processes", options_.ranks,
+                   launched_->launcher, started);
 }
 
 std::string Crew::Secret() const {
@@ -141,9 +163,24 @@ void Crew::Join() {
   if (options_.name == "mpi") {
     world_ = JoinMpi(
         {.plugin = options_.plugin, .timeout_s = options_.timeout_s, .launched = launched_});
-    return;
+    CheckGiven(ranks_given_, world_->size());
+    options_.ranks = world_->size();
+  } else {
+    world_ = JoinTcp(Tcp());
   }
-  world_ = JoinTcp(Tcp());
+  FindNeighbours();
+}
+
+// A launcher may give each rank its own processors (srun, mpirun --bind-to core), all those of a
+// machine the same, or one set to some of them (mpirun by socket).
+void Crew::FindNeighbours() {
+  constexpr Tag kTag = 0;
+  const std::string cpus = FormatCpuList(ReadCoreFacts().affinity);
+  const auto all = HostOfRank(world_->group(), kTag, cpus);
+  neighbours_.ranks.clear();
+  for (int r = 0; r < world_->size(); ++r) {
+    if (all[r] == all[first_]) neighbours_.ranks.push_back(r);
+  }
 }
 
 TcpSetup Crew::Tcp() const {

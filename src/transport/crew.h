@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "transport/launched.h"
@@ -11,6 +12,12 @@
 #include "transport/world.h"
 
 namespace trireme {
+
+// Ranks that compute on the same processors.
+struct Neighbours {
+  std::vector<int> ranks;     // in order; empty: all of the job
+  bool process_each = false;  // a launcher started each, with SLURM_CPUS_PER_TASK for it alone
+};
 
 // The ranks of a job, as this process sees them: it starts them (threads, processes of this
 // machine), or is one of them already (mpirun, srun and the like started it).
@@ -28,8 +35,9 @@ class Crew {
   int local() const { return local_; }
   bool complete() const { return local_ == options_.ranks; }
   bool holds(int rank) const { return rank >= first_ && rank < first_ + local_; }
-  // Ranks that share this machine with this process, as far as known.
-  int on_this_host() const { return on_this_host_; }
+  // Those of this machine; where a launcher gave each its own processors, only those with the same
+  // ones. Known after Join().
+  const Neighbours& neighbours() const { return neighbours_; }
   bool launched() const { return kind_ == Kind::kJoined; }
 
   // Where a launcher started this process: meets the others, so that from here on an error of one
@@ -50,13 +58,17 @@ class Crew {
   void Resolve(bool ranks_given);
   void ResolveLaunched(bool ranks_given);
   void ReadHosts(bool ranks_given);
+  void CheckGiven(bool ranks_given, int started) const;
+  void FindNeighbours();
   std::string Secret() const;
   TcpSetup Tcp() const;
 
   TransportOptions& options_;
   const std::optional<Launched> launched_;
   Kind kind_ = Kind::kThreads;
-  int first_ = 0, local_ = 1, on_this_host_ = 1;
+  bool ranks_given_ = false;
+  int first_ = 0, local_ = 1;
+  Neighbours neighbours_;
   std::string meet_;  // tcp
   bool across_hosts_ = false;
   std::unique_ptr<World> world_;  // joined

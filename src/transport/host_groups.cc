@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-std::vector<int> HostOfRank(Group& group, Tag tag) {
+std::vector<int> HostOfRank(Group& group, Tag tag, std::string_view part) {
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
   std::string text = name;
@@ -22,6 +22,7 @@ std::vector<int> HostOfRank(Group& group, Tag tag) {
     text += ReadFile("/proc/sys/kernel/random/boot_id", 100);
   } catch (const Error&) {  // the name alone then
   }
+  text += part;
   std::array<char, 64> own;
   const std::string hash_text = Sha256Hex(text);
   std::copy_n(hash_text.begin(), own.size(), own.begin());

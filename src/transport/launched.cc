@@ -57,7 +57,6 @@ std::optional<Launched> FromTrireme(const Environment& env) {
   Launched launched{.launcher = "trireme"};
   if (!env.Has("TRIREME_WORLD")) throw Error("TRIREME_RANK is set, TRIREME_WORLD is not");
   env.Place("TRIREME_RANK", "TRIREME_WORLD", launched);
-  launched.meet = env.Text("TRIREME_MEET");
   return launched;
 }
 
@@ -149,6 +148,19 @@ std::vector<std::string> ExpandElement(std::string_view element, std::string_vie
   return names;
 }
 
+// Where launchers are nested, the innermost.
+std::optional<Launched> Innermost(const Environment& env) {
+  if (auto launched = FromTrireme(env)) return launched;
+  if (auto launched = FromOpenMpi(env)) return launched;
+  auto slurm = FromSlurm(env), pmi = FromPmi(env);
+  // srun --mpi=pmi2 sets both, and Slurm says more. MPICH's mpirun inside a job starts one helper
+  // per node as a step, whose numbers its ranks inherit.
+  if (slurm && pmi && (slurm->rank != pmi->rank || slurm->size != pmi->size)) return pmi;
+  if (slurm) return slurm;
+  if (pmi) return pmi;
+  return FromPmix(env);
+}
+
 }  // namespace
 
 std::vector<std::string> ExpandHosts(std::string_view list) {
@@ -190,15 +202,9 @@ std::vector<int> ExpandCounts(std::string_view list) {
 
 std::optional<Launched> FindLauncher(FunctionRef<const char*(const char* name)> variable) {
   const Environment env(variable);
-  if (auto launched = FromTrireme(env)) return launched;
-  if (auto launched = FromOpenMpi(env)) return launched;
-  auto slurm = FromSlurm(env), pmi = FromPmi(env);
-  // srun --mpi=pmi2 sets both, and Slurm says more. MPICH's mpirun inside a job starts one helper
-  // per node as a step, whose numbers its ranks inherit.
-  if (slurm && pmi && (slurm->rank != pmi->rank || slurm->size != pmi->size)) return pmi;
-  if (slurm) return slurm;
-  if (pmi) return pmi;
-  return FromPmix(env);
+  auto launched = Innermost(env);
+  if (launched) launched->meet = env.Text("TRIREME_MEET");
+  return launched;
 }
 
 }  // namespace trireme

@@ -16,7 +16,8 @@ struct Launched {
   std::optional<int> local_rank, local_size;  // among those on this host
   std::vector<std::string> hosts;             // Slurm: of the step; rank 0 runs on the first
   std::optional<int> cpus_per_task;           // Slurm
-  std::string meet;                           // trireme: where the ranks of tcp meet
+  bool alone() const { return size == 1; }    // not known is not alone
+  std::string meet;                           // TRIREME_MEET: where the ranks of tcp meet
 };
 
 // The launcher of this process; nothing: started by hand. Where launchers are nested, the

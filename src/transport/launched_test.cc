@@ -99,6 +99,8 @@ TEST(Launched, TheInnermostLauncherCounts) {
   const Variables own = {{"TRIREME_RANK", "1"}, {"TRIREME_WORLD", "4"}, {"TRIREME_MEET", "h:9"}};
   EXPECT_EQ(Find(kStep + kMpirun + own)->launcher, "trireme");
   EXPECT_EQ(Find(own)->meet, "h:9");
+  EXPECT_EQ(Find(kStep)->meet, "");
+  EXPECT_EQ(Find(kStep + Variables{{"TRIREME_MEET", "n1:20007"}})->meet, "n1:20007");
 }
 
 TEST(Launched, OthersSayWhatTheyKnow) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <thread>
 
@@ -64,6 +65,16 @@ void WholeTest::Refuse(const Words& words, int code, std::initializer_list<std::
     lines += !line.empty() && !line.starts_with("trireme: try:");
   }
   EXPECT_EQ(lines, 1) << outcome.err;
+}
+
+std::string WholeTest::Shell(const std::string& command) {
+  const std::string line = "exec 2>&1; cd " + folder_.path() + " && " + command;
+  FILE* pipe = popen(line.c_str(), "r");
+  if (!pipe) throw Error("the shell does not start");
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += char(c);
+  EXPECT_EQ(pclose(pipe), 0) << command << "\n" << text;
+  return text;
 }
 
 Json WholeTest::Summary(const std::string& run) const {

@@ -32,6 +32,9 @@ class WholeTest : public testing::Test {
   // at --help) that holds all of `parts`.
   void Refuse(const Words& words, int code, std::initializer_list<std::string> parts);
 
+  // What the shell prints, errors too; a failure of the test unless the exit code is 0.
+  std::string Shell(const std::string& command);
+
   Json Summary(const std::string& run) const;
   std::string Hash(const std::string& run) const;                       // parameters_sha256
   double Number(const std::string& run, const std::string& key) const;  // of the summary

@@ -18,7 +18,7 @@ MpiGroup::Place Join(MpiLibrary& library, const MpiSetup& setup) {
   if (!setup.launched) return place;
   const Launched& launched = *setup.launched;
   const int size = launched.size.value_or(place.size);
-  if (place.size == size && (size == 1 || place.rank == launched.rank)) return place;
+  if (place.size == size && place.rank == launched.rank) return place;
   const std::string name = library.Name();
   if (place.size == 1) library.table().leave();  // a world of its own: nobody else to wait for
   throw Error(

@@ -1,0 +1,168 @@
+// Writes the script that a scheduler wants.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "cli/command.h"
+#include "cli/slurm_script.h"
+#include "cli/train.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Flag kFlags[] = {
+    {"--nodes", "N", "machines (1)"},
+    {"--ranks-per-node", "N", "ranks on each (1)"},
+    {"--cpus-per-rank", "N", "processors of each rank; without, what Slurm gives"},
+    {"--partition", "NAME", "of the cluster"},
+    {"--account", "NAME", "who pays"},
+    {"--time", "LIMIT", "as sbatch takes it: 90 (minutes), 12:00:00, 2-00"},
+    {"--gres", "LIST", "generic resources of each node, such as gpu:4"},
+    {"--sbatch", "OPTION", "a further option of sbatch, such as --sbatch=--qos=high; repeated"},
+    {"--module", "NAME", "`module load` it first; repeated, in this order"},
+    {"--container", "IMAGE", "run the ranks in it"},
+    {"--container-with", "NAME", "apptainer (without this flag), singularity or pyxis"},
+    {"--program", "PATH", "of trireme on the nodes; this one, or in a container: trireme"},
+    {"--transport", "NAME", "tcp (without this flag) or mpi"},
+    {"--mpi", "NAME", "how srun starts MPI: pmix (without this flag) or pmi2"},
+    {"--grace", "SECONDS", "before the time limit the run writes a checkpoint and ends (120)"},
+    {"--name", "NAME", "of the job; without, of the run's directory"},
+    {"--out", "FILE", "write the script here, not to the standard output"},
+};
+
+constexpr Place kPlaces[] = {
+    {"COMMAND", Place::kMany, "behind --: train RECIPE --out DIR and further flags of train"}};
+
+std::string OneOfWords(const Args& args, const char* flag, std::vector<std::string> words) {
+  const std::string given = args.Value(flag).value_or(words[0]);
+  for (const std::string& word : words) {
+    if (given == word) return given;
+  }
+  throw UsageError("{} must be {}, got {}{}", flag, fmt::join(words, " or "), QuoteToml(given),
+                   DidYouMean(given, words));
+}
+
+std::string OwnPath() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw UsageError("where this program is cannot be found out; use --program PATH");
+  return path.string();
+}
+
+// The name of a directory as that of a job.
+std::string NameOf(const std::string& run) {
+  fs::path path = fs::path(run).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::string name = path.filename().string();
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '-';
+  }
+  return name.find_first_not_of(".-") == name.npos ? "trireme" : name;
+}
+
+// What is trained: the words behind `--`, as they are for the first start, and for later ones
+// without what a run that goes on brings itself.
+void TakeCommand(const Args& args, SlurmJob& job) {
+  const std::vector<std::string> words = args.Many("COMMAND");
+  if (words.empty() || words[0] != "train") {
+    throw UsageError("what is started stands behind --, as in: -- train iris --out runs/iris");
+  }
+  const Args train = ReadTrainWords(std::span(words).subspan(1));
+  for (const char* flag : {"--resume", "--dry-run", "--help-config", "--transport", "--ranks"}) {
+    if (!train.Has(flag)) continue;
+    throw UsageError("{} behind -- makes no sense: the script says it (see --help)", flag);
+  }
+  const auto run = train.Value("--out");
+  if (!run || run->empty()) {
+    throw UsageError(
+        "train needs --out DIR: the script finds the run there when it is started again");
+  }
+  if (job.container.empty()) CheckTrainWords(train);
+  job.run = *run;
+  const std::vector<std::string> transport = {"--transport", job.mpi ? "mpi" : "tcp"};
+  job.first_words = {"train"};
+  if (const auto recipe = train.Optional("RECIPE")) job.first_words.push_back(*recipe);
+  job.resume_words = {"train", "--resume", job.run};
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(job.first_words, transport);
+  append(job.first_words, train.FlagsWithout({}));
+  append(job.resume_words, transport);
+  append(job.resume_words, train.FlagsWithout({"--out", "--init"}));
+}
+
+SlurmJob ReadJob(const Args& args) {
+  SlurmJob job;
+  job.nodes = args.Number("--nodes", job.nodes);
+  job.ranks_per_node = args.Number("--ranks-per-node", job.ranks_per_node);
+  job.grace_s = args.Number("--grace", job.grace_s);
+  if (args.Has("--cpus-per-rank")) {
+    job.cpus_per_rank = args.Number("--cpus-per-rank", 0);
+    if (job.cpus_per_rank < 1) throw UsageError("--cpus-per-rank must be at least 1");
+  }
+  const auto text = [&](const char* flag, std::string& to) {
+    const auto given = args.Value(flag);
+    if (!given) return;
+    if (given->empty()) throw UsageError("{} is empty", flag);
+    to = *given;
+  };
+  text("--partition", job.partition);
+  text("--account", job.account);
+  text("--time", job.time);
+  text("--gres", job.gres);
+  text("--container", job.container);
+  job.options = args.Values("--sbatch");
+  job.modules = args.Values("--module");
+  job.mpi_kind = OneOfWords(args, "--mpi", {"pmix", "pmi2"});
+  job.mpi = OneOfWords(args, "--transport", {"tcp", "mpi"}) == "mpi";
+  if (args.Has("--mpi") && !job.mpi) throw UsageError("--mpi is for --transport mpi");
+  if (!job.container.empty()) {
+    job.container_with =
+        OneOfWords(args, "--container-with", {"apptainer", "singularity", "pyxis"});
+  } else if (args.Has("--container-with")) {
+    throw UsageError("--container-with needs --container IMAGE");
+  }
+  TakeCommand(args, job);
+  job.name = NameOf(job.run);
+  text("--name", job.name);
+  text("--program", job.program);
+  if (job.program.empty()) job.program = job.container.empty() ? OwnPath() : "trireme";
+  return job;
+}
+
+int Run(const Args& args, Process& process) {
+  const std::string script = SlurmScript(ReadJob(args));
+  const auto file = args.Value("--out");
+  if (!file) {
+    process.out.Write(script);
+    return 0;
+  }
+  ReplaceFile(*file, script);
+  process.out.Print("submit it with: sbatch {}\n", QuoteShell(*file));
+  return 0;
+}
+
+}  // namespace
+
+extern const Command kLaunchSlurm;
+const Command kLaunchSlurm = {
+    .name = "launch slurm",
+    .summary = "write a script for sbatch that trains, checkpoints in time and goes on",
+    .usage = "trireme launch slurm [flags] -- train [RECIPE] --out DIR [flags of train]",
+    .examples =
+        "trireme launch slurm --nodes 2 --ranks-per-node 4 --out job.sh -- train iris --out "
+        "runs/a\n"
+        "trireme launch slurm --nodes 4 --time 12:00:00 --transport mpi --module openmpi "
+        "-- train iris --out runs/b\n"
+        "trireme launch slurm --container trireme.sif --sbatch=--qos=high -- train --out runs/c\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

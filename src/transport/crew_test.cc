@@ -1,0 +1,132 @@
+// Who starts the ranks is found out, and what contradicts it is refused before anything runs.
+#include "transport/crew.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+std::optional<Launched> Launch(const Variables& variables) {
+  return FindLauncher([&](const char* name) -> const char* {
+    const auto at = variables.find(name);
+    return at != variables.end() ? at->second.c_str() : nullptr;
+  });
+}
+
+const Variables kOwn = {{"TRIREME_RANK", "2"}, {"TRIREME_WORLD", "4"}};
+const Variables kMpirun = {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+const Variables kMpich = {{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}};
+const Variables kPmix = {{"PMIX_RANK", "2"}};
+const Variables kSlurm = {{"SLURM_PROCID", "2"},
+                          {"SLURM_STEP_ID", "0"},
+                          {"SLURM_STEP_NUM_TASKS", "4"},
+                          {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
+                          {"SLURM_NODEID", "1"},
+                          {"SLURM_LOCALID", "0"},
+                          {"SLURM_STEP_NODELIST", "n[3-4]"}};
+
+std::string Refusal(const Variables& variables, TransportOptions options, bool ranks_given) {
+  try {
+    Crew(options, ranks_given, Launch(variables));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string Choice(const Variables& variables, TransportOptions options = {}) {
+  const Crew crew(options, false, Launch(variables));
+  EXPECT_EQ(crew.launched(), !variables.empty());
+  return options.name;
+}
+
+TEST(Crew, TheTransportFollowsTheLauncher) {
+  EXPECT_EQ(Choice({}), "threads");
+  EXPECT_EQ(Choice(kMpirun), "mpi");
+  EXPECT_EQ(Choice(kMpich), "mpi");
+  EXPECT_EQ(Choice(kPmix), "mpi");
+  EXPECT_EQ(Choice(kSlurm), "tcp");
+  EXPECT_EQ(Choice(kSlurm, {.name = "mpi"}), "mpi");
+  EXPECT_EQ(Choice(kOwn, {.meet = "n1:7117"}), "tcp");
+  EXPECT_EQ(Choice(kMpirun, {.meet = "n1:7117"}), "tcp");
+}
+
+TEST(Crew, RankAndWorldAreTheLaunchers) {
+  for (const Variables& variables : {kMpirun, kMpich, kSlurm}) {
+    TransportOptions options;
+    const Crew crew(options, false, Launch(variables));
+    EXPECT_EQ(crew.size(), 4);
+    EXPECT_EQ(options.ranks, 4);
+    EXPECT_EQ(crew.first(), 2);
+    EXPECT_TRUE(crew.holds(2) && !crew.holds(0));
+    EXPECT_FALSE(crew.complete());
+  }
+}
+
+// Otherwise four processes would each train the model alone, or four times as many ranks start.
+TEST(Crew, AWorldOfAnotherSizeIsRefused) {
+  for (const Variables& variables : {kOwn, kMpirun, kMpich, kSlurm}) {
+    const std::string name = Launch(variables)->launcher;
+    for (const char* transport : {"threads", "shm"}) {
+      const std::string why = Refusal(variables, {.name = transport}, false);
+      EXPECT_NE(why.find(name + " started 4 processes"), why.npos) << why;
+      EXPECT_NE(why.find("--ranks 4"), why.npos) << why;
+    }
+    for (const int ranks : {1, 3, 5}) {
+      const std::string why = Refusal(variables, {.ranks = ranks, .meet = "n1:1"}, true);
+      EXPECT_NE(why.find("transport.ranks = "), why.npos) << why;
+    }
+    EXPECT_EQ(Refusal(variables, {.ranks = 4, .meet = "n1:1"}, true), "accepted");
+    // What a recipe says, and not the command line, yields.
+    EXPECT_EQ(Refusal(variables, {.ranks = 3, .meet = "n1:1"}, false), "accepted");
+  }
+}
+
+TEST(Crew, ALauncherThatKeepsTheNumberToItselfLeavesOnlyMpi) {
+  for (const char* transport : {"threads", "shm", "tcp"}) {
+    const std::string why = Refusal(kPmix, {.name = transport, .meet = "n1:1"}, false);
+    EXPECT_NE(why.find("PMIx does not say how many"), why.npos) << why;
+  }
+  EXPECT_EQ(Refusal(kPmix, {.name = "mpi"}, false), "accepted");
+}
+
+TEST(Crew, OneProcessIsNoLaunch) {
+  const Variables one = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  TransportOptions options{.ranks = 3};
+  const Crew crew(options, true, Launch(one));
+  EXPECT_FALSE(crew.launched());
+  EXPECT_EQ(options.name, "threads");
+  EXPECT_EQ(crew.size(), 3);
+}
+
+TEST(Crew, WithoutALauncherMpiAndAMeetingAreRefused) {
+  EXPECT_NE(Refusal({}, {.name = "mpi"}, false).find("mpirun or srun"), std::string::npos);
+  EXPECT_NE(Refusal({}, {.name = "tcp", .meet = "n1:1"}, false).find("TRIREME_RANK"),
+            std::string::npos);
+}
+
+TEST(Crew, TcpMustKnowWhereToMeet) {
+  const std::string why = Refusal(kMpirun, {.name = "tcp"}, false);
+  EXPECT_NE(why.find("transport.meet=HOST:PORT"), why.npos) << why;
+  const Variables meet = {{"TRIREME_MEET", "n3:20007"}};
+  Variables both = kMpirun;
+  both.insert(meet.begin(), meet.end());
+  EXPECT_EQ(Refusal(both, {.name = "tcp"}, false), "accepted");
+  EXPECT_EQ(Refusal(kSlurm, {.name = "tcp"}, false), "accepted");  // the first host of the step
+}
+
+TEST(Crew, OwnRanksAreNeighbours) {
+  TransportOptions options{.ranks = 3};
+  const Crew crew(options, true, {});
+  EXPECT_EQ(crew.neighbours().ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_FALSE(crew.neighbours().process_each);
+}
+
+}  // namespace
+}  // namespace trireme
