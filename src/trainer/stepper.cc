@@ -64,6 +64,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker)
   loader_ = std::make_unique<Loader>(
       Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed),
       slots_, threads);
+  if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 
 Stepper::~Stepper() { queue_->Sync(); }  // before the buffers go
@@ -115,6 +116,7 @@ void Stepper::RunShards(float vote) {
       batch.count = filled.count;
       batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
       batch.labels = slots_[filled.slot].labels.first(filled.count);
+      if (ledger_) ledger_->Note(work.step, filled.range, loader_->feed().order());
     }
     const bool apart = summands_.size() > 1;
     const bool last = i + 1 == work.shards.size();
