@@ -113,7 +113,7 @@ TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
 
 TEST_P(RanksKillTest, OfWhoStartedThemLeavesNoOrphans) {
   // A killed mpirun cannot take Open MPI's files away; they go with the test's folder.
-  setenv("OMPI_MCA_btl_vader_backing_directory", At("tmp").c_str(), 1);
+  environment_.push_back("OMPI_MCA_btl_vader_backing_directory=" + At("tmp"));
   auto running = Live(3);
   ASSERT_TRUE(AwaitStep(*running, "parts", 20)) << running->err();
   const double killed = Now();
@@ -121,7 +121,6 @@ TEST_P(RanksKillTest, OfWhoStartedThemLeavesNoOrphans) {
   running->Wait(kTimeout);
   EXPECT_EQ(GetParam() == "mpi" ? Orphans(killed + kSoon) : Leftovers(killed + kSoon), "");
   CompareWithUndisturbed(3);
-  unsetenv("OMPI_MCA_btl_vader_backing_directory");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RanksKillTest, testing::Values("shm", "tcp", "mpi"), TransportName);

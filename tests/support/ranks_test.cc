@@ -52,19 +52,21 @@ void Nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::millisecon
 
 bool HasMpi() { return *TRIREME_MPIRUN != '\0'; }
 
-RanksTest::RanksTest() : shared_before_(NamesIn(kShared)) { MakeDirectories(At("tmp")); }
+RanksTest::RanksTest()
+    : environment_{"env", "TMPDIR=" + At("tmp")}, shared_before_(NamesIn(kShared)) {
+  MakeDirectories(At("tmp"));
+}
 
 RanksTest::Command RanksTest::Over(const Transport& transport, int ranks,
                                    const Words& words) const {
-  const Words environment = {"env", "TMPDIR=" + At("tmp")};
   const std::string count = std::to_string(ranks);
   if (transport != "mpi") {
-    return {words + Words{"--transport", transport, "--ranks", count}, environment};
+    return {words + Words{"--transport", transport, "--ranks", count}, environment_};
   }
-  return {words,
-          environment + Words{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                              "ASAN_OPTIONS=detect_leaks=0",  // of the library's own
-                              TRIREME_MPIRUN, "--oversubscribe", "--bind-to", "none", "-n", count}};
+  return {words, environment_ +
+                     Words{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                           "ASAN_OPTIONS=detect_leaks=0",  // of the library's own
+                           TRIREME_MPIRUN, "--oversubscribe", "--bind-to", "none", "-n", count}};
 }
 
 std::unique_ptr<Running> RanksTest::StartRanks(const Transport& transport, int ranks,

@@ -41,6 +41,8 @@ class RanksTest : public WholeTest {
 
   int64_t SavedStep(const std::string& run) const;  // of the newest checkpoint; 0: none
 
+  Words environment_;  // of every job: an `env` with its settings
+
  private:
   std::vector<pid_t> Processes() const;  // that work in the test's folder
   std::set<std::string> shared_before_;
