@@ -78,6 +78,12 @@ Event Composed::AfterStep(Replica& replica) {
   return replica.queue.Record();
 }
 
+void Composed::Rehearse(Replica& replica) {
+  if (announced_ < replica.buckets.size()) AnnounceRest(replica);
+  choices_.inner->Agree(replica, [] {});
+  replica.queue.Sync();
+}
+
 void Composed::Update(Replica& replica) {
   const auto apply = [&] {
     replica.updater.Apply(replica.queue, replica.work.step, replica.summands[0], replica.state);

@@ -37,9 +37,7 @@ std::string RecipeText(const Job& job) {
   Recipe recipe = job.recipe;
   recipe.transport = {};
   recipe.trainer.threads = TrainerOptions{}.threads;
-  Sections sections;
-  Bind(sections, recipe);
-  return sections.ToToml();
+  return ConfigText(recipe);
 }
 
 // A few samples as the network sees them: cheap, and one training sample that differs shows in all,

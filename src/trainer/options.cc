@@ -18,9 +18,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
   t.Add("init", &T::init, Any(),
         "safetensors file whose weights the run starts from; empty: random ones by seed");
-  t.Add("threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
-        "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
-        "of the machine");
+  t.Add(
+      "threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
+      "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
+      "of the machine");
   t.Add("precision", &T::precision, OneOf({"f32"}), "of activations and products");
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
@@ -28,6 +29,12 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "equal bits for any number of workers at the same trainer.shards (set it: without, each "
         "worker has one)");
   t.Add("clip", &T::clip, AtLeast(0), "largest norm of a step's gradient; 0: no limit");
+  t.Add("self_test", &T::self_test, Any(),
+        "with several ranks in step: before the first step, the gradient of one sample per shard "
+        "is compared with the one that rank 0 computes alone");
+  t.Add(
+      "check_steps", &T::check_steps, AtLeast(0),
+      "with several ranks in step: steps between checks that all hold the same weights; 0: never");
   t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
         "epochs between evaluations on the test samples; 0: only at the end of the run");
   t.Add("patience", &T::patience, AtLeast(0),

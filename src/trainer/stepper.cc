@@ -30,6 +30,7 @@ int SignalOf(double votes) {
 
 Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker)
     : job_(job),
+      worker_(worker),
       strategy_(strategy),
       queue_(engine.device().NewQueue()),
       executable_(engine.Load(
@@ -99,6 +100,24 @@ uint64_t Stepper::RandomKey(int64_t epoch) {
   return random_key_;
 }
 
+// The next shard of the loader's, as a batch of the step in replica_.work.
+Batch Stepper::NextBatch(const Shard& shard, float vote) {
+  const Work& work = replica_.work;
+  Batch batch{.loss_scale = 1.0f / float(work.batch),
+              .statistics_scale = 1.0f / float(work.filled_shards),
+              .random_key = RandomKey(work.epoch),
+              .vote = vote,
+              .first_position = shard.begin};
+  if (shard.size()) {
+    const Filled& filled = loader_->Take();
+    batch.count = filled.count;
+    batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
+    batch.labels = slots_[filled.slot].labels.first(filled.count);
+    if (ledger_) taken_.push_back(filled.range);
+  }
+  return batch;
+}
+
 void Stepper::RunShards(float vote) {
   const Work& work = replica_.work;
   auto ready = [this](const Bucket& bucket, const Event& event) {
@@ -106,18 +125,7 @@ void Stepper::RunShards(float vote) {
   };
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
-    Batch batch{.loss_scale = 1.0f / float(work.batch),
-                .statistics_scale = 1.0f / float(work.filled_shards),
-                .random_key = RandomKey(work.epoch),
-                .vote = vote,
-                .first_position = shard.begin};
-    if (shard.size()) {
-      const Filled& filled = loader_->Take();
-      batch.count = filled.count;
-      batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
-      batch.labels = slots_[filled.slot].labels.first(filled.count);
-      if (ledger_) ledger_->Note(work.step, filled.range, loader_->feed().order());
-    }
+    const Batch batch = NextBatch(shard, vote);
     const bool apart = summands_.size() > 1;
     const bool last = i + 1 == work.shards.size();
     const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
@@ -132,8 +140,12 @@ void Stepper::RunShards(float vote) {
 bool Stepper::Run(int signal, StepResult& previous) {
   replica_.vote = VoteOf(signal);
   strategy_.BeforeStep(replica_);
+  taken_.clear();            // by a rehearsal
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
+  for (const Positions& range : taken_) {
+    ledger_->Note(replica_.work.step, range, loader_->feed().order());
+  }
 
   Tallies& now = tallies_[turn_];
   turn_ = 1 - turn_;
@@ -150,6 +162,45 @@ bool Stepper::Run(int signal, StepResult& previous) {
   }
   in_use_.clear();
   return Collect(tallies_[turn_], previous);
+}
+
+// The work of a step, with one sample of each shard.
+void Stepper::Rehearse(int64_t step, int worker, int workers) {
+  Work& work = replica_.work;
+  WorkOf(job_.plan, step, worker, workers, work);
+  for (Shard& shard : work.shards) shard.end = std::min(shard.end, shard.begin + 1);
+  work.batch = work.filled_shards;
+}
+
+std::vector<float> Stepper::GradientTogether(int64_t step, int workers) {
+  Rehearse(step, worker_, workers);
+  strategy_.BeforeStep(replica_);
+  Want(replica_.work);
+  RunShards(0);
+  strategy_.Rehearse(replica_);
+  for (size_t i = 0; i < in_use_.size(); ++i) loader_->Release();
+  in_use_.clear();
+  return GradientOnHost();
+}
+
+std::vector<float> Stepper::GradientAlone(int64_t step) {
+  Rehearse(step, 0, 1);
+  bool accumulate = false;
+  for (const Shard& shard : std::vector(replica_.work.shards)) {
+    if (!shard.size()) continue;
+    loader_->Want({.epoch = replica_.work.epoch, .begin = shard.begin, .end = shard.end});
+    executable_->RunShard(NextBatch(shard, 0), replica_.state, summands_[0], accumulate, {}).Wait();
+    loader_->Release();
+    accumulate = true;
+  }
+  return GradientOnHost();
+}
+
+std::vector<float> Stepper::GradientOnHost() {
+  std::vector<float> gradient(job_.layout.weights);
+  flat::Get(*queue_, summands_[0].Sub(0, gradient.size()), gradient);
+  queue_->Sync();
+  return gradient;
 }
 
 bool Stepper::Collect(Tallies& tallies, StepResult& result) {

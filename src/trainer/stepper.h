@@ -44,6 +44,11 @@ class Stepper {
   bool Run(int signal, StepResult& previous);
   bool Drain(StepResult& last);  // the result that Run still holds back
 
+  // With one sample per shard of step `step`, state and order untouched: what all ranks compute
+  // together (valid on rank 0), and what this rank computes alone. Gradients only.
+  std::vector<float> GradientTogether(int64_t step, int workers);
+  std::vector<float> GradientAlone(int64_t step);
+
   StepTimes times() const;
   const Traffic traffic() const { return strategy_.traffic(); }
 
@@ -57,11 +62,15 @@ class Stepper {
   };
 
   void Want(const Work& work);
+  Batch NextBatch(const Shard& shard, float vote);
   void RunShards(float vote);
+  void Rehearse(int64_t step, int worker, int workers);
+  std::vector<float> GradientOnHost();
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
+  const int worker_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;
@@ -74,6 +83,7 @@ class Stepper {
   std::vector<Slot> slots_;
   std::unique_ptr<Loader> loader_;
   std::optional<Ledger> ledger_;  // if data.ledger asks for it
+  std::vector<Positions> taken_;  // for it, in this step
   std::vector<Work> ahead_;       // a ring: work whose samples are wanted already, by step
   int64_t next_ahead_ = -1;       // the first step that is not in the ring
   std::vector<Event> in_use_;     // by slot taken in this step: fires when its memory is free again

@@ -46,6 +46,11 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   unsaved_ = !resume;
   saved_step_ = at_.step;
 
+  const bool together = strategy_.InStep() && world_.size() > 1;
+  if (job_.only_self_test || (together && job_.recipe.trainer.self_test)) SelfTest();
+  if (job_.only_self_test) return Ending::kTested;
+  const int64_t check_steps = together ? job_.recipe.trainer.check_steps : 0;
+
   if (job_.given_weights && !resume) SaveCheckpoint();
 
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
@@ -65,6 +70,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     if (stepper_.Run(signal, result)) Count(result);
     ++turn_number;
     AdvanceTo(replica.work.step + 1);
+    if (check_steps && at_.step % check_steps == 0) CheckWeights();
     if (replica.work.ends_epoch) {
       ending = EndOfEpoch();
     } else if (stop_signal_) {
@@ -86,6 +92,35 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   }
   Finish(ending.value_or(Ending::kDone));
   return ending.value_or(Ending::kDone);
+}
+
+// Rank 0 judges; an error of its ends all.
+void Worker::SelfTest() {
+  const Recipe& recipe = job_.recipe;
+  if (!strategy_.InStep() || recipe.strategy.merge == "difference") {
+    if (!job_.only_self_test) return;
+    throw UsageError("--self-test: strategy {} adds up no gradients in step", recipe.strategy.name);
+  }
+  const std::vector<float> together = stepper_.GradientTogether(at_.step, job_.workers());
+  if (world_.rank() != 0) return;
+  const double tolerance = recipe.strategy.wire == "f32" ? 1e-5 : 2e-2;
+  self_test_ = CompareGradients(together, stepper_.GradientAlone(at_.step));
+  JudgeGradients(*self_test_, world_.size(), job_.plan.shards, tolerance);
+}
+
+void Worker::CheckWeights() {
+  Replica& replica = stepper_.replica();
+  if (!weight_check_) {
+    weight_check_ = std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout);
+  }
+  if (replica.device.host_visible()) {
+    replica.queue.Sync();
+    return weight_check_->Run(at_.step, replica.state.host());
+  }
+  std::vector<float> host(replica.state.size);
+  flat::Get(replica.queue, replica.state, host);
+  replica.queue.Sync();
+  weight_check_->Run(at_.step, host);
 }
 
 // The own signal, else the one that another rank got.
