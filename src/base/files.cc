@@ -26,6 +26,11 @@ constexpr char kUnfinished[] = ".writing-";
   throw Error("{}: cannot {}: {}", path, verb, std::generic_category().message(code));
 }
 
+std::string TemporaryName() {
+  const char* base = std::getenv("TMPDIR");
+  return std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/trireme-XXXXXX";
+}
+
 template <class Call>
 auto Retry(Call call) {
   auto result = call();
@@ -242,9 +247,24 @@ void OutputFile::Close() {
   if (close(std::exchange(fd_, -1)) != 0 && errno != EINTR) Fail(path_, "close");
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  const char* base = std::getenv("TMPDIR");
-  path_ = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/trireme-XXXXXX";
+NamelessFile::NamelessFile(std::string_view content) {
+  std::string name = TemporaryName();
+  fd_ = mkostemp(name.data(), O_CLOEXEC);
+  if (fd_ < 0) Fail(name, "create a temporary file");
+  unlink(name.c_str());
+  try {
+    WriteAll(fd_, name, content.data(), content.size());
+  } catch (...) {
+    close(fd_);
+    throw;
+  }
+}
+
+NamelessFile::~NamelessFile() { close(fd_); }
+
+std::string NamelessFile::path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+
+TemporaryDirectory::TemporaryDirectory() : path_(TemporaryName()) {
   if (mkdtemp(path_.data()) == nullptr) Fail(path_, "create a temporary folder");
 }
 

@@ -69,6 +69,21 @@ class OutputFile {
   int fd_ = -1;
 };
 
+// A file that has no name, with this content: gone with the object, and also if the process is
+// killed.
+class NamelessFile {
+ public:
+  explicit NamelessFile(std::string_view content);
+  ~NamelessFile();
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  std::string path() const;  // for this process, while the object lives
+
+ private:
+  int fd_ = -1;
+};
+
 // An empty folder that disappears with the object.
 class TemporaryDirectory {
  public:

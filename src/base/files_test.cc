@@ -152,5 +152,14 @@ TEST(Files, ATemporaryFolderDisappears) {
   EXPECT_FALSE(Exists(path));
 }
 
+TEST(NamelessFile, IsReadByItsPathAndHasNoName) {
+  TemporaryDirectory folder;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  const NamelessFile file("some words");
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_EQ(ReadFile(file.path()), "some words");
+}
+
 }  // namespace
 }  // namespace trireme

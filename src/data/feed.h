@@ -30,6 +30,7 @@ class Feed {
   static Feed ForEvaluation(const Source& source, const Normalizer& normalizer);
 
   int64_t size() const { return order_.size(); }
+  const Order& order() const { return order_; }
   const SampleShape& shape() const { return source_->shape(); }
 
   // Allocates nothing, unless the source does.

@@ -47,6 +47,8 @@ class Loader {
   const Filled& Take();
   void Release();  // gives back the oldest taken slot
 
+  const Feed& feed() const { return feed_; }
+
   // Seconds that Take needed so far.
   double waited_s() const { return waited_s_; }
 

@@ -18,6 +18,9 @@ void Describe(OptionTable<DataOptions>& t) {
         "mean 0 and deviation 1, or 0 to 1, by the training samples");
   t.Add("augment", &D::augment, OneOf({"none", "flip", "crop-flip"}),
         "of training pictures: mirrored, also shifted by up to 4 pixels");
+  t.Add("ledger", &D::ledger, Any(),
+        "folder in which every worker notes the samples that it trains on (worker-0.csv, ...: step, "
+        "epoch, position, sample); empty: none");
 }
 
 }  // namespace trireme

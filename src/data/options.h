@@ -26,6 +26,8 @@ struct DataOptions {
   std::string normalize = "standard";
   // none, flip (left-right, every other time) or crop-flip (also shifted by up to 4 pixels).
   std::string augment = "none";
+  // A folder in which every worker notes the samples that it trains on; empty: none.
+  std::string ledger;
 };
 
 void Describe(OptionTable<DataOptions>& t);

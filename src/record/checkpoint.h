@@ -38,20 +38,26 @@ class CheckpointStore {
   int keep_;
 };
 
+struct CheckpointFiles {
+  std::string state, model, optimizer;  // paths
+};
+
 // A complete checkpoint whose files are those that were written (by their SHA-256).
 class Checkpoint {
  public:
-  explicit Checkpoint(std::string path);  // throws, and says which file is damaged or missing
+  // Throws, and says which file is damaged or missing.
+  explicit Checkpoint(const std::string& folder);
+  explicit Checkpoint(CheckpointFiles files);
   ~Checkpoint();
   Checkpoint(Checkpoint&&) noexcept;
 
-  const std::string& path() const { return path_; }
+  const CheckpointFiles& files() const { return files_; }
   int64_t step() const { return step_; }
   const StateReader& model() const { return *model_; }
   const StateReader& state() const { return *state_; }
 
  private:
-  std::string path_;
+  CheckpointFiles files_;
   int64_t step_ = 0;
   std::unique_ptr<StateReader> model_, state_;
 };

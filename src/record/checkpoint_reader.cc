@@ -74,15 +74,19 @@ std::optional<FoundCheckpoint> FirstGood(const std::string& directory,
 
 }  // namespace
 
-Checkpoint::Checkpoint(std::string path) : path_(std::move(path)) {
-  const Json state = ReadState(path_ + "/" + kStateFile);
+Checkpoint::Checkpoint(const std::string& folder)
+    : Checkpoint(CheckpointFiles{.state = folder + "/" + kStateFile,
+                                 .model = folder + "/" + kModelFile,
+                                 .optimizer = folder + "/" + kOptimizerFile}) {}
+
+Checkpoint::Checkpoint(CheckpointFiles files) : files_(std::move(files)) {
+  const Json state = ReadState(files_.state);
   step_ = state.At("step").AsInt();
-  for (const char* name : {kModelFile, kOptimizerFile}) {
-    CheckFile(path_ + "/" + name, state.At("files").At(name));
-  }
+  CheckFile(files_.model, state.At("files").At(kModelFile));
+  CheckFile(files_.optimizer, state.At("files").At(kOptimizerFile));
   const Json& values = state.At("values");
-  model_ = std::make_unique<StateFileReader>(path_ + "/" + kModelFile, values);
-  state_ = std::make_unique<StateFileReader>(path_ + "/" + kOptimizerFile, values);
+  model_ = std::make_unique<StateFileReader>(files_.model, values);
+  state_ = std::make_unique<StateFileReader>(files_.optimizer, values);
 }
 
 Checkpoint::~Checkpoint() = default;

@@ -4,12 +4,14 @@
 #include <hwy/targets.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/version.h"
+#include "data/feed.h"
 #include "trainer/tags.h"
 #include "transport/broadcast.h"
 
@@ -17,18 +19,18 @@ namespace trireme {
 namespace {
 
 constexpr size_t kHash = 64;  // hexadecimal digits
-using Hash = std::array<char, kHash>;
+using HexHash = std::array<char, kHash>;
 
-Hash HashOf(const std::string& text) {
+HexHash HashOf(const std::string& text) {
   const std::string hex = Sha256Hex(text);
-  Hash hash;
+  HexHash hash;
   std::copy_n(hex.begin(), kHash, hash.begin());
   return hash;
 }
 
 // What must be equal, each with the word that names it in an error.
 struct Words {
-  Hash program, recipe, data, instructions;
+  HexHash program, recipe, data, instructions;
 };
 
 // [transport] and the number of threads may differ between ranks.
@@ -40,11 +42,29 @@ std::string RecipeText(const Job& job) {
   return ConfigText(recipe);
 }
 
+// A few samples as the network sees them: cheap, and one training sample that differs shows in all,
+// by the normalisation.
+std::string SomeSamples(const Source& source, const Normalizer& normalizer) {
+  constexpr int64_t kSome = 32;
+  const Feed feed = Feed::ForEvaluation(source, normalizer);
+  std::vector<float> inputs(size_t(feed.shape().size()));
+  std::string text;
+  for (int64_t i = 0; i < std::min(kSome, feed.size()); ++i) {
+    const int64_t at = i * feed.size() / std::min(kSome, feed.size());
+    int32_t label = 0;
+    feed.Fill({.begin = at, .end = at + 1}, inputs.data(), &label);
+    text.append(reinterpret_cast<const char*>(inputs.data()), inputs.size() * sizeof(float));
+    text += fmt::format(" {}\n", label);
+  }
+  return text;
+}
+
 std::string DataText(const Job& job) {
   std::string text = fmt::format("{} {} {}", job.data.train->size(), job.data.test->size(),
                                  job.data.classes.size());
   for (const std::string& name : job.data.classes) text += "\n" + name;
-  return text;
+  return text + "\n" + SomeSamples(*job.data.train, job.normalizer) +
+         SomeSamples(*job.data.test, job.normalizer);
 }
 
 Words WordsOf(const Job& job) {
@@ -65,7 +85,7 @@ std::string HostName() {
 
 void CheckAgreement(Group& group, const Job& job) {
   const auto all = AllGather(group, kTagMuster, WordsOf(job));
-  const auto check = [&](const char* what, Hash Words::*word) {
+  const auto check = [&](const char* what, HexHash Words::*word) {
     for (int r = 1; r < group.size(); ++r) {
       if (all[r].*word == all[0].*word) continue;
       throw Error("rank {} has {} than rank 0; all ranks of a job need the same", r, what);
@@ -73,7 +93,7 @@ void CheckAgreement(Group& group, const Job& job) {
   };
   check("another version of trireme", &Words::program);
   check("another recipe", &Words::recipe);
-  check("other data (number of samples or classes)", &Words::data);
+  check("other data", &Words::data);
   check("another instruction set, and --deterministic wants equal bits", &Words::instructions);
 }
 

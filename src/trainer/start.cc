@@ -1,6 +1,9 @@
 #include "trainer/start.h"
 
+#include <cstring>
+
 #include "base/error.h"
+#include "base/files.h"
 #include "trainer/model_file.h"
 #include "trainer/tags.h"
 #include "transport/broadcast.h"
@@ -8,7 +11,6 @@
 namespace trireme {
 namespace {
 
-const char* const kFiles[] = {"state.json", "model.safetensors", "optimizer.safetensors"};
 constexpr size_t kMostBytes = size_t{64} << 30;  // of a file
 
 Start Open(const Job& job, Checkpoint checkpoint) {
@@ -20,7 +22,8 @@ Start Open(const Job& job, Checkpoint checkpoint) {
   return start;
 }
 
-void ShareFile(Group& group, int root, const std::string& path) {
+// A copy of root's file. It has no name: what a killed rank has must not stay.
+NamelessFile ShareFile(Group& group, int root, const std::string& path) {
   std::vector<std::byte> bytes;
   if (group.rank() == root) {
     const std::string content = ReadFile(path, kMostBytes);
@@ -28,10 +31,7 @@ void ShareFile(Group& group, int root, const std::string& path) {
     std::memcpy(bytes.data(), content.data(), content.size());
   }
   BroadcastBytes(group, kTagStart, root, bytes, kMostBytes);
-  if (group.rank() == root) return;
-  OutputFile file(path);
-  file.Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  file.Close();
+  return NamelessFile({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace
@@ -59,12 +59,11 @@ Start ShareStart(Group& group, int root, const Job& job, const Start* own) {
     start.state = start.loaded;
     return start;
   }
-  auto copy = std::make_unique<TemporaryDirectory>();
-  const std::string path = is_root ? own->checkpoint->path() : copy->path();
-  for (const char* file : kFiles) ShareFile(group, root, path + "/" + file);
-  Start start = Open(job, Checkpoint(path));
-  start.copy = std::move(copy);
-  return start;
+  const CheckpointFiles files = is_root ? own->checkpoint->files() : CheckpointFiles{};
+  const NamelessFile state = ShareFile(group, root, files.state);
+  const NamelessFile model = ShareFile(group, root, files.model);
+  const NamelessFile optimizer = ShareFile(group, root, files.optimizer);
+  return Open(job, Checkpoint({state.path(), model.path(), optimizer.path()}));
 }
 
 }  // namespace trireme

@@ -1,10 +1,8 @@
 #pragma once
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "base/files.h"
 #include "base/log.h"
 #include "record/checkpoint.h"
 #include "record/run_directory.h"
@@ -15,7 +13,6 @@ namespace trireme {
 
 // Where a life of the run begins: the job's initial state, or a checkpoint.
 struct Start {
-  std::unique_ptr<TemporaryDirectory> copy;  // of a checkpoint that another machine has
   std::optional<Checkpoint> checkpoint;
   std::vector<float> loaded;
   std::span<const float> state;

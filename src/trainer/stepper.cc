@@ -71,6 +71,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   loader_ = std::make_unique<Loader>(
       Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed),
       slots_, threads);
+  if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 
 Stepper::~Stepper() { queue_->Sync(); }  // before the buffers go
@@ -121,6 +122,7 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
     batch.count = filled.count;
     batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
     batch.labels = slots_[filled.slot].labels.first(filled.count);
+    if (ledger_) taken_.push_back(filled.range);
   }
   return batch;
 }
@@ -168,8 +170,12 @@ bool Stepper::Run(int signal, StepResult& previous) {
   replica_.observer.Tell(Phase::kData, replica_.work.step);
   if (replica_.observer.spans) replica_.observer.spans->BeginStep(replica_.work.step);
   strategy_.BeforeStep(replica_);
+  taken_.clear();            // by a rehearsal
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
+  for (const Positions& range : taken_) {
+    ledger_->Note(replica_.work.step, range, loader_->feed().order());
+  }
 
   Tallies& now = tallies_[turn_];
   turn_ = 1 - turn_;

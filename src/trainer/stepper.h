@@ -1,8 +1,10 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "data/ledger.h"
 #include "data/loader.h"
 #include "graph/engine.h"
 #include "record/metrics.h"
@@ -87,9 +89,11 @@ class Stepper {
   std::vector<int32_t> labels_;
   std::vector<Slot> slots_;
   std::unique_ptr<Loader> loader_;
-  std::vector<Work> ahead_;    // a ring: work whose samples are wanted already, by step
-  int64_t next_ahead_ = -1;    // the first step that is not in the ring
-  std::vector<Event> in_use_;  // by slot taken in this step: fires when its memory is free again
+  std::optional<Ledger> ledger_;  // if data.ledger asks for it
+  std::vector<Positions> taken_;  // for it, in this step
+  std::vector<Work> ahead_;       // a ring: work whose samples are wanted already, by step
+  int64_t next_ahead_ = -1;       // the first step that is not in the ring
+  std::vector<Event> in_use_;     // by slot taken in this step: fires when its memory is free again
 
   uint64_t random_key_ = 0;
   int64_t random_epoch_ = -1;

@@ -172,10 +172,10 @@ class Supervisor {
   }
 
   [[noreturn]] void Throw() const {
+    if (kind_ == Kind::kEcho) throw PeerLost(what_);  // says which rank it is itself
     const std::string text = fmt::format("{} (rank {} of {})", what_, job_.first + rank_,
                                          job_.world ? job_.world : job_.ranks);
     if (kind_ == Kind::kUsage) throw UsageError(text);
-    if (kind_ == Kind::kEcho) throw PeerLost(text);
     throw Error(text);
   }
 

@@ -18,14 +18,16 @@ extern char** environ;
 
 namespace trireme::whole {
 
-Running::Running(const std::vector<std::string>& args, const std::string& folder) {
+Running::Running(const std::vector<std::string>& args, const std::string& folder,
+                 const std::vector<std::string>& launcher) {
   std::string out = folder + "/.out-XXXXXX", err = folder + "/.err-XXXXXX";
   const int out_fd = mkostemp(out.data(), O_CLOEXEC), err_fd = mkostemp(err.data(), O_CLOEXEC);
   if (out_fd < 0 || err_fd < 0) throw Error("{}: cannot create files for the output", folder);
   out_path_ = out;
   err_path_ = err;
 
-  std::vector<std::string> words = {TRIREME_PROGRAM};
+  std::vector<std::string> words = launcher;
+  words.push_back(TRIREME_PROGRAM);
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -37,7 +39,7 @@ Running::Running(const std::vector<std::string>& args, const std::string& folder
   posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
   posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  const int error = posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(out_fd);
   close(err_fd);

@@ -20,11 +20,14 @@ struct Outcome {
 // object goes is killed. One thread.
 class Running {
  public:
-  Running(const std::vector<std::string>& args, const std::string& folder);
+  // `launcher`: a command that starts the program, as `mpirun -n 2` and `env A=B` do.
+  Running(const std::vector<std::string>& args, const std::string& folder,
+          const std::vector<std::string>& launcher = {});
   ~Running();
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
+  pid_t pid() const { return pid_; }
   void Kill(int signal);
   bool Over();                     // without waiting
   Outcome Wait(double timeout_s);  // past it the program is killed

@@ -30,12 +30,12 @@ void WholeTest::Write(const std::string& name, const std::string& content) {
   ReplaceFile(At(name), content);
 }
 
-std::unique_ptr<Running> WholeTest::Start(const Words& words) {
-  return std::make_unique<Running>(words, folder_.path());
+std::unique_ptr<Running> WholeTest::Start(const Words& words, const Words& launcher) {
+  return std::make_unique<Running>(words, folder_.path(), launcher);
 }
 
-Outcome WholeTest::Run(const Words& words, double timeout_s) {
-  const Outcome outcome = Start(words)->Wait(timeout_s);
+Outcome WholeTest::Run(const Words& words, double timeout_s, const Words& launcher) {
+  const Outcome outcome = Start(words, launcher)->Wait(timeout_s);
   EXPECT_TRUE(outcome.in_time) << Line(words) << "\nhangs\n" << outcome.err;
   EXPECT_TRUE(outcome.signal == 0 || !outcome.in_time)
       << Line(words) << "\ndied of signal " << outcome.signal << "\n"
@@ -46,8 +46,8 @@ Outcome WholeTest::Run(const Words& words, double timeout_s) {
   return outcome;
 }
 
-Outcome WholeTest::Succeed(const Words& words) {
-  const Outcome outcome = Run(words);
+Outcome WholeTest::Succeed(const Words& words, const Words& launcher) {
+  const Outcome outcome = Run(words, kTimeout, launcher);
   EXPECT_EQ(outcome.exit_code, 0) << Line(words) << "\n" << outcome.err;
   return outcome;
 }

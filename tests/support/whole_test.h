@@ -25,9 +25,10 @@ class WholeTest : public testing::Test {
   void Write(const std::string& name, const std::string& content);
   std::string Read(const std::string& name) const { return ReadFile(At(name)); }
 
-  std::unique_ptr<Running> Start(const Words& words);
-  Outcome Run(const Words& words, double timeout_s = kTimeout);
-  Outcome Succeed(const Words& words);  // a failure of the test unless the exit code is 0
+  std::unique_ptr<Running> Start(const Words& words, const Words& launcher = {});
+  Outcome Run(const Words& words, double timeout_s = kTimeout, const Words& launcher = {});
+  // A failure of the test unless the exit code is 0.
+  Outcome Succeed(const Words& words, const Words& launcher = {});
   // Exit code `code`, nothing on the standard output, and an error of one line (besides the hint
   // at --help) that holds all of `parts`.
   void Refuse(const Words& words, int code, std::initializer_list<std::string> parts);

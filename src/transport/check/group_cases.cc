@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/all_reduce.h"
 #include "transport/broadcast.h"
@@ -36,6 +37,32 @@ void KeepsTheOrderOfEachTag(World& world) {
         EXPECT_EQ(got[0], i);
       }
     }
+  }
+}
+
+// The receiver looks while the sender posts: pairs of messages, so that it often finds none and
+// then, in one look, both.
+void KeepsTheOrderWhileItIsWritten(World& world) {
+  Group& group = world.group();
+  const Stopwatch watch;
+  std::vector<int> a(1), b(1), more(1);
+  for (int i = 0;; i += 2) {
+    if (group.rank() == 0) {
+      a[0] = i;
+      b[0] = i + 1;
+      Ticket first = Send(group, 1, 7, a), second = Send(group, 1, 7, b);
+      first.Wait();
+      second.Wait();
+      group.Receive(1, 8, Bytes(more)).Wait();
+    } else {
+      for (int k : {0, 1}) {
+        group.Receive(0, 7, Bytes(a)).Wait();
+        ASSERT_EQ(a[0], i + k);
+      }
+      more[0] = watch.seconds() < 0.5;
+      Send(group, 0, 8, more).Wait();
+    }
+    if (!more[0]) return;
   }
 }
 
@@ -288,6 +315,7 @@ void EveryAllReduceSums(World& world) {
 
 constexpr ConformanceCase kCases[] = {
     {"KeepsTheOrderOfEachTag", 2, KeepsTheOrderOfEachTag},
+    {"KeepsTheOrderWhileItIsWritten", 2, KeepsTheOrderWhileItIsWritten},
     {"CarriesLargeMessagesBothWaysAtOnce", 2, CarriesLargeMessagesBothWaysAtOnce},
     {"ManySendToOne", 4, ManySendToOne},
     {"EmptyMessagesCount", 2, EmptyMessagesCount},

@@ -199,15 +199,8 @@ bool ShmGroup::MoveSend(Node& node) {
   return true;
 }
 
-// The oldest receive of a tag takes the oldest message.
-bool ShmGroup::Match(Node& node) {
-  for (const Node* other : open_) {
-    if (other == &node) break;
-    if (!other->sends && other->peer == node.peer && other->tag == node.tag &&
-        other->stage == Stage::kQueued) {
-      return false;
-    }
-  }
+// The slot of the oldest message for a receive among those that one look finds; -1: none.
+int ShmGroup::FindOldest(const Node& node) const {
   int found = -1;
   for (int i = 0; i < ShmSegment::kSlots; ++i) {
     const ShmSlot& slot = segment_.slot(node.peer, rank_, i);
@@ -220,6 +213,22 @@ bool ShmGroup::Match(Node& node) {
     if (bound) continue;
     if (found < 0 || slot.number < segment_.slot(node.peer, rank_, found).number) found = i;
   }
+  return found;
+}
+
+// The oldest receive of a tag takes the oldest message.
+bool ShmGroup::Match(Node& node) {
+  for (const Node* other : open_) {
+    if (other == &node) break;
+    if (!other->sends && other->peer == node.peer && other->tag == node.tag &&
+        other->stage == Stage::kQueued) {
+      return false;
+    }
+  }
+  // Two messages may be posted while we look: the first in a slot that we have passed, the second
+  // in one that is still ahead. Whoever sees the second sees the first as well, in another look.
+  int found = FindOldest(node);
+  if (found >= 0) found = FindOldest(node);
   if (found < 0) return false;
   node.slot = found;
   ShmSlot& slot = SlotOf(node);

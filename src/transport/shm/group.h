@@ -56,6 +56,7 @@ class ShmGroup : public Group, private Commons {
   bool Advance(std::unique_lock<std::mutex>& lock, Node& node);
   bool Place(Node& node);
   bool MoveSend(Node& node);
+  int FindOldest(const Node& node) const;
   bool Match(Node& node);
   bool MoveReceive(std::unique_lock<std::mutex>& lock, Node& node);
   ShmSlot& SlotOf(const Node& node) const;

@@ -1,0 +1,129 @@
+// kill -9 of a random rank at random moments: the job ends soon, says which rank it was, leaves
+// nothing behind, and resumes to the bits of an undisturbed run.
+// TRIREME_KILLS, TRIREME_RANKS and TRIREME_SEED in the environment ask for more
+// (scripts/soak-kill --transport).
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "base/text.h"
+#include "support/ranks_test.h"
+
+namespace trireme::whole {
+namespace {
+
+int Wanted(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text ? ParseNumber<int>(text).value_or(otherwise) : otherwise;
+}
+
+void SleepFor(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+// 20 steps between checkpoints, 40 in an epoch, 12 shards; endless unless told otherwise.
+const Words kTrain = {"train",
+                      "--data",
+                      "synthetic:8x8x1:5:1200",
+                      "--model",
+                      "mlp:64-32-5",
+                      "--batch",
+                      "24",
+                      "--lr",
+                      "0.02",
+                      "--set",
+                      "trainer.shards=12",
+                      "--set",
+                      "trainer.checkpoint_steps=20",
+                      "--deterministic",
+                      "--threads",
+                      "1",
+                      "--quiet",
+                      "--steps"};
+const Words kEndless = {"100000000"};
+constexpr double kSoon = 10;  // seconds from a death to the end of the job
+
+class RanksKillTest : public RanksTest, public testing::WithParamInterface<Transport> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "mpi" && !HasMpi()) GTEST_SKIP() << "no MPI on this machine";
+  }
+
+  // A new life of the run.
+  std::unique_ptr<Running> Live(int ranks) {
+    return StartRanks(GetParam(), ranks,
+                      IsRun("parts") ? Words{"train", "--resume", "parts", "--quiet"}
+                                     : kTrain + kEndless + Words{"--out", "parts"});
+  }
+
+  // Resumed for a few steps more it is the undisturbed run.
+  void CompareWithUndisturbed(int ranks) {
+    const std::string steps = std::to_string(SavedStep("parts") + 30);
+    const Words words =
+        IsRun("parts") ? Words{"train", "--resume", "parts", "--quiet", "--steps"} : kTrain;
+    TrainRanks(GetParam(), ranks,
+               words + Words{steps} + (IsRun("parts") ? Words{} : Words{"--out", "parts"}));
+    Succeed(kTrain + Words{steps, "--out", "whole"});
+    EXPECT_EQ(Hash("parts"), Hash("whole"));
+    EXPECT_EQ(Number("parts", "train_loss"), Number("whole", "train_loss"));
+    EXPECT_EQ(Epochs("parts").size(), Epochs("whole").size());
+    std::printf("%s undisturbed\n%s resumed, %s steps\n", Hash("whole").c_str(),
+                Hash("parts").c_str(), steps.c_str());
+  }
+};
+
+std::string FirstError(const std::string& err) {
+  for (const std::string& line : Split(err, '\n')) {
+    if (line.find("rank ") != line.npos && line.find(" ranks: ") == line.npos) return line;
+  }
+  return "";
+}
+
+TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
+  const int kills = Wanted("TRIREME_KILLS", 5), ranks = Wanted("TRIREME_RANKS", 3);
+  std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 8)));
+  // Of a life: its start (mpirun takes a second), steps, checkpoints.
+  std::uniform_real_distribution<double> moment(0, GetParam() == "mpi" ? 2.5 : 1.5);
+  std::uniform_int_distribution<int> any(0, ranks - 1);
+  for (int kill = 1; kill <= kills; ++kill) {
+    auto running = Live(ranks);
+    const std::vector<pid_t> processes = AwaitRanks(*running, ranks);
+    ASSERT_EQ(int(processes.size()), ranks) << running->err();
+    const double after_s = moment(random);
+    const int victim = any(random);
+    SleepFor(after_s);
+    const double killed = Now();
+    ::kill(processes[victim], SIGKILL);
+    const Outcome outcome = running->Wait(kTimeout);
+    const double ended_s = Now() - killed;
+    const std::string left = Leftovers(killed + kSoon);
+    std::printf("%2d: rank %d after %.2f s, saved: step %lld; over in %.2f s, code %d: %s\n", kill,
+                victim, after_s, static_cast<long long>(SavedStep("parts")), ended_s,
+                outcome.exit_code, FirstError(outcome.err).c_str());
+    EXPECT_LT(ended_s, kSoon);
+    EXPECT_GT(outcome.exit_code, 0) << "signal " << outcome.signal;
+    EXPECT_EQ(FirstNamed(outcome.err), victim) << outcome.err;
+    EXPECT_EQ(left, "");
+  }
+  CompareWithUndisturbed(ranks);
+}
+
+TEST_P(RanksKillTest, OfWhoStartedThemLeavesNoOrphans) {
+  // A killed mpirun cannot take Open MPI's files away; they go with the test's folder.
+  environment_.push_back("OMPI_MCA_btl_vader_backing_directory=" + At("tmp"));
+  auto running = Live(3);
+  ASSERT_TRUE(AwaitStep(*running, "parts", 20)) << running->err();
+  const double killed = Now();
+  running->Kill(SIGKILL);
+  running->Wait(kTimeout);
+  EXPECT_EQ(GetParam() == "mpi" ? Orphans(killed + kSoon) : Leftovers(killed + kSoon), "");
+  CompareWithUndisturbed(3);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RanksKillTest, testing::Values("shm", "tcp", "mpi"), TransportName);
+
+}  // namespace
+}  // namespace trireme::whole

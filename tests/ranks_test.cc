@@ -1,0 +1,85 @@
+// The same run over every transport: equal bits, and a test that is shared exactly.
+// scripts/check-equality does it with more steps and every combination.
+#include "support/ranks_test.h"
+
+namespace trireme::whole {
+namespace {
+
+// Batch-norm, 12 shards, 96 samples a step; 350 test samples are evaluated in four chunks, the last
+// one short.
+const Words kCnn = {"train",
+                    "--model",
+                    "cnn",
+                    "--data",
+                    "synthetic:28x28x1:10:1750",
+                    "--batch",
+                    "96",
+                    "--lr",
+                    "0.05",
+                    "--steps",
+                    "3",
+                    "--set",
+                    "trainer.shards=12",
+                    "--deterministic",
+                    "--quiet"};
+
+class RanksEqualityTest : public RanksTest, public testing::WithParamInterface<Transport> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "mpi" && !HasMpi()) GTEST_SKIP() << "no MPI on this machine";
+    Succeed(kCnn + Words{"--threads", "2", "--out", "alone"});
+  }
+
+  // As the run of one rank alone.
+  void Check(int workers, int servers, int threads, const Words& more) {
+    const std::string run = std::to_string(workers) + "-" + std::to_string(threads);
+    SCOPED_TRACE(run);
+    TrainRanks(GetParam(), workers + servers,
+               kCnn + more + Words{"--threads", std::to_string(threads), "--out", run});
+    if (HasFailure()) return;
+    EXPECT_EQ(Hash(run), Hash("alone"));
+    EXPECT_EQ(Number(run, "ranks"), workers + servers);
+    EXPECT_EQ(Summary(run).At("transport").AsString(), GetParam());
+    EXPECT_EQ(Number(run, "test_loss"), Number("alone", "test_loss"));
+    EXPECT_EQ(Number(run, "train_loss"), Number("alone", "train_loss"));
+    EXPECT_EQ(Summary(run).At("confusion").Text(), Summary("alone").At("confusion").Text());
+    EXPECT_EQ(Tested(run), 350);
+  }
+
+  int64_t Tested(const std::string& run) {
+    int64_t samples = 0;
+    const Json summary = Summary(run);
+    for (const Json& row : summary.At("confusion").Items()) {
+      for (const Json& count : row.Items()) samples += count.AsInt();
+    }
+    return samples;
+  }
+};
+
+TEST_P(RanksEqualityTest, AllReduce) {
+  for (int workers = 1; workers <= 4; ++workers) {
+    // Under mpirun a world of one is the program alone.
+    if (GetParam() == "mpi" && workers == 1) continue;
+    Check(workers, 0, 1 + workers % 3, {});
+  }
+}
+
+TEST_P(RanksEqualityTest, SyncPs) {
+  for (int workers = 1; workers <= 4; ++workers) {
+    Check(workers, 1, 1 + (workers + 1) % 3, {"--strategy", "sync-ps"});
+  }
+}
+
+class RanksBspTest : public RanksEqualityTest {};  // its workers are threads
+TEST_P(RanksBspTest, Bsp) {
+  for (int workers = 1; workers <= 4; ++workers) {
+    Check(workers, 0, 1 + workers % 3, {"--strategy", "bsp"});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RanksEqualityTest, testing::Values("threads", "shm", "tcp", "mpi"),
+                         TransportName);
+INSTANTIATE_TEST_SUITE_P(All, RanksBspTest, testing::Values("threads"), TransportName);
+
+}  // namespace
+}  // namespace trireme::whole

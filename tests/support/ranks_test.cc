@@ -1,0 +1,145 @@
+#include "support/ranks_test.h"
+
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+#include "base/kernel_file.h"
+#include "base/text.h"
+
+namespace trireme::whole {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kShared[] = "/dev/shm";
+
+std::set<std::string> NamesIn(const std::string& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
+std::vector<pid_t> AllProcesses() {
+  std::vector<pid_t> all;
+  for (const std::string& name : NamesIn("/proc")) {
+    if (const auto process = ParseNumber<pid_t>(name)) all.push_back(*process);
+  }
+  return all;
+}
+
+// Other jobs of the machine may come and go meanwhile: theirs is what somebody still has mapped.
+bool IsMapped(const std::string& name) {
+  for (const pid_t process : AllProcesses()) {
+    std::ifstream maps(fmt::format("/proc/{}/maps", process));
+    for (std::string line; std::getline(maps, line);) {
+      if (line.ends_with(std::string(kShared) + "/" + name)) return true;
+    }
+  }
+  return false;
+}
+
+void Nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+}  // namespace
+
+bool HasMpi() { return *TRIREME_MPIRUN != '\0'; }
+
+RanksTest::RanksTest()
+    : environment_{"env", "TMPDIR=" + At("tmp")}, shared_before_(NamesIn(kShared)) {
+  MakeDirectories(At("tmp"));
+}
+
+RanksTest::Command RanksTest::Over(const Transport& transport, int ranks,
+                                   const Words& words) const {
+  const std::string count = std::to_string(ranks);
+  if (transport != "mpi") {
+    return {words + Words{"--transport", transport, "--ranks", count}, environment_};
+  }
+  return {words, environment_ +
+                     Words{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                           "ASAN_OPTIONS=detect_leaks=0",  // of the library's own
+                           TRIREME_MPIRUN, "--oversubscribe", "--bind-to", "none", "-n", count}};
+}
+
+std::unique_ptr<Running> RanksTest::StartRanks(const Transport& transport, int ranks,
+                                               const Words& words) {
+  const Command command = Over(transport, ranks, words);
+  return Start(command.words, command.launcher);
+}
+
+void RanksTest::TrainRanks(const Transport& transport, int ranks, const Words& words) {
+  const Command command = Over(transport, ranks, words);
+  Succeed(command.words, command.launcher);
+}
+
+std::vector<pid_t> RanksTest::AwaitRanks(Running& running, int ranks) {
+  for (const Stopwatch watch; watch.seconds() < kTimeout && !running.Over(); Nap(1)) {
+    const pid_t launcher = running.pid();
+    const auto text = ReadKernelFile(fmt::format("/proc/{0}/task/{0}/children", launcher));
+    std::vector<pid_t> children;  // in the order of their births
+    for (const std::string& word : Split(text.value_or(""), ' ')) {
+      if (const auto child = ParseNumber<pid_t>(word)) children.push_back(*child);
+    }
+    if (int(children.size()) == ranks) return children;
+  }
+  return {};
+}
+
+std::vector<pid_t> RanksTest::Processes() const {
+  std::vector<pid_t> found;
+  for (const pid_t process : AllProcesses()) {
+    std::error_code error;  // gone, or a zombie
+    const auto folder = fs::read_symlink(fmt::format("/proc/{}/cwd", process), error);
+    if (!error && folder == fs::path(At("")).parent_path()) found.push_back(process);
+  }
+  return found;
+}
+
+std::string RanksTest::Orphans(double until) {
+  for (;; Nap(20)) {
+    const std::vector<pid_t> left = Processes();
+    if (left.empty() || Now() > until) return fmt::format("{}", fmt::join(left, " "));
+  }
+}
+
+std::string RanksTest::Leftovers(double until) {
+  const std::string orphans = Orphans(until);
+  for (;; Nap(20)) {
+    std::string files;
+    for (const std::string& name : NamesIn(kShared)) {
+      if (!shared_before_.contains(name) && !IsMapped(name)) files += " " + name;
+    }
+    for (const std::string& name : NamesIn(At("tmp"))) {
+      // Open MPI keeps the user's folder, empty.
+      std::error_code gone;
+      if (!fs::is_empty(At("tmp/" + name), gone) && !gone) files += " " + name;
+    }
+    if (files.empty() || Now() > until) return orphans + files;
+  }
+}
+
+int RanksTest::FirstNamed(const std::string& err) {
+  static const std::regex named("\\brank (\\d+)");
+  for (const std::string& line : Split(err, '\n')) {
+    std::smatch match;
+    if (line.find(" ranks: ") == line.npos && std::regex_search(line, match, named)) {
+      return ParseNumber<int>(match[1].str()).value_or(-1);
+    }
+  }
+  return -1;
+}
+
+int64_t RanksTest::SavedStep(const std::string& run) const {
+  if (!Exists(At(run + "/checkpoints/latest"))) return 0;
+  return ParseJson(Read(Latest(run) + "/state.json"), "state").At("step").AsInt();
+}
+
+}  // namespace trireme::whole

@@ -1,0 +1,51 @@
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+
+// How the ranks of a job talk: "threads", "shm", "tcp", "mpi".
+using Transport = std::string;
+
+bool HasMpi();  // a plugin and an mpirun
+inline std::string TransportName(const testing::TestParamInfo<Transport>& info) {
+  return info.param;
+}
+
+// Jobs of several ranks, however they are started, and what they leave behind.
+class RanksTest : public WholeTest {
+ protected:
+  RanksTest();
+
+  // A command of `ranks` ranks: the words of a command line, and what starts the program.
+  struct Command {
+    Words words, launcher;
+  };
+  Command Over(const Transport& transport, int ranks, const Words& words) const;
+  std::unique_ptr<Running> StartRanks(const Transport& transport, int ranks, const Words& words);
+  void TrainRanks(const Transport& transport, int ranks, const Words& words);  // to exit code 0
+
+  // The processes of the ranks, in their order, as soon as all are there; none if the job ends
+  // before. Not for threads.
+  std::vector<pid_t> AwaitRanks(Running& running, int ranks);
+
+  // What is left of a job that is over, in words; empty: nothing. Waits for it to go, up to `until`
+  // on the clock.
+  std::string Leftovers(double until);  // processes, files in memory, temporary files
+  std::string Orphans(double until);    // processes
+  // The first rank that the errors name, besides the table of all ranks; -1: none.
+  static int FirstNamed(const std::string& err);
+
+  int64_t SavedStep(const std::string& run) const;  // of the newest checkpoint; 0: none
+
+  Words environment_;  // of every job: an `env` with its settings
+
+ private:
+  std::vector<pid_t> Processes() const;  // that work in the test's folder
+  std::set<std::string> shared_before_;
+};
+
+}  // namespace trireme::whole
