@@ -1,4 +1,6 @@
 // The same run on other numbers of ranks and threads.
+#include <cmath>
+
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -46,6 +48,27 @@ TEST_F(EqualityTest, InStepEveryRunRepeatsToTheBit) {
   for (const Words& words : {Words{"--ranks", "3", "--threads", "2"}, Words{"--ranks", "1"}}) {
     const std::string name = words[1];
     EXPECT_EQ(Train("a" + name, words), Train("b" + name, words));
+  }
+}
+
+// Over all samples of a step batch-norm knows no shards: two workers compute what one does.
+TEST_F(EqualityTest, BatchNormOverAllWorkersIsThatOfOne) {
+  const Words cnn = {"train",   "--model", "cnn",  "--data", "synthetic:28x28x1:10:500",
+                     "--batch", "96",      "--lr", "0.05",   "--steps",
+                     "3",       "--quiet"};
+  const Words over_all = {"--set", "strategy.sync_batch_norm=true"};
+  for (const std::string device : {"cpu", "ref"}) {
+    const Words on = {"--device", device};
+    Succeed(cnn + on + Words{"--out", device + "-one"});
+    Succeed(cnn + on + Words{"--ranks", "2", "--out", device + "-apart"});
+    Succeed(cnn + on + over_all +
+            Words{"--ranks", "2", "--transport", "shm", "--out", device + "-shm"});
+    Succeed(cnn + on + over_all +
+            Words{"--ranks", "3", "--strategy", "sync-ps", "--out", device + "-server"});
+    const double one = Number(device + "-one", "test_loss");
+    EXPECT_NEAR(Number(device + "-shm", "test_loss"), one, 1e-5) << device;
+    EXPECT_NEAR(Number(device + "-server", "test_loss"), one, 1e-5) << device;
+    EXPECT_GT(std::abs(Number(device + "-apart", "test_loss") - one), 1e-4) << device;
   }
 }
 

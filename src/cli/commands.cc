@@ -2,6 +2,7 @@
 
 namespace trireme {
 
+extern const Command kBenchAllReduce;
 extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kList;
@@ -10,7 +11,7 @@ extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain, &kEval, &kPredict, &kList, &kDoctor,
+      &kTrain, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce,
   };
   return kAll;
 }

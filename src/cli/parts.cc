@@ -18,9 +18,10 @@ namespace fs = std::filesystem;
 
 using Names = std::initializer_list<const char*>;
 
-// A library is asked for by the loader itself: only it knows all the places. Nothing is called.
+// A library is asked for by the loader itself: only it knows all the places. Nothing is called. It
+// stays loaded: what some take at their start they do not give back at their end.
 std::string FindLibrary(const char* name) {
-  void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return "";
   const link_map* map = nullptr;
   const bool known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;

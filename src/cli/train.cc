@@ -44,6 +44,7 @@ constexpr Flag kFlags[] = {
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
     {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
+    {"--self-test", "", "compare the ranks' gradient with the one of a rank alone, train nothing"},
     {"--dry-run", "", "print the plan, train nothing"},
     {"--help-config", "", "print every key of a recipe with its default and meaning"},
     {"--quiet", "", "no progress"},
@@ -127,14 +128,6 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("optimizer.name", before.optimizer.name, now.optimizer.name);
 }
 
-// The resolved recipe as a file that repeats the run.
-std::string ConfigText(const Job& job) {
-  Recipe recipe = job.recipe;
-  Sections sections;
-  Bind(sections, recipe);
-  return sections.ToToml();
-}
-
 const char* Why(Ending ending) {
   switch (ending) {
     case Ending::kTarget:
@@ -175,6 +168,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const auto resume = args.Value("--resume");
   std::optional<RunDirectory> directory;
   if (resume) {
+    if (args.Has("--self-test")) throw UsageError("--self-test tests a start, not a --resume");
     if (args.Has("--out") || args.Has("--init")) {
       throw UsageError("--resume goes on in the same run: --out and --init make no sense with it");
     }
@@ -198,29 +192,39 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
 
   // From here on a signal is a wish to stop; before, there is nothing to save.
   const Signals signals;
+  std::optional<TemporaryDirectory> nowhere;  // a self-test leaves nothing
+  if (args.Has("--self-test")) {
+    job.only_self_test = true;
+    if (records) directory.emplace(RunDirectory::Create(nowhere.emplace() / "run", ""));
+  }
   if (records && !directory) {
     const auto out = args.Value("--out");
-    directory.emplace(out ? RunDirectory::Create(*out, ConfigText(job))
-                          : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job)));
+    directory.emplace(
+        out ? RunDirectory::Create(*out, ConfigText(job.recipe))
+            : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
   const ProgressStyle style =
       ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
   Progress progress(style, process.log);
-  const std::string config = ConfigText(job);
   const auto report = [&](const Outcome& outcome) {
-    if (outcome.ending == Ending::kSignal) {
+    if (outcome.ending == Ending::kTested) {
+      process.out.Print(
+          "self-test passed: the gradient of {} ranks and {} shards is the one of a rank alone "
+          "(relative difference {:.1e})\n",
+          job.recipe.transport.ranks, job.plan.shards, outcome.self_test->difference);
+    } else if (outcome.ending == Ending::kSignal) {
       log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
                directory->path());
     } else if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
       process.out.Write(ResultText(outcome, directory->path()));
     }
   };
-  return Train(job, {.config = config,
-                     .directory = directory ? &*directory : nullptr,
+  return Train(job, {.directory = directory ? &*directory : nullptr,
                      .progress = progress,
                      .signals = signals,
                      .log = log,
                      .crew = crew,
+                     .show_ranks = !args.Has("--quiet"),
                      .report = report});
 }
 
@@ -254,6 +258,8 @@ const Command kTrain = {
         "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
         "trireme train --resume runs/a --epochs 20            # go on, further\n"
         "trireme train --ranks 4                              # four threads, all-reduce\n"
+        "trireme train --ranks 2 --transport shm --self-test  # do the ranks agree?\n"
+        "mpirun -n 4 trireme train fashion-cnn                # one job, four ranks\n"
         "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
         "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
         "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",

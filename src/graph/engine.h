@@ -20,6 +20,10 @@ struct Batch {
   uint64_t random_key = 0;     // of (seed, epoch): dropout draws from it by position
   float vote = 0;              // travels beside the loss: ranks that add up sums agree on it
   int64_t first_position = 0;  // sample i stands at position first_position + i
+  // Null, or sums over the shards of all ranks that compute this step at the same time, each with
+  // at least one sample: batch-norm then sees the whole step. Called on the thread of RunShard, by
+  // every rank in the same order.
+  FunctionRef<void(std::span<double>)> sum_over_shards = {};
 };
 
 // A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.
@@ -55,7 +59,7 @@ class Executable {
   };
   virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
 
-  virtual ShardTimes last_times() const = 0;  // of the last RunShard whose work is done
+  virtual ShardTimes last_times() const = 0;          // of the last RunShard whose work is done
   virtual size_t scratch_bytes() const { return 0; }  // taken beside the plan's activations
   const Program& program() const { return *program_; }
 

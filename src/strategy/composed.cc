@@ -85,6 +85,12 @@ Event Composed::AfterStep(Replica& replica) {
   return replica.queue.Record();
 }
 
+void Composed::Rehearse(Replica& replica) {
+  if (announced_ < replica.buckets.size()) AnnounceRest(replica);
+  choices_.inner->Agree(replica, [] {});
+  replica.queue.Sync();
+}
+
 void Composed::Update(Replica& replica) {
   const Observer& observer = replica.observer;
   observer.Tell(Phase::kUpdate, replica.work.step);

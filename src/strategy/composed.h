@@ -35,6 +35,7 @@ class Composed : public Strategy {
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   Event AfterStep(Replica& replica) override;
+  void Rehearse(Replica& replica) override;
   void End(Replica& replica) override;
 
   void Snapshot(Replica& replica, Slice into) override;

@@ -83,7 +83,11 @@ class Field {
   // client dies there, leaving its link closed.
   void RunClient(int i, int period, std::function<bool(toy::Worker&)> each) {
     const auto device = case_.device();
-    Choices choices{.plan = plan, .worker = i, .workers = int(wires.size()), .period = period};
+    Choices choices{.plan = plan,
+                    .worker = i,
+                    .workers = int(wires.size()),
+                    .records = i == 0,
+                    .period = period};
     choices.inner = std::make_unique<InnerAlone>(1);
     choices.centre = std::make_unique<Client>(wires[i]->client());
     choices.merge = std::make_unique<MergeElastic>(*choices.centre, 0.3f);

@@ -3,13 +3,18 @@
 #include "base/clock.h"
 #include "flat/arithmetic.h"
 #include "strategy/tags.h"
-#include "transport/all_reduce.h"
 
 namespace trireme {
 
+InnerAllReduce::InnerAllReduce(Group& group, const AllReduceAlgorithm& algorithm, WireType wire)
+    : group_(group),
+      algorithm_(algorithm),
+      wire_(wire),
+      hosts_(group, HostOfRank(group, kTagSum)) {}
+
 void InnerAllReduce::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
-  scratch_.resize(kRingScratch);
+  scratch_.resize(kAllReduceScratch);
   if (!r.device.host_visible()) staged_.resize(r.layout.summand);
   courier_ = std::make_unique<Courier<Job>>([this](Job& job) { Run(job); },
                                             [this](std::string_view why) { group_.Abort(why); },
@@ -21,8 +26,9 @@ void InnerAllReduce::BeforeStep(Replica& r) {
 }
 
 void InnerAllReduce::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
-  courier_->Push(
-      {r.summands[0].Sub(bucket.range.begin, bucket.range.size), bucket.range.begin, event});
+  const auto [begin, size] = bucket.range;
+  const WireType wire = begin < r.layout.weights ? wire_ : WireType::kF32;
+  courier_->Push({r.summands[0].Sub(begin, size), begin, wire, event});
 }
 
 void InnerAllReduce::Reduce(Replica& r) {
@@ -35,15 +41,19 @@ void InnerAllReduce::Reduce(Replica& r) {
 void InnerAllReduce::Run(const Job& job) {
   if (staged_.empty()) {
     job.event.Wait();
-    AllReduceSum(group_, kTagSum, job.part.host(), scratch_);
+    Sum(job.wire, job.part.host());
     return;
   }
   float* host = staged_.data() + job.begin;
   queue_->Wait(job.event);
   flat::Get(*queue_, job.part, host);
   queue_->Sync();
-  AllReduceSum(group_, kTagSum, {host, job.part.size}, scratch_);
+  Sum(job.wire, {host, job.part.size});
   flat::Put(*queue_, host, job.part);
+}
+
+void InnerAllReduce::Sum(WireType wire, std::span<float> values) {
+  AllReduceSum(algorithm_, wire, hosts_, kTagSum, values, scratch_);
 }
 
 }  // namespace trireme

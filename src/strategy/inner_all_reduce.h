@@ -4,15 +4,17 @@
 
 #include "strategy/courier.h"
 #include "strategy/inner.h"
+#include "transport/all_reduce.h"
 
 namespace trireme {
 
-// Sums summands over a group with a ring, bucket by bucket, on a communication thread while
-// backward goes on (Horovod; PyTorch DDP). Traffic per step and rank: 2 (N - 1) / N summands each
-// way. Buckets go in their order on all ranks.
+// Sums summands over a group by messages, bucket by bucket, on a communication thread while
+// backward goes on (Horovod; PyTorch DDP). Traffic per step and rank: what the algorithm sends of a
+// summand; a ring 2 (N - 1) / N each way. Buckets go in their order on all ranks. As bf16 only
+// gradients travel; the tail stays as it is.
 class InnerAllReduce : public Inner {
  public:
-  explicit InnerAllReduce(Group& group) : group_(group) {}
+  InnerAllReduce(Group& group, const AllReduceAlgorithm& algorithm, WireType wire);
   ~InnerAllReduce() override {
     courier_.reset();
     DrainQuietly(queue_.get());
@@ -31,11 +33,16 @@ class InnerAllReduce : public Inner {
   struct Job {
     Slice part;
     size_t begin;
+    WireType wire;
     Event event;
   };
   void Run(const Job& job);
+  void Sum(WireType wire, std::span<float> values);
 
   Group& group_;
+  const AllReduceAlgorithm& algorithm_;
+  const WireType wire_;
+  HostGroups hosts_;
   std::unique_ptr<Queue> queue_;
   std::vector<float> scratch_;
   std::vector<float> staged_;  // the summand, where the host may not touch the device's memory

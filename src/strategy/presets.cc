@@ -8,13 +8,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "flat/arithmetic.h"
+#include "strategy/algorithm.h"
 #include "strategy/centre_server.h"
 #include "strategy/composed.h"
-#include "strategy/inner_all_reduce.h"
 #include "strategy/inner_alone.h"
 #include "strategy/inner_broker.h"
-#include "strategy/inner_fold.h"
-#include "strategy/inner_shared.h"
 #include "strategy/inner_through_server.h"
 #include "strategy/merge_elastic.h"
 
@@ -31,32 +29,22 @@ Choices ChoicesOf(const StrategySetup& setup, World& world, int servers) {
 
 // ---- allreduce
 
-// Whether summands are added where they lie. All ranks decide alike.
-bool SharesMemory(const StrategySetup& setup, World& world, const std::vector<int>& shards) {
-  const std::string& algorithm = setup.options.algorithm;
-  if (algorithm != "auto" && algorithm != "shared") return false;
-  const int most = setup.deterministic ? *std::max_element(shards.begin(), shards.end()) : 1;
-  if (world.group().commons() && most <= int(Commons::kMostParts)) return true;
-  if (algorithm == "auto") return false;
-  throw UsageError(
-      "strategy.algorithm = \"shared\" needs ranks that share memory (transport threads or shm) "
-      "and at most {} shards per rank",
-      Commons::kMostParts);
+AllReduceNeeds NeedsOf(const StrategySetup& setup, World& world) {
+  AllReduceNeeds needs{.options = setup.options, .deterministic = setup.deterministic};
+  for (int w = 0; w < world.size(); ++w) {
+    needs.shards.push_back(ShardsOf(setup.plan, w, world.size()));
+  }
+  needs.bytes =
+      std::min(size_t(setup.options.bucket_mb * 1e6), setup.layout.summand * sizeof(float));
+  return needs;
 }
 
 std::unique_ptr<Strategy> AllReduceWorker(const StrategySetup& setup, World& world) {
   Choices choices = ChoicesOf(setup, world, 0);
-  std::vector<int> shards;
-  for (int w = 0; w < world.size(); ++w) shards.push_back(ShardsOf(setup.plan, w, world.size()));
-  const int summands = setup.deterministic ? std::max(1, shards[world.rank()]) : 1;
   if (world.size() == 1) {  // no communication, no threads
-    choices.inner = std::make_unique<InnerAlone>(summands);
-  } else if (SharesMemory(setup, world, shards)) {
-    choices.inner = std::make_unique<InnerShared>(world.group(), summands);
-  } else if (setup.deterministic) {
-    choices.inner = std::make_unique<InnerFold>(world.group(), std::move(shards));
+    choices.inner = std::make_unique<InnerAlone>(setup.deterministic ? setup.plan.shards : 1);
   } else {
-    choices.inner = std::make_unique<InnerAllReduce>(world.group());
+    choices.inner = MakeAllReduce(NeedsOf(setup, world), world);
   }
   return std::make_unique<Composed>(std::move(choices));
 }
@@ -183,6 +171,17 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "trainer.deterministic wants auto, shared or chain",
         options.algorithm);
   }
+  if (deterministic && options.wire != "f32") {
+    throw UsageError(
+        "strategy.wire = \"{}\" rounds at every hop, so the bits depend on the number of ranks; "
+        "trainer.deterministic wants f32",
+        options.wire);
+  }
+  if (options.sync_batch_norm && (deterministic || !preset.in_step)) {
+    throw UsageError(
+        "strategy.sync_batch_norm needs a strategy in step (allreduce, sync-ps, bsp) "
+        "and adds in an order that trainer.deterministic does not allow");
+  }
   if (deterministic && options.merge == "difference") {
     throw UsageError(
         "trainer.deterministic: weight differences agree with gradients to rounding only; use "
@@ -194,6 +193,12 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         preset.name, preset.servers + 1, preset.servers, ranks);
   }
   return ranks - preset.servers;
+}
+
+std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
+  const StrategyPreset& preset = FindPreset(setup.options.name);
+  if (preset.worker != AllReduceWorker) return setup.options.algorithm;
+  return ChooseAlgorithm(NeedsOf(setup, world), world);
 }
 
 int RecordingRank(std::string_view strategy) {
@@ -218,12 +223,17 @@ void Describe(OptionTable<StrategyOptions>& t) {
   std::vector<std::string> names;
   for (const StrategyPreset& preset : kPresets) names.push_back(preset.name);
   t.Add("name", &StrategyOptions::name, OneOf(names), "how replicas agree");
-  t.Add("algorithm", &StrategyOptions::algorithm, OneOf({"auto", "shared", "ring", "chain"}),
+  t.Add("algorithm", &StrategyOptions::algorithm, OneOf(AlgorithmNames()),
         "allreduce: how gradients are summed; shared: where they lie, in memory that all ranks "
-        "address");
+        "address; auto: shared where that is possible, else by a measured model of the links");
+  t.Add("wire", &StrategyOptions::wire, OneOf({"f32", "bf16"}),
+        "allreduce: how gradients travel; bf16 halves the bytes and rounds every partial sum");
   t.Add("merge", &StrategyOptions::merge, OneOf({"gradient", "difference"}),
         "sync-ps: what travels to the server; differences need SGD without momentum, weight decay "
         "and clipping");
+  t.Add("sync_batch_norm", &StrategyOptions::sync_batch_norm, Any(),
+        "batch-norm over the samples of all workers, not of each shard: two small sums per layer; "
+        "one shard per worker");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
   t.Add("period", &StrategyOptions::period, AtLeast(1),

@@ -37,6 +37,9 @@ const StrategyPreset& FindPreset(std::string_view name);  // UsageError: no such
 // Ranks that train. UsageError where a strategy cannot run so.
 int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic);
 
+// strategy.algorithm as it is used, where it is left open. Every rank calls it before MakeWorker.
+std::string ResolveAlgorithm(const StrategySetup& setup, World& world);
+
 // The rank that writes the run: rank 0 in step, the first worker with a free pace.
 int RecordingRank(std::string_view strategy);
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "pretend/device.h"
 #include "strategy/toy_engine.h"
+#include "transport/all_reduce.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
@@ -30,7 +31,7 @@ struct Config {
   Plan plan{.samples = 100, .batch = 24, .shards = 12, .steps = 13};
   size_t weights = 3000, bucket = 1 << 10;
   OptimizerOptions optimizer{.lr = 0.2, .momentum = 0.9, .weight_decay = 0.01, .clip = 50};
-  std::string merge = "gradient";
+  std::string merge = "gradient", algorithm = "ring", wire = "f32";
   toy::Memory* save = nullptr;
   int64_t save_at = -1;
   const toy::Memory* resume = nullptr;
@@ -40,11 +41,8 @@ struct Config {
 // The state of every rank after the run.
 std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
   const toy::Model model(run.weights, run.bucket);
-  const StrategyOptions options{.name = c.strategy,
-                                .algorithm = c.shared            ? "shared"
-                                             : run.deterministic ? "chain"
-                                                                 : "ring",
-                                .merge = run.merge};
+  StrategyOptions options{.name = c.strategy, .merge = run.merge, .wire = run.wire};
+  options.algorithm = c.shared ? "shared" : run.deterministic ? "chain" : run.algorithm;
   const StrategyPreset& preset = FindPreset(c.strategy);
   const int ranks = run.ranks + preset.servers;
   const auto common = preset.common ? preset.common(ranks, 20) : nullptr;
@@ -179,6 +177,20 @@ TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {
   }
 }
 
+TEST_P(InStep, EveryAlgorithmAndWireSumsTheSame) {
+  if (GetParam().shared || GetParam().strategy != "allreduce") GTEST_SKIP() << "no messages";
+  const auto one = Train(GetParam(), {.ranks = 1});
+  for (const AllReduceAlgorithm& algorithm : AllReduceAlgorithms()) {
+    if (std::string(algorithm.name) == "native") continue;  // threads have none
+    for (const char* wire : {"f32", "bf16"}) {
+      const auto many = Train(GetParam(), {.ranks = 3, .algorithm = algorithm.name, .wire = wire});
+      for (const auto& state : many) EXPECT_EQ(state, many[0]);
+      const double near = wire[0] == 'f' ? 2e-5 : 0.05;
+      EXPECT_LT(Distance(many[0], one[0]), near) << algorithm.name << " " << wire;
+    }
+  }
+}
+
 // With plain SGD moves of weights add up to the move that the sum of gradients makes.
 TEST_P(InStep, DifferencesAgreeWithGradientsToRounding) {
   if (GetParam().strategy != "sync-ps") GTEST_SKIP() << "only a server is sent differences";
@@ -219,6 +231,7 @@ TEST(Presets, RefuseWhatMakesNoSense) {
   EXPECT_THROW(CheckStrategy({.name = "easgd"}, 4, true), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "easgd"}, 1, false), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "allreduce", .algorithm = "ring"}, 2, true), UsageError);
+  EXPECT_THROW(CheckStrategy({.name = "allreduce", .wire = "bf16"}, 2, true), UsageError);
 }
 
 }  // namespace

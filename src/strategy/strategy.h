@@ -69,6 +69,8 @@ class Strategy {
   // May block until its last operation is enqueued. The replica's queue waits for the event before
   // the next forward; from then on the summands are the engine's again.
   virtual Event AfterStep(Replica& replica) = 0;
+  // In step: like AfterStep, but the sum stays in summands[0] of rank 0 and the state as it was.
+  virtual void Rehearse(Replica& replica) = 0;
   virtual void End(Replica& replica) = 0;  // the last updates of others are in
 
   // What is evaluated and saved: weights and statistics. In step everyone takes part.

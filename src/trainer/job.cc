@@ -113,6 +113,17 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, int on_this_host) {
   job.shard_capacity = int((plan.batch + plan.shards - 1) / plan.shards);
   if (!job.in_step) job.shard_capacity = int((plan.batch + job.workers() - 1) / job.workers());
 
+  if (recipe.strategy.sync_batch_norm) {
+    const int64_t rest = plan.samples % plan.batch;
+    if (plan.shards != job.workers() || (rest > 0 && rest < job.workers())) {
+      throw UsageError(
+          "strategy.sync_batch_norm: every worker computes one shard with at least one sample; "
+          "here "
+          "are {} shards, {} workers, and {} samples in the last step of an epoch",
+          plan.shards, job.workers(), rest ? rest : plan.batch);
+    }
+  }
+
   job.recipe.optimizer.clip = trainer.clip;
   job.schedule.emplace(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
   // Servers of a free pace only add; a core of their own would be idle.

@@ -41,7 +41,8 @@ struct Job {
   int shard_capacity = 0;            // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<float> initial_state;
-  bool given_weights = false;  // --init: a checkpoint keeps them before the first step
+  bool given_weights = false;   // --init: a checkpoint keeps them before the first step
+  bool only_self_test = false;  // no step
   MakeRig make_rig;
 
   int workers() const { return recipe.transport.ranks - servers; }

@@ -35,9 +35,7 @@ std::string RecipeText(const Job& job) {
   Recipe recipe = job.recipe;
   recipe.transport = {};
   recipe.trainer.threads = TrainerOptions{}.threads;
-  Sections sections;
-  Bind(sections, recipe);
-  return sections.ToToml();
+  return ConfigText(recipe);
 }
 
 std::string DataText(const Job& job) {

@@ -29,6 +29,12 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "equal bits for any number of workers at the same trainer.shards (set it: without, each "
         "worker has one)");
   t.Add("clip", &T::clip, AtLeast(0), "largest norm of a step's gradient; 0: no limit");
+  t.Add("self_test", &T::self_test, Any(),
+        "with several ranks in step: before the first step, the gradient of one sample per shard "
+        "is compared with the one that rank 0 computes alone");
+  t.Add(
+      "check_steps", &T::check_steps, AtLeast(0),
+      "with several ranks in step: steps between checks that all hold the same weights; 0: never");
   t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
         "epochs between evaluations on the test samples; 0: only at the end of the run");
   t.Add("patience", &T::patience, AtLeast(0),

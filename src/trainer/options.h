@@ -21,6 +21,8 @@ struct TrainerOptions {
   std::string device = "cpu";
   bool deterministic = false;
   float clip = 0;
+  bool self_test = true;
+  int64_t check_steps = 100;
   int evaluate_every = 1;
   int patience = 0;
   double target_accuracy = 0;

@@ -22,6 +22,12 @@ void Bind(Sections& sections, Recipe& recipe) {
   sections.Add("emulate", recipe.emulate);
 }
 
+std::string ConfigText(Recipe recipe) {
+  Sections sections;
+  Bind(sections, recipe);
+  return sections.ToToml();
+}
+
 void LoadRecipe(Sections& sections, const std::string& path_or_name) {
   const std::filesystem::path path(path_or_name);
   if (std::filesystem::exists(path)) return sections.LoadFile(path_or_name);

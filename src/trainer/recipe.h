@@ -29,6 +29,9 @@ struct Recipe {
 // Ties the keys of all sections to `recipe`, which stays where it is while `sections` lives.
 void Bind(Sections& sections, Recipe& recipe);
 
+// The recipe as a file that repeats the run.
+std::string ConfigText(Recipe recipe);
+
 // The recipes that are part of the program (recipes/*.toml).
 struct BuiltInRecipe {
   std::string_view name;  // iris

@@ -16,7 +16,7 @@
 namespace trireme {
 
 // Why a run is over.
-enum class Ending { kDone, kTarget, kPatience, kSignal };
+enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
 
 // Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
 // that records; one thread.

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "flat/arithmetic.h"
+#include "trainer/tags.h"
+#include "transport/all_reduce.h"
 
 namespace trireme {
 namespace {
@@ -28,10 +30,12 @@ int SignalOf(double votes) {
   return votes < kTermination ? SIGINT : SIGTERM;
 }
 
-Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
+Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers,
                  const Observer& observer)
     : job_(job),
       pretence_(job.recipe.emulate, worker + job.servers, job.recipe.transport.ranks),
+      worker_(worker),
+      workers_(workers),
       strategy_(strategy),
       queue_(engine.device().NewQueue()),
       executable_(engine.Load(
@@ -101,25 +105,39 @@ uint64_t Stepper::RandomKey(int64_t epoch) {
   return random_key_;
 }
 
+// The next shard of the loader's, as a batch of the step in replica_.work.
+Batch Stepper::NextBatch(const Shard& shard, float vote) {
+  const Work& work = replica_.work;
+  Batch batch{.loss_scale = 1.0f / float(work.batch),
+              .statistics_scale = 1.0f / float(work.filled_shards),
+              .random_key = RandomKey(work.epoch),
+              .vote = vote,
+              .first_position = shard.begin};
+  if (shard.size()) {
+    const Filled& filled = loader_->Take();
+    batch.count = filled.count;
+    batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
+    batch.labels = slots_[filled.slot].labels.first(filled.count);
+  }
+  return batch;
+}
+
 void Stepper::RunShards(float vote) {
   const Work& work = replica_.work;
   const Observer& observer = replica_.observer;
   SpanSink* const spans = observer.tracing();
+  int64_t sums = 0;
+  auto sum = [&](std::span<double> values) {
+    observer.Tell(Phase::kBatchNorm, work.step, ++sums);
+    AllReduceSum(*workers_, kTagBatchNorm, values);
+    observer.Tell(Phase::kCompute, work.step, sums);
+  };
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
-    Batch batch{.loss_scale = 1.0f / float(work.batch),
-                .statistics_scale = 1.0f / float(work.filled_shards),
-                .random_key = RandomKey(work.epoch),
-                .vote = vote,
-                .first_position = shard.begin};
-    if (shard.size()) {
-      const double began = spans ? Now() : 0;
-      const Filled& filled = loader_->Take();
-      if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
-      batch.count = filled.count;
-      batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
-      batch.labels = slots_[filled.slot].labels.first(filled.count);
-    }
+    const double began = spans ? Now() : 0;
+    Batch batch = NextBatch(shard, vote);
+    if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
+    if (workers_) batch.sum_over_shards = sum;
     observer.Tell(Phase::kCompute, work.step, int64_t(i));
     const Event event = RunShard(batch, i);
     if (shard.size()) in_use_.push_back(event);
@@ -132,17 +150,15 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   };
   SpanSink* const spans = replica_.observer.tracing();
   const double began = spans ? Now() : 0;
-  const double pretended_s = i == 0 ? pretence_.InForward(replica_.work.step) : 0;
   const bool apart = summands_.size() > 1;
   const bool last = i + 1 == replica_.work.shards.size();
   const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
                                             !apart && i > 0, last ? Ready(ready) : Ready());
   const ShardTimes shard_times = executable_->last_times();
-  const double forward_s = shard_times.forward_s + pretended_s;
-  times_.forward += forward_s;
+  times_.forward += shard_times.forward_s;
   times_.backward += shard_times.backward_s;
   if (spans) {
-    const double border = began + forward_s;
+    const double border = began + shard_times.forward_s;
     spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));
     spans->Add(Track::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
                int(i));
@@ -150,10 +166,23 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   return event;
 }
 
+void Stepper::Pretend() {
+  const Observer& observer = replica_.observer;
+  observer.Tell(Phase::kCompute, replica_.work.step);
+  const double began = Now();
+  pretence_.InForward(replica_.work.step);
+  const double ended = Now();
+  times_.forward += ended - began;
+  if (SpanSink* const spans = observer.tracing()) {
+    spans->Add(Track::kCompute, SpanKind::kForward, began, ended);
+  }
+}
+
 bool Stepper::Run(int signal, StepResult& previous) {
   replica_.vote = VoteOf(signal);
   replica_.observer.Tell(Phase::kData, replica_.work.step);
   if (replica_.observer.spans) replica_.observer.spans->BeginStep(replica_.work.step);
+  if (pretence_.active()) Pretend();
   strategy_.BeforeStep(replica_);
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
@@ -173,6 +202,45 @@ bool Stepper::Run(int signal, StepResult& previous) {
   }
   in_use_.clear();
   return Collect(tallies_[turn_], previous);
+}
+
+// The work of a step, with one sample of each shard.
+void Stepper::Rehearse(int64_t step, int worker, int workers) {
+  Work& work = replica_.work;
+  WorkOf(job_.plan, step, worker, workers, work);
+  for (Shard& shard : work.shards) shard.end = std::min(shard.end, shard.begin + 1);
+  work.batch = work.filled_shards;
+}
+
+std::vector<float> Stepper::GradientTogether(int64_t step, int workers) {
+  Rehearse(step, worker_, workers);
+  strategy_.BeforeStep(replica_);
+  Want(replica_.work);
+  RunShards(0);
+  strategy_.Rehearse(replica_);
+  for (size_t i = 0; i < in_use_.size(); ++i) loader_->Release();
+  in_use_.clear();
+  return GradientOnHost();
+}
+
+std::vector<float> Stepper::GradientAlone(int64_t step) {
+  Rehearse(step, 0, 1);
+  bool accumulate = false;
+  for (const Shard& shard : std::vector(replica_.work.shards)) {
+    if (!shard.size()) continue;
+    loader_->Want({.epoch = replica_.work.epoch, .begin = shard.begin, .end = shard.end});
+    executable_->RunShard(NextBatch(shard, 0), replica_.state, summands_[0], accumulate, {}).Wait();
+    loader_->Release();
+    accumulate = true;
+  }
+  return GradientOnHost();
+}
+
+std::vector<float> Stepper::GradientOnHost() {
+  std::vector<float> gradient(job_.layout.weights);
+  flat::Get(*queue_, summands_[0].Sub(0, gradient.size()), gradient);
+  queue_->Sync();
+  return gradient;
 }
 
 bool Stepper::Collect(Tallies& tallies, StepResult& result) {

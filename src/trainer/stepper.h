@@ -9,6 +9,7 @@
 #include "strategy/strategy.h"
 #include "trainer/emulate.h"
 #include "trainer/job.h"
+#include "transport/group.h"
 
 namespace trireme {
 
@@ -30,7 +31,8 @@ int SignalOf(double votes);  // 0: nobody wants to stop
 // engine, agreement by the strategy. Allocates nothing once it runs. One thread.
 class Stepper {
  public:
-  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
+  // `workers`: the group of all workers, for batch-norm over their samples; null: over a shard's.
+  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers = nullptr,
           const Observer& observer = {});
   ~Stepper();
 
@@ -43,6 +45,11 @@ class Stepper {
   // whose numbers are on the host by now; false if there is none.
   bool Run(int signal, StepResult& previous);
   bool Drain(StepResult& last);  // the result that Run still holds back
+
+  // With one sample per shard of step `step`, state and order untouched: what all ranks compute
+  // together (valid on rank 0), and what this rank computes alone. Gradients only.
+  std::vector<float> GradientTogether(int64_t step, int workers);
+  std::vector<float> GradientAlone(int64_t step);
 
   StepTimes times() const;
   const Traffic traffic() const { return strategy_.traffic(); }
@@ -57,13 +64,19 @@ class Stepper {
   };
 
   void Want(const Work& work);
+  Batch NextBatch(const Shard& shard, float vote);
   void RunShards(float vote);
   Event RunShard(const Batch& batch, size_t shard);
+  void Pretend();
+  void Rehearse(int64_t step, int worker, int workers);
+  std::vector<float> GradientOnHost();
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
   const Pretence pretence_;
+  const int worker_;
+  Group* const workers_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

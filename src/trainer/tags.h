@@ -9,6 +9,7 @@ constexpr Tag kTagStart = kFirstFreeTag + 1;
 constexpr Tag kTagMuster = kFirstFreeTag + 2;
 constexpr Tag kTagWeights = kFirstFreeTag + 3;
 constexpr Tag kTagTimes = kFirstFreeTag + 4;
-constexpr Tag kTagWatch = kFirstFreeTag + 5;
+constexpr Tag kTagBatchNorm = kFirstFreeTag + 5;
+constexpr Tag kTagWatch = kFirstFreeTag + 6;
 
 }  // namespace trireme

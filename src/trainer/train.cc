@@ -37,11 +37,22 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
   Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
-  if (strategy->Records()) recorder.emplace(job, *site.directory, site.progress);
+  if (strategy->Records()) {
+    recorder.emplace(job, *site.directory, site.progress);
+    if (setup.options.algorithm !=
+        job.recipe.strategy.algorithm) {  // measured: a repetition needs it
+      if (site.show_ranks)
+        site.log.Info("strategy", "algorithm {}, by measured latency and bandwidth",
+                      setup.options.algorithm);
+      Recipe recipe = job.recipe;
+      recipe.strategy = setup.options;
+      site.directory->WriteConfig(ConfigText(recipe));
+    }
+  }
   Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals, watch,
                 spans);
   const Ending ending = worker.Run(start.state, start.resume());
-  if (recorder) site.report({ending, recorder->summary()});
+  if (recorder) site.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 
@@ -51,10 +62,12 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   Group& group = world.group();
   if (world.size() > 1) {
     CheckAgreement(group, job);
-    ShowRanks(group, job, site.log);
+    if (site.show_ranks) ShowRanks(group, job, site.log);
   }
-  const StrategySetup setup{job.recipe.strategy, job.plan, job.layout,
-                            job.recipe.trainer.deterministic, common};
+  StrategyOptions options = job.recipe.strategy;
+  const StrategySetup setup{options, job.plan, job.layout, job.recipe.trainer.deterministic,
+                            common};
+  options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
   if (job.in_step)
@@ -82,7 +95,7 @@ Start OpenRun(const Job& job, const Site& site) {
     throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
                      site.directory->path(), start.step(), job.plan.steps);
   }
-  site.directory->WriteConfig(site.config);
+  site.directory->WriteConfig(ConfigText(job.recipe));
   site.directory->DropMetricsAfter(start.step());
   return start;
 }

@@ -1,5 +1,5 @@
 #pragma once
-#include <string>
+#include <optional>
 
 #include "base/function_ref.h"
 #include "base/log.h"
@@ -8,23 +8,25 @@
 #include "record/run_directory.h"
 #include "trainer/job.h"
 #include "trainer/recorder.h"
+#include "trainer/self_test.h"
 #include "transport/crew.h"
 
 namespace trireme {
 
 struct Outcome {
   Ending ending = Ending::kDone;
-  Summary summary;  // empty after a signal
+  Summary summary;  // empty after a signal and a self-test
+  std::optional<GradientMatch> self_test;
 };
 
 // What a run has besides its job.
 struct Site {
-  const std::string& config;  // written into the run once it is clear that it can go on
-  RunDirectory* directory;    // of the process that holds the rank that records, else null
+  RunDirectory* directory;  // of the process that holds the rank that records, else null
   Progress& progress;
   const Signals& signals;
   const Log& log;
   Crew& crew;
+  bool show_ranks = true;  // log where the ranks run and how they sum
   // Called at the end on the rank that records, which may be another process.
   FunctionRef<void(const Outcome&)> report;
 };

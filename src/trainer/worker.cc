@@ -14,6 +14,11 @@ namespace {
 // Steps in a row without a finite loss after which going on makes no sense.
 constexpr int64_t kDivergedSteps = 100;
 
+std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
+  if (!job.recipe.strategy.sync_batch_norm) return nullptr;
+  return world.group().Split(world.rank() < job.servers ? 1 : 0);
+}
+
 }  // namespace
 
 Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
@@ -25,8 +30,10 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       signals_(signals),
       watch_(watch),
       worker_(world.rank() - job.servers),
+      workers_(GroupOfWorkers(job, world)),
       observer_{watch ? &watch->status() : nullptr, spans},
-      stepper_(job, strategy, *rig.engine, worker_, observer_),
+      stepper_(job, strategy, *rig.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
+               observer_),
       snapshot_(rig.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
@@ -44,12 +51,17 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     strategy_.Load(replica, *resume);
   }
   strategy_.Begin(replica);
-  if (watch_) watch_->Start();
   clock_ = {};
   seconds_before_ = at_.seconds;
   train_seconds_before_ = at_.train_seconds;
   unsaved_ = !resume;
   saved_step_ = at_.step;
+
+  const bool together = strategy_.InStep() && world_.size() > 1;
+  if (job_.only_self_test || (together && job_.recipe.trainer.self_test)) SelfTest();
+  if (job_.only_self_test) return Ending::kTested;
+  if (watch_) watch_->Start();
+  const int64_t check_steps = together ? job_.recipe.trainer.check_steps : 0;
 
   if (job_.given_weights && !resume) SaveCheckpoint();
 
@@ -71,6 +83,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     if (watch_ && watch_->wants()) Publish();
     ++turn_number;
     AdvanceTo(replica.work.step + 1);
+    if (check_steps && at_.step % check_steps == 0) CheckWeights();
     if (replica.work.ends_epoch) {
       ending = EndOfEpoch();
     } else if (stop_signal_) {
@@ -92,6 +105,38 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   }
   Finish(ending.value_or(Ending::kDone));
   return ending.value_or(Ending::kDone);
+}
+
+// Rank 0 judges; an error of its ends all.
+void Worker::SelfTest() {
+  const Recipe& recipe = job_.recipe;
+  if (!strategy_.InStep() || recipe.strategy.merge == "difference" ||
+      recipe.strategy.sync_batch_norm) {
+    if (!job_.only_self_test) return;
+    throw UsageError("--self-test: what strategy {} adds up is not what a rank computes alone",
+                     recipe.strategy.name);
+  }
+  const std::vector<float> together = stepper_.GradientTogether(at_.step, job_.workers());
+  if (world_.rank() != 0) return;
+  const double tolerance = recipe.strategy.wire == "f32" ? 1e-5 : 2e-2;
+  self_test_ = CompareGradients(together, stepper_.GradientAlone(at_.step));
+  JudgeGradients(*self_test_, world_.size(), job_.plan.shards, tolerance);
+}
+
+void Worker::CheckWeights() {
+  observer_.Tell(Phase::kCheckWeights, at_.step);
+  Replica& replica = stepper_.replica();
+  if (!weight_check_) {
+    weight_check_ = std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout);
+  }
+  if (replica.device.host_visible()) {
+    replica.queue.Sync();
+    return weight_check_->Run(at_.step, replica.state.host());
+  }
+  std::vector<float> host(replica.state.size);
+  flat::Get(replica.queue, replica.state, host);
+  replica.queue.Sync();
+  weight_check_->Run(at_.step, host);
 }
 
 // The own signal, else the one that another rank got.

@@ -13,7 +13,9 @@
 #include "trainer/progression.h"
 #include "trainer/rank_watch.h"
 #include "trainer/recorder.h"
+#include "trainer/self_test.h"
 #include "trainer/stepper.h"
+#include "trainer/weight_check.h"
 #include "transport/world.h"
 
 namespace trireme {
@@ -31,8 +33,12 @@ class Worker {
   // null.
   Ending Run(std::span<const float> state, const StateReader* resume);
   int exit_code() const;  // after Ending::kSignal
+  // On rank 0, after a self-test.
+  const std::optional<GradientMatch>& self_test() const { return self_test_; }
 
  private:
+  void SelfTest();
+  void CheckWeights();
   void AdvanceTo(int64_t step);
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
@@ -56,10 +62,13 @@ class Worker {
   const Signals& signals_;
   RankWatch* const watch_;
   const int worker_;
+  std::unique_ptr<Group> workers_;  // all of them, with strategy.sync_batch_norm
   const Observer observer_;
   Stepper stepper_;
   Buffer snapshot_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<GradientMatch> self_test_;
+  std::unique_ptr<WeightCheck> weight_check_;  // since the first
 
   Progression at_;
   StepTimes times_before_;  // this epoch

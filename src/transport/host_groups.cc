@@ -1,11 +1,37 @@
 #include "transport/host_groups.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/assert.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
+#include "transport/broadcast.h"
 
 namespace trireme {
+
+std::vector<int> HostOfRank(Group& group, Tag tag) {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  std::string text = name;
+  try {
+    text += ReadFile("/proc/sys/kernel/random/boot_id", 100);
+  } catch (const Error&) {  // the name alone then
+  }
+  std::array<char, 64> own;
+  const std::string hash_text = Sha256Hex(text);
+  std::copy_n(hash_text.begin(), own.size(), own.begin());
+  const auto hashes = AllGather(group, tag, own);
+  std::vector<int> hosts;
+  for (const auto& hash : hashes) {
+    hosts.push_back(int(std::find(hashes.begin(), hashes.end(), hash) - hashes.begin()));
+  }
+  return hosts;
+}
 
 HostGroups::HostGroups(Group& all) : all_(all), shape_(RankShape::OneHost(all.size())) {}
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "transport/group.h"
 
@@ -14,6 +15,9 @@ struct RankShape {
 
   static RankShape OneHost(int ranks) { return {ranks, 1, ranks, ranks}; }
 };
+
+// For each rank a number, the same for ranks on one host (by name and boot). Every member calls it.
+std::vector<int> HostOfRank(Group& group, Tag tag);
 
 // A group whose members know who shares a host with whom. Lives no longer than the group.
 class HostGroups {

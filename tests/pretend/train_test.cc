@@ -43,13 +43,11 @@ class PretendTrain : public testing::Test {
     const Job job = PrepareJob(recipe, make_rig);
     Progress progress(ProgressStyle::kQuiet, log_);
     Summary summary;
-    const std::string config;
     const Log log(log_);
     TransportOptions transport = job.recipe.transport;
     Crew crew(transport, true, {});
     const auto report = [&](const Outcome& outcome) { summary = outcome.summary; };
-    Train(job, {.config = config,
-                .directory = &directory,
+    Train(job, {.directory = &directory,
                 .progress = progress,
                 .signals = signals_,
                 .log = log,

@@ -27,8 +27,8 @@ struct Rows {
 
   size_t chunks() const { return hwy::DivCeil(rows, chunk); }
   size_t length(size_t i) const { return std::min(chunk, rows - i * chunk); }
-  // Two floats a channel for each chunk, then two doubles a channel.
-  size_t scratch() const { return chunks() * 2 * channels + 4 * channels + 16; }
+  // Two floats a channel for each chunk, then two doubles a channel, and one.
+  size_t scratch() const { return chunks() * 2 * channels + 4 * channels + 32; }
   double* totals(float* scratch) const {
     return reinterpret_cast<double*>(scratch + hwy::RoundUpTo(chunks() * 2 * channels, 16));
   }
@@ -76,6 +76,24 @@ void CombineChunks(const Rows& r, const float* parts, double* totals) {
   }
 }
 
+// The same totals over the shards of all ranks, and how many rows they have. In double the plain
+// sums of squares lose nothing that matters.
+double CombineShards(const Rows& r, const Batch& batch, double* totals) {
+  const double own = static_cast<double>(r.rows);
+  double *sum = totals, *square = totals + r.channels, &rows = totals[2 * r.channels];
+  for (size_t c = 0; c < r.channels; ++c) {
+    square[c] += own * sum[c] * sum[c];
+    sum[c] *= own;
+  }
+  rows = own;
+  batch.sum_over_shards({totals, 2 * r.channels + 1});
+  for (size_t c = 0; c < r.channels; ++c) {
+    sum[c] /= rows;
+    square[c] = std::max(0.0, square[c] - rows * sum[c] * sum[c]);
+  }
+  return rows;
+}
+
 // Mean and 1 / deviation of the shard, for the rows that follow and for backward; also the
 // statistics that the summand carries.
 void Measure(const Call& call, const Shard& shard, const Rows& r, float* mean, float* inv_std) {
@@ -88,7 +106,9 @@ void Measure(const Call& call, const Shard& shard, const Rows& r, float* mean, f
   });
   double* totals = r.totals(shard.scratch);
   CombineChunks(r, shard.scratch, totals);
-  const double n = static_cast<double>(r.rows), unbiased = r.rows > 1 ? n - 1 : 1;
+  const double n = shard.batch->sum_over_shards ? CombineShards(r, *shard.batch, totals)
+                                                : static_cast<double>(r.rows);
+  const double unbiased = n > 1 ? n - 1 : 1;
   const float scale = shard.batch->statistics_scale;
   float* seen_mean = shard.summand + call.statistics[0].begin;
   float* seen_variance = shard.summand + call.statistics[1].begin;
@@ -223,17 +243,21 @@ void BatchNormGrad(const Call& call, const Shard& shard) {
   const float* weight = shard.state + call.parameters[0].begin;
   float* dweight = shard.summand + call.parameters[0].begin;
   float* dbias = shard.summand + call.parameters[1].begin;
-  float *factor = reinterpret_cast<float*>(totals + 2 * r.channels), *slope = factor + r.channels,
-        *level = slope + r.channels;
   for (size_t c = 0; c < r.channels; ++c) {
-    const double n = static_cast<double>(r.rows), s = inv_std[c];
-    const double scale = weight[c] * s;
+    dweight[c] = (shard.accumulate ? dweight[c] : 0) +
+                 static_cast<float>(totals[r.channels + c] * inv_std[c]);
+    dbias[c] = (shard.accumulate ? dbias[c] : 0) + static_cast<float>(totals[c]);
+  }
+  double& n = totals[2 * r.channels];
+  n = static_cast<double>(r.rows);
+  if (shard.batch->sum_over_shards) shard.batch->sum_over_shards({totals, 2 * r.channels + 1});
+  float *factor = reinterpret_cast<float*>(totals + 2 * r.channels + 2),
+        *slope = factor + r.channels, *level = slope + r.channels;
+  for (size_t c = 0; c < r.channels; ++c) {
+    const double s = inv_std[c], scale = weight[c] * s;
     factor[c] = static_cast<float>(scale);
     slope[c] = static_cast<float>(scale * s * s * totals[r.channels + c] / n);
     level[c] = static_cast<float>(scale * totals[c] / n);
-    dweight[c] =
-        (shard.accumulate ? dweight[c] : 0) + static_cast<float>(totals[r.channels + c] * s);
-    dbias[c] = (shard.accumulate ? dbias[c] : 0) + static_cast<float>(totals[c]);
   }
   float* dx = call.outputs[0].floats();
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {

@@ -1,23 +1,45 @@
 #include <cmath>
+#include <initializer_list>
+#include <vector>
 
 #include "engine/ref/kernels.h"
 
 namespace trireme::ref {
 
-// All values of a channel, over the samples and places of the shard, are one population.
+// All values of a channel, over the samples and places of the shard, or of all shards that are
+// computed at the same time, are one population.
+namespace {
+
+// Sums over those shards, and with them how many values a channel has.
+double SumOverShards(const Call& call, double count,
+                     std::initializer_list<std::vector<double>*> lists) {
+  if (!call.batch.sum_over_shards) return count;
+  std::vector<double> all{count};
+  for (const auto* list : lists) all.insert(all.end(), list->begin(), list->end());
+  call.batch.sum_over_shards(all);
+  size_t at = 1;
+  for (auto* list : lists) {
+    for (double& value : *list) value = all[at++];
+  }
+  return all[0];
+}
+
+}  // namespace
 
 void BatchNorm(const Call& call) {
   const auto x = call.inputs[0].values, y = call.outputs[0].values;
   const auto mean = call.outputs[1].values, inv_std = call.outputs[2].values;
   const size_t C = mean.size();
-  const double count = double(x.size() / C);
   if (x.empty()) return;
 
-  std::vector<double> variance(C);
-  for (size_t i = 0; i < x.size(); ++i) mean[i % C] += x[i] / count;
+  std::vector<double> sum(C), variance(C);
+  for (size_t i = 0; i < x.size(); ++i) sum[i % C] += x[i];
+  const double count = SumOverShards(call, double(x.size() / C), {&sum});
+  for (size_t c = 0; c < C; ++c) mean[c] = sum[c] / count;
   for (size_t i = 0; i < x.size(); ++i) {
     variance[i % C] += (x[i] - mean[i % C]) * (x[i] - mean[i % C]) / count;
   }
+  SumOverShards(call, 0, {&variance});
   for (size_t c = 0; c < C; ++c) {
     inv_std[c] = 1 / std::sqrt(variance[c] + call.attributes.epsilon);
     const double unbiased = count > 1 ? variance[c] * count / (count - 1) : variance[c];
@@ -45,22 +67,21 @@ void BatchNormGrad(const Call& call) {
   const auto inv_std = call.inputs[2].values, dy = call.inputs[3].values;
   const auto dx = call.outputs[0].values;
   const size_t C = mean.size();
-  const double count = double(x.size() / C);
-
   std::vector<double> d_weight(C), d_bias(C);
   auto normal = [&](size_t i) { return (x[i] - mean[i % C]) * inv_std[i % C]; };
   for (size_t i = 0; i < x.size(); ++i) {
     d_weight[i % C] += dy[i] * normal(i);
     d_bias[i % C] += dy[i];
   }
+  for (size_t c = 0; c < C; ++c) {
+    call.gradients[0][c] += d_weight[c];
+    call.gradients[1][c] += d_bias[c];
+  }
+  const double count = SumOverShards(call, double(x.size() / C), {&d_weight, &d_bias});
   for (size_t i = 0; i < x.size(); ++i) {
     const size_t c = i % C;
     dx[i] = call.weights[0][c] * inv_std[c] *
             (dy[i] - d_bias[c] / count - normal(i) * d_weight[c] / count);
-  }
-  for (size_t c = 0; c < C; ++c) {
-    call.gradients[0][c] += d_weight[c];
-    call.gradients[1][c] += d_bias[c];
   }
 }
 

@@ -28,16 +28,14 @@ std::string ProgramFolder() {
 
 }  // namespace
 
-void MpiLibrary::Close::operator()(void* library) const { dlclose(library); }
-
 MpiLibrary::MpiLibrary(std::string path) : path_(std::move(path)) {
   // A name without a slash would be looked for in the system's folders.
   const std::string file = path_.find('/') == path_.npos ? "./" + path_ : path_;
   // Local: two MPI libraries have the same names in them.
-  handle_.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (!handle_) throw Error("cannot load the MPI plugin {}: {}", path_, LoaderError());
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) throw Error("cannot load the MPI plugin {}: {}", path_, LoaderError());
   const auto get =
-      reinterpret_cast<const TriremeMpiTable* (*)()>(dlsym(handle_.get(), "trireme_mpi_table"));
+      reinterpret_cast<const TriremeMpiTable* (*)()>(dlsym(library, "trireme_mpi_table"));
   if (get == nullptr) throw Error("{} is not a plugin for MPI: {}", path_, LoaderError());
   table_ = get();
   if (table_ == nullptr || table_->version != TRIREME_MPI_TABLE ||
@@ -64,10 +62,7 @@ void MpiLibrary::Check(int error, std::string_view what) const {
 
 void MpiLibrary::Join() {
   int threads = 0;
-  const int error = table_->join(&threads);
-  // From here on the library has threads and exit handlers of its own.
-  [[maybe_unused]] void* stays = handle_.release();
-  Check(error, "MPI_Init_thread");
+  Check(table_->join(&threads), "MPI_Init_thread");
   if (!threads) {
     throw Error("{} allows calls from one thread only; trireme needs MPI_THREAD_SERIALIZED",
                 Name());

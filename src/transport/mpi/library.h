@@ -1,5 +1,4 @@
 #pragma once
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +7,8 @@
 
 namespace trireme {
 
-// A loaded plugin: an MPI library behind the C table of plugin.h.
+// A loaded plugin: an MPI library behind the C table of plugin.h. It stays in memory until the
+// process ends: MPI cannot be unloaded.
 class MpiLibrary {
  public:
   explicit MpiLibrary(std::string path);  // throws when it is no plugin of this version
@@ -19,15 +19,10 @@ class MpiLibrary {
   std::string Explain(int error) const;
   void Check(int error, std::string_view what) const;  // throws what the library says of an error
 
-  // Joins the job. The library stays in memory from now on: MPI cannot be unloaded.
-  void Join();
+  void Join();  // the job, once per process
 
  private:
-  struct Close {
-    void operator()(void* library) const;
-  };
   std::string path_;
-  std::unique_ptr<void, Close> handle_;
   const TriremeMpiTable* table_ = nullptr;
 };
 

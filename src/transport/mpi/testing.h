@@ -36,7 +36,7 @@ inline int RunAsRank(const ConformanceCase& wanted, size_t piece_bytes) {
       throw;
     }
     return 0;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
   }

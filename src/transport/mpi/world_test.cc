@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include "base/files.h"
@@ -64,9 +65,18 @@ void WaitingCostsLittle(World& world) {
   EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 0.5);
 }
 
-void AMessageTooMany(World& world) {  // an end that passes through as an exception
-  if (world.rank() == 1) throw Error("no more paper");
+void TheOthersHearWhy(World& world) {
   std::vector<int> v(1);
+  if (world.rank() == 1) {
+    world.group().Abort("no more paper");
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // its end would end the others
+  }
+  world.group().Receive(1, 0, Bytes(v)).Wait();
+}
+
+void AnExceptionPassesThrough(World& world) {  // nobody calls Abort
+  std::vector<int> v(1);
+  if (world.rank() == 1) throw std::runtime_error("no more ink");
   world.group().Receive(1, 0, Bytes(v)).Wait();
 }
 
@@ -93,10 +103,14 @@ constexpr ConformanceCase kCases[] = {
      .run = LinksAreRefused,
      .error = "need transport.name = \"shm\" or \"tcp\""},
     {"WaitingCostsLittle", 4, WaitingCostsLittle},
-    {.name = "AMessageTooMany",
+    {.name = "TheOthersHearWhy",
      .ranks = 3,
-     .run = AMessageTooMany,
-     .error = "rank 1 is lost: no more paper"},
+     .run = TheOthersHearWhy,
+     .error = "rank 0 of 3: rank 1 is lost: no more paper"},
+    {.name = "AnExceptionPassesThrough",
+     .ranks = 3,
+     .run = AnExceptionPassesThrough,
+     .error = "error: no more ink"},
 };
 
 constexpr ConformanceCase kEveryoneWaits = {"EveryoneWaits", 3, EveryoneWaits, 60};
@@ -196,24 +210,23 @@ TEST(MpiLibrary, WhatIsNoPluginIsRefused) {
 // What `trireme doctor` writes and tells is enough to make a plugin; one of another version is
 // refused.
 TEST(MpiLibrary, ASiteBuildsItsOwn) {
-  TemporaryDirectory folder;
+  TemporaryDirectory good, bad;
   std::string command(kMpiPluginCommand);
   command.replace(0, command.find(' '), TRIREME_MPICC);
-  const auto build = [&](std::string header) {
+  const auto build = [&](const TemporaryDirectory& folder, const std::string& header) {
     ReplaceFile(folder / "plugin.h", header);
     ReplaceFile(folder / "plugin.c", GetMpiPluginSource().code);
-    return RunCommand(fmt::format("cd {} && {} -Wall -Werror", folder.path(), command));
+    const Ended built =
+        RunCommand(fmt::format("cd {} && {} -Wall -Werror", folder.path(), command));
+    EXPECT_EQ(built.code, 0) << built.output;
+    return ErrorOfLoading(folder / "trireme-mpi.so");
   };
   std::string header(GetMpiPluginSource().header);
-  const size_t version = header.find("#define TRIREME_MPI_TABLE ");
-  ASSERT_NE(version, header.npos);
-  const Ended built = build(header);
-  ASSERT_EQ(built.code, 0) << built.output;
-  EXPECT_EQ(ErrorOfLoading(folder / "trireme-mpi.so"), "");
-  RemoveTree(folder / "trireme-mpi.so");
-  header.insert(version + std::string("#define TRIREME_MPI_TABLE ").size(), "9");
-  ASSERT_EQ(build(header).code, 0);
-  EXPECT_NE(ErrorOfLoading(folder / "trireme-mpi.so").find("another version"), std::string::npos);
+  EXPECT_EQ(build(good, header), "");
+  const std::string define = "#define TRIREME_MPI_TABLE ";
+  ASSERT_NE(header.find(define), header.npos);
+  header.insert(header.find(define) + define.size(), "9");
+  EXPECT_NE(build(bad, header).find("another version"), std::string::npos);
 }
 
 TEST(FindMpiPlugin, PrefersTheSitesOwnThenTheLaunchersLibrary) {

@@ -2,6 +2,12 @@
 // Asio as this transport uses it: without Boost, and included by few files.
 #define ASIO_STANDALONE
 #define ASIO_NO_DEPRECATED
+// Fences around handlers: one thread runs a loop and posting takes a lock, so they do nothing here,
+// and the thread sanitizer does not know them.
+#define ASIO_DISABLE_FENCED_BLOCK
+// Whether Asio finds aligned_alloc depends on which header came first; two files that differ would
+// take and free memory in different ways.
+#define ASIO_DISABLE_STD_ALIGNED_ALLOC
 #include <asio/awaitable.hpp>
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
@@ -9,6 +15,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
 #include <asio/read.hpp>
 #include <asio/redirect_error.hpp>

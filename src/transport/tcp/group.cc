@@ -1,6 +1,11 @@
 #include "transport/tcp/group.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/assert.h"
 
@@ -21,19 +26,23 @@ TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, P
       in_(in),
       out_(out),
       listener_(std::move(listener)),
-      beat_(io) {
+      beat_(io),
+      poller_(io),
+      finished_fd_(eventfd(0, EFD_CLOEXEC)) {
+  if (finished_fd_ < 0) throw Error("eventfd: {}", std::strerror(errno));
+  last_beat_ = After(0);
   for (int peer = 0; peer < size; ++peer) members_.emplace_back(rank, size, peer);
   Beat();
 }
 
-TcpGroup::~TcpGroup() = default;
+TcpGroup::~TcpGroup() { close(finished_fd_); }
 
 void TcpGroup::Attach(int peer, Socket socket) {
   std::lock_guard lock(mutex_);
   Member& member = members_[peer];
   TRIREME_ASSERT(peer != rank_ && !member.pair);
   member.pair = std::make_unique<Pair>(static_cast<PairOwner&>(*this), mutex_, member.traffic, peer,
-                                       std::move(socket), in_, out_);
+                                       std::move(socket), poller_, in_, out_);
   member.pair->Start();
 }
 
@@ -42,13 +51,19 @@ void TcpGroup::Beat() {
   beat_.async_wait([this](std::error_code error) {
     if (error) return;
     std::unique_lock lock(mutex_);
+    const bool slept = Slept();
+    last_beat_ = After(0);
     for (Member& member : members_) {
+      if (member.pair && slept) member.pair->Forgive();
       if (member.pair) member.pair->Beat(lock);
     }
     lock.unlock();
     Beat();
   });
 }
+
+// This process was stopped, or had no processor.
+bool TcpGroup::Slept() const { return After(0) - last_beat_ > 2 * kBeat; }
 
 Ticket TcpGroup::Send(int to, Tag tag, std::span<const std::byte> bytes) {
   return Post(true, to, tag, const_cast<std::byte*>(bytes.data()), bytes.size());
@@ -79,7 +94,7 @@ Ticket TcpGroup::Post(bool sends, int peer, Tag tag, std::byte* data, size_t siz
 
 void TcpGroup::Push(std::unique_lock<std::mutex>& lock, Member& member) {
   if (member.pair) {
-    member.pair->Flush(lock);
+    member.pair->Flush(lock, true);
   } else {
     Pump(member.traffic, member.traffic);
   }
@@ -106,7 +121,10 @@ void TcpGroup::Await(std::unique_lock<std::mutex>& lock, TcpTransfer& t) {
   while (t.stage == Stage::kWaiting && !lost_) {
     const Deadline patience = Patience(t);
     if (std::chrono::steady_clock::now() < patience) {
-      t.changed.wait_until(lock, patience);
+      Pair* const pair = members_[t.peer].pair.get();
+      if (!pair || t.sends || !pair->ReadFor(lock, t, patience)) {
+        t.changed.wait_until(lock, patience);
+      }
       continue;
     }
     // A member that is silent for so long is lost, and the group with it.
@@ -143,6 +161,7 @@ void TcpGroup::OnLoss(int rank, std::string_view reason) {
   lost_ = true;
   lost_rank_ = rank;
   reason_ = reason;
+  eventfd_write(finished_fd_, 1);
   for (TcpTransfer& transfer : transfers_) transfer.changed.notify_all();
   for (Member& member : members_) {
     member.traffic.Finish();
@@ -174,13 +193,13 @@ Volume TcpGroup::volume() const {
 
 double TcpGroup::silent_s(int peer) const {
   std::lock_guard lock(mutex_);
-  return members_[peer].pair ? members_[peer].pair->silent_s() : 0;
+  return members_[peer].pair && !Slept() ? members_[peer].pair->silent_s() : 0;
 }
 
 void TcpGroup::Call(int peer) {
   std::unique_lock lock(mutex_);
   members_[peer].traffic.Say(FrameKind::kCall);
-  members_[peer].pair->Flush(lock);
+  members_[peer].pair->Flush(lock, false);
 }
 
 void TcpGroup::OnOver(int peer) {

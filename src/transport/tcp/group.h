@@ -50,9 +50,12 @@ class TcpGroup : public Group, PairOwner {
   void Push(std::unique_lock<std::mutex>& lock, Member& member);
   TcpTransfer& NewTransfer();
   void Beat();
+  bool Slept() const;
   void OnLoss(int rank, std::string_view reason) override;
   void OnCall(int peer) override { listener_.called(peer); }
   void OnOver(int peer) override;
+  bool finished() const override { return lost_; }
+  int finished_fd() const override { return finished_fd_; }
   void Await(std::unique_lock<std::mutex>& lock, TcpTransfer& transfer);
   Deadline Patience(const TcpTransfer& transfer) const;
   std::string Lost() const;
@@ -63,11 +66,14 @@ class TcpGroup : public Group, PairOwner {
   Pace &in_, &out_;
   const Listener listener_;
   asio::steady_timer beat_;
+  Poller poller_;
+  const int finished_fd_;
   mutable std::mutex mutex_;  // guards all below
   std::deque<Member> members_;
   std::deque<TcpTransfer> transfers_;
   std::vector<TcpTransfer*> free_;
   std::condition_variable over_;
+  Deadline last_beat_;
   bool lost_ = false;
   int lost_rank_ = 0;
   std::string reason_;

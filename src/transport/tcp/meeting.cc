@@ -88,10 +88,11 @@ std::string Meeting::Judge(const Hello& hello) {
   if (!possible) {
     return Fault(fmt::format("a rank {} reports, the world has {} ranks", hello.from, setup_.size));
   }
-  const uint64_t known = members_[size_t(hello.from)].incarnation;
-  if (known != 0 && known != hello.incarnation) {
+  uint64_t& claimed = members_[size_t(hello.from)].claimed;
+  if (claimed != 0 && claimed != hello.incarnation) {
     return Fault(fmt::format("rank {} of {} was started twice", hello.from, setup_.size));
   }
+  claimed = hello.incarnation;
   return "";
 }
 
@@ -110,6 +111,7 @@ asio::awaitable<void> Meeting::Welcome(Door::Guest guest) {
     if (row.endpoint.address().is_unspecified()) {
       member.endpoint.address(guest.socket.remote_endpoint().address());
     }
+    if (!fault_.empty()) co_await WriteText(guest.socket, fault_, true);
   } catch (const std::exception&) {
     co_return;  // it tries again
   }
@@ -150,6 +152,7 @@ asio::awaitable<void> Meeting::Gather(const Door& door) {
   done_ = true;
   if (!fault_.empty()) {
     co_await TellAll(fault_, true);
+    co_await changed_.Wait(After(0.1));  // those who are about to report hear it, too
     throw Error("{}: {}", Me(), fault_);
   }
   co_await TellAll(Table(), false);

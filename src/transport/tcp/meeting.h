@@ -30,7 +30,8 @@ class Meeting {
   struct Member {
     asio::ip::tcp::endpoint endpoint;
     std::string host;
-    uint64_t incarnation = 0;      // 0: not here yet
+    uint64_t claimed = 0;          // of rank 0: the one that was let in
+    uint64_t incarnation = 0;      // 0: has not reported yet
     std::optional<Socket> socket;  // of rank 0: until the table is sent
     bool attached = false;
   };

@@ -12,6 +12,8 @@ class Pace {
  public:
   explicit Pace(double bytes_per_s) : rate_(bytes_per_s) {}
 
+  bool slow() const { return rate_ > 0; }
+
   // How much to move before asking again.
   size_t piece() const {
     return rate_ > 0 ? std::max<size_t>(size_t(rate_ * 1e-3), 16 << 10) : 1u << 30;

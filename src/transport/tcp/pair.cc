@@ -1,8 +1,11 @@
 #include "transport/tcp/pair.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,10 +16,10 @@ namespace {
 
 constexpr size_t kTurnBytes = 4 << 20;  // then other connections of the loop get theirs
 constexpr std::array<std::byte, 64 << 10> kZeros{};
-const Deadline kAtOnce{};
 
 Deadline Clock() { return std::chrono::steady_clock::now(); }
-bool Later(ssize_t result) {
+
+bool TryAgain(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
@@ -26,68 +29,128 @@ void Release(TcpTransfer& transfer) {
   if (transfer.wanted_back) transfer.changed.notify_all();
 }
 
+int Milliseconds(Deadline until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock()).count();
+  return int(std::clamp<int64_t>(left, 0, 60'000));
+}
+
 }  // namespace
 
-Pair::Pair(PairOwner& owner, std::mutex& mutex, Traffic& traffic, int peer, Socket socket, Pace& in,
-           Pace& out)
+Pair::Pair(PairOwner& owner, std::mutex& mutex, Traffic& traffic, int peer, Socket socket,
+           Poller& poller, Pace& in, Pace& out)
     : owner_(owner),
       mutex_(mutex),
       traffic_(traffic),
       peer_(peer),
-      socket_(std::move(socket)),
-      fd_(socket_.native_handle()),
+      loop_(socket.get_executor()),
+      fd_(socket.release()),
+      poller_(poller),
       in_(in),
       out_(out),
-      read_timer_(socket_.get_executor()),
-      write_timer_(socket_.get_executor()),
+      read_timer_(loop_),
+      write_timer_(loop_),
       heard_(Clock()),
       spoke_(heard_) {
-  socket_.non_blocking(true);
+  poller_.Add(fd_, *this);
 }
 
-void Pair::Start() { WaitReadable(); }
+Pair::~Pair() { close(fd_); }
+
+void Pair::Start() {
+  want_in_ = true;
+  Arm();
+}
+
+void Pair::Arm() { poller_.Arm(fd_, *this, want_in_, want_out_); }
+
+void Pair::OnReady(bool in, bool out) {
+  std::unique_lock lock(mutex_);
+  const bool read = in && want_in_, write = out && want_out_;
+  if (read) want_in_ = false;
+  if (write) want_out_ = false;
+  if (read) Read(lock);
+  if (write) Write(lock, true);
+  if (want_in_ || want_out_) Arm();
+}
 
 double Pair::silent_s() const {
   return over_ ? 0 : std::chrono::duration<double>(Clock() - heard_).count();
 }
 
-// ---- reading
+void Pair::Forgive() { heard_ = Clock(); }
 
-void Pair::WaitReadable() {
-  socket_.async_wait(Socket::wait_read, [this](std::error_code error) {
-    if (!error) OnReadable();
+// What a slowed pair may not do yet.
+void Pair::Later(asio::steady_timer& timer, Deadline when, void (Pair::*what)()) {
+  asio::post(loop_, [this, &timer, when, what] {
+    if (when <= Clock()) return (this->*what)();
+    timer.expires_at(when);
+    timer.async_wait([this, what](std::error_code error) {
+      if (!error) (this->*what)();
+    });
   });
 }
 
-void Pair::OnReadable() {
-  std::unique_lock lock(mutex_);
-  Deadline next = kAtOnce;
-  for (size_t turn = 0; turn < kTurnBytes && !over_;) {
-    const ssize_t n = Receive(lock);
-    if (Later(n)) break;
-    if (n <= 0) {
-      End("its connection closed");
-      break;
-    }
-    heard_ = Clock();
-    try {
-      Digest();
-    } catch (const BadFrame& error) {
-      End(error.what());
-    }
-    Report();
-    Flush(lock);  // what was said may want an answer
-    turn += size_t(n);
-    next = in_.Book(size_t(n));
-    if (next > Clock()) break;
+// ---- reading
+
+void Pair::Read(std::unique_lock<std::mutex>& lock) {
+  reading_ = true;
+  turn_bytes_ = 0;
+  while (turn_bytes_ < kTurnBytes && ReadOnce(lock)) {
+    if (read_from_ > Clock()) return Later(read_timer_, read_from_, &Pair::ResumeReading);
   }
-  if (over_) return;
-  lock.unlock();
-  if (next <= Clock()) return WaitReadable();
-  read_timer_.expires_at(next);
-  read_timer_.async_wait([this](std::error_code error) {
-    if (!error) OnReadable();
-  });
+  LeaveReading();
+}
+
+void Pair::ResumeReading() {
+  std::unique_lock lock(mutex_);
+  Read(lock);
+  if (want_in_) Arm();
+}
+
+// The turn is free: whoever waits for what comes next may take it, else the loop goes on.
+void Pair::LeaveReading() {
+  reading_ = false;
+  want_in_ = !over_;
+  if (TcpTransfer* next = traffic_.receiving()) next->changed.notify_all();
+}
+
+bool Pair::ReadFor(std::unique_lock<std::mutex>& lock, const TcpTransfer& transfer,
+                   Deadline deadline) {
+  if (reading_ || over_ || in_.slow()) return false;
+  reading_ = true;
+  if (std::exchange(want_in_, false)) Arm();
+  while (transfer.stage == TcpTransfer::Stage::kWaiting && !owner_.finished()) {
+    if (ReadOnce(lock)) continue;
+    if (over_ || Clock() >= deadline) break;
+    lock.unlock();
+    pollfd either[2] = {{fd_, POLLIN, 0}, {owner_.finished_fd(), POLLIN, 0}};
+    poll(either, 2, Milliseconds(deadline));
+    lock.lock();
+  }
+  LeaveReading();
+  if (want_in_) Arm();
+  return true;
+}
+
+bool Pair::ReadOnce(std::unique_lock<std::mutex>& lock) {
+  if (over_) return false;
+  const ssize_t n = Receive(lock);
+  if (TryAgain(n)) return false;
+  if (n <= 0) {
+    End("its connection closed");
+    return false;
+  }
+  heard_ = Clock();
+  turn_bytes_ += size_t(n);
+  read_from_ = in_.Book(size_t(n));
+  try {
+    Digest();
+  } catch (const BadFrame& error) {
+    End(error.what());
+  }
+  Report();
+  Flush(lock, false);  // what was said may want an answer
+  return !over_;
 }
 
 // Straight to where the bytes go, and what comes after them to the staging area.
@@ -173,27 +236,32 @@ void Pair::End(std::string_view reason) {
 
 // ---- writing
 
-void Pair::Flush(std::unique_lock<std::mutex>& lock) {
-  if (!writing_) Write(lock, false);
+void Pair::Flush(std::unique_lock<std::mutex>& lock, bool long_messages) {
+  if (!writing_) Write(lock, long_messages);
 }
 
 void Pair::Kick() {
   if (writing_ || mute_) return;
   writing_ = true;
-  Resume(kAtOnce);
+  Later(write_timer_, {}, &Pair::ResumeWriting);
 }
 
 void Pair::Beat(std::unique_lock<std::mutex>& lock) {
   if (over_ || writing_ || Clock() - spoke_ < std::chrono::milliseconds(900)) return;
   traffic_.Say(FrameKind::kHeartbeat);
-  Flush(lock);
+  Flush(lock, false);
 }
 
 void Pair::SayGoodbye(std::unique_lock<std::mutex>& lock) {
   if (over_) return;
   parting_ = true;
   traffic_.Say(FrameKind::kGoodbye);
-  Flush(lock);
+  Flush(lock, false);
+}
+
+void Pair::ResumeWriting() {
+  std::unique_lock lock(mutex_);
+  Write(lock, true);
 }
 
 void Pair::Write(std::unique_lock<std::mutex>& lock, bool long_messages) {
@@ -201,15 +269,15 @@ void Pair::Write(std::unique_lock<std::mutex>& lock, bool long_messages) {
   for (size_t turn = 0; !mute_;) {
     Traffic::Outgoing* const out = traffic_.Next(long_messages);
     if (!out) {
-      if (traffic_.waits_to_write()) return Resume(kAtOnce);
+      if (traffic_.waits_to_write()) return Later(write_timer_, {}, &Pair::ResumeWriting);
       break;
     }
     const ssize_t n = Transmit(lock, *out);
     if (n > 0) traffic_.Written(size_t(n));
     if (traffic_.goodbye()) JudgeEnd();
-    if (Later(n)) {
-      asio::post(socket_.get_executor(), [this] { WaitWritable(); });
-      return;
+    if (TryAgain(n)) {
+      want_out_ = true;
+      return Arm();
     }
     if (n < 0) {
       mute_ = true;  // the reader finds out what became of the peer
@@ -218,7 +286,9 @@ void Pair::Write(std::unique_lock<std::mutex>& lock, bool long_messages) {
     spoke_ = Clock();
     turn += size_t(n);
     const Deadline next = out_.Book(size_t(n));
-    if (next > Clock() || turn >= kTurnBytes) return Resume(next);
+    if (next > spoke_ || turn >= kTurnBytes) {
+      return Later(write_timer_, next, &Pair::ResumeWriting);
+    }
   }
   writing_ = false;
 }
@@ -251,31 +321,6 @@ ssize_t Pair::Transmit(std::unique_lock<std::mutex>& lock, Traffic::Outgoing& ou
   if (transfer) Release(*transfer);
   errno = error;
   return n;
-}
-
-void Pair::WaitWritable() {
-  socket_.async_wait(Socket::wait_write, [this](std::error_code error) {
-    std::unique_lock lock(mutex_);
-    if (error) {
-      mute_ = true;
-      writing_ = false;
-      return;
-    }
-    Write(lock, true);
-  });
-}
-
-void Pair::Resume(Deadline when) {
-  asio::post(socket_.get_executor(), [this, when] {
-    const auto go_on = [this](std::error_code error) {
-      if (error) return;
-      std::unique_lock lock(mutex_);
-      Write(lock, true);
-    };
-    if (when <= Clock()) return go_on({});
-    write_timer_.expires_at(when);
-    write_timer_.async_wait(go_on);
-  });
 }
 
 }  // namespace trireme

@@ -2,8 +2,8 @@
 #include <array>
 #include <mutex>
 
-#include "transport/tcp/asio.h"
 #include "transport/tcp/pace.h"
+#include "transport/tcp/poller.h"
 #include "transport/tcp/traffic.h"
 
 namespace trireme {
@@ -14,53 +14,72 @@ class PairOwner {
   virtual void OnLoss(int rank, std::string_view reason) = 0;
   virtual void OnCall(int peer) = 0;
   virtual void OnOver(int peer) = 0;
+  virtual bool finished() const = 0;    // some rank is lost
+  virtual int finished_fd() const = 0;  // readable from then on
 
  protected:
   ~PairOwner() = default;
 };
 
 // The connection that carries a group's traffic between this rank and one peer. Everything is
-// guarded by the owner's mutex, which no system call holds. The loop's thread reads. Whoever has
-// something short to say writes it at once; the rest is written by the loop's thread.
-class Pair {
+// guarded by the owner's mutex, which no system call holds. Reading and writing are two turns that
+// one thread each has at a time: a thread that waits for a message reads it itself, one that sends
+// something short writes it itself, the rest is the loop's.
+class Pair : Poller::Client {
  public:
-  Pair(PairOwner& owner, std::mutex& mutex, Traffic& traffic, int peer, Socket socket, Pace& in,
-       Pace& out);
+  Pair(PairOwner& owner, std::mutex& mutex, Traffic& traffic, int peer, Socket socket,
+       Poller& poller, Pace& in, Pace& out);
+  ~Pair();
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
 
-  void Start();                                    // on the loop's thread
-  void Flush(std::unique_lock<std::mutex>& lock);  // gives the mutex away for a while
-  void Kick();                                     // the same on the loop's thread, later
-  void Beat(std::unique_lock<std::mutex>& lock);   // a sign of life, where nothing else was said
+  void Start();
+  // Reads on this thread until the transfer is over, the group is finished or the deadline passes.
+  // False: another thread reads at the moment.
+  bool ReadFor(std::unique_lock<std::mutex>& lock, const TcpTransfer& transfer, Deadline deadline);
+  // Writes what can be written at once, and gives the mutex away for a while.
+  void Flush(std::unique_lock<std::mutex>& lock, bool long_messages);
+  void Kick();                                    // the same on the loop's thread, later
+  void Beat(std::unique_lock<std::mutex>& lock);  // a sign of life, where nothing else was said
   void SayGoodbye(std::unique_lock<std::mutex>& lock);
   bool over() const { return over_; }  // nothing more comes
   double silent_s() const;
+  void Forgive();  // silence: this rank did not listen itself
 
  private:
-  void WaitReadable();
-  void WaitWritable();
-  void OnReadable();
+  void OnReady(bool in, bool out) override;
+  void Arm();
+  void Read(std::unique_lock<std::mutex>& lock);
+  void LeaveReading();
+  bool ReadOnce(std::unique_lock<std::mutex>& lock);  // false: there is nothing, or it is over
   ssize_t Receive(std::unique_lock<std::mutex>& lock);
   void Digest();
   void Report();  // to the owner, what the peer said
   void JudgeEnd();
   void Write(std::unique_lock<std::mutex>& lock, bool long_messages);
   ssize_t Transmit(std::unique_lock<std::mutex>& lock, Traffic::Outgoing& out);
-  void Resume(Deadline when);  // writing, on the loop's thread
+  void Later(asio::steady_timer& timer, Deadline when, void (Pair::*what)());
+  void ResumeReading();
+  void ResumeWriting();
   void End(std::string_view reason);
 
   PairOwner& owner_;
   std::mutex& mutex_;  // guards all below
   Traffic& traffic_;
   const int peer_;
-  Socket socket_;
+  asio::any_io_executor loop_;
   const int fd_;
+  Poller& poller_;
   Pace &in_, &out_;
-  asio::steady_timer read_timer_, write_timer_;
-  std::array<std::byte, 32 << 10> staging_;  // what was read beyond the place it goes to
+  asio::steady_timer read_timer_, write_timer_;  // of a slowed pair
+  std::array<std::byte, 32 << 10> staging_;      // what was read beyond the place it goes to
   size_t begin_ = 0, end_ = 0;
-  bool writing_ = false;       // somebody has the turn
-  bool transmitting_ = false;  // and is in the system call
-  bool mute_ = false;          // nothing can be written any more
+  size_t turn_bytes_ = 0;                    // bytes of this turn
+  Deadline read_from_{};                     // of a slowed pair: not before
+  bool reading_ = false, writing_ = false;   // somebody has the turn
+  bool want_in_ = false, want_out_ = false;  // the poller tells
+  bool transmitting_ = false;                // the writer is in its system call
+  bool mute_ = false;                        // nothing can be written any more
   bool over_ = false, parting_ = false;
   Deadline heard_, spoke_;
 };

@@ -1,4 +1,7 @@
 #pragma once
+#include <functional>
+#include <future>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +12,44 @@
 #include "transport/tcp/world.h"
 
 namespace trireme {
+
+inline std::span<std::byte> Bytes(std::vector<char>& v) {
+  return std::as_writable_bytes(std::span(v));
+}
+
+// Where a world meets, before it has a rank.
+inline TcpSetup Meet(int size, double timeout_s) {
+  int port = 0;
+  TcpSetup setup{.size = size, .timeout_s = timeout_s};
+  setup.listener = ListenOnLoopback(port);
+  setup.meet = "127.0.0.1:" + std::to_string(port);
+  return setup;
+}
+
+inline std::string WhatOf(FunctionRef<void()> fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A rank in a thread of its own: how its life ends.
+inline std::future<std::string> Start(TcpSetup setup, int rank,
+                                      std::function<void(World&)> fn = {}) {
+  setup.rank = rank;
+  return std::async(std::launch::async, [setup, fn] {
+    return WhatOf([&] {
+      const auto world = JoinTcp(setup);
+      if (fn) fn(*world);
+    });
+  });
+}
+
+inline bool Has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 // One rank of a job, from its meeting to its end: an error ends the others, and is kept.
 inline void RunTcpRank(const TcpSetup& setup, FunctionRef<void(World&)> fn, FirstError& error) {
@@ -27,10 +68,7 @@ inline void RunTcpRank(const TcpSetup& setup, FunctionRef<void(World&)> fn, Firs
 
 // Ranks that are threads of this process and talk over loopback. Throws the first error.
 inline void RunTcpRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
-  int port = 0;
-  TcpSetup setup{.size = ranks, .timeout_s = timeout_s};
-  setup.listener = ListenOnLoopback(port);
-  setup.meet = "127.0.0.1:" + std::to_string(port);
+  TcpSetup setup = Meet(ranks, timeout_s);
   FirstError error;
   {
     std::vector<std::jthread> threads;

@@ -1,0 +1,69 @@
+#include "strategy/algorithm.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "strategy/inner_all_reduce.h"
+#include "strategy/inner_fold.h"
+#include "strategy/inner_shared.h"
+#include "strategy/tags.h"
+#include "transport/link_model.h"
+
+namespace trireme {
+namespace {
+
+WireType WireOf(const StrategyOptions& options) {
+  return options.wire == "bf16" ? WireType::kBf16 : WireType::kF32;
+}
+
+// Whether summands are added where they lie. All ranks decide alike.
+bool SharesMemory(const AllReduceNeeds& needs, World& world) {
+  const std::string& algorithm = needs.options.algorithm;
+  if (algorithm != "auto" && algorithm != "shared") return false;
+  const int most =
+      needs.deterministic ? *std::max_element(needs.shards.begin(), needs.shards.end()) : 1;
+  const bool can = world.group().commons() && most <= int(Commons::kMostParts) &&
+                   WireOf(needs.options) == WireType::kF32;  // in memory nothing travels
+  if (!can && algorithm == "shared") {
+    throw UsageError(
+        "strategy.algorithm = \"shared\" needs ranks that share memory (transport threads or shm), "
+        "at most {} shards per rank and strategy.wire = \"f32\"",
+        Commons::kMostParts);
+  }
+  return can;
+}
+
+}  // namespace
+
+std::vector<std::string> AlgorithmNames() {
+  std::vector<std::string> names{"auto", "shared"};
+  for (const AllReduceAlgorithm& algorithm : AllReduceAlgorithms()) names.push_back(algorithm.name);
+  return names;
+}
+
+std::string ChooseAlgorithm(const AllReduceNeeds& needs, World& world) {
+  if (needs.options.algorithm != "auto" || world.size() == 1) return needs.options.algorithm;
+  if (needs.deterministic || SharesMemory(needs, world)) return "auto";
+  const WireType wire = WireOf(needs.options);
+  HostGroups hosts(world.group(), HostOfRank(world.group(), kTagSum));
+  const LinkModel model = MeasureLink(hosts, kTagSum);
+  const double bytes = double(needs.bytes) / sizeof(float) * double(BytesOf(wire));
+  // The model knows nothing of what a native sum does: it is taken only where asked for.
+  auto candidates = UsableAllReduces(world.group(), wire);
+  std::erase_if(candidates,
+                [](const AllReduceAlgorithm* a) { return std::string_view(a->name) == "native"; });
+  return ChooseAllReduce(model, hosts.shape(), bytes, candidates).name;
+}
+
+std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, World& world) {
+  const int own = needs.shards[world.rank()];
+  if (SharesMemory(needs, world)) {
+    const int summands = needs.deterministic ? std::max(1, own) : 1;
+    return std::make_unique<InnerShared>(world.group(), summands);
+  }
+  if (needs.deterministic) return std::make_unique<InnerFold>(world.group(), needs.shards);
+  return std::make_unique<InnerAllReduce>(world.group(), FindAllReduce(needs.options.algorithm),
+                                          WireOf(needs.options));
+}
+
+}  // namespace trireme
