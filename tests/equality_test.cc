@@ -53,7 +53,7 @@ TEST_F(EqualityTest, InStepEveryRunRepeatsToTheBit) {
 
 // Over all samples of a step batch-norm knows no shards: two workers compute what one does.
 TEST_F(EqualityTest, BatchNormOverAllWorkersIsThatOfOne) {
-  const Words cnn = {"train",   "--model", "cnn",  "--data", "synthetic:28x28x1:10:500",
+  const Words cnn = {"train",   "--model", "cnn",  "--data", "synthetic:28x28x1:10:200",
                      "--batch", "96",      "--lr", "0.05",   "--steps",
                      "3",       "--quiet"};
   const Words over_all = {"--set", "strategy.sync_batch_norm=true"};

@@ -12,7 +12,7 @@
 namespace trireme::whole {
 namespace {
 
-bool Shell(const std::string& command) {
+bool Works(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
@@ -38,7 +38,7 @@ class RanksHostsTest : public RanksTest {
  protected:
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
-    if (!Shell("ip -V")) GTEST_SKIP() << "there is no ip (package iproute2)";
+    if (!Works("ip -V")) GTEST_SKIP() << "there is no ip (package iproute2)";
     for (int h = 0; h < 2; ++h) names_[h] = fmt::format("trireme-w{}-{}", getpid(), h);
     const std::string make = fmt::format(
         "ip netns add {0} && ip netns add {1} && "
@@ -47,13 +47,13 @@ class RanksHostsTest : public RanksTest {
         "ip -n {0} link set v0 up && ip -n {1} link set v1 up && "
         "ip -n {0} link set lo up && ip -n {1} link set lo up",
         names_[0], names_[1]);
-    if (!Shell(make)) GTEST_SKIP() << "network namespaces cannot be made here";
+    if (!Works(make)) GTEST_SKIP() << "network namespaces cannot be made here";
     Write("hosts", "10.78.0.1 2  # rank 0 and 1\n10.78.0.2 1\n");
     Write("secret", "three banks of oars\n");
   }
   void TearDown() override {
     for (const std::string& name : names_) {
-      if (!name.empty()) Shell("ip netns del " + name);
+      if (!name.empty()) Works("ip netns del " + name);
     }
   }
 
@@ -66,7 +66,7 @@ class RanksHostsTest : public RanksTest {
   }
 
   void Cable(const char* state) {
-    ASSERT_TRUE(Shell(fmt::format("ip -n {} link set v0 {}", names_[0], state)));
+    ASSERT_TRUE(Works(fmt::format("ip -n {} link set v0 {}", names_[0], state)));
   }
 
   std::string names_[2];

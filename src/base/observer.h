@@ -9,8 +9,10 @@ enum class Phase : uint8_t {
   kStart,
   kData,
   kCompute,
+  kBatchNorm,  // sums statistics over the workers
   kReduce,
   kUpdate,
+  kCheckWeights,
   kEpochEnd,
   kEvaluate,
   kScore,

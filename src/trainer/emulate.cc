@@ -3,7 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/toml.h"
@@ -46,11 +45,9 @@ Pretence::Pretence(const EmulateOptions& options, int rank, int ranks) {
   if (hang && hang->rank == rank) hang_step_ = hang->number;
 }
 
-double Pretence::Pretend(int64_t step) const {
-  const Stopwatch watch;
+void Pretence::InForward(int64_t step) const {
   if (slow_ms_) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms_));
   while (step == hang_step_) std::this_thread::sleep_for(std::chrono::hours(1));
-  return watch.seconds();
 }
 
 }  // namespace trireme

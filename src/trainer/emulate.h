@@ -32,13 +32,10 @@ std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& 
 class Pretence {
  public:
   Pretence(const EmulateOptions& options, int rank, int ranks);
-  double InForward(int64_t step) const {  // seconds that it took
-    return slow_ms_ || hang_step_ >= 0 ? Pretend(step) : 0;
-  }
+  bool active() const { return slow_ms_ > 0 || hang_step_ >= 0; }
+  void InForward(int64_t step) const;  // does not return from the step in which it hangs
 
  private:
-  double Pretend(int64_t step) const;  // does not return from the step in which it hangs
-
   int64_t slow_ms_ = 0;
   int64_t hang_step_ = -1;
 };

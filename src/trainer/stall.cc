@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace trireme {
@@ -11,7 +12,8 @@ namespace {
 constexpr double kUnheard_s = 2;  // a member is heard every second where the wire can tell
 
 bool TakesAll(Phase phase) {
-  return phase == Phase::kReduce || phase == Phase::kEpochEnd || phase == Phase::kScore;
+  return phase == Phase::kBatchNorm || phase == Phase::kReduce || phase == Phase::kCheckWeights ||
+         phase == Phase::kEpochEnd || phase == Phase::kScore;
 }
 
 std::string Does(const Status::Moment& moment) {
@@ -23,6 +25,10 @@ std::string Does(const Status::Moment& moment) {
       return fmt::format("fetches the samples of step {}", step);
     case Phase::kCompute:
       return fmt::format("computes step {}", step);
+    case Phase::kBatchNorm:
+      return fmt::format("sums the statistics of batch-norm in step {}", step);
+    case Phase::kCheckWeights:
+      return fmt::format("compares the weights of step {}", step);
     case Phase::kReduce:
       return fmt::format("is in the all-reduce of step {}", step);
     case Phase::kUpdate:
@@ -43,6 +49,10 @@ std::string Call(const Status::Moment& moment) {
   switch (moment.phase) {
     case Phase::kReduce:
       return fmt::format("the all-reduce of step {}", moment.step);
+    case Phase::kBatchNorm:
+      return fmt::format("the batch-norm of step {}", moment.step);
+    case Phase::kCheckWeights:
+      return fmt::format("the comparison of weights of step {}", moment.step);
     case Phase::kEpochEnd:
       return fmt::format("the gathering of times after step {}", moment.step);
     default:
@@ -50,7 +60,7 @@ std::string Call(const Status::Moment& moment) {
   }
 }
 
-auto Key(const Standing& s) { return std::pair(s.moment.step, s.moment.phase); }
+auto Key(const Standing& s) { return std::tuple(s.moment.step, s.moment.phase, s.moment.part); }
 
 std::string Ranks(std::span<const int> ranks) {
   return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));

@@ -30,12 +30,12 @@ int SignalOf(double votes) {
   return votes < kTermination ? SIGINT : SIGTERM;
 }
 
-Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
-                 const Observer& observer, Group* workers)
+Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers,
+                 const Observer& observer)
     : job_(job),
+      pretence_(job.recipe.emulate, worker + job.servers, job.recipe.transport.ranks),
       worker_(worker),
       workers_(workers),
-      pretence_(job.recipe.emulate, worker + job.servers, job.recipe.transport.ranks),
       strategy_(strategy),
       queue_(engine.device().NewQueue()),
       executable_(engine.Load(
@@ -115,10 +115,7 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
               .vote = vote,
               .first_position = shard.begin};
   if (shard.size()) {
-    SpanSink* const spans = replica_.observer.tracing();
-    const double began = spans ? Now() : 0;
     const Filled& filled = loader_->Take();
-    if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), shard.index);
     batch.count = filled.count;
     batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
     batch.labels = slots_[filled.slot].labels.first(filled.count);
@@ -130,10 +127,18 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
 void Stepper::RunShards(float vote) {
   const Work& work = replica_.work;
   const Observer& observer = replica_.observer;
-  auto sum = [this](std::span<double> values) { AllReduceSum(*workers_, kTagBatchNorm, values); };
+  SpanSink* const spans = observer.tracing();
+  int64_t sums = 0;
+  auto sum = [&](std::span<double> values) {
+    observer.Tell(Phase::kBatchNorm, work.step, ++sums);
+    AllReduceSum(*workers_, kTagBatchNorm, values);
+    observer.Tell(Phase::kCompute, work.step, sums);
+  };
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
+    const double began = spans ? Now() : 0;
     Batch batch = NextBatch(shard, vote);
+    if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
     if (workers_) batch.sum_over_shards = sum;
     observer.Tell(Phase::kCompute, work.step, int64_t(i));
     const Event event = RunShard(batch, i);
@@ -147,17 +152,15 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   };
   SpanSink* const spans = replica_.observer.tracing();
   const double began = spans ? Now() : 0;
-  const double pretended_s = i == 0 ? pretence_.InForward(replica_.work.step) : 0;
   const bool apart = summands_.size() > 1;
   const bool last = i + 1 == replica_.work.shards.size();
   const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
                                             !apart && i > 0, last ? Ready(ready) : Ready());
   const ShardTimes shard_times = executable_->last_times();
-  const double forward_s = shard_times.forward_s + pretended_s;
-  times_.forward += forward_s;
+  times_.forward += shard_times.forward_s;
   times_.backward += shard_times.backward_s;
   if (spans) {
-    const double border = began + forward_s;
+    const double border = began + shard_times.forward_s;
     spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));
     spans->Add(Track::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
                int(i));
@@ -165,10 +168,23 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   return event;
 }
 
+void Stepper::Pretend() {
+  const Observer& observer = replica_.observer;
+  observer.Tell(Phase::kCompute, replica_.work.step);
+  const double began = Now();
+  pretence_.InForward(replica_.work.step);
+  const double ended = Now();
+  times_.forward += ended - began;
+  if (SpanSink* const spans = observer.tracing()) {
+    spans->Add(Track::kCompute, SpanKind::kForward, began, ended);
+  }
+}
+
 bool Stepper::Run(int signal, StepResult& previous) {
   replica_.vote = VoteOf(signal);
   replica_.observer.Tell(Phase::kData, replica_.work.step);
   if (replica_.observer.spans) replica_.observer.spans->BeginStep(replica_.work.step);
+  if (pretence_.active()) Pretend();
   strategy_.BeforeStep(replica_);
   taken_.clear();            // by a rehearsal
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows

@@ -34,8 +34,8 @@ int SignalOf(double votes);  // 0: nobody wants to stop
 class Stepper {
  public:
   // `workers`: the group of all workers, for batch-norm over their samples; null: over a shard's.
-  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
-          const Observer& observer = {}, Group* workers = nullptr);
+  Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers = nullptr,
+          const Observer& observer = {});
   ~Stepper();
 
   Replica& replica() { return replica_; }
@@ -68,16 +68,17 @@ class Stepper {
   void Want(const Work& work);
   Batch NextBatch(const Shard& shard, float vote);
   void RunShards(float vote);
+  Event RunShard(const Batch& batch, size_t shard);
+  void Pretend();
   void Rehearse(int64_t step, int worker, int workers);
   std::vector<float> GradientOnHost();
-  Event RunShard(const Batch& batch, size_t shard);
   uint64_t RandomKey(int64_t epoch);
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
+  const Pretence pretence_;
   const int worker_;
   Group* const workers_;
-  const Pretence pretence_;
   Strategy& strategy_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

@@ -32,8 +32,8 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       worker_(world.rank() - job.servers),
       workers_(GroupOfWorkers(job, world)),
       observer_{watch ? &watch->status() : nullptr, spans},
-      stepper_(job, strategy, *rig.engine, worker_, observer_,
-               worker_ < 0 ? nullptr : workers_.get()),
+      stepper_(job, strategy, *rig.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
+               observer_),
       snapshot_(rig.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
@@ -51,7 +51,6 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     strategy_.Load(replica, *resume);
   }
   strategy_.Begin(replica);
-  if (watch_) watch_->Start();
   clock_ = {};
   seconds_before_ = at_.seconds;
   train_seconds_before_ = at_.train_seconds;
@@ -61,6 +60,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   const bool together = strategy_.InStep() && world_.size() > 1;
   if (job_.only_self_test || (together && job_.recipe.trainer.self_test)) SelfTest();
   if (job_.only_self_test) return Ending::kTested;
+  if (watch_) watch_->Start();
   const int64_t check_steps = together ? job_.recipe.trainer.check_steps : 0;
 
   if (job_.given_weights && !resume) SaveCheckpoint();
@@ -124,6 +124,7 @@ void Worker::SelfTest() {
 }
 
 void Worker::CheckWeights() {
+  observer_.Tell(Phase::kCheckWeights, at_.step);
   Replica& replica = stepper_.replica();
   if (!weight_check_) {
     weight_check_ = std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout);
