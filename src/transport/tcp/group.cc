@@ -27,6 +27,7 @@ TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, P
       out_(out),
       listener_(std::move(listener)),
       beat_(io),
+      sweep_(io),
       poller_(io),
       finished_fd_(eventfd(0, EFD_CLOEXEC)) {
   if (finished_fd_ < 0) throw Error("eventfd: {}", std::strerror(errno));
@@ -59,6 +60,28 @@ void TcpGroup::Beat() {
     }
     lock.unlock();
     Beat();
+  });
+}
+
+// Connections that a waiting thread has read and left are the loop's again within a millisecond:
+// sooner, and both threads would wake up for every message of a quick exchange.
+void TcpGroup::OnUnwatched() {
+  const bool asleep = sweeps_left_ == 0;
+  sweeps_left_ = 20;
+  if (asleep) asio::post(io_, [this] { Sweep(); });
+}
+
+void TcpGroup::Sweep() {
+  sweep_.expires_after(std::chrono::milliseconds(1));
+  sweep_.async_wait([this](std::error_code error) {
+    if (error) return;
+    std::unique_lock lock(mutex_);
+    for (Member& member : members_) {
+      if (member.pair) member.pair->Watch();
+    }
+    if (--sweeps_left_ == 0) return;
+    lock.unlock();
+    Sweep();
   });
 }
 
@@ -122,6 +145,7 @@ void TcpGroup::Await(std::unique_lock<std::mutex>& lock, TcpTransfer& t) {
     const Deadline patience = Patience(t);
     if (std::chrono::steady_clock::now() < patience) {
       Pair* const pair = members_[t.peer].pair.get();
+      if (pair && t.sends) pair->Watch();
       if (!pair || t.sends || !pair->ReadFor(lock, t, patience)) {
         t.changed.wait_until(lock, patience);
       }

@@ -54,6 +54,8 @@ class TcpGroup : public Group, PairOwner {
   void OnLoss(int rank, std::string_view reason) override;
   void OnCall(int peer) override { listener_.called(peer); }
   void OnOver(int peer) override;
+  void OnUnwatched() override;
+  void Sweep();
   bool finished() const override { return lost_; }
   int finished_fd() const override { return finished_fd_; }
   void Await(std::unique_lock<std::mutex>& lock, TcpTransfer& transfer);
@@ -65,7 +67,7 @@ class TcpGroup : public Group, PairOwner {
   const double timeout_s_;
   Pace &in_, &out_;
   const Listener listener_;
-  asio::steady_timer beat_;
+  asio::steady_timer beat_, sweep_;
   Poller poller_;
   const int finished_fd_;
   mutable std::mutex mutex_;  // guards all below
@@ -74,6 +76,7 @@ class TcpGroup : public Group, PairOwner {
   std::vector<TcpTransfer*> free_;
   std::condition_variable over_;
   Deadline last_beat_;
+  int sweeps_left_ = 0;  // 0: the sweeper sleeps
   bool lost_ = false;
   int lost_rank_ = 0;
   std::string reason_;

@@ -21,8 +21,8 @@ class Pace {
 
   // The moment from which more may move.
   Deadline Book(size_t bytes) {
+    if (rate_ <= 0) return {};
     const Deadline now = std::chrono::steady_clock::now();
-    if (rate_ <= 0) return now;
     std::lock_guard lock(mutex_);
     // What a late wake-up lost is made good, but idle time is not saved.
     free_ = std::max(free_, now - std::chrono::milliseconds(5)) +

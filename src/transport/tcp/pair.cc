@@ -127,9 +127,21 @@ bool Pair::ReadFor(std::unique_lock<std::mutex>& lock, const TcpTransfer& transf
     poll(either, 2, Milliseconds(deadline));
     lock.lock();
   }
+  // Mostly the same thread comes back at once: then the loop's thread was better not woken.
+  if (!over_ && !traffic_.someone_waits()) {
+    reading_ = false;
+    owner_.OnUnwatched();
+    return true;
+  }
   LeaveReading();
   if (want_in_) Arm();
   return true;
+}
+
+void Pair::Watch() {
+  if (reading_ || want_in_ || over_) return;
+  want_in_ = true;
+  Arm();
 }
 
 bool Pair::ReadOnce(std::unique_lock<std::mutex>& lock) {

@@ -15,6 +15,7 @@ class PairOwner {
   virtual void OnCall(int peer) = 0;
   virtual void OnOver(int peer) = 0;
   virtual bool finished() const = 0;    // some rank is lost
+  virtual void OnUnwatched() = 0;       // Watch() must be called soon
   virtual int finished_fd() const = 0;  // readable from then on
 
  protected:
@@ -39,6 +40,9 @@ class Pair : Poller::Client {
   bool ReadFor(std::unique_lock<std::mutex>& lock, const TcpTransfer& transfer, Deadline deadline);
   // Writes what can be written at once, and gives the mutex away for a while.
   void Flush(std::unique_lock<std::mutex>& lock, bool long_messages);
+  // After ReadFor nobody may be listening: whoever waits in another way, and the owner every now
+  // and then, see to it that the loop does.
+  void Watch();
   void Kick();                                    // the same on the loop's thread, later
   void Beat(std::unique_lock<std::mutex>& lock);  // a sign of life, where nothing else was said
   void SayGoodbye(std::unique_lock<std::mutex>& lock);
