@@ -42,7 +42,7 @@ class TcpGroup : public Group, PairOwner {
  private:
   struct Member {
     Member(int rank, int size, int peer) : traffic(rank, size, peer) {}
-    Traffic traffic;
+    PairTraffic traffic;
     std::unique_ptr<Pair> pair;  // none with oneself
   };
 

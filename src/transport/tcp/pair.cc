@@ -36,7 +36,7 @@ int Milliseconds(Deadline until) {
 
 }  // namespace
 
-Pair::Pair(PairOwner& owner, std::mutex& mutex, Traffic& traffic, int peer, Socket socket,
+Pair::Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
            Poller& poller, Pace& in, Pace& out)
     : owner_(owner),
       mutex_(mutex),
@@ -279,7 +279,7 @@ void Pair::ResumeWriting() {
 void Pair::Write(std::unique_lock<std::mutex>& lock, bool long_messages) {
   writing_ = true;
   for (size_t turn = 0; !mute_;) {
-    Traffic::Outgoing* const out = traffic_.Next(long_messages);
+    PairTraffic::Outgoing* const out = traffic_.Next(long_messages);
     if (!out) {
       if (traffic_.waits_to_write()) return Later(write_timer_, {}, &Pair::ResumeWriting);
       break;
@@ -305,7 +305,7 @@ void Pair::Write(std::unique_lock<std::mutex>& lock, bool long_messages) {
   writing_ = false;
 }
 
-ssize_t Pair::Transmit(std::unique_lock<std::mutex>& lock, Traffic::Outgoing& out) {
+ssize_t Pair::Transmit(std::unique_lock<std::mutex>& lock, PairTraffic::Outgoing& out) {
   const size_t limit = out_.piece();
   iovec vectors[2];
   int count = 0;

@@ -28,7 +28,7 @@ class PairOwner {
 // something short writes it itself, the rest is the loop's.
 class Pair : Poller::Client {
  public:
-  Pair(PairOwner& owner, std::mutex& mutex, Traffic& traffic, int peer, Socket socket,
+  Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
        Poller& poller, Pace& in, Pace& out);
   ~Pair();
   Pair(const Pair&) = delete;
@@ -61,7 +61,7 @@ class Pair : Poller::Client {
   void Report();  // to the owner, what the peer said
   void JudgeEnd();
   void Write(std::unique_lock<std::mutex>& lock, bool long_messages);
-  ssize_t Transmit(std::unique_lock<std::mutex>& lock, Traffic::Outgoing& out);
+  ssize_t Transmit(std::unique_lock<std::mutex>& lock, PairTraffic::Outgoing& out);
   void Later(asio::steady_timer& timer, Deadline when, void (Pair::*what)());
   void ResumeReading();
   void ResumeWriting();
@@ -69,7 +69,7 @@ class Pair : Poller::Client {
 
   PairOwner& owner_;
   std::mutex& mutex_;  // guards all below
-  Traffic& traffic_;
+  PairTraffic& traffic_;
   const int peer_;
   asio::any_io_executor loop_;
   const int fd_;

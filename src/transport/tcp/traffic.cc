@@ -31,9 +31,9 @@ Deadline Clock() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Traffic::Stream& Traffic::StreamOf(Tag tag) { return streams_[tag]; }
+PairTraffic::Stream& PairTraffic::StreamOf(Tag tag) { return streams_[tag]; }
 
-void Traffic::Post(TcpTransfer& t) {
+void PairTraffic::Post(TcpTransfer& t) {
   Stream& stream = StreamOf(t.tag);
   t.moved = 0;
   t.ready = t.wanted_back = false;
@@ -45,7 +45,7 @@ void Traffic::Post(TcpTransfer& t) {
   t.sends ? PostSend(stream, t) : PostReceive(stream, t);
 }
 
-void Traffic::PostSend(Stream& stream, TcpTransfer& t) {
+void PairTraffic::PostSend(Stream& stream, TcpTransfer& t) {
   const auto promise = FindNumber(stream.promises, t.number);
   const bool promised = promise != stream.promises.end();
   const uint64_t wanted = promised ? promise->size : t.size;
@@ -68,7 +68,7 @@ void Traffic::PostSend(Stream& stream, TcpTransfer& t) {
   }
 }
 
-void Traffic::PostReceive(Stream& stream, TcpTransfer& t) {
+void PairTraffic::PostReceive(Stream& stream, TcpTransfer& t) {
   const auto found = FindNumber(stream.arrivals, t.number);
   if (found == stream.arrivals.end()) {
     stream.receives.push_back(&t);
@@ -100,12 +100,12 @@ void Traffic::PostReceive(Stream& stream, TcpTransfer& t) {
   stream.arrivals.erase(found);
 }
 
-void Traffic::TellReady(TcpTransfer& receive) {
+void PairTraffic::TellReady(TcpTransfer& receive) {
   receive.ready = true;
   Queue({FrameKind::kReady, receive.tag, receive.number, receive.size});
 }
 
-void Traffic::Cancel(TcpTransfer& t) {
+void PairTraffic::Cancel(TcpTransfer& t) {
   if (t.stage != TcpTransfer::Stage::kWaiting) return;
   TRIREME_ASSERT(finished_ && !t.busy);
   --waiting_;
@@ -127,12 +127,12 @@ void Traffic::Cancel(TcpTransfer& t) {
   }
 }
 
-void Traffic::Refuse(const Frame& frame) const {
+void PairTraffic::Refuse(const Frame& frame) const {
   throw BadFrame("it sent what is not a frame (kind {}, tag {}, number {}, length {}, extra {})",
                  int(frame.kind), frame.tag, frame.number, frame.length, frame.extra);
 }
 
-void Traffic::Take(const Frame& frame) {
+void PairTraffic::Take(const Frame& frame) {
   TRIREME_ASSERT(in_.done());
   in_ = {};
   switch (frame.kind) {
@@ -172,7 +172,7 @@ void Traffic::Take(const Frame& frame) {
 }
 
 // The numbers of a tag come in order, each once.
-void Traffic::CheckNew(Stream& stream, const Frame& frame) const {
+void PairTraffic::CheckNew(Stream& stream, const Frame& frame) const {
   const bool posted = frame.number < stream.next_receive;
   if (frame.number < stream.next_arrival ||
       (posted && FindNumber(stream.receives, frame.number) == stream.receives.end())) {
@@ -180,7 +180,7 @@ void Traffic::CheckNew(Stream& stream, const Frame& frame) const {
   }
 }
 
-void Traffic::TakeEager(const Frame& frame) {
+void PairTraffic::TakeEager(const Frame& frame) {
   if (frame.length > kEagerBytes || Cost(frame.length) > given_) Refuse(frame);
   given_ -= Cost(frame.length);
   in_.size = frame.length;
@@ -210,7 +210,7 @@ void Traffic::TakeEager(const Frame& frame) {
   EndIncoming();
 }
 
-void Traffic::TakeAnnounce(const Frame& frame) {
+void PairTraffic::TakeAnnounce(const Frame& frame) {
   if (finished_) return;
   Stream& stream = StreamOf(frame.tag);
   CheckNew(stream, frame);
@@ -234,7 +234,7 @@ void Traffic::TakeAnnounce(const Frame& frame) {
   }
 }
 
-void Traffic::TakeReady(const Frame& frame) {
+void PairTraffic::TakeReady(const Frame& frame) {
   if (finished_) return;
   Stream& stream = StreamOf(frame.tag);
   if (frame.number >= stream.next_send) {
@@ -253,7 +253,7 @@ void Traffic::TakeReady(const Frame& frame) {
   pieces_.push_back(&send);
 }
 
-void Traffic::TakeRefuse(const Frame& frame) {
+void PairTraffic::TakeRefuse(const Frame& frame) {
   if (finished_) return;
   Stream& stream = StreamOf(frame.tag);
   const auto found = FindNumber(stream.sends, frame.number);
@@ -266,7 +266,7 @@ void Traffic::TakeRefuse(const Frame& frame) {
   FailLength(send, frame.length);
 }
 
-void Traffic::TakeData(const Frame& frame) {
+void PairTraffic::TakeData(const Frame& frame) {
   if (frame.length > kPieceBytes) Refuse(frame);
   in_.size = frame.length;
   if (finished_) return;
@@ -286,7 +286,7 @@ void Traffic::TakeData(const Frame& frame) {
   EndIncoming();
 }
 
-void Traffic::TakeText(const Frame& frame) {
+void PairTraffic::TakeText(const Frame& frame) {
   if (frame.length > kMaxReason || frame.tag < 0 || frame.tag >= size_) Refuse(frame);
   text_rank_ = frame.tag;
   text_.resize(frame.length);
@@ -296,11 +296,11 @@ void Traffic::TakeText(const Frame& frame) {
   EndIncoming();
 }
 
-std::span<std::byte> Traffic::room() const {
+std::span<std::byte> PairTraffic::room() const {
   return {in_.data ? in_.data + in_.filled : nullptr, in_.size - in_.filled};
 }
 
-void Traffic::Arrived(size_t bytes) {
+void PairTraffic::Arrived(size_t bytes) {
   in_.filled += bytes;
   if (in_.arrival) in_.arrival->filled = in_.filled;
   if (in_.stream) in_.stream->receive_progress = Clock();
@@ -308,7 +308,7 @@ void Traffic::Arrived(size_t bytes) {
 }
 
 // Once all bytes of a frame are here.
-void Traffic::EndIncoming() {
+void PairTraffic::EndIncoming() {
   if (!in_.done()) return;
   const Incoming in = std::exchange(in_, {});
   if (in.text) loss_ = {text_rank_, text_};
@@ -331,7 +331,7 @@ void Traffic::EndIncoming() {
   if (receive) Complete(*receive);
 }
 
-void Traffic::Owe(size_t bytes) {
+void PairTraffic::Owe(size_t bytes) {
   owed_ += Cost(bytes);
   if (owed_ < kCreditBytes / 8) return;
   given_ += owed_;
@@ -339,14 +339,14 @@ void Traffic::Owe(size_t bytes) {
   owed_ = 0;
 }
 
-void Traffic::Complete(TcpTransfer& t) {
+void PairTraffic::Complete(TcpTransfer& t) {
   (t.sends ? volume_.sent : volume_.received) += t.size;
   t.stage = TcpTransfer::Stage::kDone;
   --waiting_;
   t.changed.notify_all();
 }
 
-void Traffic::FailLength(TcpTransfer& t, uint64_t other_size) {
+void PairTraffic::FailLength(TcpTransfer& t, uint64_t other_size) {
   const int from = t.sends ? rank_ : peer_, to = t.sends ? peer_ : rank_;
   t.error =
       fmt::format("rank {} of {} receives {} bytes from rank {}, which sends {} (tag {})", to,
@@ -356,7 +356,7 @@ void Traffic::FailLength(TcpTransfer& t, uint64_t other_size) {
   t.changed.notify_all();
 }
 
-void Traffic::Queue(const Frame& frame, TcpTransfer* transfer) {
+void PairTraffic::Queue(const Frame& frame, TcpTransfer* transfer) {
   Outgoing& out = control_.emplace_back();
   out.header = Encode(frame);
   out.transfer = transfer;
@@ -365,16 +365,16 @@ void Traffic::Queue(const Frame& frame, TcpTransfer* transfer) {
   out.size = transfer->size;
 }
 
-void Traffic::Say(FrameKind kind) { Queue({kind}); }
+void PairTraffic::Say(FrameKind kind) { Queue({kind}); }
 
-void Traffic::Abort(int lost, std::string_view reason) {
+void PairTraffic::Abort(int lost, std::string_view reason) {
   Outgoing& out = control_.emplace_back();
   out.text = reason.substr(0, kMaxReason);
   out.size = out.text.size();
   out.header = Encode({FrameKind::kAbort, lost, 0, out.size});
 }
 
-Traffic::Outgoing* Traffic::Next(bool long_messages) {
+PairTraffic::Outgoing* PairTraffic::Next(bool long_messages) {
   if (out_) return &*out_;
   if (!control_.empty()) {
     out_ = std::move(control_.front());
@@ -395,7 +395,7 @@ Traffic::Outgoing* Traffic::Next(bool long_messages) {
   return &*out_;
 }
 
-void Traffic::Written(size_t bytes) {
+void PairTraffic::Written(size_t bytes) {
   out_->written += bytes;
   TcpTransfer* const send = out_->transfer;
   if (send) StreamOf(send->tag).send_progress = Clock();
@@ -411,8 +411,8 @@ void Traffic::Written(size_t bytes) {
   out_.reset();
 }
 
-void Pump(Traffic& from, Traffic& to) {
-  while (const Traffic::Outgoing* out = from.Next(true)) {
+void Pump(PairTraffic& from, PairTraffic& to) {
+  while (const PairTraffic::Outgoing* out = from.Next(true)) {
     to.Take(*Decode(out->header));
     if (to.inside()) {
       const std::span<std::byte> room = to.room();

@@ -62,9 +62,9 @@ class BadFrame : public Error {
 // A long message needs its receive's kReady. A receive of a long message says so when it is posted,
 // without being asked, so in the usual case (receives are posted early) nothing waits. A send that
 // finds no kReady announces itself.
-class Traffic {
+class PairTraffic {
  public:
-  Traffic(int rank, int size, int peer) : rank_(rank), size_(size), peer_(peer) {}
+  PairTraffic(int rank, int size, int peer) : rank_(rank), size_(size), peer_(peer) {}
 
   void Post(TcpTransfer& transfer);
   void Cancel(TcpTransfer& transfer);  // only once the group is finished
@@ -169,6 +169,6 @@ class Traffic {
 };
 
 // Moves what `from` has to say to `to`, where no socket lies between: a rank's words to itself.
-void Pump(Traffic& from, Traffic& to);
+void Pump(PairTraffic& from, PairTraffic& to);
 
 }  // namespace trireme

@@ -14,10 +14,10 @@ using Stage = TcpTransfer::Stage;
 
 // Two ranks whose frames move when a test says so.
 struct Two {
-  Traffic a{0, 2, 1}, b{1, 2, 0};
+  PairTraffic a{0, 2, 1}, b{1, 2, 0};
   std::deque<TcpTransfer> transfers;
 
-  TcpTransfer& Post(Traffic& traffic, bool sends, Tag tag, std::vector<char>& v) {
+  TcpTransfer& Post(PairTraffic& traffic, bool sends, Tag tag, std::vector<char>& v) {
     TcpTransfer& t = transfers.emplace_back();
     t.sends = sends;
     t.tag = tag;
@@ -34,7 +34,7 @@ struct Two {
   }
 };
 
-TEST(Traffic, AShortMessageWaitsForItsReceiveAndALongOneForTheWord) {
+TEST(PairTraffic, AShortMessageWaitsForItsReceiveAndALongOneForTheWord) {
   Two two;
   std::vector<char> short_out(100, 's'), long_out(3 * kPieceBytes + 1, 'l');
   std::vector<char> short_in(100), long_in(long_out.size());
@@ -54,7 +54,7 @@ TEST(Traffic, AShortMessageWaitsForItsReceiveAndALongOneForTheWord) {
   EXPECT_EQ(two.b.volume().received, two.a.volume().sent);
 }
 
-TEST(Traffic, MessagesOfAnyLengthMeetInOrderWhoeverComesFirst) {
+TEST(PairTraffic, MessagesOfAnyLengthMeetInOrderWhoeverComesFirst) {
   constexpr size_t kMessages = 60;
   const Random random(7);
   uint64_t draw = 0;
@@ -83,7 +83,7 @@ TEST(Traffic, MessagesOfAnyLengthMeetInOrderWhoeverComesFirst) {
   }
 }
 
-TEST(Traffic, APeerThatNobodyListensToRunsOutOfCredit) {
+TEST(PairTraffic, APeerThatNobodyListensToRunsOutOfCredit) {
   Two two;
   std::vector<char> v(kEagerBytes);
   int done = 0;
@@ -102,7 +102,7 @@ TEST(Traffic, APeerThatNobodyListensToRunsOutOfCredit) {
   EXPECT_EQ(two.transfers.back().stage, Stage::kDone) << "credit came back";
 }
 
-TEST(Traffic, BothSidesHearOfDifferentLengths) {
+TEST(PairTraffic, BothSidesHearOfDifferentLengths) {
   for (const size_t sent : {size_t{8}, kEagerBytes + 8}) {
     for (const size_t wanted : {size_t{9}, kEagerBytes + 9}) {
       for (const bool receive_first : {false, true}) {
@@ -126,7 +126,7 @@ TEST(Traffic, BothSidesHearOfDifferentLengths) {
   }
 }
 
-TEST(Traffic, WhatIsTakenBackIsFilledUpAndTheWordOfItArrives) {
+TEST(PairTraffic, WhatIsTakenBackIsFilledUpAndTheWordOfItArrives) {
   Two two;
   std::vector<char> out(kPieceBytes, 'x'), in(kPieceBytes);
   TcpTransfer& s = two.Post(two.a, true, 1, out);
@@ -135,7 +135,7 @@ TEST(Traffic, WhatIsTakenBackIsFilledUpAndTheWordOfItArrives) {
   ASSERT_NE(two.a.Next(true), nullptr);  // the announcement
   two.b.Take(*Decode(two.a.Next(true)->header));
   two.a.Written(kFrameBytes);
-  Traffic::Outgoing* piece = two.a.Next(true);
+  PairTraffic::Outgoing* piece = two.a.Next(true);
   two.b.Take(*Decode(piece->header));
   std::memcpy(two.b.room().data(), piece->data, 1000);
   two.b.Arrived(1000);
@@ -157,7 +157,7 @@ TEST(Traffic, WhatIsTakenBackIsFilledUpAndTheWordOfItArrives) {
 }
 
 // Frames of one that wants to do harm: refused or taken, never more memory than its credit.
-TEST(Traffic, HostileFramesAreRefused) {
+TEST(PairTraffic, HostileFramesAreRefused) {
   const Random random(3);
   int refused = 0, taken = 0;
   for (int round = 0; round < 3000; ++round) {
