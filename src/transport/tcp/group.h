@@ -19,7 +19,7 @@ class TcpGroup : public Group, PairOwner {
     std::function<void(int peer)> called, over;
     std::function<void(const std::string& what)> lost;
   };
-  TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, Pace& in, Pace& out,
+  TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, WirePace& in, WirePace& out,
            Listener listener);
   ~TcpGroup() override;
 
@@ -65,7 +65,7 @@ class TcpGroup : public Group, PairOwner {
   asio::io_context& io_;
   const int rank_;
   const double timeout_s_;
-  Pace &in_, &out_;
+  WirePace &in_, &out_;
   const Listener listener_;
   asio::steady_timer beat_, sweep_;
   Poller poller_;

@@ -18,7 +18,7 @@ constexpr size_t kTrustedFloats = 16 << 20;
 
 }  // namespace
 
-TcpLink::TcpLink(asio::io_context& io, double timeout_s, Pace& in, Pace& out)
+TcpLink::TcpLink(asio::io_context& io, double timeout_s, WirePace& in, WirePace& out)
     : io_(io), timeout_s_(timeout_s), in_(in), out_(out), away_since_(After(0)) {}
 
 // ---- for users

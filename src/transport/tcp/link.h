@@ -15,7 +15,7 @@ namespace trireme {
 // sent again over the next connection if need be.
 class TcpLink : public Link {
  public:
-  TcpLink(asio::io_context& io, double timeout_s, Pace& in, Pace& out);
+  TcpLink(asio::io_context& io, double timeout_s, WirePace& in, WirePace& out);
 
   void Send(Message message) override;
   void Offer(Message message) override;
@@ -72,7 +72,7 @@ class TcpLink : public Link {
 
   asio::io_context& io_;
   const double timeout_s_;
-  Pace &in_, &out_;
+  WirePace &in_, &out_;
   std::shared_ptr<Line> line_;  // the newest; the loop's thread only
 
   mutable std::mutex mutex_;  // guards all below

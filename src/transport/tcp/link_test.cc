@@ -48,7 +48,7 @@ class Ends {
  private:
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  Pace pace_{0};
+  WirePace pace_{0};
   int cut_ = -1;
 
  public:

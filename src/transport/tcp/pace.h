@@ -8,9 +8,9 @@ namespace trireme {
 
 // Slows one direction of a rank down to a number of bytes per second (transport.throttle): whoever
 // has moved bytes asks how long to pause. Thread-safe.
-class Pace {
+class WirePace {
  public:
-  explicit Pace(double bytes_per_s) : rate_(bytes_per_s) {}
+  explicit WirePace(double bytes_per_s) : rate_(bytes_per_s) {}
 
   bool slow() const { return rate_ > 0; }
 

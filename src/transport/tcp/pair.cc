@@ -37,7 +37,7 @@ int Milliseconds(Deadline until) {
 }  // namespace
 
 Pair::Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
-           Poller& poller, Pace& in, Pace& out)
+           Poller& poller, WirePace& in, WirePace& out)
     : owner_(owner),
       mutex_(mutex),
       traffic_(traffic),

@@ -29,7 +29,7 @@ class PairOwner {
 class Pair : Poller::Client {
  public:
   Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
-       Poller& poller, Pace& in, Pace& out);
+       Poller& poller, WirePace& in, WirePace& out);
   ~Pair();
   Pair(const Pair&) = delete;
   Pair& operator=(const Pair&) = delete;
@@ -74,7 +74,7 @@ class Pair : Poller::Client {
   asio::any_io_executor loop_;
   const int fd_;
   Poller& poller_;
-  Pace &in_, &out_;
+  WirePace &in_, &out_;
   asio::steady_timer read_timer_, write_timer_;  // of a slowed pair
   std::array<std::byte, 32 << 10> staging_;      // what was read beyond the place it goes to
   size_t begin_ = 0, end_ = 0;

@@ -43,7 +43,7 @@ class TcpWorld : public World {
   const uint64_t incarnation_ = RandomNumber();
   asio::io_context io_{1};
   const asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  Pace in_, out_;
+  WirePace in_, out_;
   TcpGroup group_;
   std::mutex mutex_;  // guards links_ and lost_
   std::vector<std::unique_ptr<TcpLink>> links_;
