@@ -27,8 +27,7 @@ ShmGroup::ShmGroup(ShmSegment& segment, int rank, double timeout_s)
                                    .base = segment.base(),
                                    .bytes = segment.size(),
                                    .timeout_s = timeout_s,
-                                   .check = [this](int silent) { Check(silent); }}),
-      number_(segment.ranks()) {}
+                                   .check = [this](int silent) { Check(silent); }}) {}
 
 Ticket ShmGroup::Send(int to, Tag tag, std::span<const std::byte> bytes) {
   return Post(true, to, tag, const_cast<std::byte*>(bytes.data()), bytes.size());
@@ -58,7 +57,7 @@ Ticket ShmGroup::Post(bool sends, int peer, Tag tag, std::byte* data, size_t siz
   node.copying = false;
   node.deadline = After(timeout_s_);
   node.stage = Stage::kQueued;
-  if (sends) node.number = number_[peer]++;
+  node.number = (sends ? sent_ : received_)[{peer, tag}]++;
   open_.push_back(&node);
   Progress(lock);
   return Ticket(&node);
@@ -199,36 +198,15 @@ bool ShmGroup::MoveSend(Node& node) {
   return true;
 }
 
-// The slot of the oldest message for a receive among those that one look finds; -1: none.
-int ShmGroup::FindOldest(const Node& node) const {
-  int found = -1;
-  for (int i = 0; i < ShmSegment::kSlots; ++i) {
-    const ShmSlot& slot = segment_.slot(node.peer, rank_, i);
-    if (slot.state.load(std::memory_order_acquire) != ShmSlot::kPosted || slot.tag != node.tag) {
-      continue;
-    }
-    const bool bound = std::any_of(open_.begin(), open_.end(), [&](const Node* other) {
-      return !other->sends && other->peer == node.peer && other->slot == i;
-    });
-    if (bound) continue;
-    if (found < 0 || slot.number < segment_.slot(node.peer, rank_, found).number) found = i;
-  }
-  return found;
-}
-
-// The oldest receive of a tag takes the oldest message.
+// Numbers, not looks, keep the order: while one goes over the slots, more are filled in any of
+// them.
 bool ShmGroup::Match(Node& node) {
-  for (const Node* other : open_) {
-    if (other == &node) break;
-    if (!other->sends && other->peer == node.peer && other->tag == node.tag &&
-        other->stage == Stage::kQueued) {
-      return false;
-    }
+  int found = -1;
+  for (int i = 0; i < ShmSegment::kSlots && found < 0; ++i) {
+    const ShmSlot& slot = segment_.slot(node.peer, rank_, i);
+    const bool posted = slot.state.load(std::memory_order_acquire) == ShmSlot::kPosted;
+    if (posted && slot.tag == node.tag && slot.number == node.number) found = i;
   }
-  // Two messages may be posted while we look: the first in a slot that we have passed, the second
-  // in one that is still ahead. Whoever sees the second sees the first as well, in another look.
-  int found = FindOldest(node);
-  if (found >= 0) found = FindOldest(node);
   if (found < 0) return false;
   node.slot = found;
   ShmSlot& slot = SlotOf(node);

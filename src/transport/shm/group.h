@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -37,7 +38,7 @@ class ShmGroup : public Group, private Commons {
     Tag tag = 0;
     std::byte* data = nullptr;
     size_t size = 0, moved = 0;
-    uint64_t number = 0;  // of a send
+    uint64_t number = 0;  // in the order of its sender, receiver and tag
     int slot = -1;
     bool copying = false;  // a thread copies with the lock released
     Deadline deadline;
@@ -56,7 +57,6 @@ class ShmGroup : public Group, private Commons {
   bool Advance(std::unique_lock<std::mutex>& lock, Node& node);
   bool Place(Node& node);
   bool MoveSend(Node& node);
-  int FindOldest(const Node& node) const;
   bool Match(Node& node);
   bool MoveReceive(std::unique_lock<std::mutex>& lock, Node& node);
   ShmSlot& SlotOf(const Node& node) const;
@@ -75,8 +75,8 @@ class ShmGroup : public Group, private Commons {
   mutable std::mutex mutex_;  // guards all below
   std::deque<Node> nodes_;
   std::vector<Node*> free_;
-  std::vector<Node*> open_;       // not settled, in the order posted
-  std::vector<uint64_t> number_;  // of the next send, by receiver
+  std::vector<Node*> open_;                                  // not settled, in the order posted
+  std::map<std::pair<int, Tag>, uint64_t> sent_, received_;  // by peer and tag: posted so far
   Volume volume_, folded_;
 };
 

@@ -24,7 +24,7 @@ struct ShmSlot {
 
   std::atomic<uint32_t> state;
   int32_t tag;
-  uint64_t number;  // of this sender and receiver: keeps the order
+  uint64_t number;  // of this sender, receiver and tag: keeps the order
   uint64_t length, wanted;
   uint64_t place;                    // in the segment, or kStaged
   std::atomic<uint64_t> head, tail;  // staged bytes written and read so far
