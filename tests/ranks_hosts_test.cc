@@ -16,24 +16,6 @@ bool Works(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-const Words kTrain = {"train",
-                      "--data",
-                      "synthetic:8x8x1:5:1200",
-                      "--model",
-                      "mlp:64-32-5",
-                      "--batch",
-                      "24",
-                      "--lr",
-                      "0.02",
-                      "--set",
-                      "trainer.shards=12",
-                      "--set",
-                      "trainer.checkpoint_steps=20",
-                      "--deterministic",
-                      "--threads",
-                      "1",
-                      "--quiet"};
-
 class RanksHostsTest : public RanksTest {
  protected:
   void SetUp() override {
@@ -73,7 +55,7 @@ class RanksHostsTest : public RanksTest {
 };
 
 TEST_F(RanksHostsTest, TrainTogetherByAHostsFile) {
-  const Words words = kTrain + Words{"--steps", "100"};
+  const Words words = kSmallJob + Words{"--steps", "100"};
   auto first = StartOn(0, words + Words{"--out", "hosts-run"});
   auto second = StartOn(1, words);  // writes nothing, so it needs no --out
   EXPECT_EQ(second->Wait(kTimeout).exit_code, 0) << second->err();
@@ -85,7 +67,7 @@ TEST_F(RanksHostsTest, TrainTogetherByAHostsFile) {
 }
 
 TEST_F(RanksHostsTest, ACutOfThreeSecondsDoesNotEndTheRun) {
-  const Words words = kTrain + Words{"--steps", "100000000"};
+  const Words words = kSmallJob + Words{"--steps", "100000000"};
   auto first = StartOn(0, words + Words{"--out", "cut"});
   auto second = StartOn(1, words);
   ASSERT_TRUE(AwaitStep(*first, "cut", 20)) << first->err() << second->err();
@@ -105,13 +87,13 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsDoesNotEndTheRun) {
   const std::string steps = std::to_string(SavedStep("cut") + 20);
   Succeed({"train", "--resume", "cut", "--quiet", "--steps", steps, "--transport", "threads",
            "--set", "transport.hosts=", "--ranks", "2"});
-  Succeed(kTrain + Words{"--steps", steps, "--out", "alone"});
+  Succeed(kSmallJob + Words{"--steps", steps, "--out", "alone"});
   EXPECT_EQ(Hash("cut"), Hash("alone"));
 }
 
 TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   Write("wrong", "a fourth bank\n");
-  const Words words = kTrain + Words{"--steps", "100", "--set", "transport.timeout_s=4"};
+  const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.timeout_s=4"};
   auto first = StartOn(0, words + Words{"--out", "a"});
   auto second = StartOn(1, words, "wrong");
   const Outcome stranger = second->Wait(kTimeout), host = first->Wait(kTimeout);
@@ -125,7 +107,7 @@ TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
 }
 
 TEST_F(RanksHostsTest, AKilledRankEndsTheJobOnBothHosts) {
-  const Words words = kTrain + Words{"--steps", "100000000"};
+  const Words words = kSmallJob + Words{"--steps", "100000000"};
   auto first = StartOn(0, words + Words{"--out", "a"});
   auto second = StartOn(1, words);
   ASSERT_TRUE(AwaitStep(*first, "a", 20)) << first->err() << second->err();

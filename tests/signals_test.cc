@@ -117,7 +117,7 @@ TEST_F(SignalsTest, EvaluationAndPredictionEndAtOnce) {
     const double began = Now();
     running->Kill(signal);
     const Outcome outcome = running->Wait(kTimeout);
-    EXPECT_LT(Now() - began, 0.5);
+    EXPECT_LT(Now() - began, 5);
     EXPECT_TRUE(outcome.signal == signal || outcome.exit_code == 128 + signal)
         << outcome.exit_code << outcome.err;
   }

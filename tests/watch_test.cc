@@ -57,6 +57,18 @@ TEST_F(WatchTest, ARankThatNeverComesIsNamedAndTheRunFails) {
   EXPECT_GT(rescued.At("traceEvents").Items().size(), 5u);
 }
 
+TEST_F(WatchTest, ARankWithOneFlippedBitIsNamedWithItsTensor) {
+  for (const char* transport : {"threads", "shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    const Outcome run =
+        Run({"train", "--ranks", "3", "--transport", transport, "--set", "emulate.flip=1:12",
+             "--set", "trainer.check_steps=5", "--quiet", "--out", transport});
+    EXPECT_EQ(run.exit_code, 1);
+    ExpectIn(run.err, "after step 15 rank 1 holds other weights than rank 0, first in ");
+  }
+  Succeed({"train", "--ranks", "3", "--set", "trainer.check_steps=5", "--quiet", "--out", "clean"});
+}
+
 TEST_F(WatchTest, ASlowRankIsNamedWithItsReason) {
   const Outcome run = Succeed({"train", "--ranks", "3", "--transport", "shm", "--set",
                                "emulate.slow=1:20", "--epochs", "8", "--out", "a"});

@@ -402,7 +402,7 @@ TEST(EasgdPreset, AWorkerThatThrowsEndsTheJobWithItsError) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "disk full (rank 2 of 4)");
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
 }
 
 // ---- the server's door

@@ -173,7 +173,7 @@ TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {
     } catch (const Error& error) {
       EXPECT_EQ(std::string(error.what()).find("disk full (rank 1 of "), 0u) << error.what();
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   }
 }
 

@@ -14,6 +14,9 @@ void Describe(OptionTable<EmulateOptions>& t) {
         "RANK:MS: that rank sleeps so many milliseconds in the forward part of every step");
   t.Add("hang", &EmulateOptions::hang, Any(),
         "RANK:STEP: that rank stops for ever in that step (see trainer.stall_seconds)");
+  t.Add("flip", &EmulateOptions::flip, Any(),
+        "RANK:STEP: in that rank one bit of a weight flips behind that step (see "
+        "trainer.check_steps)");
 }
 
 std::optional<RankAndNumber> ParseRankAndNumber(const std::string& text, const char* key,
@@ -35,14 +38,17 @@ std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& 
   std::vector<std::pair<std::string, std::string>> keys;
   if (!options.slow.empty()) keys.emplace_back("slow", options.slow);
   if (!options.hang.empty()) keys.emplace_back("hang", options.hang);
+  if (!options.flip.empty()) keys.emplace_back("flip", options.flip);
   return keys;
 }
 
 Pretence::Pretence(const EmulateOptions& options, int rank, int ranks) {
   const auto slow = ParseRankAndNumber(options.slow, "emulate.slow", ranks);
   const auto hang = ParseRankAndNumber(options.hang, "emulate.hang", ranks);
+  const auto flip = ParseRankAndNumber(options.flip, "emulate.flip", ranks);
   if (slow && slow->rank == rank) slow_ms_ = slow->number;
   if (hang && hang->rank == rank) hang_step_ = hang->number;
+  if (flip && flip->rank == rank) flip_step_ = flip->number;
 }
 
 void Pretence::InForward(int64_t step) const {

@@ -13,6 +13,7 @@ namespace trireme {
 struct EmulateOptions {
   std::string slow;
   std::string hang;
+  std::string flip;
 };
 
 void Describe(OptionTable<EmulateOptions>& t);
@@ -33,11 +34,13 @@ class Pretence {
  public:
   Pretence(const EmulateOptions& options, int rank, int ranks);
   bool active() const { return slow_ms_ > 0 || hang_step_ >= 0; }
+  bool flips(int64_t step) const { return step == flip_step_; }
   void InForward(int64_t step) const;  // does not return from the step in which it hangs
 
  private:
   int64_t slow_ms_ = 0;
   int64_t hang_step_ = -1;
+  int64_t flip_step_ = -1;
 };
 
 }  // namespace trireme

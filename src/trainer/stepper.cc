@@ -1,6 +1,7 @@
 #include "trainer/stepper.h"
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 
 #include "base/clock.h"
@@ -180,6 +181,17 @@ void Stepper::Pretend() {
   }
 }
 
+// As a fault of the memory would.
+void Stepper::FlipABit() {
+  float weight;
+  const Slice slice = replica_.state.Sub(job_.layout.parameters.back().begin, 1);
+  flat::Get(*queue_, slice, &weight);
+  queue_->Sync();
+  weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) ^ 1u);
+  flat::Put(*queue_, &weight, slice);
+  queue_->Sync();
+}
+
 bool Stepper::Run(int signal, StepResult& previous) {
   replica_.vote = VoteOf(signal);
   replica_.observer.Tell(Phase::kData, replica_.work.step);
@@ -189,6 +201,7 @@ bool Stepper::Run(int signal, StepResult& previous) {
   taken_.clear();            // by a rehearsal
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
   queue_->Wait(strategy_.AfterStep(replica_));
+  if (pretence_.flips(replica_.work.step)) FlipABit();
   for (const Positions& range : taken_) {
     ledger_->Note(replica_.work.step, range, loader_->feed().order());
   }

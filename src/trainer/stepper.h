@@ -70,6 +70,7 @@ class Stepper {
   void RunShards(float vote);
   Event RunShard(const Batch& batch, size_t shard);
   void Pretend();
+  void FlipABit();
   void Rehearse(int64_t step, int worker, int workers);
   std::vector<float> GradientOnHost();
   uint64_t RandomKey(int64_t epoch);

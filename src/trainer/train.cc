@@ -78,7 +78,8 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
-  if (job.in_step)
+  // A rank alone waits for nobody: a long step is no stall.
+  if (job.in_step && world.size() > 1)
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
   try {
     const bool serves = world.rank() < job.servers && !job.in_step;

@@ -1,5 +1,7 @@
 #include "transport/group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -64,6 +66,10 @@ std::vector<Choice> Tell(Group& group, Choice mine) {
 }
 
 }  // namespace
+
+std::string LostText(int rank, int size, int lost, std::string_view reason) {
+  return fmt::format("rank {} of {}: rank {} is lost: {}", rank, size, lost, reason);
+}
 
 bool Group::NativeSum(std::span<float>) { return false; }
 

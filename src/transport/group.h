@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -61,6 +62,9 @@ constexpr Tag kTags = 64;
 struct Volume {
   uint64_t sent = 0, received = 0;  // bytes
 };
+
+// What a PeerLost of `rank` says.
+std::string LostText(int rank, int size, int lost, std::string_view reason);
 
 // A Group carries bytes between ranks that advance together.
 //

@@ -15,6 +15,25 @@ inline std::string TransportName(const testing::TestParamInfo<Transport>& info) 
   return info.param;
 }
 
+// 20 steps between checkpoints, 40 in an epoch, 12 shards; --steps is to be added.
+inline const Words kSmallJob = {"train",
+                                "--data",
+                                "synthetic:8x8x1:5:1200",
+                                "--model",
+                                "mlp:64-32-5",
+                                "--batch",
+                                "24",
+                                "--lr",
+                                "0.02",
+                                "--set",
+                                "trainer.shards=12",
+                                "--set",
+                                "trainer.checkpoint_steps=20",
+                                "--deterministic",
+                                "--threads",
+                                "1",
+                                "--quiet"};
+
 // Jobs of several ranks, however they are started, and what they leave behind.
 class RanksTest : public WholeTest {
  protected:

@@ -284,8 +284,7 @@ void ShmGroup::Check(int silent) {
 }
 
 void ShmGroup::ThrowLost() const {
-  throw PeerLost(fmt::format("rank {} of {}: rank {} is lost: {}", rank_, segment_.ranks(),
-                             segment_.lost_rank(), segment_.reason()));
+  throw PeerLost(LostText(rank_, size(), segment_.lost_rank(), segment_.reason()));
 }
 
 ShmGroup::Node& ShmGroup::NewNode() {

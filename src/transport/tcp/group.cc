@@ -196,9 +196,7 @@ void TcpGroup::OnLoss(int rank, std::string_view reason) {
   listener_.lost(Lost());
 }
 
-std::string TcpGroup::Lost() const {
-  return fmt::format("rank {} of {}: rank {} is lost: {}", rank_, size(), lost_rank_, reason_);
-}
+std::string TcpGroup::Lost() const { return LostText(rank_, size(), lost_rank_, reason_); }
 
 bool TcpGroup::lost() const {
   std::lock_guard lock(mutex_);

@@ -172,9 +172,7 @@ void Hub::Unlink(Node& node) {
   list.erase(std::find(list.begin(), list.end(), &node));
 }
 
-std::string Hub::Lost(int rank) const {
-  return fmt::format("rank {} of {}: rank {} is lost: {}", rank, size(), lost_, reason_);
-}
+std::string Hub::Lost(int rank) const { return LostText(rank, size(), lost_, reason_); }
 
 Volume ThreadGroup::volume() const {
   const Volume sent = hub_.volume(rank_);
