@@ -20,22 +20,21 @@ bool IsEcho(const std::exception_ptr& error) {
 void FirstError::Keep(int rank, std::exception_ptr error) noexcept {
   const bool echo = IsEcho(error);
   std::lock_guard lock(mutex_);
-  if (error_ && (echo || !echo_)) return;
-  error_ = std::move(error);
-  echo_ = echo;
-  rank_ = rank;
+  Kept& kept = echo ? echo_ : real_;
+  if (!kept.error) kept = {std::move(error), rank};
 }
 
 void FirstError::Rethrow(int ranks) {
   std::lock_guard lock(mutex_);
-  if (!error_) return;
+  const Kept& kept = real_.error ? real_ : echo_;
+  if (!kept.error) return;
   try {
-    std::rethrow_exception(error_);
+    std::rethrow_exception(kept.error);
   } catch (Error& error) {
-    error.Add("rank {} of {}", rank_, ranks);
+    error.Add("rank {} of {}", kept.rank, ranks);
     throw;
   } catch (const std::exception& error) {
-    throw Error("{} (rank {} of {})", error.what(), rank_, ranks);
+    throw Error("{} (rank {} of {})", error.what(), kept.rank, ranks);
   }
 }
 

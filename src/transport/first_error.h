@@ -12,10 +12,13 @@ class FirstError {
   void Rethrow(int ranks);  // with the rank added; returns if there was none
 
  private:
+  // Both stay until the end: an exception must not go while another thread still reads its text.
+  struct Kept {
+    std::exception_ptr error;
+    int rank = 0;
+  };
   std::mutex mutex_;  // guards all below
-  std::exception_ptr error_;
-  bool echo_ = false;
-  int rank_ = 0;
+  Kept real_, echo_;  // the first of each
 };
 
 }  // namespace trireme
