@@ -224,7 +224,7 @@ EpochRecord Worker::MeasureEpoch() {
                   .backward = times.backward - times_before_.backward,
                   .communication = times.communication - times_before_.communication,
                   .update = times.update - times_before_.update,
-                  .hidden = times.hidden - times_before_.hidden};
+                  .hidden = std::max(0.0, times.hidden - times_before_.hidden)};
   record.bytes_sent = int64_t(traffic.bytes_sent - traffic_before_.bytes_sent);
   record.bytes_received = int64_t(traffic.bytes_received - traffic_before_.bytes_received);
   times_before_ = times;
