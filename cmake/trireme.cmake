@@ -1,7 +1,7 @@
 # Two functions that every folder uses: one for its library, one for its tests.
 
 add_library(trireme_flags INTERFACE)
-target_compile_options(trireme_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+target_compile_options(trireme_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 at -O3 sees both in the standard library's own strings and variants.
   target_compile_options(trireme_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
@@ -10,9 +10,13 @@ if(TRIREME_WERROR)
   target_compile_options(trireme_flags INTERFACE -Werror)
 endif()
 if(TRIREME_SANITIZE)
+  # Files compiled together see each other's names.
+  target_compile_options(trireme_flags INTERFACE -Wno-subobject-linkage)
   target_compile_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE})
+else()
+  target_compile_options(trireme_flags INTERFACE -Wshadow)
 endif()
 target_include_directories(trireme_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # A kernel's fused multiply-adds are written out; elsewhere the compiler must not invent them, or
@@ -20,21 +24,36 @@ target_include_directories(trireme_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(trireme_flags INTERFACE -ffp-contract=off)
 
 # trireme_library(data SOURCES a.cc b.cc DEPENDS base) makes trireme_data, alias trireme::data.
+# A build with a sanitizer is for finding faults, and its compiler takes most of the time: SOURCES
+# are compiled several at once (release keeps each file honest about what it includes), those APART,
+# whose names would collide, are not; only a library that COMPUTES is optimized.
 function(trireme_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
-  add_library(trireme_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;APART;DEPENDS;PRIVATE" ${ARGN})
+  add_library(trireme_${name} STATIC ${ARG_SOURCES} ${ARG_APART})
   add_library(trireme::${name} ALIAS trireme_${name})
   target_link_libraries(trireme_${name} PUBLIC trireme_flags)
   foreach(other ${ARG_DEPENDS})
     target_link_libraries(trireme_${name} PUBLIC trireme::${other})
   endforeach()
   target_link_libraries(trireme_${name} PRIVATE ${ARG_PRIVATE})
+  if(TRIREME_SANITIZE)
+    set_target_properties(trireme_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    if(ARG_COMPUTES)
+      target_compile_options(trireme_${name} PRIVATE -O1)
+    endif()
+  endif()
 endfunction()
 
-# Half of a build's time were the tests' headers and what -O3 makes of their templates.
+# Half of a build's time were the tests' headers and what -O3 makes of their templates. What tests
+# do themselves is watched for addresses and threads only.
 add_library(trireme_test_flags INTERFACE)
 target_link_libraries(trireme_test_flags INTERFACE trireme_flags fmt::fmt GTest::gtest_main)
-target_compile_options(trireme_test_flags INTERFACE -O1)
+if(TRIREME_SANITIZE)
+  target_compile_options(trireme_test_flags INTERFACE -fno-sanitize=undefined)
+else()
+  target_compile_options(trireme_test_flags INTERFACE -O1)
+endif()
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc CONTENT "")
 add_executable(trireme_test_headers ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc)
 target_link_libraries(trireme_test_headers PRIVATE trireme_test_flags)

@@ -93,7 +93,7 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsDoesNotEndTheRun) {
 
 TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   Write("wrong", "a fourth bank\n");
-  const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.timeout_s=4"};
+  const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.join_s=4"};
   auto first = StartOn(0, words + Words{"--out", "a"});
   auto second = StartOn(1, words, "wrong");
   const Outcome stranger = second->Wait(kTimeout), host = first->Wait(kTimeout);

@@ -59,9 +59,9 @@ RankWatch::~RankWatch() {
 }
 
 void RankWatch::Start() {
-  if (size_ > 1) Barrier(setup_.group, kTagWatch);
+  Barrier(setup_.group, kTagWatch);
   clock_ = std::jthread([this](std::stop_token stop) { Count(stop); });
-  if (size_ > 1) talk_ = std::jthread([this](std::stop_token stop) { Talk(stop); });
+  talk_ = std::jthread([this](std::stop_token stop) { Talk(stop); });
 }
 
 void RankWatch::Publish(const RankShare& totals, int64_t step) {
@@ -113,7 +113,7 @@ void RankWatch::Count(std::stop_token stop) {
     seen = moment;
     talking_s_ += passed;
     for (Peer& peer : peers_) peer.age_s += passed;
-    if (size_ > 1 && now - heard > kLongestTick_s) {
+    if (now - heard > kLongestTick_s) {
       heard = now;
       CountSilences();
     }

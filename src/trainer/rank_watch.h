@@ -17,7 +17,7 @@
 
 namespace trireme {
 
-// Watches one rank among ranks that advance in step. Every second each rank's watch tells rank 0's
+// Watches one rank among several that advance in step. Every second each rank's watch tells rank 0's
 // what its rank does and what its time went into. Rank 0's names a rank that is chronically late in
 // the log; if no rank has moved for `stall_s` it says what each of them waits for, aborts the group
 // and keeps the verdict. A rank that does not come out of an aborted group ends its process, as

@@ -188,6 +188,7 @@ TcpSetup Crew::Tcp() const {
   if (across_hosts_) setup.bind = "0.0.0.0";
   if (!options_.bind.empty()) setup.bind = options_.bind;
   setup.secret = Secret();
+  setup.join_s = options_.join_s;
   setup.timeout_s = options_.timeout_s;
   setup.throttle = options_.throttle;
   return setup;

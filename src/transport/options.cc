@@ -9,6 +9,8 @@ void Describe(OptionTable<TransportOptions>& t) {
         "srun, tcp with transport.hosts, else threads");
   t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024),
         "ranks of the job, servers included; under mpirun and srun as many as were started");
+  t.Add("join_s", &TransportOptions::join_s, Above(0),
+        "tcp: seconds that ranks wait for all of them to come");
   t.Add("timeout_s", &TransportOptions::timeout_s, Above(0),
         "seconds after which a silent rank counts as lost");
   t.Add("meet", &TransportOptions::meet, Any(),

@@ -9,6 +9,7 @@ namespace trireme {
 struct TransportOptions {
   std::string name = "auto";
   int ranks = 1;
+  double join_s = 60;
   double timeout_s = 360;   // longer than trainer.stall_seconds, which says more
   std::string meet;         // tcp: HOST:PORT of rank 0
   std::string hosts;        // tcp: a file

@@ -313,7 +313,7 @@ void EveryAllReduceSums(World& world) {
   }
 }
 
-constexpr ConformanceCase kCases[] = {
+constexpr ConformanceCase kGroupCases[] = {
     {"KeepsTheOrderOfEachTag", 2, KeepsTheOrderOfEachTag},
     {"KeepsTheOrderWhileItIsWritten", 2, KeepsTheOrderWhileItIsWritten},
     {"CarriesLargeMessagesBothWaysAtOnce", 2, CarriesLargeMessagesBothWaysAtOnce},
@@ -360,6 +360,6 @@ constexpr ConformanceCase kCases[] = {
 
 }  // namespace
 
-std::span<const ConformanceCase> GroupCases() { return kCases; }
+std::span<const ConformanceCase> GroupCases() { return kGroupCases; }
 
 }  // namespace trireme

@@ -137,7 +137,7 @@ void LinksEndWithTheJob(World& world) {
   world.LinkTo(0).Receive(message, After(20));
 }
 
-constexpr ConformanceCase kCases[] = {
+constexpr ConformanceCase kLinkCases[] = {
     {"MessagesArriveOnceAndInOrder", 3, MessagesArriveOnceAndInOrder},
     {"LargeMessagesGoBothWays", 2, LargeMessagesGoBothWays},
     {"OffersNeverBuildAQueue", 2, OffersNeverBuildAQueue},
@@ -152,6 +152,6 @@ constexpr ConformanceCase kCases[] = {
 
 }  // namespace
 
-std::span<const ConformanceCase> LinkCases() { return kCases; }
+std::span<const ConformanceCase> LinkCases() { return kLinkCases; }
 
 }  // namespace trireme

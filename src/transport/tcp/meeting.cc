@@ -54,7 +54,7 @@ Meeting::Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnati
       setup_(setup),
       incarnation_(incarnation),
       attach_(std::move(attach)),
-      deadline_(After(setup.timeout_s)),
+      deadline_(After(setup.join_s)),
       members_(size_t(setup.size)),
       changed_(io.get_executor()) {}
 
@@ -141,8 +141,8 @@ asio::awaitable<void> Meeting::Gather(const Door& door) {
   };
   while (fault_.empty() && !all_here()) {
     if (After(0) >= deadline_) {
-      std::string words = fmt::format("{} missing at {} after {:g} s (transport.timeout_s)",
-                                      Missing(), setup_.meet, setup_.timeout_s);
+      std::string words = fmt::format("{} missing at {} after {:g} s (transport.join_s)", Missing(),
+                                      setup_.meet, setup_.join_s);
       if (!door.last_refusal().empty()) words += "; refused " + door.last_refusal();
       Fault(words);
       break;
@@ -228,8 +228,7 @@ asio::awaitable<void> Meeting::ConnectPairs() {
   while (!all_attached()) {
     if (!fault_.empty()) throw Error("{}", fault_);
     if (After(0) >= deadline_) {
-      throw Error("{}: {} missing after {:g} s (transport.timeout_s)", Me(), Missing(),
-                  setup_.timeout_s);
+      throw Error("{}: {} missing after {:g} s (transport.join_s)", Me(), Missing(), setup_.join_s);
     }
     co_await changed_.Wait(deadline_);
   }
@@ -251,8 +250,8 @@ asio::awaitable<Socket> Meeting::DialUntil(asio::ip::tcp::endpoint endpoint, Hel
     }
     if (!fault_.empty()) throw Error("{}", fault_);
     if (After(wait) >= deadline_) {
-      throw Error("{}: cannot reach {} within {:g} s (transport.timeout_s): {}", Me(), name,
-                  setup_.timeout_s, last);
+      throw Error("{}: cannot reach {} within {:g} s (transport.join_s): {}", Me(), name,
+                  setup_.join_s, last);
     }
     co_await pause.Wait(After(wait));
   }

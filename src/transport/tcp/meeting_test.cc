@@ -21,7 +21,7 @@ TEST(TcpMeeting, MissingRanksAreNamedOnBothSides) {
   auto zero = Start(setup, 0), two = Start(setup, 2);
   const std::string at_zero = zero.get(), at_two = two.get();
   EXPECT_TRUE(Has(at_zero, "rank 0 of 4: ranks 1, 3 are missing")) << at_zero;
-  EXPECT_TRUE(Has(at_zero, "transport.timeout_s")) << at_zero;
+  EXPECT_TRUE(Has(at_zero, "transport.join_s")) << at_zero;
   EXPECT_TRUE(Has(at_two, "rank 2 of 4: ranks 1, 3 are missing")) << at_two;
 }
 
@@ -70,7 +70,7 @@ TEST(TcpMeeting, OnlyWhoKnowsTheSecretIsLetIn) {
 }
 
 TEST(TcpMeeting, WrongAddressesAreExplained) {
-  TcpSetup setup{.rank = 1, .size = 2, .meet = "nowhere", .timeout_s = 1};
+  TcpSetup setup{.rank = 1, .size = 2, .meet = "nowhere", .join_s = 1};
   EXPECT_THROW(JoinTcp(setup), UsageError);
   setup.meet = "10.1.2.3:1234";
   EXPECT_TRUE(Has(WhatOf([&] { JoinTcp(setup); }), "needs a secret"));

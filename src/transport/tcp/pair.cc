@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kTurnBytes = 4 << 20;  // then other connections of the loop get theirs
 constexpr std::array<std::byte, 64 << 10> kZeros{};
 
-Deadline Clock() { return std::chrono::steady_clock::now(); }
-
 bool TryAgain(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
@@ -30,7 +28,7 @@ void Release(TcpTransfer& transfer) {
 }
 
 int Milliseconds(Deadline until) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock()).count();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - ThisMoment()).count();
   return int(std::clamp<int64_t>(left, 0, 60'000));
 }
 
@@ -49,7 +47,7 @@ Pair::Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, 
       out_(out),
       read_timer_(loop_),
       write_timer_(loop_),
-      heard_(Clock()),
+      heard_(ThisMoment()),
       spoke_(heard_) {
   poller_.Add(fd_, *this);
 }
@@ -74,15 +72,15 @@ void Pair::OnReady(bool in, bool out) {
 }
 
 double Pair::silent_s() const {
-  return over_ ? 0 : std::chrono::duration<double>(Clock() - heard_).count();
+  return over_ ? 0 : std::chrono::duration<double>(ThisMoment() - heard_).count();
 }
 
-void Pair::Forgive() { heard_ = Clock(); }
+void Pair::Forgive() { heard_ = ThisMoment(); }
 
 // What a slowed pair may not do yet.
 void Pair::Later(asio::steady_timer& timer, Deadline when, void (Pair::*what)()) {
   asio::post(loop_, [this, &timer, when, what] {
-    if (when <= Clock()) return (this->*what)();
+    if (when <= ThisMoment()) return (this->*what)();
     timer.expires_at(when);
     timer.async_wait([this, what](std::error_code error) {
       if (!error) (this->*what)();
@@ -96,7 +94,7 @@ void Pair::Read(std::unique_lock<std::mutex>& lock) {
   reading_ = true;
   turn_bytes_ = 0;
   while (turn_bytes_ < kTurnBytes && ReadOnce(lock)) {
-    if (read_from_ > Clock()) return Later(read_timer_, read_from_, &Pair::ResumeReading);
+    if (read_from_ > ThisMoment()) return Later(read_timer_, read_from_, &Pair::ResumeReading);
   }
   LeaveReading();
 }
@@ -121,7 +119,7 @@ bool Pair::ReadFor(std::unique_lock<std::mutex>& lock, const TcpTransfer& transf
   if (std::exchange(want_in_, false)) Arm();
   while (transfer.stage == TcpTransfer::Stage::kWaiting && !owner_.finished()) {
     if (ReadOnce(lock)) continue;
-    if (over_ || Clock() >= deadline) break;
+    if (over_ || ThisMoment() >= deadline) break;
     lock.unlock();
     pollfd either[2] = {{fd_, POLLIN, 0}, {owner_.finished_fd(), POLLIN, 0}};
     poll(either, 2, Milliseconds(deadline));
@@ -152,7 +150,7 @@ bool Pair::ReadOnce(std::unique_lock<std::mutex>& lock) {
     End("its connection closed");
     return false;
   }
-  heard_ = Clock();
+  heard_ = ThisMoment();
   turn_bytes_ += size_t(n);
   read_from_ = in_.Book(size_t(n));
   try {
@@ -259,7 +257,7 @@ void Pair::Kick() {
 }
 
 void Pair::Beat(std::unique_lock<std::mutex>& lock) {
-  if (over_ || writing_ || Clock() - spoke_ < std::chrono::milliseconds(900)) return;
+  if (over_ || writing_ || ThisMoment() - spoke_ < std::chrono::milliseconds(900)) return;
   traffic_.Say(FrameKind::kHeartbeat);
   Flush(lock, false);
 }
@@ -295,7 +293,7 @@ void Pair::Write(std::unique_lock<std::mutex>& lock, bool long_messages) {
       mute_ = true;  // the reader finds out what became of the peer
       break;
     }
-    spoke_ = Clock();
+    spoke_ = ThisMoment();
     turn += size_t(n);
     const Deadline next = out_.Book(size_t(n));
     if (next > spoke_ || turn >= kTurnBytes) {

@@ -20,7 +20,7 @@ inline std::span<std::byte> Bytes(std::vector<char>& v) {
 // Where a world meets, before it has a rank.
 inline TcpSetup Meet(int size, double timeout_s) {
   int port = 0;
-  TcpSetup setup{.size = size, .timeout_s = timeout_s};
+  TcpSetup setup{.size = size, .join_s = timeout_s, .timeout_s = timeout_s};
   setup.listener = ListenOnLoopback(port);
   setup.meet = "127.0.0.1:" + std::to_string(port);
   return setup;

@@ -27,8 +27,6 @@ auto FindNumber(List& list, uint64_t number) {
   });
 }
 
-Deadline Clock() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 PairTraffic::Stream& PairTraffic::StreamOf(Tag tag) { return streams_[tag]; }
@@ -37,7 +35,7 @@ void PairTraffic::Post(TcpTransfer& t) {
   Stream& stream = StreamOf(t.tag);
   t.moved = 0;
   t.ready = t.wanted_back = false;
-  t.posted = Clock();
+  t.posted = ThisMoment();
   t.progress = t.sends ? &stream.send_progress : &stream.receive_progress;
   t.number = t.sends ? stream.next_send++ : stream.next_receive++;
   t.stage = TcpTransfer::Stage::kWaiting;
@@ -303,7 +301,7 @@ std::span<std::byte> PairTraffic::room() const {
 void PairTraffic::Arrived(size_t bytes) {
   in_.filled += bytes;
   if (in_.arrival) in_.arrival->filled = in_.filled;
-  if (in_.stream) in_.stream->receive_progress = Clock();
+  if (in_.stream) in_.stream->receive_progress = ThisMoment();
   EndIncoming();
 }
 
@@ -398,7 +396,7 @@ PairTraffic::Outgoing* PairTraffic::Next(bool long_messages) {
 void PairTraffic::Written(size_t bytes) {
   out_->written += bytes;
   TcpTransfer* const send = out_->transfer;
-  if (send) StreamOf(send->tag).send_progress = Clock();
+  if (send) StreamOf(send->tag).send_progress = ThisMoment();
   if (out_->written < kFrameBytes + out_->size) return;
   if (send) {
     if (out_->piece) send->moved += out_->size;

@@ -14,6 +14,7 @@ struct TcpSetup {
                                    // binds the port of `meet`
   std::string bind = "127.0.0.1";  // the address that this rank's port is bound to
   std::string secret;              // of the run; empty: only ranks of the same host are let in
+  double join_s = 60;              // all ranks must have come
   double timeout_s = 60;
   double throttle = 0;  // bytes per second and direction of this rank; 0: none
 };
