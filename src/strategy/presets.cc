@@ -13,6 +13,7 @@
 #include "strategy/composed.h"
 #include "strategy/inner_alone.h"
 #include "strategy/inner_broker.h"
+#include "strategy/inner_hogwild.h"
 #include "strategy/inner_through_server.h"
 #include "strategy/merge_elastic.h"
 
@@ -95,13 +96,6 @@ std::unique_ptr<Strategy> ElasticWorker(const StrategySetup& setup, World& world
   return std::make_unique<Composed>(std::move(choices));
 }
 
-// Positions that an in-step run of as many steps would use.
-int64_t PositionsOf(const Plan& plan) {
-  const int64_t epochs = plan.steps / plan.steps_per_epoch();
-  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
-  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
-}
-
 std::unique_ptr<Server> ElasticServer(const StrategySetup& setup, World& world,
                                       std::span<const float> state) {
   CentreServer::Setup server{.samples = setup.plan.samples, .positions = PositionsOf(setup.plan)};
@@ -109,6 +103,16 @@ std::unique_ptr<Server> ElasticServer(const StrategySetup& setup, World& world,
   server.lease = std::max<int64_t>(1, setup.plan.batch / int64_t(server.clients.size()));
   server.merge = [](Queue& queue, Slice pull, Slice centre) { flat::Add(queue, pull, centre); };
   return std::make_unique<CentreServer>(std::move(server), state);
+}
+
+// ---- hogwild
+
+std::unique_ptr<Strategy> HogwildWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, 0);
+  choices.inner = std::make_unique<InnerHogwild>(world.group());
+  const int64_t lease = std::max<int64_t>(1, setup.plan.batch / choices.workers);
+  choices.handout = std::make_unique<Handout>(world.group(), setup.plan, lease);
+  return std::make_unique<Composed>(std::move(choices));
 }
 
 constexpr StrategyPreset kPresets[] = {
@@ -141,6 +145,14 @@ constexpr StrategyPreset kPresets[] = {
      .servers = kElasticServers,
      .worker = ElasticWorker,
      .server = ElasticServer},
+    {.name = "hogwild",
+     .help = "workers read and write one set of weights without locks (Recht, Re, Wright, Niu "
+             "2011): threads, or processes that share memory",
+     .in_step = false,
+     .servers = 0,
+     .worker = HogwildWorker,
+     .server = nullptr,
+     .shares_memory = true},
 };
 
 }  // namespace

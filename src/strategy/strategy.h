@@ -52,6 +52,8 @@ class Strategy {
 
   // Where state and summands live. The strategy owns the memory (Hogwild hands out one slice).
   virtual Slice Place(Role role, size_t floats, Device& device) = 0;
+  // All replicas have one state: the first fills it before Begin, the others leave it alone.
+  virtual bool SharesState() const { return false; }
   virtual int Summands() const = 0;  // one, or one per own shard (--deterministic)
   virtual bool InStep() const = 0;   // Next is a pure function: the loader may look ahead
 

@@ -30,6 +30,22 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
   }
 }
 
+void LeasedWork(const Plan& plan, int64_t epoch, int64_t begin, int64_t end, Work& work) {
+  work.step = epoch * plan.steps_per_epoch() + begin / plan.batch;
+  work.epoch = epoch;
+  work.shards.assign(1, {.index = 0, .begin = begin, .end = end});
+  work.batch = end - begin;
+  work.filled_shards = 1;
+  work.ends_epoch = false;
+  work.leases.clear();
+}
+
+int64_t PositionsOf(const Plan& plan) {
+  const int64_t epochs = plan.steps / plan.steps_per_epoch();
+  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
+  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
+}
+
 int ShardsOf(const Plan& plan, int worker, int workers) {
   if (worker < 0) return 0;
   return int(int64_t(plan.shards) * (worker + 1) / workers -

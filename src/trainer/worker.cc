@@ -44,8 +44,10 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
 
 Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   Replica& replica = stepper_.replica();
-  flat::Put(replica.queue, state.data(), replica.state);
-  replica.queue.Sync();
+  if (!strategy_.SharesState() || worker_ == 0) {
+    flat::Put(replica.queue, state.data(), replica.state);
+    replica.queue.Sync();
+  }
   if (resume) {
     at_ = Progression::Load(*resume);
     strategy_.Load(replica, *resume);
