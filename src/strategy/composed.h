@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "strategy/centre_group.h"
 #include "strategy/client.h"
 #include "strategy/handout.h"
 #include "strategy/inner.h"
@@ -17,8 +18,9 @@ struct Choices {
   std::unique_ptr<Inner> inner;
   std::unique_ptr<Client> centre;    // null: none
   std::unique_ptr<Handout> handout;  // a free pace without a centre; neither: all advance in step
-  std::unique_ptr<Merge> merge;      // with a centre
-  int period = 1;                    // pace: local steps between meetings with the centre
+  std::unique_ptr<GroupCentre> anchor;  // in step: each advances alone, now and then all meet
+  std::unique_ptr<Merge> merge;         // with a centre
+  int period = 1;                       // pace: local steps between meetings with the centre
 };
 
 // Any strategy: a step of the inner choice, an update, and now and then a meeting with the centre.
@@ -31,6 +33,9 @@ class Composed : public Strategy {
   int Summands() const override { return choices_.inner->Summands(); }
   bool InStep() const override { return !choices_.centre && !choices_.handout; }
   bool Records() const override { return choices_.records; }
+
+  bool Agreed() const override { return !choices_.anchor || choices_.anchor->agreed(); }
+  bool SumsGradients() const override { return InStep() && !choices_.anchor; }
 
   void Begin(Replica& replica) override;
   Turn Next(int64_t step, Work& work) override;
@@ -51,6 +56,7 @@ class Composed : public Strategy {
   void AnnounceRest(Replica& replica);
   void Update(Replica& replica);
   void Meet();
+  void CountForAnchor(Replica& replica);
   void TakeImage();
 
   std::vector<Buffer> memory_;

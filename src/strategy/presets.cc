@@ -115,6 +115,18 @@ std::unique_ptr<Strategy> HogwildWorker(const StrategySetup& setup, World& world
   return std::make_unique<Composed>(std::move(choices));
 }
 
+// ---- local-sgd
+
+std::unique_ptr<Strategy> LocalSgdWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, 0);
+  choices.inner = std::make_unique<InnerAlone>(1);
+  choices.anchor = std::make_unique<GroupCentre>(
+      world.group(), GroupCentre::Rates{.rate = float(setup.options.outer_lr),
+                                        .momentum = float(setup.options.outer_momentum)});
+  choices.period = setup.options.period;
+  return std::make_unique<Composed>(std::move(choices));
+}
+
 constexpr StrategyPreset kPresets[] = {
     {.name = "allreduce",
      .help = "gradients are summed over all ranks in every step, bucket by bucket during backward "
@@ -153,6 +165,14 @@ constexpr StrategyPreset kPresets[] = {
      .worker = HogwildWorker,
      .server = nullptr,
      .shares_memory = true},
+    {.name = "local-sgd",
+     .help = "workers train alone and every strategy.period steps all take the mean of their "
+             "weights (federated averaging, McMahan et al. 2017; strategy.outer_momentum: SlowMo)",
+     .in_step = true,
+     .servers = 0,
+     .worker = LocalSgdWorker,
+     .server = nullptr,
+     .local_steps = true},
 };
 
 }  // namespace
@@ -175,6 +195,17 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "trainer.deterministic: the result of strategy {} depends on who comes first; use a "
         "strategy that advances in step (allreduce, sync-ps)",
         preset.name);
+  }
+  if (preset.local_steps && (deterministic || options.sync_batch_norm)) {
+    throw UsageError(
+        "strategy {}: workers step alone, so the result depends on their number "
+        "(trainer.deterministic) and batch-norm sees one worker's samples "
+        "(strategy.sync_batch_norm)",
+        preset.name);
+  }
+  if (options.period == 0 && !preset.local_steps) {
+    throw UsageError("strategy.period = 0, a meeting in each epoch, is of local-sgd; {} has none",
+                     preset.name);
   }
   if (deterministic && options.algorithm != "auto" && options.algorithm != "shared" &&
       options.algorithm != "chain") {
@@ -248,8 +279,13 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "one shard per worker");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
-  t.Add("period", &StrategyOptions::period, AtLeast(1),
-        "easgd: local steps between meetings with the centre");
+  t.Add("period", &StrategyOptions::period, AtLeast(0),
+        "easgd, local-sgd: local steps between meetings with the centre; 0 (local-sgd): one at the "
+        "end of each epoch");
+  t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10),
+        "local-sgd: how far the anchor goes towards the workers' mean at a meeting");
+  t.Add("outer_momentum", &StrategyOptions::outer_momentum, AtLeast(0) && Below(1),
+        "local-sgd: share of the anchor's velocity kept from meeting to meeting");
   t.Add("alpha", &StrategyOptions::alpha, Between(0, 1),
         "easgd: share of the distance given up at a meeting; 0: 0.9 / workers");
 }

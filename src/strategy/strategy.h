@@ -57,6 +57,10 @@ class Strategy {
   virtual int Summands() const = 0;  // one, or one per own shard (--deterministic)
   virtual bool InStep() const = 0;   // Next is a pure function: the loader may look ahead
 
+  // In step: all replicas are equal and hold every step so far. A checkpoint waits for that.
+  virtual bool Agreed() const { return true; }
+  virtual bool SumsGradients() const { return InStep(); }  // over all workers: Rehearse works
+
   virtual void Begin(Replica& replica) = 0;
   // In step: the work of step `step`. With a free pace the centre says which work is next, and
   // Work::step is the run's progress: the step in which an in-step run would take the positions.
