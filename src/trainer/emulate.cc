@@ -18,7 +18,7 @@ void Describe(OptionTable<EmulateOptions>& t) {
       "leaves of them, so that a few processors carry many workers; 0: as long as it takes");
   t.Add("slow", &EmulateOptions::slow, Any(),
         "RANK:MS: that rank sleeps so many milliseconds more in the forward part of every step; "
-        "RANK:FACTORx: its emulate.step_ms are so many times as long");
+        "RANK:FACTORx: its steps take so many times as long");
   t.Add("hang", &EmulateOptions::hang, Any(),
         "RANK:STEP: that rank stops for ever in that step (see trainer.stall_seconds)");
   t.Add("flip", &EmulateOptions::flip, Any(),
@@ -70,21 +70,21 @@ std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& 
 }
 
 Pretence::Pretence(const EmulateOptions& options, int rank, int ranks)
-    : sleep_s_(options.step_ms * 1e-3), whole_step_(options.step_ms > 0) {
+    : step_s_(options.step_ms * 1e-3) {
   const auto slow = ParseSlow(options.slow, "emulate.slow", ranks);
   const auto hang = ParseRankAndNumber(options.hang, "emulate.hang", ranks);
   const auto flip = ParseRankAndNumber(options.flip, "emulate.flip", ranks);
-  if (slow && slow->factor != 1 && !whole_step_) {
-    throw UsageError("emulate.slow = {}: a factor is one of emulate.step_ms, which is 0",
-                     QuoteToml(options.slow));
+  if (slow && slow->rank == rank) {
+    sleep_s_ = slow->more_ms * 1e-3;
+    factor_ = slow->factor;
   }
-  if (slow && slow->rank == rank) sleep_s_ = sleep_s_ * slow->factor + slow->more_ms * 1e-3;
   if (hang && hang->rank == rank) hang_step_ = hang->number;
   if (flip && flip->rank == rank) flip_step_ = flip->number;
 }
 
 void Pretence::InForward(int64_t step) const {
-  const double seconds = sleep_s_ - computed_s_;
+  const double step_s = step_s_ > 0 ? step_s_ : computed_s_;
+  const double seconds = sleep_s_ + factor_ * step_s - computed_s_;
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   while (step == hang_step_) std::this_thread::sleep_for(std::chrono::hours(1));
 }

@@ -31,7 +31,7 @@ std::optional<RankAndNumber> ParseRankAndNumber(const std::string& text, const c
 struct SlowRank {
   int rank = 0;
   double more_ms = 0;  // of each step
-  double factor = 1;   // of emulate.step_ms
+  double factor = 1;   // of a step's time
 };
 std::optional<SlowRank> ParseSlow(const std::string& text, const char* key, int ranks);
 
@@ -42,16 +42,17 @@ std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& 
 class Pretence {
  public:
   Pretence(const EmulateOptions& options, int rank, int ranks);
-  bool active() const { return sleep_s_ > 0 || hang_step_ >= 0; }
+  bool active() const { return step_s_ > 0 || sleep_s_ > 0 || factor_ > 1 || hang_step_ >= 0; }
   bool flips(int64_t step) const { return step == flip_step_; }
   // Does not return from the step in which it hangs. With emulate.step_ms what the last step really
   // computed is a part of the time: a step takes so long, whoever else needs the processors.
   void InForward(int64_t step) const;
-  void Computed(double seconds) { computed_s_ = whole_step_ ? seconds : 0; }
+  void Computed(double seconds) { computed_s_ = seconds; }
 
  private:
-  double sleep_s_ = 0;
-  bool whole_step_ = false;
+  double step_s_ = 0;   // of a whole step; 0: as long as it takes
+  double sleep_s_ = 0;  // besides
+  double factor_ = 1;
   double computed_s_ = 0;
   int64_t hang_step_ = -1;
   int64_t flip_step_ = -1;

@@ -190,6 +190,7 @@ TcpSetup Crew::Tcp() const {
   setup.secret = Secret();
   setup.timeout_s = options_.timeout_s;
   setup.throttle = options_.throttle;
+  setup.latency_s = options_.latency_ms * 1e-3;
   return setup;
 }
 
