@@ -71,12 +71,11 @@ ComparedRun ReadComparedRun(const std::string& folder, int workers, bool local) 
   run.test_loss = Number(summary, "test_loss");
   run.train_seconds = summary.At("train_seconds").AsDouble();
   run.samples_per_second = summary.At("samples_per_second").AsDouble();
-  const double updates = summary.At("steps").AsDouble() * (local ? workers : 1);
+  const double updates =
+      Number(summary, "updates").value_or(summary.At("steps").AsDouble() * (local ? workers : 1));
   run.updates_per_second = updates / std::max(run.train_seconds, 1e-9);
-  if (const Json* staleness = summary.Find("staleness")) {
-    run.staleness_mean = Number(*staleness, "mean");
-    run.staleness_most = Number(*staleness, "max");
-  }
+  run.staleness_mean = Number(summary, "staleness_mean");
+  run.staleness_most = Number(summary, "staleness_max");
   return run;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kSummary =
     R"({"strategy":"easgd","ranks":5,"test_accuracy":0.9,"test_loss":0.3,"train_seconds":4.0,
-        "samples_per_second":50.0,"steps":100,"staleness":{"mean":1.5,"max":7}})";
+        "samples_per_second":50.0,"steps":100,"staleness_mean":1.5,"staleness_max":7})";
 constexpr const char* kEpochs =
     R"({"event":"step","step":3}
 {"event":"epoch","seconds":1.0,"samples_per_second":100.0,"train_loss":0.5,"test_loss":0.4,"test_accuracy":0.8,"bytes_sent":10,"bytes_received":30}

@@ -50,6 +50,7 @@ class Composed : public Strategy {
   void Save(Replica& replica, StateWriter& writer) override;
   void Load(Replica& replica, const StateReader& reader) override;
   Traffic traffic() const override;
+  std::vector<int64_t> StalenessCounts() const override { return choices_.inner->staleness(); }
 
  private:
   Turn NextLease(Work& work);

@@ -18,6 +18,9 @@ class Handout {
  public:
   // `lease`: positions at a time.
   Handout(Group& group, const Plan& plan, int64_t lease);
+  ~Handout() { Stop(); }  // if an error ends this worker, the others soon miss it
+  Handout(const Handout&) = delete;
+  Handout& operator=(const Handout&) = delete;
 
   // Before the first Next, on all workers alike. Throws Error for numbers that cannot be.
   void Load(int64_t taken, int64_t epochs_told);

@@ -6,6 +6,7 @@
 #include "strategy/inner_hogwild.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/error.h"
 #include "strategy/tags.h"
@@ -19,12 +20,19 @@ extern "C" const char* __tsan_default_suppressions() { return "race:strategy/inn
 namespace trireme {
 namespace {
 
-constexpr size_t kMostStale = 1000;
-constexpr size_t kLine = 16;  // floats: a cache line of its own
+constexpr size_t kMostStale = 254;
 
 }  // namespace
 
-InnerHogwild::InnerHogwild(Group& group) : group_(group), staleness_(kMostStale + 1) {
+struct InnerHogwild::Board {
+  struct alignas(64) Counts {
+    std::atomic<int64_t> by_staleness[kMostStale + 1];  // written by one replica
+  };
+  alignas(64) std::atomic<int64_t> updates;
+  Counts& of(int replica) { return reinterpret_cast<Counts*>(this + 1)[replica]; }
+};
+
+InnerHogwild::InnerHogwild(Group& group) : group_(group) {
   if (group.commons()) return;
   throw UsageError(
       "strategy hogwild: its workers share one set of weights, so they are threads or processes of "
@@ -39,21 +47,34 @@ Slice InnerHogwild::Place(Role role, size_t floats, Device& device) {
         "read",
         device.name());
   }
-  const auto counter = AllocateForAll(group_, kTagState, kLine);
-  updates_ = reinterpret_cast<std::atomic<int64_t>*>(counter.data());
+  const size_t bytes = sizeof(Board) + size_t(group_.size()) * sizeof(Board::Counts);
+  const auto memory = AllocateForAll(group_, kTagState, bytes / sizeof(float));
+  board_ = reinterpret_cast<Board*>(memory.data());
   return {AllocateForAll(group_, kTagState, floats).data(), floats, &device};
 }
 
 // Nobody steps before the first has filled the state.
 void InnerHogwild::Begin(Replica&) { Barrier(group_, kTagState); }
 
-void InnerHogwild::BeforeStep(Replica&) { seen_ = updates_->load(std::memory_order_relaxed); }
+void InnerHogwild::BeforeStep(Replica&) { seen_ = board_->updates.load(std::memory_order_relaxed); }
 
 void InnerHogwild::Agree(Replica& replica, FunctionRef<void()> update) {
   update();
   replica.queue.Sync();  // of the host: has run already
-  const int64_t behind = updates_->fetch_add(1, std::memory_order_relaxed) - seen_;
-  ++staleness_[std::min(size_t(behind), kMostStale)];
+  const int64_t behind = board_->updates.fetch_add(1, std::memory_order_relaxed) - seen_;
+  auto& count = board_->of(group_.rank()).by_staleness[std::min(size_t(behind), kMostStale)];
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+std::vector<int64_t> InnerHogwild::staleness() const {
+  std::vector<int64_t> counts(kMostStale + 1);
+  for (int r = 0; r < group_.size(); ++r) {
+    for (size_t s = 0; s < counts.size(); ++s) {
+      counts[s] += board_->of(r).by_staleness[s].load(std::memory_order_relaxed);
+    }
+  }
+  while (!counts.empty() && counts.back() == 0) counts.pop_back();
+  return counts;
 }
 
 }  // namespace trireme

@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <vector>
 
 #include "strategy/inner.h"
@@ -21,14 +20,16 @@ class InnerHogwild : public Inner {
   void BeforeStep(Replica& replica) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
 
-  // staleness()[s]: own updates that were s behind; the last entry: or more.
-  const std::vector<int64_t>& staleness() const { return staleness_; }
+  // Of all replicas; complete when all have ended.
+  std::vector<int64_t> staleness() const override;
 
  private:
+  // In the memory of all: the number of updates, and for each replica its counts by staleness.
+  struct Board;
+
   Group& group_;
-  std::atomic<int64_t>* updates_ = nullptr;  // of all, in the memory of all
+  Board* board_ = nullptr;
   int64_t seen_ = 0;
-  std::vector<int64_t> staleness_;
 };
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/observer.h"
 #include "base/state_io.h"
@@ -88,6 +89,9 @@ class Strategy {
   virtual void Load(Replica& replica, const StateReader& reader) = 0;
 
   virtual Traffic traffic() const = 0;
+  // Without a server: by how many updates of others an update's weights were behind, the number of
+  // such updates of all workers; the last count: or more. Empty: in step, nothing is stale.
+  virtual std::vector<int64_t> StalenessCounts() const { return {}; }
 };
 
 // A server rank of a free pace: no steps, no replica.

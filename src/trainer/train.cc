@@ -26,8 +26,9 @@ size_t SharedBytes(const Job& job) {
     for (int w = 0; w < job.workers(); ++w) most = std::max(most, job.MostShards(w));
   }
   constexpr size_t kPadding = 64;
+  constexpr size_t kNumbers = 4096;  // of a rank
   const size_t common =
-      job.layout.state * sizeof(float) + (8 + size_t(job.recipe.transport.ranks)) * kPadding;
+      job.layout.state * sizeof(float) + (1 + size_t(job.recipe.transport.ranks)) * kNumbers;
   return size_t(most) * (job.layout.summand * sizeof(float) + kPadding) + common;
 }
 

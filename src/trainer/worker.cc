@@ -334,7 +334,7 @@ void Worker::Finish(Ending ending) {
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_);
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, strategy_.StalenessCounts());
 }
 
 }  // namespace trireme
