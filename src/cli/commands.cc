@@ -3,6 +3,7 @@
 namespace trireme {
 
 extern const Command kBenchAllReduce;
+extern const Command kCompare;
 extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kLaunchSlurm;
@@ -12,7 +13,7 @@ extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain, &kCompare, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }

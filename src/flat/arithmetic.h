@@ -17,6 +17,7 @@ struct SliceList {
 struct SgdRates {
   float rate, momentum;
   bool nesterov;
+  bool skip_zeros = false;  // see Sgd
 };
 struct AdamRates {
   float rate;          // lr / (1 - beta1^t)
@@ -89,7 +90,9 @@ void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdic
 // g = verdict[kFactor] * gradient; nothing moves when the factor is 0.
 
 // velocity = momentum velocity + g + d weight;  weight -= rate velocity. Without momentum the
-// velocity is not touched and may be empty.
+// velocity is not touched and may be empty. With skip_zeros, and without momentum and decay, a
+// device may leave alone the weights of a run of Layout::kAlignment (64 bytes) whose gradients are
+// all zero: others who share the weights keep their cache lines.
 void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
          Slice weight);
 void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,

@@ -217,6 +217,21 @@ void CheckSgd(Bench& bench, bool decay) {
   }
 }
 
+// Runs of zeros, shorter and longer than 64 bytes, and every other value.
+void CheckSgdSkippingZeros(Bench& bench) {
+  for (size_t period : {size_t(8), size_t(40), size_t(97)}) {
+    Floats g = bench.Draw();
+    const Floats w = bench.Draw();
+    for (size_t i = 0; i < g.size(); ++i) {
+      if (i / period % 2 == 0) g[i] = 0;
+    }
+    const Slice gradient = bench.Load(g), weight = bench.Load(w), dense = bench.Load(w);
+    flat::Sgd(bench.queue(), {0.1f, 0, false, true}, bench.Verdict1(), {}, gradient, {}, weight);
+    flat::Sgd(bench.queue(), {0.1f, 0, false, false}, bench.Verdict1(), {}, gradient, {}, dense);
+    EXPECT_EQ(bench.Read(weight), bench.Read(dense)) << period;
+  }
+}
+
 void CheckAdam(Bench& bench, bool decay) {
   const double rate = 0.02, factor = 0.5, root = 1.25, epsilon = 1e-3, shrink = 0.5;
   const Decays decays(bench, decay);
@@ -264,6 +279,7 @@ void CheckRules(Bench& bench) {
     CheckAdam(bench, decay);
     CheckAdagrad(bench, decay);
   }
+  CheckSgdSkippingZeros(bench);
 }
 
 void CheckTrack(Bench& bench) {

@@ -12,6 +12,7 @@ struct OptimizerOptions {
   double lr = 0.1;
   double momentum = 0.9;    // sgd
   bool nesterov = false;    // sgd
+  bool skip_zeros = true;   // sgd
   double weight_decay = 0;  // spares biases and norms
   double beta1 = 0.9;       // adam, adamw
   double beta2 = 0.999;     // adam, adamw

@@ -11,7 +11,7 @@ namespace {
 class SgdRule : public Rule {
  public:
   explicit SgdRule(const OptimizerOptions& o)
-      : momentum_(float(o.momentum)), nesterov_(o.nesterov) {
+      : momentum_(float(o.momentum)), nesterov_(o.nesterov), skip_zeros_(o.skip_zeros) {
     if (nesterov_ && momentum_ == 0) {
       throw UsageError("optimizer.nesterov needs optimizer.momentum, which is 0");
     }
@@ -21,13 +21,13 @@ class SgdRule : public Rule {
     return {kNames, momentum_ != 0 ? size_t{1} : size_t{0}};
   }
   void Apply(Queue& queue, const Update& u) const override {
-    flat::Sgd(queue, {float(u.rate), momentum_, nesterov_}, u.verdict, u.decays, u.gradients,
-              u.own.empty() ? Slice{} : u.own[0], u.weights);
+    flat::Sgd(queue, {float(u.rate), momentum_, nesterov_, skip_zeros_}, u.verdict, u.decays,
+              u.gradients, u.own.empty() ? Slice{} : u.own[0], u.weights);
   }
 
  private:
   const float momentum_;
-  const bool nesterov_;
+  const bool nesterov_, skip_zeros_;
 };
 
 class AdamRule : public Rule {

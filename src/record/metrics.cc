@@ -93,6 +93,17 @@ Json ToJson(const Summary& summary) {
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes).AddNew("per_class_accuracy", std::move(per_class));
   json.AddNew("confusion", summary.confusion);
+  if (!summary.staleness.empty()) {
+    double updates = 0, sum = 0;
+    for (size_t s = 0; s < summary.staleness.size(); ++s) {
+      updates += double(summary.staleness[s]);
+      sum += double(s) * double(summary.staleness[s]);
+    }
+    json.AddNew("updates", int64_t(updates));
+    json.AddNew("staleness_mean", updates > 0 ? sum / updates : 0);
+    json.AddNew("staleness_max", int64_t(summary.staleness.size()) - 1);
+    json.AddNew("staleness", summary.staleness);
+  }
   if (!summary.emulated.empty()) {
     Json emulated = Json::Object();
     for (const auto& [key, value] : summary.emulated) emulated.AddNew(key, value);

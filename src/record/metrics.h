@@ -72,6 +72,7 @@ struct Summary {
   int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;
   std::string strategy, transport, device, precision, machine, version;
+  std::vector<int64_t> staleness;  // updates by how many others' they missed; empty: in step
   std::vector<std::pair<std::string, std::string>> emulated;  // keys of [emulate] and their values
 };
 

@@ -19,27 +19,27 @@ void Composed::Begin(Replica& replica) {
   replica_ = &replica;
   choices_.inner->Begin(replica);
   if (choices_.merge) choices_.merge->Begin(replica);
+  if (choices_.anchor) choices_.anchor->Begin(replica);
 }
 
 Turn Composed::Next(int64_t step, Work& work) {
   if (choices_.centre) return NextLease(work);
+  if (choices_.handout) {
+    image_is_new_ = false;
+    return choices_.handout->Next(work, [&] { TakeImage(); });
+  }
   if (step >= choices_.plan.steps) return Turn::kEnd;
-  WorkOf(choices_.plan, step, choices_.worker, choices_.workers, work);
+  const auto work_of = choices_.anchor ? LocalWorkOf : WorkOf;
+  work_of(choices_.plan, step, choices_.worker, choices_.workers, work);
   return Turn::kStep;
 }
 
 Turn Composed::NextLease(Work& work) {
-  const Plan& plan = choices_.plan;
   for (;;) {
     Lease lease;
     switch (choices_.centre->Claim(!open_.empty(), lease)) {
       case Client::Answer::kLease:
-        work.step = lease.epoch * plan.steps_per_epoch() + lease.begin / plan.batch;
-        work.epoch = lease.epoch;
-        work.shards.assign(1, {.index = 0, .begin = lease.begin, .end = lease.end});
-        work.batch = lease.end - lease.begin;
-        work.filled_shards = 1;
-        work.ends_epoch = false;
+        LeasedWork(choices_.plan, lease.epoch, lease.begin, lease.end, work);
         work.leases.assign(1, lease.id);
         return Turn::kStep;
       case Client::Answer::kDrain:
@@ -76,13 +76,31 @@ Event Composed::AfterStep(Replica& replica) {
   observer.Tell(Phase::kReduce, replica.work.step);
   SpanSink* const spans = observer.tracing();
   const double began = spans ? Now() : 0;
-  choices_.inner->Agree(replica, [&] { Update(replica); });
+  // Alone, and without samples (the last step of an epoch may have few): nothing to follow.
+  const bool idle = choices_.anchor && replica.work.shards.empty();
+  if (!idle) choices_.inner->Agree(replica, [&] { Update(replica); });
   if (spans) spans->Add(Track::kCompute, SpanKind::kWait, began, Now());
+  if (choices_.handout) choices_.handout->Done();
+  if (choices_.anchor) CountForAnchor(replica);
   if (choices_.centre) {
     open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
     if (++since_ >= choices_.period) Meet();
   }
   return replica.queue.Record();
+}
+
+// When all meet is a function of the step alone. Votes to stop are of one replica between meetings.
+void Composed::CountForAnchor(Replica& r) {
+  const Layout& layout = r.layout;
+  const Slice summand = r.summands[0];
+  if (r.work.shards.empty()) {
+    flat::Fill(r.queue, 0, summand.Sub(layout.loss(), Layout::kTallies));
+  } else {
+    flat::Fill(r.queue, 0, summand.Sub(layout.votes(), 1));
+  }
+  choices_.anchor->Count(r.work.batch, StepSamples(choices_.plan, r.work.step));
+  const int period = choices_.period;
+  if (period ? (r.work.step + 1) % period == 0 : r.work.ends_epoch) choices_.anchor->Meet(r);
 }
 
 void Composed::Rehearse(Replica& replica) {
@@ -128,17 +146,34 @@ void Composed::Meet() {
 
 void Composed::Stop() {
   if (choices_.centre) choices_.centre->Stop();
+  if (choices_.handout) choices_.handout->Stop();
 }
 
-void Composed::End(Replica&) {
+void Composed::End(Replica& replica) {
+  if (choices_.anchor && !choices_.anchor->agreed()) choices_.anchor->Meet(replica);
+  if (choices_.handout) choices_.handout->End();
   if (!choices_.centre) return;
   Meet();
   choices_.centre->Leave();
 }
 
+// State and positions of one moment.
+void Composed::TakeImage() {
+  if (!image_.slice().device) image_ = Buffer(replica_->device, replica_->state.size);
+  flat::Copy(replica_->queue, replica_->state, image_);
+  replica_->queue.Sync();
+  image_taken_ = choices_.handout->taken();
+  image_is_new_ = true;
+}
+
 void Composed::Snapshot(Replica& replica, Slice into) {
   if (choices_.centre) {
     flat::Put(replica.queue, choices_.centre->Snapshot().data(), into);
+  } else if (choices_.anchor) {
+    choices_.anchor->Average(replica, into);
+  } else if (choices_.handout) {
+    if (!image_is_new_) choices_.handout->Quiet([&] { TakeImage(); });
+    flat::Copy(replica.queue, image_, into);
   } else {
     flat::Copy(replica.queue, replica.state, into);
   }
@@ -150,15 +185,24 @@ void Composed::Save(Replica& replica, StateWriter& writer) {
     writer.Int("centre.epochs_told", epochs_told_);
     return choices_.centre->Save(writer);
   }
+  if (choices_.anchor) choices_.anchor->Save(replica, writer);
+  if (choices_.handout) {
+    writer.Int("handout.taken", image_taken_);
+    writer.Int("handout.epochs_told", choices_.handout->epochs_told());
+  }
   replica.updater.Save(replica.queue, writer);
 }
 
 void Composed::Load(Replica& replica, const StateReader& reader) {
   if (choices_.centre) {  // the server loads it, and momentum starts anew
     epochs_told_ = reader.Int("centre.epochs_told");
-  } else {
-    replica.updater.Load(replica.queue, reader);
+    return;
   }
+  if (choices_.anchor) choices_.anchor->Load(replica, reader);
+  if (choices_.handout) {
+    choices_.handout->Load(reader.Int("handout.taken"), reader.Int("handout.epochs_told"));
+  }
+  replica.updater.Load(replica.queue, reader);
 }
 
 Traffic Composed::traffic() const {
@@ -167,6 +211,10 @@ Traffic Composed::traffic() const {
   if (choices_.centre) {
     t.communication_s += choices_.centre->waited_s();
     volume = choices_.centre->volume();
+  }
+  if (choices_.anchor) {
+    t.communication_s += choices_.anchor->waited_s();
+    volume = choices_.anchor->volume();
   }
   t.hidden_s = std::max(0.0, choices_.inner->busy_s() - choices_.inner->waited_s());
   t.bytes_sent = volume.sent;

@@ -2,7 +2,9 @@
 #include <memory>
 #include <vector>
 
+#include "strategy/centre_group.h"
 #include "strategy/client.h"
+#include "strategy/handout.h"
 #include "strategy/inner.h"
 #include "strategy/merge.h"
 
@@ -14,9 +16,11 @@ struct Choices {
   int worker = 0, workers = 1;  // a server that takes part in steps is worker -1
   bool records = false;         // this rank writes the run
   std::unique_ptr<Inner> inner;
-  std::unique_ptr<Client> centre;  // null: none, the workers advance in step
-  std::unique_ptr<Merge> merge;    // with a centre
-  int period = 1;                  // pace: local steps between meetings with the centre
+  std::unique_ptr<Client> centre;    // null: none
+  std::unique_ptr<Handout> handout;  // a free pace without a centre; neither: all advance in step
+  std::unique_ptr<GroupCentre> anchor;  // in step: each advances alone, now and then all meet
+  std::unique_ptr<Merge> merge;         // with a centre
+  int period = 1;                       // pace: local steps between meetings with the centre
 };
 
 // Any strategy: a step of the inner choice, an update, and now and then a meeting with the centre.
@@ -25,9 +29,13 @@ class Composed : public Strategy {
   explicit Composed(Choices choices);
 
   Slice Place(Role role, size_t floats, Device& device) override;
+  bool SharesState() const override { return choices_.inner->SharesState(); }
   int Summands() const override { return choices_.inner->Summands(); }
-  bool InStep() const override { return !choices_.centre; }
+  bool InStep() const override { return !choices_.centre && !choices_.handout; }
   bool Records() const override { return choices_.records; }
+
+  bool Agreed() const override { return !choices_.anchor || choices_.anchor->agreed(); }
+  bool SumsGradients() const override { return InStep() && !choices_.anchor; }
 
   void Begin(Replica& replica) override;
   Turn Next(int64_t step, Work& work) override;
@@ -42,12 +50,15 @@ class Composed : public Strategy {
   void Save(Replica& replica, StateWriter& writer) override;
   void Load(Replica& replica, const StateReader& reader) override;
   Traffic traffic() const override;
+  std::vector<int64_t> StalenessCounts() const override { return choices_.inner->staleness(); }
 
  private:
   Turn NextLease(Work& work);
   void AnnounceRest(Replica& replica);
   void Update(Replica& replica);
   void Meet();
+  void CountForAnchor(Replica& replica);
+  void TakeImage();
 
   std::vector<Buffer> memory_;
   Choices choices_;
@@ -57,6 +68,9 @@ class Composed : public Strategy {
   size_t announced_ = 0;        // buckets of this step
   unsigned updates_ = 0;
   int64_t epochs_told_ = 0;  // ends that NextLease gave to the worker
+  Buffer image_;             // of a shared state, for snapshots
+  int64_t image_taken_ = 0;  // positions that are in it
+  bool image_is_new_ = false;
   double update_s_ = 0;
 };
 

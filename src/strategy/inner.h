@@ -1,5 +1,6 @@
 #pragma once
 #include <exception>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "strategy/strategy.h"
@@ -14,6 +15,7 @@ class Inner {
   virtual int Summands() const { return 1; }
   // Where memory lies that others must reach; an empty slice: anywhere.
   virtual Slice Place(Role, size_t, Device&) { return {}; }
+  virtual bool SharesState() const { return false; }  // see Strategy
   virtual void Begin(Replica&) {}
   virtual void BeforeStep(Replica&) {}
   virtual void BucketReady(Replica&, const Bucket&, const Event&) {}
@@ -25,6 +27,8 @@ class Inner {
     update();
   }
 
+  // By staleness, the number of updates; the last count: or more. Empty: not measured.
+  virtual std::vector<int64_t> staleness() const { return {}; }
   virtual double waited_s() const { return 0; }  // of the worker's thread, for communication
   // Of communication, waited for or not; what is beyond waited_s() computing has hidden.
   virtual double busy_s() const { return waited_s(); }

@@ -13,8 +13,10 @@ struct StrategyOptions {
   std::string wire = "f32";        // of allreduce
   bool sync_batch_norm = false;
   double bucket_mb = 4;
-  int period = 10;  // easgd
-  float alpha = 0;  // easgd
+  int period = 10;            // easgd, local-sgd
+  float alpha = 0;            // easgd
+  double outer_lr = 1;        // local-sgd
+  double outer_momentum = 0;  // local-sgd
 };
 
 void Describe(OptionTable<StrategyOptions>& t);

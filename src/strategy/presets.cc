@@ -13,6 +13,7 @@
 #include "strategy/composed.h"
 #include "strategy/inner_alone.h"
 #include "strategy/inner_broker.h"
+#include "strategy/inner_hogwild.h"
 #include "strategy/inner_through_server.h"
 #include "strategy/merge_elastic.h"
 
@@ -95,13 +96,6 @@ std::unique_ptr<Strategy> ElasticWorker(const StrategySetup& setup, World& world
   return std::make_unique<Composed>(std::move(choices));
 }
 
-// Positions that an in-step run of as many steps would use.
-int64_t PositionsOf(const Plan& plan) {
-  const int64_t epochs = plan.steps / plan.steps_per_epoch();
-  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
-  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
-}
-
 std::unique_ptr<Server> ElasticServer(const StrategySetup& setup, World& world,
                                       std::span<const float> state) {
   CentreServer::Setup server{.samples = setup.plan.samples, .positions = PositionsOf(setup.plan)};
@@ -109,6 +103,28 @@ std::unique_ptr<Server> ElasticServer(const StrategySetup& setup, World& world,
   server.lease = std::max<int64_t>(1, setup.plan.batch / int64_t(server.clients.size()));
   server.merge = [](Queue& queue, Slice pull, Slice centre) { flat::Add(queue, pull, centre); };
   return std::make_unique<CentreServer>(std::move(server), state);
+}
+
+// ---- hogwild
+
+std::unique_ptr<Strategy> HogwildWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, 0);
+  choices.inner = std::make_unique<InnerHogwild>(world.group());
+  const int64_t lease = std::max<int64_t>(1, setup.plan.batch / choices.workers);
+  choices.handout = std::make_unique<Handout>(world.group(), setup.plan, lease);
+  return std::make_unique<Composed>(std::move(choices));
+}
+
+// ---- local-sgd
+
+std::unique_ptr<Strategy> LocalSgdWorker(const StrategySetup& setup, World& world) {
+  Choices choices = ChoicesOf(setup, world, 0);
+  choices.inner = std::make_unique<InnerAlone>(1);
+  choices.anchor = std::make_unique<GroupCentre>(
+      world.group(), GroupCentre::Rates{.rate = float(setup.options.outer_lr),
+                                        .momentum = float(setup.options.outer_momentum)});
+  choices.period = setup.options.period;
+  return std::make_unique<Composed>(std::move(choices));
 }
 
 constexpr StrategyPreset kPresets[] = {
@@ -141,6 +157,22 @@ constexpr StrategyPreset kPresets[] = {
      .servers = kElasticServers,
      .worker = ElasticWorker,
      .server = ElasticServer},
+    {.name = "hogwild",
+     .help = "workers read and write one set of weights without locks (Recht, Re, Wright, Niu "
+             "2011): threads, or processes that share memory",
+     .in_step = false,
+     .servers = 0,
+     .worker = HogwildWorker,
+     .server = nullptr,
+     .shares_memory = true},
+    {.name = "local-sgd",
+     .help = "workers train alone and every strategy.period steps all take the mean of their "
+             "weights (federated averaging, McMahan et al. 2017; strategy.outer_momentum: SlowMo)",
+     .in_step = true,
+     .servers = 0,
+     .worker = LocalSgdWorker,
+     .server = nullptr,
+     .local_steps = true},
 };
 
 }  // namespace
@@ -163,6 +195,17 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "trainer.deterministic: the result of strategy {} depends on who comes first; use a "
         "strategy that advances in step (allreduce, sync-ps)",
         preset.name);
+  }
+  if (preset.local_steps && (deterministic || options.sync_batch_norm)) {
+    throw UsageError(
+        "strategy {}: workers step alone, so the result depends on their number "
+        "(trainer.deterministic) and batch-norm sees one worker's samples "
+        "(strategy.sync_batch_norm)",
+        preset.name);
+  }
+  if (options.period == 0 && !preset.local_steps) {
+    throw UsageError("strategy.period = 0, a meeting in each epoch, is of local-sgd; {} has none",
+                     preset.name);
   }
   if (deterministic && options.algorithm != "auto" && options.algorithm != "shared" &&
       options.algorithm != "chain") {
@@ -236,8 +279,13 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "one shard per worker");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
-  t.Add("period", &StrategyOptions::period, AtLeast(1),
-        "easgd: local steps between meetings with the centre");
+  t.Add("period", &StrategyOptions::period, AtLeast(0),
+        "easgd, local-sgd: local steps between meetings with the centre; 0 (local-sgd): one at the "
+        "end of each epoch");
+  t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10),
+        "local-sgd: how far the anchor goes towards the workers' mean at a meeting");
+  t.Add("outer_momentum", &StrategyOptions::outer_momentum, AtLeast(0) && Below(1),
+        "local-sgd: share of the anchor's velocity kept from meeting to meeting");
   t.Add("alpha", &StrategyOptions::alpha, Between(0, 1),
         "easgd: share of the distance given up at a meeting; 0: 0.9 / workers");
 }

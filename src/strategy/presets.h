@@ -29,6 +29,8 @@ struct StrategyPreset {
   std::unique_ptr<Server> (*server)(const StrategySetup&, World&, std::span<const float> state);
   // Not null: the workers are threads of one process and have this in common.
   std::unique_ptr<StrategyCommon> (*common)(int workers, double timeout_s) = nullptr;
+  bool local_steps = false;    // in step, but each worker's update is its own between meetings
+  bool shares_memory = false;  // the ranks are threads, or processes over shm
 };
 
 std::span<const StrategyPreset> StrategyPresets();

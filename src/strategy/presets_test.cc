@@ -220,7 +220,7 @@ TEST(Presets, AreListedWithHelp) {
   for (const StrategyPreset& preset : StrategyPresets()) {
     EXPECT_EQ(&FindPreset(preset.name), &preset);
     EXPECT_GT(std::string(preset.help).size(), 20u);
-    EXPECT_TRUE(preset.in_step || preset.server);
+    EXPECT_TRUE(preset.in_step || preset.server || preset.shares_memory);
   }
   EXPECT_THROW(FindPreset("allreduse"), UsageError);
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/observer.h"
 #include "base/state_io.h"
@@ -52,8 +53,14 @@ class Strategy {
 
   // Where state and summands live. The strategy owns the memory (Hogwild hands out one slice).
   virtual Slice Place(Role role, size_t floats, Device& device) = 0;
+  // All replicas have one state: the first fills it before Begin, the others leave it alone.
+  virtual bool SharesState() const { return false; }
   virtual int Summands() const = 0;  // one, or one per own shard (--deterministic)
   virtual bool InStep() const = 0;   // Next is a pure function: the loader may look ahead
+
+  // In step: all replicas are equal and hold every step so far. A checkpoint waits for that.
+  virtual bool Agreed() const { return true; }
+  virtual bool SumsGradients() const { return InStep(); }  // over all workers: Rehearse works
 
   virtual void Begin(Replica& replica) = 0;
   // In step: the work of step `step`. With a free pace the centre says which work is next, and
@@ -82,6 +89,9 @@ class Strategy {
   virtual void Load(Replica& replica, const StateReader& reader) = 0;
 
   virtual Traffic traffic() const = 0;
+  // Without a server: by how many updates of others an update's weights were behind, the number of
+  // such updates of all workers; the last count: or more. Empty: in step, nothing is stale.
+  virtual std::vector<int64_t> StalenessCounts() const { return {}; }
 };
 
 // A server rank of a free pace: no steps, no replica.

@@ -66,7 +66,9 @@ Worker::~Worker() { queue_->Sync(); }
 
 void Worker::Start(std::span<const float> state, int64_t step, const StateReader* resume) {
   step_ = step;
-  flat::Put(*queue_, state, replica_.state);
+  if (!strategy_.SharesState() || strategy_.Records()) {
+    flat::Put(*queue_, state, replica_.state);
+  }
   queue_->Sync();
   if (resume) strategy_.Load(replica_, *resume);
   strategy_.Begin(replica_);

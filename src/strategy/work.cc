@@ -14,7 +14,7 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
   work.epoch = step / per_epoch;
   const int64_t of_epoch = step - work.epoch * per_epoch;
   const int64_t begin = of_epoch * plan.batch;
-  const int64_t count = std::min(plan.batch, plan.samples - begin);
+  const int64_t count = StepSamples(plan, step);
   work.batch = count;
   work.filled_shards = int(std::min(count, shards));
   work.ends_epoch = of_epoch == per_epoch - 1;
@@ -28,6 +28,37 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
     work.shards.push_back({.index = int(s), .begin = at, .end = end});
     at = end;
   }
+}
+
+int64_t StepSamples(const Plan& plan, int64_t step) {
+  return std::min(plan.batch, plan.samples - step % plan.steps_per_epoch() * plan.batch);
+}
+
+void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work) {
+  WorkOf(plan, step, worker, workers, work);
+  work.batch = 0;
+  work.filled_shards = 0;
+  for (const Shard& shard : work.shards) {
+    work.batch += shard.size();
+    work.filled_shards += shard.size() > 0;
+  }
+  if (!work.batch) work.shards.clear();
+}
+
+void LeasedWork(const Plan& plan, int64_t epoch, int64_t begin, int64_t end, Work& work) {
+  work.step = epoch * plan.steps_per_epoch() + begin / plan.batch;
+  work.epoch = epoch;
+  work.shards.assign(1, {.index = 0, .begin = begin, .end = end});
+  work.batch = end - begin;
+  work.filled_shards = 1;
+  work.ends_epoch = false;
+  work.leases.clear();
+}
+
+int64_t PositionsOf(const Plan& plan) {
+  const int64_t epochs = plan.steps / plan.steps_per_epoch();
+  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
+  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
 }
 
 int ShardsOf(const Plan& plan, int worker, int workers) {

@@ -36,6 +36,17 @@ struct Plan {
 // Reuses `work`'s memory.
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
 
+int64_t StepSamples(const Plan& plan, int64_t step);  // of all workers
+
+// In step, but the worker's update is of its own shards alone: the batch is what they hold.
+void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
+
+// Positions [begin, end) of an epoch that one worker takes by itself: a local step. Its number is
+// the run's progress: the step in which an in-step run would take the positions.
+void LeasedWork(const Plan& plan, int64_t epoch, int64_t begin, int64_t end, Work& work);
+
+int64_t PositionsOf(const Plan& plan);  // that a run in step would use
+
 int ShardsOf(const Plan& plan, int worker, int workers);  // how many worker w takes
 
 }  // namespace trireme

@@ -1,5 +1,7 @@
 #include "trainer/emulate.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <thread>
 
@@ -10,8 +12,13 @@
 namespace trireme {
 
 void Describe(OptionTable<EmulateOptions>& t) {
+  t.Add(
+      "step_ms", &EmulateOptions::step_ms, AtLeast(0) && AtMost(1e6),
+      "every step of a worker takes so many milliseconds: it sleeps in forward for what computing "
+      "leaves of them, so that a few processors carry many workers; 0: as long as it takes");
   t.Add("slow", &EmulateOptions::slow, Any(),
-        "RANK:MS: that rank sleeps so many milliseconds in the forward part of every step");
+        "RANK:MS: that rank sleeps so many milliseconds more in the forward part of every step; "
+        "RANK:FACTORx: its steps take so many times as long");
   t.Add("hang", &EmulateOptions::hang, Any(),
         "RANK:STEP: that rank stops for ever in that step (see trainer.stall_seconds)");
   t.Add("flip", &EmulateOptions::flip, Any(),
@@ -34,25 +41,51 @@ std::optional<RankAndNumber> ParseRankAndNumber(const std::string& text, const c
   return RankAndNumber{*rank, *number};
 }
 
+std::optional<SlowRank> ParseSlow(const std::string& text, const char* key, int ranks) {
+  if (text.empty() || text.back() != 'x') {
+    const auto slow = ParseRankAndNumber(text, key, ranks);
+    if (!slow) return {};
+    return SlowRank{.rank = slow->rank, .more_ms = double(slow->number)};
+  }
+  const std::vector<std::string> parts = Split(text.substr(0, text.size() - 1), ':');
+  const auto rank = ParseNumber<int>(parts[0]);
+  const auto factor = parts.size() == 2 ? ParseNumber<double>(parts[1]) : std::nullopt;
+  if (!rank || !factor || *rank < 0 || *factor < 1 || *factor > 1e6) {
+    throw UsageError("{} must be RANK:MS or RANK:FACTORx with a factor of at least 1, got {}", key,
+                     QuoteToml(text));
+  }
+  if (*rank >= ranks) {
+    throw UsageError("{} = {}: there are {} ranks (transport.ranks)", key, QuoteToml(text), ranks);
+  }
+  return SlowRank{.rank = *rank, .factor = *factor};
+}
+
 std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& options) {
   std::vector<std::pair<std::string, std::string>> keys;
+  if (options.step_ms > 0) keys.emplace_back("step_ms", fmt::format("{:g}", options.step_ms));
   if (!options.slow.empty()) keys.emplace_back("slow", options.slow);
   if (!options.hang.empty()) keys.emplace_back("hang", options.hang);
   if (!options.flip.empty()) keys.emplace_back("flip", options.flip);
   return keys;
 }
 
-Pretence::Pretence(const EmulateOptions& options, int rank, int ranks) {
-  const auto slow = ParseRankAndNumber(options.slow, "emulate.slow", ranks);
+Pretence::Pretence(const EmulateOptions& options, int rank, int ranks)
+    : step_s_(options.step_ms * 1e-3) {
+  const auto slow = ParseSlow(options.slow, "emulate.slow", ranks);
   const auto hang = ParseRankAndNumber(options.hang, "emulate.hang", ranks);
   const auto flip = ParseRankAndNumber(options.flip, "emulate.flip", ranks);
-  if (slow && slow->rank == rank) slow_ms_ = slow->number;
+  if (slow && slow->rank == rank) {
+    sleep_s_ = slow->more_ms * 1e-3;
+    factor_ = slow->factor;
+  }
   if (hang && hang->rank == rank) hang_step_ = hang->number;
   if (flip && flip->rank == rank) flip_step_ = flip->number;
 }
 
 void Pretence::InForward(int64_t step) const {
-  if (slow_ms_) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms_));
+  const double step_s = step_s_ > 0 ? step_s_ : computed_s_;
+  const double seconds = sleep_s_ + factor_ * step_s - computed_s_;
+  if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   while (step == hang_step_) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 

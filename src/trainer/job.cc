@@ -87,6 +87,11 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
     throw UsageError("strategy {}: its workers are threads of one process (--transport threads)",
                      recipe.strategy.name);
   }
+  if (FindPreset(recipe.strategy.name).shares_memory && recipe.transport.name != "threads" &&
+      recipe.transport.name != "shm" && recipe.transport.name != "auto") {
+    throw UsageError("strategy {}: its workers share memory (--transport threads, shm)",
+                     recipe.strategy.name);
+  }
   const OptimizerOptions& optimizer = recipe.optimizer;
   if (recipe.strategy.name == "sync-ps" && recipe.strategy.merge == "difference" &&
       (optimizer.name != "sgd" || optimizer.momentum != 0 || optimizer.weight_decay != 0 ||

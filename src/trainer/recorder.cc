@@ -61,7 +61,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at, S
 }
 
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
-                         const Evaluation& evaluation) {
+                         const Evaluation& evaluation, std::vector<int64_t> staleness) {
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
   summary.test_accuracy = evaluation.accuracy;
@@ -89,6 +89,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.machine = fmt::format("{}, {}, {} threads a rank", machine.cpu_model,
                                 machine.architecture, job_.threads_per_rank);
   summary.version = Version();
+  summary.staleness = std::move(staleness);
   summary.emulated = Emulated(recipe.emulate);
   directory_.WriteSummary(ToJson(summary));
   progress_.End(summary);

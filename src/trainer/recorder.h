@@ -29,7 +29,8 @@ class Recorder {
   void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
                   Replica& replica);
   const Summary& summary() const { return summary_; }  // empty before Summarize
-  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation);
+  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
+                 std::vector<int64_t> staleness);
 
  private:
   const Job& job_;

@@ -196,10 +196,13 @@ bool Stepper::Run(int signal, StepResult& previous) {
   replica_.vote = VoteOf(signal);
   replica_.observer.Tell(Phase::kData, replica_.work.step);
   if (replica_.observer.spans) replica_.observer.spans->BeginStep(replica_.work.step);
-  if (pretence_.active()) Pretend();
+  const bool pretends = pretence_.active();
+  if (pretends) Pretend();
   strategy_.BeforeStep(replica_);
-  taken_.clear();            // by a rehearsal
+  taken_.clear();  // by a rehearsal
+  const double began = pretends ? Now() : 0;
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
+  if (pretends) pretence_.Computed(Now() - began);
   queue_->Wait(strategy_.AfterStep(replica_));
   if (pretence_.flips(replica_.work.step)) FlipABit();
   for (const Positions& range : taken_) {

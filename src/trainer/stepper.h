@@ -77,7 +77,7 @@ class Stepper {
   bool Collect(Tallies& tallies, StepResult& result);
 
   const Job& job_;
-  const Pretence pretence_;
+  Pretence pretence_;
   const int worker_;
   Group* const workers_;
   Strategy& strategy_;

@@ -18,14 +18,18 @@
 namespace trireme {
 namespace {
 
-// What a rank places in memory that others reach: its summands.
+// What a rank places in memory that others reach: its summands, and what all have in common (a
+// state, a few numbers of each rank). What is not touched takes no memory.
 size_t SharedBytes(const Job& job) {
   int most = 1;
   if (job.recipe.trainer.deterministic) {
     for (int w = 0; w < job.workers(); ++w) most = std::max(most, job.MostShards(w));
   }
   constexpr size_t kPadding = 64;
-  return size_t(most) * (job.layout.summand * sizeof(float) + kPadding);
+  constexpr size_t kNumbers = 4096;  // of a rank
+  const size_t common =
+      job.layout.state * sizeof(float) + (1 + size_t(job.recipe.transport.ranks)) * kNumbers;
+  return size_t(most) * (job.layout.summand * sizeof(float) + kPadding) + common;
 }
 
 int RunServer(const Site& site, const Start& start, const StrategySetup& setup, World& world) {

@@ -44,8 +44,10 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
 
 Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   Replica& replica = stepper_.replica();
-  flat::Put(replica.queue, state.data(), replica.state);
-  replica.queue.Sync();
+  if (!strategy_.SharesState() || worker_ == 0) {
+    flat::Put(replica.queue, state.data(), replica.state);
+    replica.queue.Sync();
+  }
   if (resume) {
     at_ = Progression::Load(*resume);
     strategy_.Load(replica, *resume);
@@ -83,7 +85,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     if (watch_ && watch_->wants()) Publish();
     ++turn_number;
     AdvanceTo(replica.work.step + 1);
-    if (check_steps && at_.step % check_steps == 0) CheckWeights();
+    if (check_steps && at_.step % check_steps == 0 && strategy_.Agreed()) CheckWeights();
     if (replica.work.ends_epoch) {
       ending = EndOfEpoch();
     } else if (stop_signal_) {
@@ -94,7 +96,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     const bool line_to_come = !strategy_.InStep() && at_.step % job_.plan.steps_per_epoch() == 0;
     const bool due =
         checkpoint_steps && at_.step / checkpoint_steps > saved_step_ / checkpoint_steps;
-    if (!ending && due && !line_to_come) SaveCheckpoint();
+    if (!ending && (due || owed_) && !line_to_come) SaveCheckpoint();
   }
   if (!ending && !strategy_.InStep()) {
     if (signals_.stop()) {
@@ -110,7 +112,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
 // Rank 0 judges; an error of its ends all.
 void Worker::SelfTest() {
   const Recipe& recipe = job_.recipe;
-  if (!strategy_.InStep() || recipe.strategy.merge == "difference" ||
+  if (!strategy_.SumsGradients() || recipe.strategy.merge == "difference" ||
       recipe.strategy.sync_batch_norm) {
     if (!job_.only_self_test) return;
     throw UsageError("--self-test: what strategy {} adds up is not what a rank computes alone",
@@ -155,7 +157,7 @@ void Worker::Count(const StepResult& result) {
   at_.loss_sum += result.loss * double(result.samples);
   at_.correct += result.correct;
   at_.samples += result.samples;
-  at_.all_samples += result.samples;
+  at_.all_samples += strategy_.InStep() ? StepSamples(job_.plan, result.step) : result.samples;
   if (!stop_signal_) stop_signal_ = SignalOf(result.votes);
   if (std::isfinite(result.loss)) {
     diverged_since_ = -1;
@@ -213,9 +215,8 @@ EpochRecord Worker::MeasureEpoch() {
     record.train_loss = at_.train_loss;
     record.train_accuracy = at_.correct / double(at_.samples);
   }
-  // With a centre every worker does a part of the epoch; together they have done all of it.
-  const int64_t samples = strategy_.InStep() ? at_.samples : job_.plan.samples;
-  record.samples_per_second = double(samples) / record.seconds;
+  // Where workers count their own samples, together they have done all of the epoch.
+  record.samples_per_second = double(job_.plan.samples) / record.seconds;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   const StepTimes times = stepper_.times();
   const Traffic traffic = strategy_.traffic();
@@ -291,7 +292,8 @@ std::optional<Ending> Worker::Judge(double accuracy) {
 void Worker::SaveCheckpoint() {
   DrainStepper();
   if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
-  if (!unsaved_) return;
+  owed_ = !strategy_.Agreed();
+  if (!unsaved_ || owed_) return;
   unsaved_ = false;
   saved_step_ = at_.step;
   const Stopwatch pause;
@@ -332,7 +334,7 @@ void Worker::Finish(Ending ending) {
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_);
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, strategy_.StalenessCounts());
 }
 
 }  // namespace trireme

@@ -82,6 +82,7 @@ class Worker {
   int64_t evaluated_step_ = -1;
   int64_t saved_step_ = 0;
   bool unsaved_ = false;
+  bool owed_ = false;    // a checkpoint that was due between two meetings
   int stop_signal_ = 0;  // that all agreed on
   int64_t diverged_since_ = -1;
 };

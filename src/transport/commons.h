@@ -2,6 +2,9 @@
 #include <cstddef>
 #include <span>
 
+#include "base/function_ref.h"
+#include "transport/group.h"
+
 namespace trireme {
 
 // Memory that all members of a group address, and what they do there together: each byte is read
@@ -12,7 +15,8 @@ class Commons {
  public:
   virtual ~Commons() = default;
 
-  // Of this rank, visible to all, zeroed, 64-byte aligned; stays until the job ends.
+  // Of this rank, visible to all at the same address, zeroed, 64-byte aligned; stays until the job
+  // ends.
   virtual std::span<float> Allocate(size_t floats) = 0;
 
   // Every member calls it, with equal lengths. `into` of every member = the sum of all members'
@@ -24,7 +28,15 @@ class Commons {
   // to all. 2 meetings; (k + N) n values of memory traffic in all.
   virtual void Fold(std::span<const std::span<float>> parts, std::span<float> into) = 0;
 
+  // Returns when `done` says so of what rank `whom` writes here; it is asked again and again.
+  // Throws PeerLost if the group is finished; after transport.timeout_s `whom` is lost.
+  virtual void Await(int whom, FunctionRef<bool()> done) = 0;
+
   static constexpr size_t kMostParts = 64;  // of one member
 };
+
+// One memory for all members of a group that has a Commons: the first member's. Every member calls
+// it.
+std::span<float> AllocateForAll(Group& group, Tag tag, size_t floats);
 
 }  // namespace trireme

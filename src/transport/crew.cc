@@ -191,6 +191,7 @@ TcpSetup Crew::Tcp() const {
   setup.join_s = options_.join_s;
   setup.timeout_s = options_.timeout_s;
   setup.throttle = options_.throttle;
+  setup.latency_s = options_.latency_ms * 1e-3;
   return setup;
 }
 

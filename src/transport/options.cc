@@ -26,6 +26,9 @@ void Describe(OptionTable<TransportOptions>& t) {
   t.Add("throttle", &TransportOptions::throttle, AtLeast(0),
         "tcp: at most so many bytes per second and direction of a rank, for experiments; 0: no "
         "limit");
+  t.Add("latency_ms", &TransportOptions::latency_ms, AtLeast(0) && AtMost(10000),
+        "tcp: what comes to a rank after a silence comes so many milliseconds later, for "
+        "experiments");
   t.Add("plugin", &TransportOptions::plugin, Any(),
         "mpi: path of the plugin; empty: the one beside the program (`trireme doctor`)");
 }

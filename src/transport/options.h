@@ -16,6 +16,7 @@ struct TransportOptions {
   std::string bind;         // tcp
   std::string secret_file;  // tcp
   double throttle = 0;      // tcp: bytes per second
+  double latency_ms = 0;    // tcp
   std::string plugin;       // mpi
 };
 

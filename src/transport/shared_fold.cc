@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -59,6 +60,21 @@ void SharedFold::AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what) {
       member_.check(kNobody);
       if (std::chrono::steady_clock::now() >= deadline) member_.check(r);
       place_.bell().Wait(count, std::min(deadline, After(kLook_s)), spins_);
+    }
+  }
+}
+
+void SharedFold::Await(int whom, FunctionRef<bool()> done) const {
+  constexpr int kLooks = 100;  // before it lets others run, and then before it sleeps
+  const Deadline deadline = After(member_.timeout_s);
+  for (int look = 0; !done(); ++look) {
+    if (look < kLooks) continue;
+    member_.check(kNobody);
+    if (std::chrono::steady_clock::now() >= deadline) member_.check(whom);
+    if (look < 2 * kLooks) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
 }

@@ -44,7 +44,8 @@ class SharedFold {
 
   SharedFold(FoldPlace& place, Member member);
   void Fold(std::span<const std::span<float>> parts, std::span<float> into);
-  Volume volume() const { return volume_; }  // read and written in others' memory
+  void Await(int whom, FunctionRef<bool()> done) const;  // see Commons
+  Volume volume() const { return volume_; }              // read and written in others' memory
 
  private:
   void Announce(std::span<const std::span<float>> parts, std::span<float> into);

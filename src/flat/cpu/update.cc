@@ -47,8 +47,54 @@ void SgdDecayed(const SgdRates& r, float factor, const float* decays, const floa
   SgdLanes<kDecay, true, false>(r, factor, decays, g, v, w, n);
 }
 
+// Plain SGD over whole runs of 64 bytes; one whose gradients are all zero is only looked at.
+// Weights may lie in another core's cache: those of the next runs are asked for before they are
+// needed.
+void SgdSkippingZeros(float rate, float factor, const float* HWY_RESTRICT g, float* HWY_RESTRICT w,
+                      size_t runs) {
+  constexpr size_t kRun = Layout::kAlignment;
+  constexpr size_t kGroup = 32;  // runs
+  const FloatTag d;
+  const size_t lanes = hn::Lanes(d);
+  // Which runs of a group are not all zero, as bits.
+  const auto find = [=](size_t first) HWY_ATTR {
+    uint32_t found = 0;
+    const size_t count = HWY_MIN(kGroup, runs - HWY_MIN(first, runs));
+    for (size_t r = 0; r < count; ++r) {
+      const size_t i = (first + r) * kRun;
+      bool zero = true;
+      for (size_t j = i; j < i + kRun; j += lanes) {
+        zero &= hn::AllTrue(d, hn::Eq(hn::LoadU(d, g + j), hn::Zero(d)));
+      }
+      if (zero) continue;
+      found |= 1u << r;
+      __builtin_prefetch(w + i, 1);
+    }
+    return found;
+  };
+  uint32_t next = find(0);
+  for (size_t first = 0; first < runs; first += kGroup) {
+    uint32_t found = next;
+    next = find(first + kGroup);
+    for (; found; found &= found - 1) {
+      const size_t i = (first + size_t(__builtin_ctz(found))) * kRun;
+      for (size_t j = i; j < i + kRun; j += lanes) {
+        const auto step = hn::Mul(hn::Set(d, factor), hn::LoadU(d, g + j));
+        hn::StoreU(hn::NegMulAdd(hn::Set(d, rate), step, hn::LoadU(d, w + j)), d, w + j);
+      }
+    }
+  }
+}
+
 void Sgd(const SgdRates& r, float factor, const float* decays, const float* g, float* v, float* w,
          size_t n) {
+  if (r.skip_zeros && r.momentum == 0 && !decays) {
+    const size_t whole = n / Layout::kAlignment * Layout::kAlignment;
+    SgdSkippingZeros(r.rate, factor, g, w, whole / Layout::kAlignment);
+    g += whole;
+    w += whole;
+    n -= whole;
+  }
   if (!decays) return SgdDecayed<Decay::kNone>(r, factor, decays, g, v, w, n);
   SgdDecayed<Decay::kGradient>(r, factor, decays, g, v, w, n);
 }

@@ -215,6 +215,7 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
   Watch watch(line->socket, After(kSilenceSeconds));
   for (;;) {
     FrameBytes header;
+    if (in_.latency_s() > 0) co_await AwaitFar(*line);
     co_await ReadAll(*line, header.data(), header.size(), watch);
     if (line_ != line) co_return;  // a newer connection has taken over
     const std::optional<Frame> frame = Decode(header);
@@ -274,6 +275,14 @@ asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Wa
     here += step;
   }
   co_return message;
+}
+
+// What comes after a silence comes later.
+asio::awaitable<void> TcpLink::AwaitFar(Line& line) {
+  if (line.socket.available() > 0) co_return;
+  co_await line.socket.async_wait(Socket::wait_read, asio::use_awaitable);
+  Gong pause(io_.get_executor());
+  co_await pause.Wait(After(in_.latency_s()));
 }
 
 asio::awaitable<void> TcpLink::ReadAll(Line& line, void* data, size_t bytes, Watch& watch) {

@@ -7,12 +7,15 @@
 namespace trireme {
 
 // Slows one direction of a rank down to a number of bytes per second (transport.throttle): whoever
-// has moved bytes asks how long to pause. Thread-safe.
+// has moved bytes asks how long to pause. And makes it far away (transport.latency_ms): what comes
+// after a silence is taken so much later. Thread-safe.
 class WirePace {
  public:
-  explicit WirePace(double bytes_per_s) : rate_(bytes_per_s) {}
+  explicit WirePace(double bytes_per_s, double latency_s = 0)
+      : rate_(bytes_per_s), latency_s_(latency_s) {}
 
-  bool slow() const { return rate_ > 0; }
+  bool slow() const { return rate_ > 0 || latency_s_ > 0; }
+  double latency_s() const { return latency_s_; }
 
   // How much to move before asking again.
   size_t piece() const {
@@ -32,7 +35,7 @@ class WirePace {
   }
 
  private:
-  const double rate_;
+  const double rate_, latency_s_;
   std::mutex mutex_;
   Deadline free_{};  // guarded by mutex_
 };

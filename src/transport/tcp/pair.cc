@@ -66,7 +66,12 @@ void Pair::OnReady(bool in, bool out) {
   const bool read = in && want_in_, write = out && want_out_;
   if (read) want_in_ = false;
   if (write) want_out_ = false;
-  if (read) Read(lock);
+  if (read && in_.latency_s() > 0) {
+    reading_ = true;
+    Later(read_timer_, After(in_.latency_s()), &Pair::ResumeReading);
+  } else if (read) {
+    Read(lock);
+  }
   if (write) Write(lock, true);
   if (want_in_ || want_out_) Arm();
 }

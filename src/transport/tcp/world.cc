@@ -67,7 +67,7 @@ class TcpWorld : public World {
 
 TcpWorld::TcpWorld(const TcpSetup& setup)
     : setup_(setup),
-      in_(setup.throttle),
+      in_(setup.throttle, setup.latency_s),
       out_(setup.throttle),
       group_(io_, setup.rank, setup.size, setup.timeout_s, in_, out_, Listener()),
       links_(size_t(setup.size)),

@@ -16,7 +16,8 @@ struct TcpSetup {
   std::string secret;              // of the run; empty: only ranks of the same host are let in
   double join_s = 60;              // all ranks must have come
   double timeout_s = 60;
-  double throttle = 0;  // bytes per second and direction of this rank; 0: none
+  double throttle = 0;   // bytes per second and direction of this rank; 0: none
+  double latency_s = 0;  // of what comes to this rank, for experiments
 };
 
 // Returns when all ranks have met, or throws an Error that names those who are missing.

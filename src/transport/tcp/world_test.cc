@@ -195,6 +195,37 @@ TEST(TcpTraffic, AThrottledRankIsAsSlowAsItSays) {
   EXPECT_EQ(one.get(), "");
 }
 
+TEST(TcpTraffic, AFarRankAnswersAsLateAsItSays) {
+  TcpSetup setup = Meet(2, 20);
+  setup.latency_s = 0.02;
+  const auto talk = [](World& world) {
+    std::vector<char> out(300'000), in(out.size());  // longer than what is sent without asking
+    const int other = 1 - world.rank();
+    Barrier(world.group(), 0);
+    const Stopwatch watch;
+    for (int round = 0; round < 3; ++round) {  // there and back
+      if (world.rank() == 0) world.group().Send(other, 1, Bytes(out)).Wait();
+      world.group().Receive(other, 1, Bytes(in)).Wait();
+      if (world.rank() == 1) world.group().Send(other, 1, Bytes(out)).Wait();
+    }
+    EXPECT_GT(watch.seconds(), 5 * 0.02);
+    EXPECT_LT(watch.seconds(), 10);
+    Link& link = world.LinkTo(other);
+    const Stopwatch again;
+    Message message;
+    for (int round = 0; round < 3; ++round) {
+      if (world.rank() == 0) link.Send({.ints = {round}, .body = std::vector<float>(1000)});
+      EXPECT_EQ(link.Receive(message, After(10)), Arrival::kMessage);
+      if (world.rank() == 1) link.Send(message);
+    }
+    EXPECT_EQ(message.ints, std::vector<int64_t>{2});
+    EXPECT_GT(again.seconds(), 5 * 0.02);
+  };
+  auto zero = Start(setup, 0, talk), one = Start(setup, 1, talk);
+  EXPECT_EQ(zero.get(), "");
+  EXPECT_EQ(one.get(), "");
+}
+
 TEST(TcpTraffic, AnAbortInTheMiddleOfLongMessagesReachesAll) {
   for (int round = 0; round < 10; ++round) {
     const TcpSetup setup = Meet(3, 20);

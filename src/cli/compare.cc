@@ -1,0 +1,224 @@
+// Several strategies on the same recipe, under the same budget, on the same emulated machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/files.h"
+#include "cli/child.h"
+#include "cli/command.h"
+#include "cli/comparison.h"
+#include "cli/link_words.h"
+#include "strategy/presets.h"
+#include "trainer/emulate.h"
+#include "trainer/recipe.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--strategies", "LIST", "names with commas between (`trireme list strategies`)"},
+    {"--workers", "N", "ranks that train, of every strategy; servers come on top; 4 without"},
+    {"--transport", "NAME", "how they talk: threads, shm, tcp; threads without, tcp with --link"},
+    {"--step-ms", "MS", "every step of a worker takes so long (emulate.step_ms)"},
+    {"--slow", "WORKER:FACTORx",
+     "that worker's steps take so many times as long, or WORKER:MS more"},
+    {"--link", "RATE,LATENCY", "what each rank's connection is pretended to be: 1Gbit/s,5ms"},
+    {"--epochs", "N", "passes over the training samples"},
+    {"--steps", "N", "steps of the whole run, instead of epochs"},
+    {"--seed", "N", "of weights, order, augmentation and split"},
+    {"--threads", "N", "threads that compute in a rank, or auto"},
+    kSetFlag,
+    {"--for", "STRATEGY:KEY=VALUE", "set a key for one of the strategies; may be repeated"},
+    {"--out", "DIR", "where runs, compare.json and compare.csv are written; runs/compare-DATE"},
+    {"--json", "", "print JSON"},
+};
+
+constexpr Place kPlaces[] = {
+    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe; iris without"}};
+
+struct Comparison {
+  std::string recipe = "iris";
+  std::vector<std::string> strategies;
+  int workers = 4;
+  std::vector<std::string> common;                       // words that every run gets
+  std::vector<std::pair<std::string, std::string>> own;  // strategy, KEY=VALUE
+  std::optional<SlowRank> slow;                          // its rank is the worker's number
+  std::string slow_text;                                 // behind the colon
+  std::string out;
+};
+
+std::string DatedFolder() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char name[64];
+  std::strftime(name, sizeof(name), "runs/compare-%Y%m%d-%H%M%S", &local);
+  return name;
+}
+
+void ReadSettings(const Args& args, Comparison& c) {
+  for (const std::string& text : args.Values("--for")) {
+    const size_t colon = text.find(':');
+    const std::string name = text.substr(0, colon);
+    if (colon == text.npos || text.find('=', colon) == text.npos) {
+      throw UsageError("--for must be STRATEGY:KEY=VALUE, got {}", text);
+    }
+    if (std::find(c.strategies.begin(), c.strategies.end(), name) == c.strategies.end()) {
+      throw UsageError("--for {}: {} is not one of --strategies", text, name);
+    }
+    c.own.emplace_back(name, text.substr(colon + 1));
+  }
+  if (const auto slow = args.Value("--slow")) {
+    c.slow = ParseSlow(*slow, "--slow", c.workers);
+    c.slow_text = slow->substr(slow->find(':') + 1);
+  }
+}
+
+void AddLink(const Args& args, Comparison& c) {
+  const auto link = args.Value("--link");
+  const std::string transport = args.Value("--transport").value_or(link ? "tcp" : "threads");
+  c.common.insert(c.common.end(), {"--transport", transport});
+  if (!link) return;
+  if (transport != "tcp") {
+    throw UsageError("--link pretends a network, which transport {} does not use", transport);
+  }
+  const LinkWords words = ParseLink(*link);
+  c.common.insert(c.common.end(),
+                  {"--set", fmt::format("transport.throttle={}", words.bytes_per_s), "--set",
+                   fmt::format("transport.latency_ms={}", words.latency_ms)});
+}
+
+Comparison ReadComparison(const Args& args) {
+  Comparison c;
+  c.recipe = args.Optional("RECIPE").value_or("iris");
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  LoadRecipe(sections, c.recipe);  // refused here, not by each run
+  const auto list = args.Value("--strategies");
+  if (!list)
+    throw UsageError("--strategies is missing: which ones to compare, with commas between");
+  for (const std::string& name : Split(*list, ',')) {
+    FindPreset(name);
+    if (std::find(c.strategies.begin(), c.strategies.end(), name) != c.strategies.end()) {
+      throw UsageError("--strategies: {} is there twice", name);
+    }
+    c.strategies.push_back(name);
+  }
+  c.workers = args.Number("--workers", recipe.transport.ranks > 1 ? recipe.transport.ranks : 4);
+  if (c.workers < 1 || c.workers > 512) {
+    throw UsageError("--workers must be between 1 and 512, got {}", c.workers);
+  }
+  ReadSettings(args, c);
+  c.common = args.FlagsWithout({"--strategies", "--workers", "--transport", "--step-ms", "--slow",
+                                "--link", "--for", "--out", "--json"});
+  AddLink(args, c);
+  if (const double step_ms = args.Number("--step-ms", 0.0); step_ms != 0) {
+    c.common.insert(c.common.end(), {"--set", fmt::format("emulate.step_ms={}", step_ms)});
+  }
+  c.out = args.Value("--out").value_or(DatedFolder());
+  if (Exists(c.out)) throw UsageError("--out {} exists already", c.out);
+  return c;
+}
+
+// As many as leave so many that train.
+int RanksFor(const std::string& strategy, int workers) {
+  for (int ranks = workers; ranks <= 2 * workers + 64; ++ranks) {
+    try {
+      if (CheckStrategy({.name = strategy}, ranks, false) == workers) return ranks;
+    } catch (const UsageError&) {  // too few for its servers
+    }
+  }
+  throw UsageError("strategy {} cannot have {} workers", strategy, workers);
+}
+
+std::vector<std::string> WordsFor(const Comparison& c, const std::string& strategy) {
+  const int ranks = RanksFor(strategy, c.workers);
+  std::vector<std::string> words{"train",   c.recipe,  "--strategy",
+                                 strategy,  "--ranks", std::to_string(ranks),
+                                 "--quiet", "--out",   c.out + "/" + strategy};
+  words.insert(words.end(), c.common.begin(), c.common.end());
+  if (c.slow) {
+    words.insert(words.end(),
+                 {"--set", fmt::format("emulate.slow={}:{}", c.slow->rank + ranks - c.workers,
+                                       c.slow_text)});
+  }
+  for (const auto& [name, setting] : c.own) {
+    if (name == strategy) words.insert(words.end(), {"--set", setting});
+  }
+  return words;
+}
+
+// What the run said last of an error.
+std::string ErrorIn(const std::string& log, int code) {
+  std::string error;
+  for (const std::string& line : Split(ReadFile(log), '\n')) {
+    const size_t at = line.find("error: ");
+    if (at != line.npos && error.empty()) error = line.substr(at + 7);
+  }
+  return error.empty() ? fmt::format("exit code {} (see {})", code, log) : error;
+}
+
+ComparedRun RunOne(const Comparison& c, const std::string& strategy, int& code) {
+  const std::string log = c.out + "/" + strategy + ".log";
+  const StrategyPreset& preset = FindPreset(strategy);
+  try {
+    code = RunChild(WordsFor(c, strategy), log);
+    if (code == 0) {
+      return ReadComparedRun(c.out + "/" + strategy, c.workers,
+                             !preset.in_step || preset.local_steps);
+    }
+    return {.strategy = strategy, .error = ErrorIn(log, code)};
+  } catch (const Error& error) {
+    return {.strategy = strategy, .error = error.what()};
+  }
+}
+
+int Run(const Args& args, Process& process) {
+  const Comparison c = ReadComparison(args);
+  const Log log(process.log, Log::kNoRank);
+  MakeDirectories(c.out);
+  std::vector<ComparedRun> runs;
+  for (const std::string& strategy : c.strategies) {
+    log.Info("compare", "{}: {} workers", strategy, c.workers);
+    int code = 0;
+    runs.push_back(RunOne(c, strategy, code));
+    if (code == 130 || code == 143) return code;  // somebody wants to stop
+  }
+  Json json = Json::Object();
+  json.Add("recipe", c.recipe);
+  json.Add("settings", c.common);
+  if (const auto slow = args.Value("--slow")) json.Add("slow", *slow);
+  json.Add("runs", ComparisonJson(runs));
+  ReplaceFile(c.out + "/compare.json", json.Text(1) + "\n");
+  ReplaceFile(c.out + "/compare.csv", ComparisonCsv(runs));
+  if (args.Has("--json")) {
+    process.out.Write(json.Text() + "\n");
+  } else {
+    process.out.Write(ComparisonTable(runs));
+    process.out.Print("runs, compare.json and compare.csv are in {}\n", c.out);
+  }
+  const bool any = std::any_of(runs.begin(), runs.end(),
+                               [](const ComparedRun& run) { return run.error.empty(); });
+  return any ? 0 : 1;
+}
+
+}  // namespace
+
+extern const Command kCompare;
+const Command kCompare = {
+    .name = "compare",
+    .summary = "train with several strategies under the same budget, and compare",
+    .usage = "trireme compare [RECIPE] --strategies LIST [flags]",
+    .examples =
+        "trireme compare --strategies allreduce,local-sgd --epochs 5\n"
+        "trireme compare fashion-mlp --strategies allreduce,hogwild,easgd --step-ms 20 --slow "
+        "3:3x\n"
+        "trireme compare fashion-mlp --strategies allreduce,local-sgd --link 1Gbit/s,5ms\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

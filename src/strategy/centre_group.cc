@@ -1,0 +1,93 @@
+#include "strategy/centre_group.h"
+
+#include <array>
+
+#include "base/clock.h"
+#include "flat/arithmetic.h"
+#include "strategy/tags.h"
+#include "transport/all_reduce.h"
+
+namespace trireme {
+namespace {
+
+constexpr const char* kVelocity = "anchor.velocity";
+
+}  // namespace
+
+void GroupCentre::Begin(Replica& r) {
+  anchor_ = Buffer(r.device, r.state.size);
+  moves_ = Buffer(r.device, r.state.size);
+  flat::Copy(r.queue, r.state, anchor_);
+  if (rates_.momentum != 0 && !velocity_.slice().device) {
+    velocity_ = Buffer(r.device, r.layout.weights);
+  }
+  host_.resize(r.state.size + 1);
+  scratch_.resize(kAllReduceScratch);
+}
+
+void GroupCentre::Count(int64_t own, int64_t all) {
+  own_ += own;
+  all_ += all;
+}
+
+// moves = sum over replicas of share * (state - anchor): mean - anchor.
+float GroupCentre::SumMoves(Replica& r, float vote) {
+  const float share = float(double(own_) / double(all_));
+  flat::Copy(r.queue, r.state, moves_);
+  flat::Blend(r.queue, -share, anchor_, share, moves_);
+  flat::Get(r.queue, moves_, std::span(host_).first(r.state.size));
+  r.queue.Sync();
+  host_.back() = vote;
+  const Stopwatch watch;
+  AllReduceSum(group_, kTagMeeting, host_, scratch_);
+  waited_s_ += watch.seconds();
+  flat::Put(r.queue, std::span(host_).first(r.state.size), moves_);
+  r.queue.Sync();
+  return host_.back();
+}
+
+void GroupCentre::Meet(Replica& r) {
+  const float votes = SumMoves(r, r.vote);
+  const size_t weights = r.layout.weights, statistics = r.state.size - weights;
+  const Slice anchor = anchor_, moves = moves_;
+  Slice way = moves.Sub(0, weights);
+  if (rates_.momentum != 0) {
+    flat::Blend(r.queue, 1, way, rates_.momentum, velocity_);
+    way = velocity_;
+  }
+  flat::Blend(r.queue, rates_.rate, way, 1, anchor.Sub(0, weights));
+  if (statistics) {
+    flat::Add(r.queue, moves.Sub(weights, statistics), anchor.Sub(weights, statistics));
+  }
+  flat::Copy(r.queue, anchor_, r.state);
+  r.updater.Reset(r.queue);
+  flat::Fill(r.queue, votes, r.summands[0].Sub(r.layout.votes(), 1));
+  own_ = all_ = 0;
+}
+
+void GroupCentre::Average(Replica& r, Slice into) {
+  flat::Copy(r.queue, anchor_, into);
+  if (agreed()) return;
+  SumMoves(r, 0);
+  flat::Add(r.queue, moves_, into);
+}
+
+void GroupCentre::Save(Replica& r, StateWriter& writer) const {
+  if (rates_.momentum == 0) return;
+  std::vector<float> host(r.layout.weights);
+  flat::Get(r.queue, velocity_, host);
+  r.queue.Sync();
+  writer.Tensor(kVelocity, std::array{int64_t(host.size())}, host);
+}
+
+void GroupCentre::Load(Replica& r, const StateReader& reader) {
+  if (rates_.momentum == 0) return;
+  velocity_ = Buffer(r.device, r.layout.weights);
+  if (!reader.Has(kVelocity)) return;  // the run had none so far
+  std::vector<float> host(r.layout.weights);
+  reader.Tensor(kVelocity, std::array{int64_t(host.size())}, host);
+  flat::Put(r.queue, host, velocity_);
+  r.queue.Sync();
+}
+
+}  // namespace trireme

@@ -1,0 +1,241 @@
+// Hogwild through the full seam on a toy engine: one state, free pace, positions from a handout.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "pretend/device.h"
+#include "strategy/handout.h"
+#include "strategy/presets.h"
+#include "strategy/toy_engine.h"
+#include "transport/threads/run.h"
+
+namespace trireme {
+namespace {
+
+using Taken = std::map<std::pair<int64_t, int64_t>, int>;  // (epoch, position): how often
+
+struct HogwildRun {
+  int ranks = 3;
+  Plan plan{.samples = 100, .batch = 24, .shards = 1, .steps = 15};  // three epochs
+  OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
+  int64_t save_after = -1;  // own steps of worker 0
+  toy::Memory* save = nullptr;
+  const toy::Memory* resume = nullptr;
+  bool stop_after_save = false;
+  std::function<void(int rank, const Work&)> in_step;
+
+  // What came of it.
+  Taken taken;
+  std::vector<int> epoch_ends;  // by rank
+  std::vector<float> state;     // at the end, of worker 0
+  std::vector<float> first_epoch;
+};
+
+void Train(HogwildRun& run) {
+  const toy::Model model(500);
+  const StrategyOptions options{.name = "hogwild"};
+  const StrategySetup setup{options, run.plan, model.layout};
+  std::mutex mutex;
+  run.epoch_ends.assign(run.ranks, 0);
+  RunRanks(run.ranks, 20, [&](World& world) {
+    const auto device = toy::Host();
+    const auto strategy = MakeWorker(setup, world);
+    EXPECT_FALSE(strategy->InStep());
+    EXPECT_EQ(strategy->Records(), world.rank() == 0);
+    toy::Worker worker(model, run.optimizer, run.plan, *device, *strategy);
+    worker.before_last_bucket = [&](const Work& work) {
+      {
+        std::lock_guard lock(mutex);
+        for (int64_t p = work.shards[0].begin; p < work.shards[0].end; ++p) {
+          ++run.taken[{work.epoch, p}];
+        }
+      }
+      if (run.in_step) run.in_step(world.rank(), work);
+    };
+    worker.Start(run.resume ? run.resume->state : model.initial, 0, run.resume);
+    for (;;) {
+      const Turn turn = worker.Step();
+      if (turn == Turn::kEnd) break;
+      if (turn == Turn::kEpochEnd) {
+        if (run.epoch_ends[world.rank()]++ == 0 && world.rank() == 0) {
+          run.first_epoch = worker.Snapshot();
+        }
+        continue;
+      }
+      if (world.rank() == 0 && run.save && worker.step() == run.save_after) {
+        worker.Save(*run.save);
+        if (run.stop_after_save) strategy->Stop();
+      }
+    }
+    worker.Finish();
+    if (world.rank() == 0) run.state = worker.Snapshot();
+  });
+}
+
+void ExpectEachOnce(const Taken& taken, int64_t positions, int64_t samples) {
+  EXPECT_EQ(int64_t(taken.size()), positions);
+  for (const auto& [at, count] : taken) {
+    EXPECT_EQ(count, 1) << "epoch " << at.first << " position " << at.second;
+    EXPECT_LT(at.first * samples + at.second, positions);
+  }
+}
+
+double MeanError(const std::vector<float>& state) {
+  const toy::Model model(500);
+  double sum = 0;
+  size_t n = 0;
+  for (const Range& range : model.layout.parameters) {
+    for (size_t j = range.begin; j < range.end(); ++j, ++n) {
+      double mean = 0;
+      for (int64_t p = 0; p < 100; ++p) mean += toy::Target(0, p, j) / 100.0;
+      sum += std::abs(state[j] - mean);
+    }
+  }
+  return sum / double(n);
+}
+
+TEST(Hogwild, EveryPositionIsUsedOnceInEachEpochAndTheWeightsArrive) {
+  for (int ranks : {1, 2, 4}) {
+    HogwildRun run{.ranks = ranks};
+    run.plan.steps = 50;
+    Train(run);
+    ExpectEachOnce(run.taken, 1000, 100);
+    EXPECT_EQ(run.epoch_ends, std::vector<int>(ranks, 10));
+    EXPECT_LT(MeanError(run.state), 0.3) << ranks;
+  }
+}
+
+TEST(Hogwild, ARunMayEndWithinAnEpoch) {
+  HogwildRun run;
+  run.plan.steps = 7;  // an epoch, and 2 steps of 24
+  Train(run);
+  ExpectEachOnce(run.taken, 148, 100);
+  EXPECT_EQ(run.epoch_ends, std::vector<int>(3, 1));
+}
+
+// Alone it is ordinary training: in step with one worker, one shard.
+TEST(Hogwild, OneWorkerHasTheBitsOfAllReduce) {
+  HogwildRun run{.ranks = 1};
+  Train(run);
+  const toy::Model model(500);
+  const StrategyOptions options{.name = "allreduce"};
+  const StrategySetup setup{options, run.plan, model.layout};
+  RunRanks(1, 20, [&](World& world) {
+    const auto device = toy::Host();
+    const auto strategy = MakeWorker(setup, world);
+    toy::Worker worker(model, run.optimizer, run.plan, *device, *strategy);
+    worker.Start(model.initial, 0, nullptr);
+    while (worker.Step() == Turn::kStep) {
+    }
+    worker.Finish();
+    EXPECT_EQ(worker.Snapshot(), run.state);
+  });
+}
+
+TEST(Hogwild, ASlowWorkerTakesLessWork) {
+  std::mutex mutex;
+  std::vector<int64_t> samples(3);
+  HogwildRun run;
+  run.in_step = [&](int rank, const Work& work) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rank == 2 ? 40 : 4));
+    std::lock_guard lock(mutex);
+    samples[rank] += work.batch;
+  };
+  Train(run);
+  ExpectEachOnce(run.taken, 300, 100);
+  EXPECT_LT(samples[2], samples[0]);
+  EXPECT_LT(samples[2], samples[1]);
+}
+
+// A snapshot in the middle holds exactly the positions that it says.
+TEST(Hogwild, AResumedRunUsesEveryPositionOnce) {
+  for (int64_t after : {1, 3, 7}) {
+    toy::Memory saved;
+    HogwildRun before{.save_after = after, .save = &saved, .stop_after_save = true};
+    before.in_step = [](int, const Work&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    Train(before);
+    const int64_t held = saved.Int("handout.taken");
+    EXPECT_GT(held, 0);
+    HogwildRun rest{.ranks = 2, .resume = &saved};
+    Train(rest);
+    Taken all = rest.taken;
+    for (const auto& [at, count] : before.taken) {
+      if (at.first * 100 + at.second < held) all[at] += count;
+    }
+    ExpectEachOnce(all, 300, 100);
+    EXPECT_EQ(int64_t(rest.taken.size()), 300 - held);
+  }
+}
+
+// Others may be at the end of the next epoch already, waiting, when one stops the run.
+TEST(Hogwild, AStopReachesThoseWhoWaitAtTheEndOfAnEpoch) {
+  const toy::Model model(500);
+  const Plan plan{.samples = 8, .batch = 3, .shards = 1, .steps = 3000};
+  const StrategyOptions options{.name = "hogwild"};
+  const StrategySetup setup{options, plan, model.layout};
+  RunRanks(3, 20, [&](World& world) {
+    const auto device = toy::Host();
+    const auto strategy = MakeWorker(setup, world);
+    toy::Worker worker(model, {.lr = 0.05, .momentum = 0}, plan, *device, *strategy);
+    worker.Start(model.initial, 0, nullptr);
+    for (;;) {
+      const Turn turn = worker.Step();
+      if (turn == Turn::kEnd) break;
+      if (turn == Turn::kEpochEnd && world.rank() == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));  // evaluates
+        strategy->Stop();
+        break;
+      }
+    }
+    worker.Finish();
+  });
+}
+
+TEST(Hogwild, AWorkerThatThrowsEndsAllAlsoWhileOneTakesASnapshot) {
+  toy::Memory saved;
+  HogwildRun run{.save_after = 1, .save = &saved};
+  run.in_step = [](int rank, const Work&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rank == 1 ? 50 : 20));
+    if (rank == 1) throw Error("disk full");
+  };
+  try {
+    Train(run);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("disk full (rank 1 of 3"), 0u) << error.what();
+  }
+}
+
+TEST(Hogwild, RefusesADeviceWhoseMemoryTheHostDoesNotRead) {
+  const toy::Model model(500);
+  const Plan plan{.samples = 8, .batch = 3, .shards = 1, .steps = 3};
+  const StrategyOptions options{.name = "hogwild"};
+  const StrategySetup setup{options, plan, model.layout};
+  EXPECT_THROW(RunRanks(1, 20,
+                        [&](World& world) {
+                          PretendDevice device;
+                          const auto strategy = MakeWorker(setup, world);
+                          toy::Worker worker(model, {}, plan, device, *strategy);
+                        }),
+               UsageError);
+}
+
+TEST(Handout, RefusesNumbersThatAreNone) {
+  RunRanks(1, 20, [](World& world) {
+    Handout handout(world.group(), {.samples = 100, .batch = 10, .steps = 15}, 5);
+    EXPECT_THROW(handout.Load(-1, 0), Error);
+    EXPECT_THROW(handout.Load(151, 0), Error);
+    EXPECT_THROW(handout.Load(99, 1), Error);
+    handout.Load(100, 1);
+    EXPECT_EQ(handout.taken(), 100);
+  });
+}
+
+}  // namespace
+}  // namespace trireme

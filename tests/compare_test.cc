@@ -1,0 +1,61 @@
+// Several strategies beside each other, on a machine that is slower than it is.
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class CompareTest : public WholeTest {
+ protected:
+  Json Compared(const std::string& out) { return ParseJson(Read(out + "/compare.json"), out); }
+};
+
+// Four workers of 10 ms a step, one of them three times as slow: at a free pace the others take
+// over what it does not do, in step all wait for it.
+TEST_F(CompareTest, AFreePaceKeepsWhatTheWorkersCanDo) {
+  const Outcome run = Succeed({"compare", "--strategies", "allreduce,hogwild,easgd", "--workers",
+                               "4", "--threads", "1", "--step-ms", "10", "--slow", "3:3x", "--set",
+                               "trainer.batch=16", "--steps", "80", "--out", "c"});
+  EXPECT_NE(run.out.find("hogwild"), run.out.npos) << run.out;
+  const Json all = Compared("c");
+  const auto& runs = all.At("runs").Items();
+  ASSERT_EQ(runs.size(), 3u);
+  const double possible = (3 + 1.0 / 3) / 0.01;  // updates/s
+  // Of 400 updates/s in step only a third are left; a busy machine may make it less.
+  EXPECT_LT(runs[0].At("updates_per_second").AsDouble() * 4, 0.45 * possible);
+  for (size_t i : {1, 2}) {
+    EXPECT_GT(runs[i].At("updates_per_second").AsDouble(), 0.6 * possible)
+        << runs[i].At("strategy").AsString();
+  }
+  EXPECT_EQ(runs[2].At("ranks").AsInt(), 5);
+  const Json summary = Summary("c/easgd");
+  EXPECT_EQ(summary.At("emulated").At("slow").AsString(), "4:3x");  // the fourth worker
+  EXPECT_EQ(Read("c/compare.csv").find("strategy,epoch,"), 0u);
+}
+
+TEST_F(CompareTest, AStrategyThatFailsIsARow) {
+  const Outcome run = Succeed({"compare", "--strategies", "local-sgd,hogwild", "--workers", "2",
+                               "--link", "1Gbit/s,1ms", "--epochs", "2", "--for",
+                               "local-sgd:strategy.period=3", "--out", "c"});
+  EXPECT_NE(run.out.find("hogwild   failed: "), run.out.npos) << run.out;
+  const Json all = Compared("c");
+  EXPECT_NE(all.At("runs").Items()[1].At("error").AsString().find("share memory"),
+            std::string::npos);
+  EXPECT_EQ(all.At("runs").Items()[0].At("points").Items().size(), 2u);
+  EXPECT_NE(Read("c/local-sgd/config.toml").find("latency_ms = 1"), std::string::npos);
+  EXPECT_NE(Read("c/local-sgd/config.toml").find("period = 3"), std::string::npos);
+}
+
+TEST_F(CompareTest, RefusesWhatMakesNoSense) {
+  Refuse({"compare"}, 2, {"--strategies"});
+  Refuse({"compare", "--strategies", "allreduse"}, 2, {"allreduse", "allreduce"});
+  Refuse({"compare", "--strategies", "allreduce,allreduce"}, 2, {"twice"});
+  Refuse({"compare", "--strategies", "allreduce", "--slow", "4:3x"}, 2, {"--slow", "4 ranks"});
+  Refuse({"compare", "--strategies", "allreduce", "--link", "fast"}, 2, {"1Gbit/s,5ms"});
+  Refuse({"compare", "--strategies", "allreduce", "--link", "1GB/s", "--transport", "shm"}, 2,
+         {"--link", "shm"});
+  Refuse({"compare", "--strategies", "allreduce", "--for", "easgd:strategy.period=2"}, 2,
+         {"--for", "easgd"});
+}
+
+}  // namespace
+}  // namespace trireme::whole
