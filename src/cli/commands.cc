@@ -3,6 +3,10 @@
 namespace trireme {
 
 extern const Command kBenchAllReduce;
+extern const Command kBenchConv;
+extern const Command kBenchGemm;
+extern const Command kBenchPeak;
+extern const Command kBenchStep;
 extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kLaunchSlurm;
@@ -12,7 +16,8 @@ extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain,     &kEval,      &kPredict,   &kList,           &kDoctor,      &kBenchPeak,
+      &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }
