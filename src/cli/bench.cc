@@ -97,6 +97,14 @@ int RepeatOf(const Args& args, int otherwise) {
 }
 int BatchOf(const Args& args) { return AtLeastOne(args, "--batch", 16, 1 << 20); }
 
+EngineOptions EngineOf(const Args& args) {
+  EngineOptions options;
+  Sections sections;
+  sections.Add("engine", options);
+  args.ApplyTo(sections);
+  return options;
+}
+
 double BytesOf(const Instruction& instruction, int count) {
   double bytes = 0;
   for (const auto* operands : {&instruction.inputs, &instruction.outputs}) {

@@ -6,6 +6,7 @@
 #include "base/function_ref.h"
 #include "base/team.h"
 #include "cli/args.h"
+#include "engine/cpu/options.h"
 #include "graph/graph.h"
 #include "graph/program.h"
 #include "record/json.h"
@@ -51,11 +52,14 @@ inline constexpr Flag kThreadsFlag = {"--threads", "N", "threads; the cores of t
 inline constexpr Flag kRepeatFlag = {"--repeat", "N", "repetitions, medians are shown"};
 inline constexpr Flag kBatchFlag = {"--batch", "N", "samples of a step; 16 without"};
 inline constexpr Flag kSizeFlag = {"--size", "N", "pixels across an image; the model's without"};
+inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto; auto without",
+                                       "engine.winograd"};
 inline constexpr Flag kBenchJsonFlag = {"--json", "", "print JSON"};
 
 int ThreadsOf(const Args& args);
 int RepeatOf(const Args& args, int otherwise);
 int BatchOf(const Args& args);
+EngineOptions EngineOf(const Args& args);  // --winograd
 
 // Of all operands of an instruction: what moves if no cache helps.
 double BytesOf(const Instruction& instruction, int count);

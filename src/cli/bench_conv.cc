@@ -16,11 +16,8 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,
-    kSizeFlag,
-    kThreadsFlag,
-    kRepeatFlag,
-    {"--all", "", "also operations that are no products"},
+    kBatchFlag,     kSizeFlag,     kThreadsFlag,
+    kRepeatFlag,    kWinogradFlag, {"--all", "", "also operations that are no products"},
     kBenchJsonFlag,
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
@@ -64,11 +61,16 @@ std::string ShapeText(const Instruction& instruction) {
                      ToText(operands.back().spec.shape), a.kernel, a.stride);
 }
 
+std::string AlgorithmText(const Instruction& instruction) {
+  const int tile = instruction.attributes.winograd;
+  return tile ? fmt::format("winograd f{}", tile) : "direct";
+}
+
 int Run(const Args& args, Process& process) {
   const Graph graph = BenchModel(args);
   Team team(ThreadsOf(args));
   HostDevice device(&team);
-  CpuEngine engine(device, team.size());
+  CpuEngine engine(device, team.size(), EngineOf(args));
   const auto program = Compile(graph, engine, BatchOf(args), Mode::kTrain, size_t{1} << 40);
   PeakMeter peak(team);
   const Timed timed = Measure(*program, engine.kernels(), team, device, RepeatOf(args, 5), peak);
@@ -86,6 +88,7 @@ int Run(const Args& args, Process& process) {
                {"layer", instruction.name},
                {"operation", instruction.op->name},
                {"shape", ShapeText(instruction)},
+               {"algorithm", AlgorithmText(instruction)},
                {"batch", program->capacity},
                {"threads", team.size()},
                {"precision", "f32"},

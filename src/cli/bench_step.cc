@@ -16,18 +16,18 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,  kSizeFlag,      kThreadsFlag, {"--precision", "NAME", "f32"},
-    kRepeatFlag, kBenchJsonFlag,
+    kBatchFlag,    kSizeFlag,   kThreadsFlag,   {"--precision", "NAME", "f32"},
+    kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
 
 // One replica that trains on the same samples again and again.
 class Trainee {
  public:
-  Trainee(const Graph& graph, int threads, int batch)
+  Trainee(const Graph& graph, int threads, int batch, const EngineOptions& options)
       : team_(threads),
         device_(&team_),
-        engine_(device_, threads),
+        engine_(device_, threads, options),
         program_(Compile(graph, engine_, batch, Mode::kTrain, size_t{1} << 40)),
         queue_(device_.NewQueue()),
         executable_(engine_.Load(program_, *queue_)),
@@ -78,7 +78,7 @@ int Run(const Args& args, Process& process) {
   }
   const Graph graph = BenchModel(args);
   const int batch = BatchOf(args);
-  Trainee trainee(graph, ThreadsOf(args), batch);
+  Trainee trainee(graph, ThreadsOf(args), batch, EngineOf(args));
   PeakMeter peak(trainee.team());
   const double seconds = MedianSeconds(RepeatOf(args, 5), peak, [&] { trainee.Step(); });
   // Forward, and as much for the gradients of inputs and of weights.
