@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/bench.h"
 #include "cli/command.h"
 #include "record/json.h"
 #include "transport/all_reduce.h"
@@ -37,11 +38,6 @@ struct Row {
 };
 
 constexpr Tag kTag = 1, kSyncTag = 2;
-
-double Median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + ptrdiff_t(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
 
 std::vector<size_t> ParseSizes(const std::string& list) {
   std::vector<size_t> sizes;

@@ -3,6 +3,10 @@
 namespace trireme {
 
 extern const Command kBenchAllReduce;
+extern const Command kBenchConv;
+extern const Command kBenchGemm;
+extern const Command kBenchPeak;
+extern const Command kBenchStep;
 extern const Command kCompare;
 extern const Command kDoctor;
 extern const Command kEval;
@@ -13,7 +17,8 @@ extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain, &kCompare, &kEval, &kPredict, &kList, &kDoctor, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain,     &kCompare,   &kEval,      &kPredict,   &kList,           &kDoctor,
+      &kBenchPeak, &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }

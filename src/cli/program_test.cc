@@ -199,5 +199,42 @@ TEST(Doctor, WritesTheMpiPlugin) {
   EXPECT_NE(ReadFile(folder / "new/one/plugin.h").find("TriremeMpiTable"), std::string::npos);
 }
 
+// Each benchmark says what it measured, how long it took and how close to the ceiling that is.
+TEST(Bench, ListsNamesForScripts) {
+  const std::vector<std::vector<std::string>> tries = {
+      {"bench", "peak", "--repeat", "1", "--threads", "1"},
+      {"bench", "gemm", "--sizes", "30x20x10", "--repeat", "1"},
+      {"bench", "conv", "mlp:4-30-20-3", "--batch", "4", "--repeat", "1", "--all"},
+      {"bench", "step", "mlp:4-30-20-3", "--batch", "4", "--repeat", "1", "--threads", "2"},
+  };
+  for (std::vector<std::string> words : tries) {
+    const Outcome text = Call(AllCommands(), words);
+    words.push_back("--json");
+    const Outcome json = Call(AllCommands(), words);
+    ASSERT_EQ(json.code, 0) << json.err;
+    const auto rows = nlohmann::json::parse(json.out);
+    ASSERT_GE(rows.size(), 1u);
+    for (const auto& row : rows) {
+      EXPECT_EQ(row["what"], words[1]);
+      EXPECT_GE(row["threads"], 1);
+      EXPECT_EQ(row["precision"], "f32");
+      EXPECT_GE(row["gflops"], 0);
+      if (words[1] != "peak") {
+        EXPECT_GT(row["ms"], 0);
+        EXPECT_LT(row["share_of_peak"], 2);
+      }
+    }
+    EXPECT_NE(text.out.find("gflops"), std::string::npos) << text.out;
+  }
+}
+
+TEST(Bench, RefusesWhatItCannotMeasure) {
+  EXPECT_EQ(Call(AllCommands(), {"bench", "gemm", "--sizes", "30x20"}).code, 2);
+  EXPECT_EQ(Call(AllCommands(), {"bench", "gemm", "--sizes", "0x2x3"}).code, 2);
+  EXPECT_EQ(Call(AllCommands(), {"bench", "step", "resnet99"}).code, 2);
+  EXPECT_EQ(Call(AllCommands(), {"bench", "step", "cnn", "--batch", "0"}).code, 2);
+  EXPECT_EQ(Call(AllCommands(), {"bench", "step", "cnn", "--precision", "f16"}).code, 2);
+}
+
 }  // namespace
 }  // namespace trireme

@@ -7,6 +7,16 @@
 
 namespace trireme {
 
+namespace {
+
+// With how it is computed, where there was a choice.
+std::string Operation(const Node& node) {
+  const int tile = node.attributes.winograd;
+  return tile ? fmt::format("{} f{}", node.op->name, tile) : node.op->name;
+}
+
+}  // namespace
+
 std::string Describe(const Program& program) {
   const Graph& graph = program.graph;
   std::string text;
@@ -24,7 +34,7 @@ std::string Describe(const Program& program) {
     if (!node.backward) {
       for (const int p : node.parameters) parameters += graph.parameters[p].size();
     }
-    line(fmt::format("{:<4} {:<28} {:<28} {:>14} {:>14.0f} {:>12}", number++, node.op->name,
+    line(fmt::format("{:<4} {:<28} {:<28} {:>14} {:>14.0f} {:>12}", number++, Operation(node),
                      node.name,
                      node.outputs.empty() ? "-" : ToText(graph.values[node.outputs[0]].shape),
                      cost.multiply_adds, parameters ? fmt::format("{}", parameters) : ""));

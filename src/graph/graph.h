@@ -66,6 +66,7 @@ struct Attributes {
   float rate = 0;         // dropout: share of values set to zero
   float smoothing = 0;    // softmax_cross_entropy: label smoothing
   int layer = 0;          // dropout: which one, for its random numbers
+  int winograd = 0;       // conv2d: outputs along a tile (2, 4), chosen by the engine; 0: direct
 };
 
 struct OpDef;

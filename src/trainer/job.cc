@@ -41,8 +41,8 @@ int CountThreads(const TrainerOptions& options, int sharing, bool process_each) 
   return ThreadsOfEach(ReadCoreFacts(), std::max(1, sharing), process_each);
 }
 
-MakeRig RigFor(const TrainerOptions& options) {
-  return [ref = options.device == "ref"](int threads) {
+MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine) {
+  return [ref = options.device == "ref", engine](int threads) {
     Rig rig;
     if (ref) {
       rig.engine = std::make_unique<RefEngine>();
@@ -50,7 +50,7 @@ MakeRig RigFor(const TrainerOptions& options) {
     }
     rig.team = std::make_unique<Team>(threads);
     rig.device = std::make_unique<HostDevice>(rig.team.get());
-    rig.engine = std::make_unique<CpuEngine>(*rig.device, threads);
+    rig.engine = std::make_unique<CpuEngine>(*rig.device, threads, engine);
     return rig;
   };
 }

@@ -65,6 +65,6 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
 int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);
 
 // The rig that trainer.device names.
-MakeRig RigFor(const TrainerOptions& options);
+MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine = {});
 
 }  // namespace trireme

@@ -18,6 +18,7 @@ void Bind(Sections& sections, Recipe& recipe) {
   sections.Add("optimizer", recipe.optimizer);
   sections.Add("strategy", recipe.strategy);
   sections.Add("transport", recipe.transport);
+  sections.Add("engine", recipe.engine);
   sections.Add("record", recipe.record);
   sections.Add("emulate", recipe.emulate);
 }

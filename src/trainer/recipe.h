@@ -4,6 +4,7 @@
 
 #include "base/sections.h"
 #include "data/options.h"
+#include "engine/cpu/options.h"
 #include "graph/models/options.h"
 #include "optimizer/options.h"
 #include "record/options.h"
@@ -22,6 +23,7 @@ struct Recipe {
   OptimizerOptions optimizer;
   StrategyOptions strategy;
   TransportOptions transport;
+  EngineOptions engine;
   RecordOptions record;
   EmulateOptions emulate;
 };

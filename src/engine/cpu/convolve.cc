@@ -9,19 +9,12 @@
 #include "engine/cpu/elementwise-inl.h"
 #include "engine/cpu/pack-inl.h"
 #include "engine/cpu/product-inl.h"
+#include "engine/cpu/winograd-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
-
-// Of a convolution from a value like `x` to one like `y`.
-ConvShape ShapeOf(const Call& call, const Shape& x, const Shape& y) {
-  const Attributes& a = call.attributes;
-  return {size_t(x.height), size_t(x.width),  size_t(x.channels),
-          size_t(y.height), size_t(y.width),  size_t(y.channels),
-          size_t(a.kernel), size_t(a.stride), size_t(a.padding)};
-}
 
 ConvShape DenseShapeOf(const Value& x, const Value& y) {
   return {1, 1, x.size(), 1, 1, y.size(), 1, 1, 0};
@@ -62,6 +55,10 @@ void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu
   if (s.dense() && IsThin(rows, depth, s.out)) {
     return MultiplyDirectly({x, s.in, 1}, rows, s.in, weight, s.out, y, finish, *shard.team);
   }
+  if (s.winograd) {
+    return WinogradForward(s.winograd, s, shard.count, x, weight, y, finish, shard.scratch,
+                           *shard.team);
+  }
   PackPanels(weight, depth, s.out, shard.scratch, *shard.team);
   const Places places = {y, s.out_pixels() * s.out, s.out_width * s.out, s.out};
   MultiplyPatches(InputPatches(s, x), rows, shard.scratch, s.out, places, finish,
@@ -71,6 +68,7 @@ void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu
 size_t ForwardScratch(const ConvShape& s, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   if (s.dense() && IsThin(rows, depth, s.out)) return 0;
+  if (s.winograd) return WinogradScratch(s.winograd, s, threads);
   return PanelScratch(depth, s.out) + MultiplyScratch(threads);
 }
 
@@ -81,6 +79,9 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
   if (s.dense() && IsThin(rows, s.in, s.out)) {
     MultiplyDirectly({x, 1, s.in}, s.in, rows, dy, s.out, dw, {.add = shard.accumulate},
                      *shard.team);
+  } else if (s.winograd) {
+    WinogradGradWeights(s.winograd, s, shard.count, x, dy, dw, shard.accumulate, shard.scratch,
+                        *shard.team);
   } else {
     MultiplyTransposedPatches(InputPatches(s, x), rows, dy, s.out, dw, shard.accumulate,
                               shard.scratch, *shard.team);
@@ -95,6 +96,7 @@ size_t GradWeightsScratch(const ConvShape& s, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels();
   const size_t sums = SumRowsScratch(rows, s.out);
   if (s.dense() && IsThin(rows, s.in, s.out)) return sums;
+  if (s.winograd) return std::max(sums, WinogradGradWeightsScratch(s.winograd, s));
   return std::max(sums, MultiplyTransposedScratch(s.out, threads));
 }
 
@@ -146,6 +148,10 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
     return MultiplyDirectly({dy, s.out, 1}, shard.count, s.out, shard.scratch, s.in, dx, {},
                             *shard.team);
   }
+  if (s.winograd) {
+    return WinogradGradInput(s.winograd, s, shard.count, dy, weight, dx, shard.scratch,
+                             *shard.team);
+  }
   if (s.kernel < s.stride) ZeroFloats(shard.count * s.in_pixels() * s.in, dx);
   for (size_t y = 0; y < std::min(s.stride, s.height); ++y) {
     for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
@@ -158,6 +164,7 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
 
 size_t GradInputScratch(const ConvShape& s, size_t samples, size_t threads) {
   if (s.dense() && IsThin(samples, s.out, s.in)) return s.out >= kLongRow ? 0 : s.in * s.out;
+  if (s.winograd) return WinogradScratch(s.winograd, s, threads);
   return PanelScratch(s.kernel * s.kernel * s.out, s.in) + MultiplyScratch(threads);
 }
 
@@ -170,13 +177,13 @@ void DenseThen(const Call& call, const Shard& shard, const F& f) {
 }
 
 ConvShape ForwardShape(const Call& call) {
-  return ShapeOf(call, call.inputs[0].shape, call.outputs[0].shape);
+  return ConvShapeOf(call.attributes, call.inputs[0].shape, call.outputs[0].shape);
 }
 ConvShape GradWeightsShape(const Call& call) {
-  return ShapeOf(call, call.inputs[0].shape, call.inputs[1].shape);
+  return ConvShapeOf(call.attributes, call.inputs[0].shape, call.inputs[1].shape);
 }
 ConvShape GradInputShape(const Call& call) {
-  return ShapeOf(call, call.outputs[0].shape, call.inputs[0].shape);
+  return ConvShapeOf(call.attributes, call.outputs[0].shape, call.inputs[0].shape);
 }
 
 }  // namespace

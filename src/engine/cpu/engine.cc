@@ -1,10 +1,15 @@
 #include "engine/cpu/engine.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "base/assert.h"
 #include "engine/cpu/call_list.h"
+#include "engine/cpu/choose.h"
+#include "graph/op.h"
 
 namespace trireme {
 namespace {
@@ -98,12 +103,34 @@ class CpuExecutable : public Executable {
 
 }  // namespace
 
-CpuEngine::CpuEngine(Device& device, int threads)
-    : device_(device), threads_(threads), kernels_(cpu::ChooseKernels()) {
+CpuEngine::CpuEngine(Device& device, int threads, EngineOptions options)
+    : device_(device),
+      threads_(threads),
+      options_(std::move(options)),
+      kernels_(cpu::ChooseKernels()) {
   TRIREME_ASSERT(device.host_visible());
 }
 
 std::span<const Fusion> CpuEngine::fusions() const { return kFusions; }
+
+std::string CpuEngine::Choose(Graph& graph, int capacity) const {
+  std::map<int, int> counts;
+  for (Node& node : graph.nodes) {
+    const std::string_view op = node.op->name;
+    if (!op.starts_with("conv2d")) continue;
+    const Shape& from = graph.values[node.inputs[0]].shape;
+    const bool by_input = op == "conv2d_grad_input", by_weights = op == "conv2d_grad_weights";
+    const Shape& to = graph.values[by_weights ? node.inputs[1] : node.outputs[0]].shape;
+    Attributes& a = node.attributes;
+    a.winograd = cpu::ChooseWinograd(
+        options_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
+        capacity);
+    ++counts[a.winograd];
+  }
+  if (counts.empty()) return "";
+  return fmt::format("winograd ({}): {} convolutions with 4x4 tiles, {} with 2x2, {} direct",
+                     options_.winograd, counts[4], counts[2], counts[0]);
+}
 
 std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {
   return std::make_unique<CpuExecutable>(std::move(program), kernels_, device_, threads_, queue);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "engine/cpu/call.h"
+#include "engine/cpu/options.h"
 #include "graph/engine.h"
 
 namespace trireme {
@@ -10,13 +11,14 @@ namespace trireme {
 class CpuEngine : public Engine {
  public:
   // `device` is a host-visible one. The instruction set is chosen here, once.
-  CpuEngine(Device& device, int threads);
+  CpuEngine(Device& device, int threads, EngineOptions options = {});
 
   std::string_view name() const override { return "cpu"; }
   std::string_view target() const override { return kernels_.target; }
   Device& device() override { return device_; }
   bool Computes(std::string_view op) const override { return kernels_.Find(op) != nullptr; }
   std::span<const Fusion> fusions() const override;
+  std::string Choose(Graph& graph, int capacity) const override;
   // Each executable has its own threads: several may run at once.
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
 
@@ -25,6 +27,7 @@ class CpuEngine : public Engine {
  private:
   Device& device_;
   const int threads_;
+  const EngineOptions options_;
   const cpu::KernelTable kernels_;
 };
 

@@ -57,9 +57,10 @@ TEST(EngineResNetTest, AgreesWithRef) {
 }
 
 // Forward, loss and backward of one shard.
-std::vector<float> SummandOf(const Graph& graph, int threads, int count) {
+std::vector<float> SummandOf(const Graph& graph, int threads, int count,
+                             const EngineOptions& options = {}) {
   HostDevice device;
-  CpuEngine engine(device, threads);
+  CpuEngine engine(device, threads, options);
   const auto program = Compile(graph, engine, count, Mode::kTrain, 1 << 20);
   const auto queue = device.NewQueue();
   const auto executable = engine.Load(program, *queue);
@@ -99,6 +100,16 @@ TEST(EngineResNetTest, ThreadsDoNotChangeABit) {
   const Graph graph = BuildModel(kResNet.options, kResNet.input, kResNet.classes);
   const auto one = SummandOf(graph, 1, 5);
   for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5)) << threads;
+}
+
+TEST_P(EngineTest, ThreadsDoNotChangeABitOfWinograd) {
+  cpu::OnlyTarget only(GetParam());
+  const Graph graph = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);
+  for (const char* how : {"f2", "f4"}) {
+    const auto one = SummandOf(graph, 1, 5, {.winograd = how});
+    for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5, {.winograd = how}));
+    EXPECT_NE(one, SummandOf(graph, 1, 5, {.winograd = "off"}));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EngineTest, testing::ValuesIn(cpu::AllTargets()), cpu::TargetText);

@@ -63,6 +63,24 @@ TEST_P(KernelsTest, EveryOperationAgreesWithRef) {
   }
 }
 
+// The same with 2x2 and 4x4 outputs at a time, which round more.
+TEST_P(KernelsTest, WinogradAgreesWithRef) {
+  CpuRunner runner(GetParam(), 2);
+  int tried = 0;
+  for (const char* op : {"conv2d", "conv2d_relu", "conv2d_grad_input", "conv2d_grad_weights"}) {
+    for (check::OpCase c : check::CasesFor(FindOp(op))) {
+      Attributes& a = c.graph.nodes[c.node].attributes;
+      if (a.kernel != 3 || a.stride != 1) continue;
+      for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
+        a.winograd = tile;
+        EXPECT_TRUE(check::CheckAgainstRef(runner, c, tolerance)) << c.text << ", tile " << tile;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 50);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, KernelsTest, testing::ValuesIn(AllTargets()), TargetText);
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "graph/graph.h"
+
 namespace trireme::cpu {
 
 // A convolution or a dense layer (an image of one pixel, a kernel of one).
@@ -9,11 +11,19 @@ struct ConvShape {
   size_t height, width, in;  // of the input
   size_t out_height, out_width, out;
   size_t kernel, stride, padding;
+  size_t winograd = 0;  // outputs along a tile; 0: direct
 
   size_t in_pixels() const { return height * width; }
   size_t out_pixels() const { return out_height * out_width; }
   bool dense() const { return kernel == 1 && padding == 0 && in_pixels() == 1; }
 };
+
+// Of a convolution from a value like `x` to one like `y`.
+inline ConvShape ConvShapeOf(const Attributes& a, const Shape& x, const Shape& y) {
+  return {size_t(x.height),  size_t(x.width),    size_t(x.channels), size_t(y.height),
+          size_t(y.width),   size_t(y.channels), size_t(a.kernel),   size_t(a.stride),
+          size_t(a.padding), size_t(a.winograd)};
+}
 
 // The rows of a matrix that is never written down: row (sample, y, x) holds, tap by tap, the
 // channels of the image's pixel (y * step + first_y + tap_y * tap_step, likewise x), or zeros

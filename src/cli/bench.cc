@@ -1,0 +1,133 @@
+#include "cli/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/cpu/speed.h"
+#include "graph/models/models.h"
+#include "graph/program.h"
+#include "trainer/job.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kLook = 0.01;   // seconds that a look at the ceiling takes
+constexpr double kShort = 0.02;  // calls that take less are timed many at once
+
+std::string CellText(const BenchTable::Field& field) {
+  if (field.value.IsString()) return field.value.AsString();
+  if (field.value.IsInt()) return fmt::format("{}", field.value.AsInt());
+  return fmt::format("{:.{}f}", field.value.AsDouble(), field.digits);
+}
+
+int AtLeastOne(const Args& args, std::string_view flag, int otherwise, int most) {
+  const int number = args.Number(flag, otherwise);
+  if (number < 1 || number > most) {
+    throw UsageError("{} must be between 1 and {}, got {}", flag, most, number);
+  }
+  return number;
+}
+
+}  // namespace
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string BenchTable::Text(bool json) const {
+  if (json) {
+    Json list = Json::Array();
+    for (const auto& row : rows_) {
+      Json entry = Json::Object();
+      for (const Field& field : row) entry.Add(field.name, field.value);
+      list.Append(entry);
+    }
+    return list.Text() + "\n";
+  }
+  std::vector<size_t> widths(rows_.empty() ? 0 : rows_[0].size());
+  for (size_t i = 0; i < widths.size(); ++i) {
+    widths[i] = rows_[0][i].name.size();
+    for (const auto& row : rows_) widths[i] = std::max(widths[i], CellText(row[i]).size());
+  }
+  std::string text;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const bool left = rows_[0][i].value.IsString();
+    text += left ? fmt::format("{:<{}}  ", rows_[0][i].name, widths[i])
+                 : fmt::format("{:>{}}  ", rows_[0][i].name, widths[i]);
+  }
+  text += "\n";
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      text += row[i].value.IsString() ? fmt::format("{:<{}}  ", CellText(row[i]), widths[i])
+                                      : fmt::format("{:>{}}  ", CellText(row[i]), widths[i]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void PeakMeter::Look() { seen_.push_back(cpu::MeasureMultiplyAdds(team_, kLook)); }
+
+double MedianSeconds(int repeat, PeakMeter& peak, FunctionRef<void()> run) {
+  const Stopwatch first;
+  run();  // memory is touched for the first time
+  run();
+  const int calls = 1 + static_cast<int>(kShort / std::max(1e-7, first.seconds() / 2));
+  std::vector<double> times;
+  for (int i = 0; i < repeat; ++i) {
+    peak.Look();
+    const Stopwatch watch;
+    for (int c = 0; c < calls; ++c) run();
+    times.push_back(watch.seconds() / calls);
+  }
+  return Median(times);
+}
+
+int ThreadsOf(const Args& args) {
+  return AtLeastOne(args, "--threads", CountThreads(TrainerOptions()), 1024);
+}
+int RepeatOf(const Args& args, int otherwise) {
+  return AtLeastOne(args, "--repeat", otherwise, 100'000);
+}
+int BatchOf(const Args& args) { return AtLeastOne(args, "--batch", 16, 1 << 20); }
+
+EngineOptions EngineOf(const Args& args) {
+  EngineOptions options;
+  Sections sections;
+  sections.Add("engine", options);
+  args.ApplyTo(sections);
+  return options;
+}
+
+double BytesOf(const Instruction& instruction, int count) {
+  double bytes = 0;
+  for (const auto* operands : {&instruction.inputs, &instruction.outputs}) {
+    for (const Operand& operand : *operands) bytes += double(operand.spec.bytes(count));
+  }
+  for (const Range& range : instruction.parameters) bytes += 4.0 * double(range.size);
+  return bytes;
+}
+
+Graph BenchModel(const Args& args) {
+  const std::string name = args.Required("MODEL");
+  const std::vector<std::string> sizes = Split(name.substr(name.find(':') + 1), '-');
+  const auto in = ParseNumber<int>(sizes.front()), out = ParseNumber<int>(sizes.back());
+  if (name.find(':') != std::string::npos && in && out) {  // mlp:784-200-10 says it all
+    return BuildModel({.name = name}, {.channels = *in}, *out);
+  }
+  Shape input{.height = 224, .width = 224, .channels = 3};
+  int classes = 1000;
+  for (const ModelDef& model : AllModels()) {
+    if (model.name == name) input = model.typical, classes = model.typical_classes;
+  }
+  input.height = input.width = AtLeastOne(args, "--size", input.height, 1 << 14);
+  return BuildModel({.name = name}, input, classes);
+}
+
+}  // namespace trireme

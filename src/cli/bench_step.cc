@@ -1,0 +1,120 @@
+// Whole steps: forward, backward and the update, without loading.
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "cli/bench.h"
+#include "cli/command.h"
+#include "engine/cpu/engine.h"
+#include "flat/host.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+#include "graph/program.h"
+#include "optimizer/updater.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    kBatchFlag,    kSizeFlag,   kThreadsFlag,   {"--precision", "NAME", "f32"},
+    kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
+};
+constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
+
+// One replica that trains on the same samples again and again.
+class Trainee {
+ public:
+  Trainee(const Graph& graph, int threads, int batch, const EngineOptions& options)
+      : team_(threads),
+        device_(&team_),
+        engine_(device_, threads, options),
+        program_(Compile(graph, engine_, batch, Mode::kTrain, size_t{1} << 40)),
+        queue_(device_.NewQueue()),
+        executable_(engine_.Load(program_, *queue_)),
+        updater_({.lr = 1e-6}, Schedule({.lr = 1e-6}, 1, 1 << 30, batch), program_->layout,
+                 device_),
+        state_(InitialState(graph, program_->layout, 1)),
+        summand_(program_->layout.summand),
+        samples_(size_t(batch) * size_t(graph.input().size())),
+        labels_(size_t(batch)) {
+    const Random random(1);
+    for (size_t i = 0; i < samples_.size(); ++i) samples_[i] = float(random.Normal(i));
+    for (size_t i = 0; i < labels_.size(); ++i) {
+      labels_[i] = int32_t(random.Bits(i) % uint64_t(graph.num_classes()));
+    }
+  }
+
+  void Step() {
+    const Slice state{state_.data(), state_.size(), &device_};
+    const Slice summand{summand_.data(), summand_.size(), &device_};
+    const int batch = program_->capacity;
+    executable_->RunShard(
+        {.inputs = samples_, .labels = labels_, .count = batch, .loss_scale = 1.0f / float(batch)},
+        state, summand, false, {});
+    updater_.Apply(*queue_, step_++, summand, state);
+    queue_->Sync();
+  }
+
+  Team& team() { return team_; }
+  const Program& program() const { return *program_; }
+
+ private:
+  Team team_;
+  HostDevice device_;
+  CpuEngine engine_;
+  const std::shared_ptr<const Program> program_;
+  const std::unique_ptr<Queue> queue_;
+  const std::unique_ptr<Executable> executable_;
+  Updater updater_;
+  std::vector<float> state_, summand_, samples_;
+  std::vector<int32_t> labels_;
+  int64_t step_ = 0;
+};
+
+int Run(const Args& args, Process& process) {
+  const std::string precision = args.Value("--precision").value_or("f32");
+  if (precision != "f32") {
+    throw UsageError("--precision must be f32, got {}", QuoteToml(precision));
+  }
+  const Graph graph = BenchModel(args);
+  const int batch = BatchOf(args);
+  Trainee trainee(graph, ThreadsOf(args), batch, EngineOf(args));
+  PeakMeter peak(trainee.team());
+  const double seconds = MedianSeconds(RepeatOf(args, 5), peak, [&] { trainee.Step(); });
+  // Forward, and as much for the gradients of inputs and of weights.
+  const double flops = 6 * Measure(graph).multiply_adds * batch / seconds;
+  double bytes = 0;
+  for (const Instruction& i : trainee.program().instructions) bytes += BytesOf(i, batch);
+  BenchTable table;
+  table.Add({{"what", "step"},
+             {"model", args.Required("MODEL")},
+             {"batch", batch},
+             {"size", graph.input().height},
+             {"threads", trainee.team().size()},
+             {"precision", precision},
+             {"ms", 1e3 * seconds, seconds < 1e-3 ? 5 : 2},
+             {"images_per_s", batch / seconds, 2},
+             {"gflops", flops * 1e-9, 1},
+             {"peak_gflops", peak.flops() * 1e-9, 1},
+             {"share_of_peak", flops / peak.flops()},
+             {"moved_mb", bytes * 1e-6, 1}});
+  process.out.Write(table.Text(args.Has("--json")));
+  return 0;
+}
+
+}  // namespace
+
+extern const Command kBenchStep;
+const Command kBenchStep = {
+    .name = "bench step",
+    .summary = "whole training steps beside the ceiling",
+    .usage = "trireme bench step MODEL [flags]",
+    .examples =
+        "trireme bench step resnet18 --batch 16 --size 224 --threads 2\n"
+        "trireme bench step mlp:784-200-10 --batch 64 --json\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

@@ -1,0 +1,12 @@
+#include "engine/cpu/options.h"
+
+namespace trireme {
+
+void Describe(OptionTable<EngineOptions>& t) {
+  t.Add(
+      "winograd", &EngineOptions::winograd, OneOf({"off", "f2", "f4", "auto"}),
+      "3x3 convolutions with fewer multiplications (Winograd), 2x2 or 4x4 outputs at a time: "
+      "\"f2\" and \"f4\" wherever they can, \"auto\" where they are likely faster; \"off\": none");
+}
+
+}  // namespace trireme
