@@ -40,10 +40,20 @@ void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, siz
   ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
   const float* HWY_RESTRICT at = a.data;
   for (size_t k = 0; k < depth; ++k, at += a.depth_stride, b += b_stride) {
+    bool ahead = true;
+    if constexpr (R == 1) {
+      // One sample: rows of B that meet a zero of it are not read. Four of five pixels of a digit
+      // are zero, and the row may be in another core's cache (hogwild).
+      ahead = k + kAhead < depth && at[kAhead * a.depth_stride] != 0;
+    }
+    if (ahead) {
+#pragma GCC unroll 8
+      for (size_t v = 0; v < N; ++v) hwy::Prefetch(b + kAhead * b_stride + v * kLanes);
+    }
+    if (R == 1 && at[0] == 0) continue;
     V across[N];
 #pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) {
-      hwy::Prefetch(b + kAhead * b_stride + v * kLanes);
       across[v] = LoadN(b + v * kLanes, kWhole || v + 1 < N ? kLanes : rest);
     }
 #pragma GCC unroll 16
