@@ -7,7 +7,7 @@
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "engine/cpu/call.h"
-#include "hwy/aligned_allocator.h"
+#include "flat/host.h"
 
 namespace trireme {
 namespace {
@@ -45,12 +45,12 @@ std::vector<Sizes> ParseSizes(const std::string& list) {
   return all;
 }
 
-using Floats = hwy::AlignedFreeUniquePtr<float[]>;
-
-Floats Numbers(uint64_t key, size_t size) {
+// Memory as training has it.
+Buffer Numbers(Device& device, uint64_t key, size_t size) {
   const Random random(key);
-  Floats numbers = hwy::AllocateAligned<float>(size + 16);
-  for (size_t i = 0; i < size; ++i) numbers[i] = static_cast<float>(random.Uniform(i) - 0.5);
+  Buffer numbers(device, size + 16);
+  float* to = numbers.slice().data;
+  for (size_t i = 0; i < size; ++i) to[i] = static_cast<float>(random.Uniform(i) - 0.5);
   return numbers;
 }
 
@@ -65,26 +65,29 @@ constexpr Direction kDirections[] = {
 
 double Measure(const cpu::KernelTable& kernels, std::string_view op, const Sizes& s, Team& team,
                int repeat, PeakMeter& peak) {
-  const Floats a = Numbers(1, s.m * s.k), b = Numbers(2, s.k * s.n), c = Numbers(3, s.m * s.n);
+  HostDevice device;
+  const Buffer a_buffer = Numbers(device, 1, s.m * s.k), b_buffer = Numbers(device, 2, s.k * s.n);
+  const Buffer c_buffer = Numbers(device, 3, s.m * s.n);
+  float *a = a_buffer.slice().data, *b = b_buffer.slice().data, *c = c_buffer.slice().data;
   const Shape of_k{.channels = int(s.k)}, of_n{.channels = int(s.n)}, of_m{.channels = int(s.m)};
   cpu::Call call;
   call.attributes.bias = false;
-  cpu::Shard shard{.count = s.m, .state = b.get(), .accumulate = false, .team = &team};
+  cpu::Shard shard{.count = s.m, .state = b, .accumulate = false, .team = &team};
   if (op == "dense_grad_weights") {
     shard.count = s.k;
-    shard.summand = c.get();
-    call.inputs = {{{a.get(), of_m}, {b.get(), of_n}}};
+    shard.summand = c;
+    call.inputs = {{{a, of_m}, {b, of_n}}};
     call.parameters[0] = {0, s.m * s.n};
   } else {
-    call.inputs[0] = {a.get(), of_k};
-    call.outputs[0] = {c.get(), of_n};
+    call.inputs[0] = {a, of_k};
+    call.outputs[0] = {c, of_n};
     call.parameters[0] = {0, s.k * s.n};
   }
   const Batch batch;
   shard.batch = &batch;
   const cpu::KernelRow& row = *kernels.Find(op);
-  const Floats scratch = Numbers(4, row.scratch(call, shard.count, size_t(team.size())));
-  shard.scratch = scratch.get();
+  const Buffer scratch(device, row.scratch(call, shard.count, size_t(team.size())) + 16);
+  shard.scratch = scratch.slice().data;
   return MedianSeconds(repeat, peak, [&] { row.run(call, shard); });
 }
 

@@ -1,4 +1,6 @@
 // Whole steps: forward, backward and the update, without loading.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
@@ -33,10 +35,12 @@ class Trainee {
         executable_(engine_.Load(program_, *queue_)),
         updater_({.lr = 1e-6}, Schedule({.lr = 1e-6}, 1, 1 << 30, batch), program_->layout,
                  device_),
-        state_(InitialState(graph, program_->layout, 1)),
-        summand_(program_->layout.summand),
+        state_(device_, program_->layout.state),
+        summand_(device_, program_->layout.summand),
         samples_(size_t(batch) * size_t(graph.input().size())),
         labels_(size_t(batch)) {
+    const std::vector<float> initial = InitialState(graph, program_->layout, 1);
+    std::copy(initial.begin(), initial.end(), state_.slice().data);
     const Random random(1);
     for (size_t i = 0; i < samples_.size(); ++i) samples_[i] = float(random.Normal(i));
     for (size_t i = 0; i < labels_.size(); ++i) {
@@ -45,8 +49,7 @@ class Trainee {
   }
 
   void Step() {
-    const Slice state{state_.data(), state_.size(), &device_};
-    const Slice summand{summand_.data(), summand_.size(), &device_};
+    const Slice state = state_, summand = summand_;
     const int batch = program_->capacity;
     executable_->RunShard(
         {.inputs = samples_, .labels = labels_, .count = batch, .loss_scale = 1.0f / float(batch)},
@@ -66,7 +69,8 @@ class Trainee {
   const std::unique_ptr<Queue> queue_;
   const std::unique_ptr<Executable> executable_;
   Updater updater_;
-  std::vector<float> state_, summand_, samples_;
+  const Buffer state_, summand_;
+  std::vector<float> samples_;
   std::vector<int32_t> labels_;
   int64_t step_ = 0;
 };

@@ -75,7 +75,7 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
   decisions.push_back(passes::RemoveUnread(g));
   decisions.push_back(passes::Fuse(g, engine));
   passes::CheckKernels(g, engine);
-  if (std::string choice = engine.Choose(g, capacity); !choice.empty()) {
+  if (std::string choice = engine.Choose(g); !choice.empty()) {
     decisions.push_back(std::move(choice));
   }
 

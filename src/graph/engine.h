@@ -79,7 +79,7 @@ class Engine {
   virtual std::span<const Fusion> fusions() const = 0;
   // Decides how operations are computed that it can compute in several ways, and writes it into
   // their attributes. Says what it decided; empty: there was no choice.
-  virtual std::string Choose(Graph&, int /*capacity*/) const { return ""; }
+  virtual std::string Choose(Graph&) const { return ""; }
   virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
                                            Queue& queue) = 0;
 };

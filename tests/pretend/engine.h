@@ -19,9 +19,7 @@ class PretendEngine : public Engine {
   Device& device() override { return device_; }
   bool Computes(std::string_view op) const override { return cpu_.Computes(op); }
   std::span<const Fusion> fusions() const override { return cpu_.fusions(); }
-  std::string Choose(Graph& graph, int capacity) const override {
-    return cpu_.Choose(graph, capacity);
-  }
+  std::string Choose(Graph& graph) const override { return cpu_.Choose(graph); }
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
 
  private:

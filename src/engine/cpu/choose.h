@@ -5,7 +5,8 @@
 namespace trireme::cpu {
 
 // Outputs along a tile of Winograd's algorithm (2, 4), or 0: a direct convolution. A function of
-// its arguments alone, so every rank and every repetition of a run decides the same.
-int ChooseWinograd(const EngineOptions& options, const ConvShape& s, int samples);
+// the layer alone, so that every rank, every repetition and every number of shards computes the
+// same way.
+int ChooseWinograd(const EngineOptions& options, const ConvShape& s);
 
 }  // namespace trireme::cpu

@@ -12,24 +12,24 @@ ConvShape Square(size_t size, size_t in, size_t out, size_t kernel = 3, size_t s
 
 TEST(ChooseWinograd, TakesWhatIsAskedForWhereItCan) {
   const ConvShape shape = Square(8, 5, 7);
-  EXPECT_EQ(ChooseWinograd({.winograd = "off"}, shape, 1), 0);
-  EXPECT_EQ(ChooseWinograd({.winograd = "f2"}, shape, 1), 2);
-  EXPECT_EQ(ChooseWinograd({.winograd = "f4"}, shape, 1), 4);
+  EXPECT_EQ(ChooseWinograd({.winograd = "off"}, shape), 0);
+  EXPECT_EQ(ChooseWinograd({.winograd = "f2"}, shape), 2);
+  EXPECT_EQ(ChooseWinograd({.winograd = "f4"}, shape), 4);
 }
 
 TEST(ChooseWinograd, IsForThreeByThreeAtStrideOne) {
   for (const char* how : {"f2", "f4", "auto"}) {
-    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 1), 16), 0);
-    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 5), 16), 0);
-    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 3, 2), 16), 0);
+    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 1)), 0);
+    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 5)), 0);
+    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 3, 2)), 0);
   }
 }
 
 TEST(ChooseWinograd, FollowsTheWorkWhenItMayChoose) {
-  EXPECT_EQ(ChooseWinograd({}, Square(56, 64, 64), 16), 4);
-  EXPECT_EQ(ChooseWinograd({}, Square(28, 128, 128), 16), 4);
-  EXPECT_EQ(ChooseWinograd({}, Square(224, 3, 64), 16), 0);  // turning costs more than it saves
-  EXPECT_EQ(ChooseWinograd({}, Square(7, 512, 512), 1), 0);  // the kernels alone cost more
+  EXPECT_EQ(ChooseWinograd({}, Square(56, 64, 64)), 4);
+  EXPECT_EQ(ChooseWinograd({}, Square(28, 128, 128)), 4);
+  EXPECT_EQ(ChooseWinograd({}, Square(224, 3, 64)), 0);   // turning costs more than it saves
+  EXPECT_EQ(ChooseWinograd({}, Square(2, 512, 512)), 0);  // the kernels alone cost more
 }
 
 }  // namespace

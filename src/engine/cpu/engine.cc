@@ -113,7 +113,7 @@ CpuEngine::CpuEngine(Device& device, int threads, EngineOptions options)
 
 std::span<const Fusion> CpuEngine::fusions() const { return kFusions; }
 
-std::string CpuEngine::Choose(Graph& graph, int capacity) const {
+std::string CpuEngine::Choose(Graph& graph) const {
   std::map<int, int> counts;
   for (Node& node : graph.nodes) {
     const std::string_view op = node.op->name;
@@ -123,8 +123,7 @@ std::string CpuEngine::Choose(Graph& graph, int capacity) const {
     const Shape& to = graph.values[by_weights ? node.inputs[1] : node.outputs[0]].shape;
     Attributes& a = node.attributes;
     a.winograd = cpu::ChooseWinograd(
-        options_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
-        capacity);
+        options_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to));
     ++counts[a.winograd];
   }
   if (counts.empty()) return "";

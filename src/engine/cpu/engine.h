@@ -18,7 +18,7 @@ class CpuEngine : public Engine {
   Device& device() override { return device_; }
   bool Computes(std::string_view op) const override { return kernels_.Find(op) != nullptr; }
   std::span<const Fusion> fusions() const override;
-  std::string Choose(Graph& graph, int capacity) const override;
+  std::string Choose(Graph& graph) const override;
   // Each executable has its own threads: several may run at once.
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
 

@@ -145,6 +145,7 @@ class RowPacker {
       count_ = kMost + 1;  // no row lies inside
       return;
     }
+    odd_ = p.tap_step == 1 && p.depth() <= kMostOdd && p.taps_x * size_t(p.channels) % kGroup != 0;
     const PatchRow inside = {p.image, -low_y_, -low_x_};
     const float* first = p.image + (inside.y * p.width + inside.x) * p.channels;
     ForRuns(p, inside, begin, end,
@@ -156,6 +157,7 @@ class RowPacker {
     if (count_ <= kMost && row.y + low_y_ >= 0 && row.y + high_y_ < p.height &&
         row.x + low_x_ >= 0 && row.x + high_x_ < p.width) {
       const float* HWY_RESTRICT from = row.image + (row.y * p.width + row.x) * p.channels;
+      if (odd_) return PackOdd(from, to);
       for (size_t i = 0; i < count_; ++i) {
         const Piece piece = pieces_[i];
         if (HWY_LIKELY(piece.length == G)) {
@@ -177,6 +179,24 @@ class RowPacker {
     uint32_t to, length;
   };
   static constexpr size_t kMost = 64;  // more pieces than that are tiny: rare
+  static constexpr size_t kMostOdd = 256;
+
+  // Lines of taps that are short and no multiple of a group (an image of three colours) are put
+  // together first, then cut into groups.
+  HWY_INLINE void PackOdd(const float* HWY_RESTRICT from, float* HWY_RESTRICT to) const {
+    const size_t line = patches_.taps_x * size_t(patches_.channels);
+    HWY_ALIGN float values[kMostOdd + kLanes];
+    for (size_t y = begin_ / line; y * line < end_; ++y) {
+      const float* pixels = from + ptrdiff_t(y) * patches_.width * patches_.channels;
+      // Whole vectors are written; the next line overwrites what is too much.
+      ForLanes(0, line, [&](size_t i, size_t n) HWY_ATTR {
+        hn::StoreU(LoadN(pixels + i, n), Floats(), values + y * line + i);
+      });
+    }
+    size_t at = begin_;
+    for (; at + G <= end_; at += G, to += stride_) CopyExactly<G>(values + at, to);
+    if (at < end_) CopyFloats(values + at, end_ - at, to);
+  }
 
   // Adds a run of n floats that become values at, at + 1, ... in pieces that end with their group.
   void Cut(ptrdiff_t from, size_t at, size_t n) {
@@ -196,6 +216,7 @@ class RowPacker {
   const size_t begin_, end_, stride_;
   ptrdiff_t low_y_, high_y_, low_x_, high_x_;
   size_t count_ = 0;
+  bool odd_ = false;
   Piece pieces_[kMost];
 };
 

@@ -21,7 +21,7 @@ namespace trireme::cpu::HWY_NAMESPACE {
 constexpr size_t kBlockRows = 384;
 static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kWeightRows == 0);
 constexpr size_t kBlockFloats = kBlockRows * kDepth + kBlockRows / kWeightRows * kGroup;
-static_assert(kDepth % kGroup == 0);
+static_assert(kDepth % kGroup == 0 && kWeightDepth % kGroup == 0 && kWeightDepth <= kDepth);
 constexpr size_t kCachedPanels = 192 * 1024;  // floats
 
 size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
@@ -29,24 +29,30 @@ size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
 size_t PanelScratch(size_t depth, size_t columns) { return Round(PanelFloats(depth, columns)); }
 size_t MultiplyScratch(size_t threads) { return threads * kBlockFloats; }
 size_t MultiplyTransposedScratch(size_t columns, size_t threads) {
-  return threads * (kBlockFloats + Round(PanelFloats(kDepth, columns)));
+  return threads * (kBlockFloats + Round(PanelFloats(kWeightDepth, columns)));
 }
 
-// Chunks of k of about equal length, at most kDepth, in whole groups: copies stay aligned.
+// Chunks of k of about equal length, at most `most`, in whole groups: copies stay aligned.
 struct Chunks {
   size_t all, step, count;
-  explicit Chunks(size_t depth)
+  Chunks(size_t depth, size_t most)
       : all(depth),
-        step(hwy::RoundUpTo(hwy::DivCeil(depth, hwy::DivCeil(depth, kDepth)), kGroup)),
+        step(hwy::RoundUpTo(hwy::DivCeil(depth, hwy::DivCeil(depth, most)), kGroup)),
         count(hwy::DivCeil(depth, step)) {}
   size_t begin(size_t i) const { return std::min(i * step, all); }
 };
 
 void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team) {
-  const size_t grain = 1 + kParallelWork / 4 / columns;
-  ParallelFor(team, depth, grain, [&](size_t begin, size_t end) HWY_ATTR {
-    for (size_t k = begin; k < end; ++k) {
-      PackPanelRow(b + k * columns, columns, depth, k, 0, PanelCount(columns), panels);
+  // Few rows at a time: they come as streams, and a panel's stretch is written in one go.
+  constexpr size_t kRows = 16;
+  const size_t grain = 1 + kParallelWork / 4 / (columns * kRows);
+  ParallelFor(team, hwy::DivCeil(depth, kRows), grain, [&](size_t begin, size_t end) HWY_ATTR {
+    for (size_t first = begin * kRows; first < std::min(depth, end * kRows); first += kRows) {
+      for (size_t j = 0; j < PanelCount(columns); ++j) {
+        for (size_t k = first; k < std::min(depth, first + kRows); ++k) {
+          PackPanelRow(b + k * columns, columns, depth, k, j, j + 1, panels);
+        }
+      }
     }
   });
 }
@@ -90,7 +96,7 @@ struct PatchTask {
     const size_t first = tile_begin * kTileRows, last = std::min(rows, tile_end * kTileRows);
     const size_t blocks = hwy::DivCeil(last - first, kBlockRows);
     const size_t step = hwy::RoundUpTo(hwy::DivCeil(last - first, blocks), kTileRows);
-    const Chunks chunks(patches.depth());
+    const Chunks chunks(patches.depth(), kDepth);
     // Panels that the second cache holds stay there while a block's C goes through all chunks;
     // larger ones are read once, chunk by chunk.
     const bool large = patches.depth() * columns > kCachedPanels;
@@ -167,10 +173,10 @@ struct TransposedTask {
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, float* block,
            float* panels) const {
     const size_t last = std::min(patches.depth(), tile_end * kWeightRows);
-    const Chunks chunks(rows);
+    const Chunks chunks(rows, kWeightDepth);
     for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
       const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
-      PatchRow sources[kDepth];
+      PatchRow sources[kWeightDepth];
       RowWalker walker(patches, begin);
       for (size_t k = 0; k < depth; ++k, walker.Next()) {
         sources[k] = RowAt(walker);

@@ -36,8 +36,14 @@ constexpr size_t kTileRows = 4, kWeightRows = 4, kTileVectors = 2;
 #define TRIREME_BY_LANE (HWY_TARGET == HWY_NEON)
 constexpr size_t kTileColumns = kTileVectors * kLanes;
 
-// Values of k that a tile sums before it adds to C: a panel of B stays in the first cache.
-constexpr size_t kDepth = 256;
+// Values of k that a tile sums before it adds to C (in a weights' gradient). Where a panel of B
+// need not stay in the first cache, longer sums touch C less often: 1024 cubed 82 % of peak instead
+// of 79.
+#if HWY_TARGET == HWY_AVX3
+constexpr size_t kDepth = 512, kWeightDepth = 256;
+#else
+constexpr size_t kDepth = 256, kWeightDepth = 256;
+#endif
 constexpr size_t kGroup = 16;  // of k, by row: a cache line of each row
 
 enum class Order { kByRow, kByDepth };

@@ -1,7 +1,6 @@
-// Winograd's convolutions, forward and by input. Each thread turns a block of tiles over,
-// multiplies frequency by frequency (a product of tiles x channels for each), and turns the results
-// back, while the block stays in its cache. How tiles are divided among blocks and threads changes
-// no bit.
+// Winograd's convolutions, forward and by input: tiles are turned over, multiplied frequency by
+// frequency (a product of tiles x channels for each), and turned back. How tiles and columns are
+// divided among blocks and threads changes no bit.
 #include <algorithm>
 
 #include "base/team.h"
@@ -21,240 +20,326 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
 
-// Tiles of a block: many where the kernels' transform is too large for the second cache, as each
-// block reads all of it.
-size_t BlockTiles(size_t in, size_t out) {
-  const size_t tiles = in * out <= 128 * 128 ? 48 : 96;
-  return hwy::RoundUpTo(tiles, kTileRows);
-}
+// The kernels of a product `depth` deep and `columns` wide, as panels of B for each frequency.
+struct WinogradKernels {
+  const float* weights;  // [3][3][depth][columns], or round: turned round, [3][3][columns][depth]
+  size_t depth, columns;
+  bool round;
 
-// Floats between frequencies: of the kernels, of a block's inputs, of its products.
-struct WinogradStrides {
-  size_t kernels, inputs, products, product_row;
-  WinogradStrides(size_t in, size_t out)
-      : kernels(PanelFloats(in, out) + 272),
-        inputs(BlockTiles(in, out) * hwy::RoundUpTo(in, kGroup) + 16),
-        product_row(Apart(out)) {
-    products = BlockTiles(in, out) * product_row + 16;
-  }
-};
+  static constexpr size_t kStep = 16;  // rows that are turned at once
 
-// One convolution from x to y with padding; by input, x is dy and y is dx.
-struct WinogradTask {
-  TiledImages x;
-  size_t in, out;
-  float* y;
-  size_t out_height, out_width;
-  Finish finish;
-  const float* kernels;  // transformed
-  const float* zeros;
-
+  // Rows [first, last) of panel j, `last` - `first` at most kStep; `to` is the panel's first row.
   template <class W>
-  void Run(size_t begin, size_t end, float* block) const {
-    if (begin >= end) return;
-    const WinogradStrides strides(in, out);
-    const size_t blocks = hwy::DivCeil(end - begin, BlockTiles(in, out));
-    const size_t step = hwy::RoundUpTo(hwy::DivCeil(end - begin, blocks), kTileRows);
-    float* products = block + W::kTile * W::kTile * strides.inputs;
-    for (size_t first = begin; first < end; first += step) {
-      const size_t count = std::min(step, end - first);
-      for (size_t i = 0; i < count; ++i) TurnInput<W>(first + i, i, strides, block);
-      for (size_t f = 0; f < W::kTile * W::kTile; ++f) {
-        Multiply(count, strides, kernels + f * strides.kernels, block + f * strides.inputs,
-                 products + f * strides.products);
-      }
-      for (size_t i = 0; i < count; ++i) TurnOutput<W>(first + i, i, strides, products);
+  void Turn(size_t j, size_t first, size_t last, float* to, size_t stride) const {
+    if (round) {
+      TurnRound<W>(j, first, last, to, stride);
+    } else {
+      TurnPlain<W>(j, first, last, to, stride);
     }
   }
 
-  // Writes a tile as row `i` of the packed rows that register tiles read.
+ private:
   template <class W>
-  void TurnInput(size_t tile, size_t i, const WinogradStrides& strides, float* block) const {
-    const TilePixels<W::kTile> pixels(x, tile, zeros);
+  void TurnPlain(size_t j, size_t first, size_t last, float* to, size_t stride) const {
+    const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
+    for (size_t k = first; k < last; ++k) {
+      for (size_t v = 0; v < width; v += kLanes) {
+        const float* from = weights + k * columns + at + v;
+        const size_t n = std::min(kLanes, columns - at - v);
+        BothWays<typename W::Kernel>(
+            [&](size_t a, size_t b)
+                HWY_ATTR { return LoadN(from + (a * 3 + b) * depth * columns, n); },
+            [&](size_t a, size_t b, V value) HWY_ATTR {
+              hn::StoreU(value, Floats(), to + (a * W::kTile + b) * stride + k * width + v);
+            });
+      }
+    }
+  }
+
+  template <class W>
+  void TurnRound(size_t j, size_t first, size_t last, float* to, size_t stride) const {
+    constexpr size_t kAcross = std::min<size_t>(16, kTileColumns);
+    const size_t width = PanelWidth(j, columns);
+    HWY_ALIGN float square[W::kTile * W::kTile][kAcross * kStep];
+    for (size_t c0 = 0; c0 < width; c0 += kAcross) {
+      const size_t at = j * kTileColumns + c0, across = std::min(kAcross, columns - at);
+      for (size_t i = 0; i < across; ++i) {
+        ForLanes(first, last, [&](size_t k, size_t n) HWY_ATTR {
+          const float* from = weights + (at + i) * depth + k;
+          BothWays<typename W::Kernel>(
+              [&](size_t a, size_t b)
+                  HWY_ATTR { return LoadN(from + (8 - a * 3 - b) * depth * columns, n); },
+              [&](size_t a, size_t b, V value) HWY_ATTR {
+                hn::StoreU(value, Floats(), square[a * W::kTile + b] + i * kStep + k - first);
+              });
+        });
+      }
+      const size_t padded = hwy::RoundUpTo(across, kLanes);
+      for (size_t f = 0; f < W::kTile * W::kTile; ++f) {
+        float* rows = to + f * stride + first * width + c0;
+        Transpose(square[f], kStep, across, last - first, rows, width);
+        for (size_t k = 0; across < padded && k < last - first; ++k) {
+          ZeroFloats(padded - across, rows + k * width + across);
+        }
+      }
+    }
+  }
+};
+
+// Kernels that a second cache does not hold besides a block are better read once: then threads
+// divide the columns, turn the kernels of one panel and multiply all tiles by them. Else they
+// divide the tiles, each with its blocks of them.
+constexpr size_t kFewKernels = 128 * 128;
+constexpr size_t kBlock = hwy::RoundUpTo(48, kTileRows);       // tiles
+constexpr size_t kWideBlock = hwy::RoundUpTo(512, kTileRows);  // tiles turned over at once
+
+// One convolution from x to y with padding; by input, x is dy and y is dx.
+template <class W>
+class WinogradTask {
+ public:
+  WinogradTask(const TiledImages& x, const WinogradKernels& kernels, float* y, size_t out_height,
+               size_t out_width, const Finish& finish)
+      : x_(x),
+        kernels_(kernels),
+        depth_(kernels.depth),
+        columns_(kernels.columns),
+        y_(y),
+        out_height_(out_height),
+        out_width_(out_width),
+        finish_(finish) {}
+
+  static size_t Scratch(size_t depth, size_t columns, size_t threads) {
+    const size_t zeros = hwy::RoundUpTo(depth, 16);
+    if (depth * columns > kFewKernels) {
+      return zeros + kFrequencies * Rows(kWideBlock, depth) +
+             threads * kFrequencies * (PanelStride(depth) + Products(kBlock, kTileColumns));
+    }
+    return zeros + kFrequencies * KernelStride(depth, columns) +
+           threads * kFrequencies * (Rows(kBlock, depth) + Products(kBlock, columns));
+  }
+
+  void Run(size_t samples, float* scratch, Team& team) {
+    zeros_ = scratch;
+    ZeroFloats(depth_, scratch);
+    scratch += hwy::RoundUpTo(depth_, 16);
+    const size_t tiles = samples * x_.tiles();
+    if (depth_ * columns_ > kFewKernels) {
+      for (size_t first = 0; first < tiles; first += kWideBlock) {
+        RunColumns(first, std::min(kWideBlock, tiles - first), scratch, team);
+      }
+    } else {
+      RunTiles(tiles, scratch, team);
+    }
+  }
+
+ private:
+  static constexpr size_t kFrequencies = W::kTile * W::kTile;
+
+  // Floats from one frequency to the next, in whole cache lines and no power of two: of packed rows
+  // of tiles, of products, of all panels, of one.
+  static size_t Rows(size_t tiles, size_t depth) {
+    return tiles * hwy::RoundUpTo(depth, kGroup) + 16;
+  }
+  static size_t Products(size_t tiles, size_t columns) { return tiles * Apart(columns) + 16; }
+  static size_t KernelStride(size_t depth, size_t columns) {
+    return hwy::RoundUpTo(PanelFloats(depth, columns), 16) + 272;
+  }
+  static size_t PanelStride(size_t depth) { return hwy::RoundUpTo(depth * kTileColumns, 16) + 16; }
+
+  // All kernels first, then each thread its tiles, block by block.
+  void RunTiles(size_t tiles, float* scratch, Team& team) const {
+    const size_t stride = KernelStride(depth_, columns_);
+    TurnKernels(scratch, stride, team);
+    const size_t rows = Rows(kBlock, depth_), products = Products(kBlock, columns_);
+    const size_t threads = static_cast<size_t>(team.size());
+    team.Run([&](int thread) {
+      const size_t t = static_cast<size_t>(thread);
+      float* block = scratch + kFrequencies * (stride + t * (rows + products));
+      float* product = block + kFrequencies * rows;
+      const size_t begin = tiles * t / threads, end = tiles * (t + 1) / threads;
+      ForBlocks(begin, end, [&](size_t first, size_t count) {
+        for (size_t i = 0; i < count; ++i) TurnInput(first + i, i, rows, block);
+        for (size_t f = 0; f < kFrequencies; ++f) {
+          for (size_t j = 0; j < PanelCount(columns_); ++j) {
+            Multiply(count, j, scratch + f * stride + j * kTileColumns * depth_, block + f * rows,
+                     product + f * products + j * kTileColumns, Apart(columns_));
+          }
+        }
+        for (size_t i = 0; i < count; ++i) {
+          TurnOutput(first + i, product + i * Apart(columns_), products, 0, columns_);
+        }
+      });
+    });
+  }
+
+  // All tiles (at most kWideBlock) first, then each thread its panels of columns.
+  void RunColumns(size_t first, size_t tiles, float* scratch, Team& team) const {
+    const size_t rows = Rows(kWideBlock, depth_), stride = PanelStride(depth_);
+    const size_t products = Products(kBlock, kTileColumns), row = Apart(kTileColumns);
+    ParallelFor(team, tiles, 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) TurnInput(first + i, i, rows, scratch);
+    });
+    // With more threads than panels several share one.
+    const size_t threads = static_cast<size_t>(team.size()), panels = PanelCount(columns_);
+    const size_t shares = std::min(hwy::DivCeil(threads, panels), hwy::DivCeil(tiles, kTileRows));
+    const size_t units = panels * shares;
+    team.Run([&](int thread) {
+      const size_t t = static_cast<size_t>(thread);
+      float* kernels = scratch + kFrequencies * (rows + t * (stride + products));
+      float* product = kernels + kFrequencies * stride;
+      for (size_t unit = units * t / threads; unit < units * (t + 1) / threads; ++unit) {
+        const size_t j = unit / shares, share = unit % shares;
+        const size_t at = j * kTileColumns, width = std::min(kTileColumns, columns_ - at);
+        for (size_t k = 0; k < depth_; k += WinogradKernels::kStep) {
+          kernels_.template Turn<W>(j, k, std::min(depth_, k + WinogradKernels::kStep), kernels,
+                                    stride);
+        }
+        const size_t groups = hwy::DivCeil(tiles, kTileRows);
+        const size_t begin = groups * share / shares * kTileRows;
+        const size_t end = std::min(tiles, groups * (share + 1) / shares * kTileRows);
+        ForBlocks(begin, end, [&](size_t tile, size_t count) {
+          for (size_t f = 0; f < kFrequencies; ++f) {
+            Multiply(count, j, kernels + f * stride,
+                     scratch + f * rows + tile * hwy::RoundUpTo(depth_, kGroup),
+                     product + f * products, row);
+          }
+          for (size_t i = 0; i < count; ++i) {
+            TurnOutput(first + tile + i, product + i * row, products, at, width);
+          }
+        });
+      }
+    });
+  }
+
+  // Calls each(first, count) for blocks of tiles of about equal length; all but the last are whole
+  // groups of rows, and so are the distances from `begin`.
+  template <class F>
+  static void ForBlocks(size_t begin, size_t end, const F& each) {
+    if (begin >= end) return;
+    const size_t blocks = hwy::DivCeil(end - begin, kBlock);
+    const size_t step = hwy::RoundUpTo(hwy::DivCeil(end - begin, blocks), kTileRows);
+    for (size_t i = begin; i < end; i += step) each(i, std::min(step, end - i));
+  }
+
+  void TurnKernels(float* to, size_t stride, Team& team) const {
+    constexpr size_t kStep = WinogradKernels::kStep;
+    const size_t steps = hwy::DivCeil(depth_, kStep);
+    const size_t grain = 1 + kParallelWork / 8 / (kFrequencies * kStep * kTileColumns);
+    ParallelFor(team, steps * PanelCount(columns_), grain, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const size_t j = i / steps, k = i % steps * kStep;
+        kernels_.template Turn<W>(j, k, std::min(depth_, k + kStep), to + j * kTileColumns * depth_,
+                                  stride);
+      }
+    });
+  }
+
+  // Writes a tile as row `i` of the packed rows that register tiles read.
+  void TurnInput(size_t tile, size_t i, size_t stride, float* rows) const {
+    const TilePixels<W::kTile> pixels(x_, tile, zeros_);
     float* row =
-        block + i / kTileRows * kTileRows * hwy::RoundUpTo(in, kGroup) + i % kTileRows * kGroup;
-    ForLanes(0, in, [&](size_t c, size_t n) HWY_ATTR {
+        rows + i / kTileRows * kTileRows * hwy::RoundUpTo(depth_, kGroup) + i % kTileRows * kGroup;
+    ForLanes(0, depth_, [&](size_t c, size_t n) HWY_ATTR {
       float* to = row + c / kGroup * kTileRows * kGroup + c % kGroup;
       BothWays<typename W::Input>(
           [&](size_t a, size_t b) HWY_ATTR { return LoadN(pixels.at[a][b] + c, n); },
           [&](size_t a, size_t b, V value)
-              HWY_ATTR { hn::StoreU(value, Floats(), to + (a * W::kTile + b) * strides.inputs); });
+              HWY_ATTR { hn::StoreU(value, Floats(), to + (a * W::kTile + b) * stride); });
     });
   }
 
-  void Multiply(size_t count, const WinogradStrides& strides, const float* panels,
-                const float* rows, float* products) const {
+  // Products of `count` tiles with panel j, whose first column stands at `products`.
+  void Multiply(size_t count, size_t j, const float* panel, const float* rows, float* products,
+                size_t product_row) const {
+    const size_t width = PanelWidth(j, columns_);
     const size_t tiles = hwy::DivCeil(count, kTileRows);
-    for (size_t j = 0; j < PanelCount(out); ++j) {
-      const size_t width = PanelWidth(j, out), at = j * kTileColumns;
-      float* targets[kTileRows];
-      Into into = {.rows = targets,
-                   .first = at,
-                   .columns = std::min(width, out - at),
-                   .add = false,
-                   .bias = nullptr,
-                   .relu = false};
-      // Each register tile fetches a part of the next panel.
-      const size_t part = hwy::RoundUpTo(hwy::DivCeil(in * kTileColumns, tiles), kGroup);
-      for (size_t t = 0; t < tiles; ++t) {
-        const size_t left = std::min(kTileRows, count - t * kTileRows);
-        for (size_t r = 0; r < left; ++r) {
-          targets[r] = products + (t * kTileRows + r) * strides.product_row;
-        }
-        into.next = panels + (at + width) * in + t * part;
-        into.next_floats = part;
-        ChooseTile<Order::kByRow>(left, width / kLanes)(
-            in, rows + t * kTileRows * hwy::RoundUpTo(in, kGroup), panels + at * in, into);
+    float* targets[kTileRows];
+    Into into = {.rows = targets,
+                 .first = 0,
+                 .columns = std::min(width, columns_ - j * kTileColumns),
+                 .add = false,
+                 .bias = nullptr,
+                 .relu = false};
+    // Each register tile fetches a part of what is likely the next panel.
+    const size_t part = hwy::RoundUpTo(hwy::DivCeil(depth_ * width, tiles), kGroup);
+    for (size_t t = 0; t < tiles; ++t) {
+      const size_t left = std::min(kTileRows, count - t * kTileRows);
+      for (size_t r = 0; r < left; ++r) {
+        targets[r] = products + (t * kTileRows + r) * product_row;
       }
+      into.next = panel + depth_ * width + t * part;
+      into.next_floats = part;
+      ChooseTile<Order::kByRow>(left, width / kLanes)(
+          depth_, rows + t * kTileRows * hwy::RoundUpTo(depth_, kGroup), panel, into);
     }
   }
 
-  template <class W>
-  void TurnOutput(size_t tile, size_t i, const WinogradStrides& strides,
-                  const float* products) const {
-    const size_t in_image = tile % x.tiles();
-    const size_t y0 = in_image / x.tiles_x * W::kOut, x0 = in_image % x.tiles_x * W::kOut;
-    const size_t rows = std::min(W::kOut, out_height - y0);
-    const size_t columns = std::min(W::kOut, out_width - x0);
-    float* to = y + ((tile / x.tiles() * out_height + y0) * out_width + x0) * out;
-    ForLanes(0, out, [&](size_t c, size_t n) HWY_ATTR {
-      const float* from = products + i * strides.product_row + c;
-      const V bias = finish.bias ? LoadN(finish.bias + c, n) : hn::Zero(Floats());
+  // Columns [first, first + count) of a tile's outputs, from its row of products.
+  void TurnOutput(size_t tile, const float* products, size_t stride, size_t first,
+                  size_t count) const {
+    const size_t in_image = tile % x_.tiles();
+    const size_t y0 = in_image / x_.tiles_x * W::kOut, x0 = in_image % x_.tiles_x * W::kOut;
+    const size_t rows = std::min(W::kOut, out_height_ - y0);
+    const size_t columns = std::min(W::kOut, out_width_ - x0);
+    float* to = y_ + ((tile / x_.tiles() * out_height_ + y0) * out_width_ + x0) * columns_ + first;
+    const float* biases = finish_.bias ? finish_.bias + first : nullptr;
+    ForLanes(0, count, [&](size_t c, size_t n) HWY_ATTR {
+      const V bias = biases ? LoadN(biases + c, n) : hn::Zero(Floats());
       BothWays<typename W::Output>(
           [&](size_t a, size_t b)
-              HWY_ATTR { return LoadN(from + (a * W::kTile + b) * strides.products, n); },
+              HWY_ATTR { return LoadN(products + (a * W::kTile + b) * stride + c, n); },
           [&](size_t a, size_t b, V value) HWY_ATTR {
             if (a >= rows || b >= columns) return;
             value = hn::Add(value, bias);
-            if (finish.relu) value = PositivePart(value);
-            StoreN(value, to + (a * out_width + b) * out + c, n);
+            if (finish_.relu) value = PositivePart(value);
+            StoreN(value, to + (a * out_width_ + b) * columns_ + c, n);
           });
     });
   }
+
+  const TiledImages x_;
+  const WinogradKernels kernels_;
+  const size_t depth_, columns_;
+  float* const y_;
+  const size_t out_height_, out_width_;
+  const Finish finish_;
+  const float* zeros_ = nullptr;
 };
-
-// Transformed kernels as panels of B for each frequency: depth `in`, columns `out`.
-template <class W>
-void TurnKernels(const float* weights, size_t in, size_t out, float* kernels, Team& team) {
-  const WinogradStrides strides(in, out);
-  const size_t grain = 1 + kParallelWork / 8 / (W::kTile * W::kTile * out);
-  ParallelFor(team, in, grain, [&](size_t begin, size_t end) HWY_ATTR {
-    for (size_t j = 0; j < PanelCount(out); ++j) {
-      const size_t width = PanelWidth(j, out), at = j * kTileColumns;
-      for (size_t k = begin; k < end; ++k) {
-        for (size_t v = 0; v < width; v += kLanes) {
-          const float* from = weights + k * out + at + v;
-          float* to = kernels + at * in + k * width + v;
-          const size_t n = std::min(kLanes, out - at - v);
-          BothWays<typename W::Kernel>(
-              [&](size_t a, size_t b) HWY_ATTR { return LoadN(from + (a * 3 + b) * in * out, n); },
-              [&](size_t a, size_t b, V value) HWY_ATTR {
-                hn::StoreU(value, Floats(), to + (a * W::kTile + b) * strides.kernels);
-              });
-        }
-      }
-    }
-  });
-}
-
-// The same for the kernels turned round and transposed: depth `out`, columns `in`.
-template <class W>
-void TurnKernelsRound(const float* weights, size_t in, size_t out, float* kernels, Team& team) {
-  constexpr size_t kDown = 16, kAcross = std::min<size_t>(16, kTileColumns);
-  const WinogradStrides strides(out, in);
-  const size_t down = hwy::DivCeil(out, kDown), count = hwy::DivCeil(in, kAcross) * down;
-  const size_t grain = 1 + kParallelWork / 8 / (W::kTile * W::kTile * kDown * kAcross);
-  ParallelFor(team, count, grain, [&](size_t begin, size_t end) HWY_ATTR {
-    HWY_ALIGN float square[W::kTile * W::kTile][kAcross * kDown];
-    for (size_t s = begin; s < end; ++s) {
-      const size_t i0 = s / down * kAcross, o0 = s % down * kDown;
-      const size_t columns = std::min(kAcross, in - i0), depth = std::min(kDown, out - o0);
-      for (size_t i = 0; i < columns; ++i) {
-        ForLanes(0, depth, [&](size_t o, size_t n) HWY_ATTR {
-          const float* from = weights + (i0 + i) * out + o0 + o;
-          BothWays<typename W::Kernel>(
-              [&](size_t a, size_t b)
-                  HWY_ATTR { return LoadN(from + (8 - a * 3 - b) * in * out, n); },
-              [&](size_t a, size_t b, V value) HWY_ATTR {
-                hn::StoreU(value, Floats(), square[a * W::kTile + b] + i * kDown + o);
-              });
-        });
-      }
-      const size_t panel = i0 / kTileColumns, width = PanelWidth(panel, in);
-      const size_t padded = hwy::RoundUpTo(columns, kLanes);
-      for (size_t f = 0; f < W::kTile * W::kTile; ++f) {
-        float* to = kernels + f * strides.kernels + panel * kTileColumns * out + o0 * width +
-                    i0 % kTileColumns;
-        Transpose(square[f], kDown, columns, depth, to, width);
-        for (size_t k = 0; columns < padded && k < depth; ++k) {
-          ZeroFloats(padded - columns, to + k * width + columns);
-        }
-      }
-    }
-  });
-}
-
-template <class W>
-size_t WinogradBlock(size_t in, size_t out) {
-  const WinogradStrides strides(in, out);
-  return hwy::RoundUpTo(W::kTile * W::kTile * (strides.inputs + strides.products), 16);
-}
-
-template <class W>
-void RunWinograd(WinogradTask task, size_t samples, float* scratch, Team& team) {
-  const size_t tiles = samples * task.x.tiles();
-  const size_t kernels = W::kTile * W::kTile * WinogradStrides(task.in, task.out).kernels;
-  task.kernels = scratch;
-  float* zeros = scratch + hwy::RoundUpTo(kernels, 16);
-  ZeroFloats(task.in, zeros);
-  task.zeros = zeros;
-  float* blocks = zeros + hwy::RoundUpTo(task.in, 16);
-  const size_t block = WinogradBlock<W>(task.in, task.out);
-  const size_t threads = static_cast<size_t>(team.size());
-  team.Run([&](int thread) {
-    const size_t t = static_cast<size_t>(thread);
-    task.Run<W>(tiles * t / threads, tiles * (t + 1) / threads, blocks + t * block);
-  });
-}
 
 template <class W>
 size_t WinogradScratchBy(const ConvShape& s, size_t threads) {
-  const auto one_way = [&](size_t in, size_t out) {
-    return hwy::RoundUpTo(W::kTile * W::kTile * WinogradStrides(in, out).kernels, 16) +
-           hwy::RoundUpTo(in, 16) + threads * WinogradBlock<W>(in, out);
-  };
-  return std::max(one_way(s.in, s.out), one_way(s.out, s.in));
+  return std::max(WinogradTask<W>::Scratch(s.in, s.out, threads),
+                  WinogradTask<W>::Scratch(s.out, s.in, threads));
 }
 
 template <class W>
 void WinogradForwardBy(const ConvShape& s, size_t samples, const float* x, const float* weights,
                        float* y, const Finish& finish, float* scratch, Team& team) {
-  TurnKernels<W>(weights, s.in, s.out, scratch, team);
-  RunWinograd<W>(
-      {.x = {x, ptrdiff_t(s.height), ptrdiff_t(s.width), s.in, hwy::DivCeil(s.out_height, W::kOut),
-             hwy::DivCeil(s.out_width, W::kOut), ptrdiff_t(W::kOut), -ptrdiff_t(s.padding)},
-       .in = s.in,
-       .out = s.out,
-       .y = y,
-       .out_height = s.out_height,
-       .out_width = s.out_width,
-       .finish = finish},
-      samples, scratch, team);
+  const TiledImages images = {x,
+                              ptrdiff_t(s.height),
+                              ptrdiff_t(s.width),
+                              s.in,
+                              hwy::DivCeil(s.out_height, W::kOut),
+                              hwy::DivCeil(s.out_width, W::kOut),
+                              ptrdiff_t(W::kOut),
+                              -ptrdiff_t(s.padding)};
+  WinogradTask<W>(images, {weights, s.in, s.out, false}, y, s.out_height, s.out_width, finish)
+      .Run(samples, scratch, team);
 }
 
 template <class W>
 void WinogradGradInputBy(const ConvShape& s, size_t samples, const float* dy, const float* weights,
                          float* dx, float* scratch, Team& team) {
-  TurnKernelsRound<W>(weights, s.in, s.out, scratch, team);
-  RunWinograd<W>({.x = {dy, ptrdiff_t(s.out_height), ptrdiff_t(s.out_width), s.out,
-                        hwy::DivCeil(s.height, W::kOut), hwy::DivCeil(s.width, W::kOut),
-                        ptrdiff_t(W::kOut), ptrdiff_t(s.padding) - 2},
-                  .in = s.out,
-                  .out = s.in,
-                  .y = dx,
-                  .out_height = s.height,
-                  .out_width = s.width},
-                 samples, scratch, team);
+  const TiledImages images = {dy,
+                              ptrdiff_t(s.out_height),
+                              ptrdiff_t(s.out_width),
+                              s.out,
+                              hwy::DivCeil(s.height, W::kOut),
+                              hwy::DivCeil(s.width, W::kOut),
+                              ptrdiff_t(W::kOut),
+                              ptrdiff_t(s.padding) - 2};
+  WinogradTask<W>(images, {weights, s.out, s.in, true}, dx, s.height, s.width, {})
+      .Run(samples, scratch, team);
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr size_t kWeightTiles = 192;
+// Tiles of a block: few where all frequencies' sums stay in the second cache besides it, else many,
+// as each block reads and writes the sums.
+constexpr size_t WeightBlockTiles(size_t in, size_t out) { return in * out <= 64 * 64 ? 96 : 192; }
 
 // R rows x N vectors of C = transposed a * b, both as they lie: a[k][row], b[k][column].
 template <size_t R, size_t N>
@@ -32,7 +34,7 @@ void WeightTile(size_t depth, const float* HWY_RESTRICT a, size_t a_stride,
   V sum[R][N];
   ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
 #pragma GCC unroll 2
-  for (size_t k = 0; k < depth; ++k) MultiplyOne<1>(a + k * a_stride, b + k * b_stride, sum);
+  for (size_t k = 0; k < depth; ++k) MultiplyDepth(a + k * a_stride, b + k * b_stride, sum);
   StoreTile(sum, into);
 }
 
@@ -54,8 +56,8 @@ struct WeightStrides {
   WeightStrides(size_t in, size_t out)
       : x_row(Apart(in)),
         dy_row(Apart(out)),
-        x(kWeightTiles * x_row + 16),
-        dy(kWeightTiles * dy_row + 16),
+        x(WeightBlockTiles(in, out) * x_row + 16),
+        dy(WeightBlockTiles(in, out) * dy_row + 16),
         sums(in * hwy::RoundUpTo(out, 16) + 16) {}
   size_t floats(size_t frequencies) const { return frequencies * (x + dy + sums); }
 };
@@ -80,14 +82,14 @@ struct WeightTask {
     });
   }
 
-  // Rows [begin, end) of one frequency's sums, over `count` tiles.
-  void Multiply(size_t count, size_t begin, size_t end, const float* xs, const float* dys,
-                float* sums, bool add) const {
+  // Rows [begin, end) of one frequency's sums, `step` at once, over `count` tiles.
+  void Multiply(size_t count, size_t begin, size_t end, size_t step, const float* xs,
+                const float* dys, float* sums, bool add) const {
     const size_t row_floats = hwy::RoundUpTo(out, 16);
     for (size_t at = 0; at < out; at += kTileColumns) {
       const size_t width = std::min(kTileColumns, hwy::RoundUpTo(out - at, kLanes));
-      for (size_t row = begin; row < end; row += kTileRows) {
-        const size_t rows = std::min(kTileRows, end - row);
+      for (size_t row = begin; row < end; row += step) {
+        const size_t rows = std::min(step, end - row);
         float* targets[kTileRows];
         for (size_t r = 0; r < rows; ++r) targets[r] = sums + (row + r) * row_floats;
         // Columns beyond `out` are sums of what tiles hold there: written, never read.
@@ -131,7 +133,7 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
   constexpr size_t kFrequencies = W::kTile * W::kTile;
   const size_t tiles_y = hwy::DivCeil(s.out_height, W::kOut);
   const size_t tiles_x = hwy::DivCeil(s.out_width, W::kOut);
-  const ptrdiff_t step = ptrdiff_t(W::kOut);
+  const ptrdiff_t apart = ptrdiff_t(W::kOut);
   const WeightStrides strides(s.in, s.out);
   float* xs = scratch;
   float* dys = xs + kFrequencies * strides.x;
@@ -139,18 +141,19 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
   float* zeros = sums + kFrequencies * strides.sums;
   ZeroFloats(std::max(s.in, s.out), zeros);
   const WeightTask task{
-      {x, ptrdiff_t(s.height), ptrdiff_t(s.width), s.in, tiles_y, tiles_x, step,
+      {x, ptrdiff_t(s.height), ptrdiff_t(s.width), s.in, tiles_y, tiles_x, apart,
        -ptrdiff_t(s.padding)},
-      {dy, ptrdiff_t(s.out_height), ptrdiff_t(s.out_width), s.out, tiles_y, tiles_x, step, 0},
+      {dy, ptrdiff_t(s.out_height), ptrdiff_t(s.out_width), s.out, tiles_y, tiles_x, apart, 0},
       s.in,
       s.out,
       zeros,
       strides};
   const size_t tiles = samples * task.x.tiles();
-  // Work is divided into rows of sums of all frequencies.
-  const size_t rows = hwy::DivCeil(s.in, 4 * kTileRows);
-  for (size_t first = 0; first < tiles; first += kWeightTiles) {
-    const size_t count = std::min(kWeightTiles, tiles - first);
+  // Work is divided into rows of sums of all frequencies; register tiles are about equally high.
+  const size_t step = hwy::DivCeil(s.in, hwy::DivCeil(s.in, kTileRows)), some = 4 * step;
+  const size_t rows = hwy::DivCeil(s.in, some), block = WeightBlockTiles(s.in, s.out);
+  for (size_t first = 0; first < tiles; first += block) {
+    const size_t count = std::min(block, tiles - first);
     ParallelFor(team, count, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         task.Turn<typename W::Input>(task.x, first + i, strides.x, xs + i * strides.x_row);
@@ -159,8 +162,8 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
     });
     ParallelFor(team, kFrequencies * rows, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        const size_t f = i / rows, row = i % rows * 4 * kTileRows;
-        task.Multiply(count, row, std::min(s.in, row + 4 * kTileRows), xs + f * strides.x,
+        const size_t f = i / rows, row = i % rows * some;
+        task.Multiply(count, row, std::min(s.in, row + some), step, xs + f * strides.x,
                       dys + f * strides.dy, sums + f * strides.sums, first > 0);
       }
     });
