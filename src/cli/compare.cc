@@ -54,7 +54,9 @@ std::string DatedFolder() {
   localtime_r(&now, &local);
   char name[64];
   std::strftime(name, sizeof(name), "runs/compare-%Y%m%d-%H%M%S", &local);
-  return name;
+  std::string folder = name;
+  for (int i = 2; Exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
+  return folder;
 }
 
 void ReadSettings(const Args& args, Comparison& c) {

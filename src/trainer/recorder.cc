@@ -72,8 +72,10 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.confusion = evaluation.confusion;
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
-  // With a centre this rank has trained a part of the samples that the workers have used.
-  const int64_t samples = job_.in_step ? at.all_samples : at.epochs_done * job_.plan.samples;
+  // At a free pace this rank has trained a part of the samples that the workers have used.
+  Plan done = job_.plan;
+  done.steps = at.step;
+  const int64_t samples = job_.in_step ? at.all_samples : PositionsOf(done);
   summary.samples_per_second = double(samples) / at.train_seconds;
   summary.train_seconds = at.train_seconds;
   summary.seconds = at.seconds;
