@@ -21,6 +21,22 @@ Json ToJson(const RankRecord& record) {
   return json;
 }
 
+Json ToJson(const ClientRecord& record) {
+  Json json = Json::Object();
+  json.AddNew("name", record.name).AddNew("here", record.here);
+  json.AddNew("updates", record.updates).AddNew("samples", record.samples);
+  json.AddNew("refused", record.refused).AddNew("removed", record.removed);
+  json.AddNew("staleness_mean", record.staleness_mean);
+  json.AddNew("staleness_max", record.staleness_max).AddNew("staleness", record.staleness);
+  return json;
+}
+
+Json ToJson(const std::vector<ClientRecord>& records) {
+  Json json = Json::Array();
+  for (const ClientRecord& record : records) json.Append(ToJson(record));
+  return json;
+}
+
 }  // namespace
 
 StepTimes& StepTimes::operator+=(const StepTimes& other) {
@@ -59,6 +75,7 @@ Json ToJson(const EpochRecord& record) {
     for (const RankRecord& rank : record.ranks) ranks.Append(ToJson(rank));
     json.AddNew("ranks", std::move(ranks));
   }
+  if (!record.clients.empty()) json.AddNew("clients", ToJson(record.clients));
   if (!record.late.empty()) json.AddNew("late", record.late);
   return json;
 }
@@ -93,6 +110,13 @@ Json ToJson(const Summary& summary) {
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes).AddNew("per_class_accuracy", std::move(per_class));
   json.AddNew("confusion", summary.confusion);
+  if (const ClientsRecord& clients = summary.clients; !clients.clients.empty()) {
+    json.AddNew("updates", clients.all.updates).AddNew("samples", clients.all.samples);
+    json.AddNew("staleness_mean", clients.all.staleness_mean);
+    json.AddNew("staleness_max", clients.all.staleness_max);
+    json.AddNew("staleness", clients.all.staleness);
+    json.AddNew("clients", ToJson(clients.clients));
+  }
   if (!summary.emulated.empty()) {
     Json emulated = Json::Object();
     for (const auto& [key, value] : summary.emulated) emulated.AddNew(key, value);

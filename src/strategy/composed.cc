@@ -1,8 +1,11 @@
 #include "strategy/composed.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "flat/arithmetic.h"
 
 namespace trireme {
@@ -22,6 +25,9 @@ void Composed::Begin(Replica& replica) {
 }
 
 Turn Composed::Next(int64_t step, Work& work) {
+  if (choices_.team) {
+    return choices_.team->leads() ? Lead(NextLease(work), work) : Follow(work);
+  }
   if (choices_.centre) return NextLease(work);
   if (step >= choices_.plan.steps) return Turn::kEnd;
   WorkOf(choices_.plan, step, choices_.worker, choices_.workers, work);
@@ -29,40 +35,90 @@ Turn Composed::Next(int64_t step, Work& work) {
 }
 
 Turn Composed::NextLease(Work& work) {
-  const Plan& plan = choices_.plan;
   for (;;) {
     Lease lease;
     switch (choices_.centre->Claim(!open_.empty(), lease)) {
       case Client::Answer::kLease:
-        work.step = lease.epoch * plan.steps_per_epoch() + lease.begin / plan.batch;
-        work.epoch = lease.epoch;
-        work.shards.assign(1, {.index = 0, .begin = lease.begin, .end = lease.end});
-        work.batch = lease.end - lease.begin;
-        work.filled_shards = 1;
-        work.ends_epoch = false;
-        work.leases.assign(1, lease.id);
+        WorkOn(lease, work);
         return Turn::kStep;
       case Client::Answer::kDrain:
         Meet();
         break;
       case Client::Answer::kVoid:
         open_.clear();
+        head_ = {};
         since_ = 0;
         choices_.merge->Reload(*replica_);
+        forgets_ = true;
         break;
-      case Client::Answer::kEpochEnd:
-        ++epochs_told_;
-        return Turn::kEpochEnd;
       case Client::Answer::kEnd:
         return Turn::kEnd;
     }
   }
 }
 
+// Before the step newer weights are taken, so that all of the team have them.
+Turn Composed::Lead(Turn turn, Work& work) {
+  LeaseTeam::Order order{.turn = int64_t(turn)};
+  if (turn == Turn::kStep) {
+    choices_.merge->BeforeStep(*replica_, MeetsAfter(since_ + 1));
+    const Shard& shard = work.shards[0];
+    order.step = work.step;
+    order.epoch = work.epoch;
+    order.begin = shard.begin;
+    order.end = shard.end;
+    order.lease = work.leases[0];
+  }
+  order.moved = choices_.merge->Moved();
+  order.forgets = std::exchange(forgets_, false);
+  choices_.team->Tell(*replica_, order);
+  if (turn == Turn::kStep) choices_.team->TakePart(order, work);
+  return turn;
+}
+
+Turn Composed::Follow(Work& work) {
+  const LeaseTeam::Order order = choices_.team->Hear(*replica_);
+  if (Turn(order.turn) == Turn::kStep) choices_.team->TakePart(order, work);
+  return Turn(order.turn);
+}
+
+void Composed::WorkOn(const Lease& lease, Work& work) {
+  const Plan& plan = choices_.plan;
+  const int64_t step = lease.epoch * plan.steps_per_epoch() + lease.begin / plan.batch;
+  WorkOf(plan, step, 0, 1, work);
+  if (choices_.clocked) {
+    std::erase_if(work.shards, [&](const Shard& s) { return s.begin != lease.begin || !s.size(); });
+    if (work.shards.size() != 1 || work.shards[0].end != lease.end) {
+      throw Error("the server leases positions {} to {} of step {}, which are no shard of it",
+                  lease.begin, lease.end, step);
+    }
+  } else {
+    work.shards.assign(1, {.index = 0, .begin = lease.begin, .end = lease.end});
+    work.batch = lease.end - lease.begin;
+    work.filled_shards = 1;
+  }
+  work.ends_epoch = false;
+  work.leases.assign(1, lease.id);
+  if (choices_.own_samples) TakeOwn(work);
+}
+
+// As many of the own samples, in their own order.
+void Composed::TakeOwn(Work& work) {
+  if (own_position_ + work.batch > choices_.own_samples) {
+    ++own_epoch_;
+    own_position_ = 0;
+  }
+  work.epoch = own_epoch_;
+  work.shards[0].begin = own_position_;
+  work.shards[0].end = own_position_ += work.batch;
+}
+
 void Composed::BeforeStep(Replica& replica) {
   announced_ = 0;
   choices_.inner->BeforeStep(replica);
-  if (choices_.merge && since_ + 1 >= choices_.period) choices_.merge->Prepare();
+  if (choices_.merge && !choices_.team) {
+    choices_.merge->BeforeStep(replica, MeetsAfter(since_ + 1));
+  }
 }
 
 void Composed::BucketReady(Replica& replica, const Bucket& bucket, const Event& event) {
@@ -80,9 +136,20 @@ Event Composed::AfterStep(Replica& replica) {
   if (spans) spans->Add(Track::kCompute, SpanKind::kWait, began, Now());
   if (choices_.centre) {
     open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
-    if (++since_ >= choices_.period) Meet();
+    CountLoss(replica);
+    choices_.merge->AfterStep(replica);
+    if (MeetsAfter(++since_)) Meet();
   }
   return replica.queue.Record();
+}
+
+// For the push that names this step's leases.
+void Composed::CountLoss(Replica& r) {
+  std::array<float, Layout::kTallies> tallies;
+  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kTallies), tallies);
+  r.queue.Sync();
+  head_.loss_sum += double(tallies[0]) * double(r.work.batch);
+  head_.correct += double(tallies[1]);
 }
 
 void Composed::Rehearse(Replica& replica) {
@@ -92,6 +159,7 @@ void Composed::Rehearse(Replica& replica) {
 }
 
 void Composed::Update(Replica& replica) {
+  if (!Updates()) return;  // the centre does
   const Observer& observer = replica.observer;
   observer.Tell(Phase::kUpdate, replica.work.step);
   const auto apply = [&] {
@@ -122,8 +190,9 @@ void Composed::AnnounceRest(Replica& replica) {
 void Composed::Meet() {
   since_ = 0;
   if (open_.empty()) return;
-  choices_.merge->Meet(*replica_, open_);
+  choices_.merge->Meet(*replica_, head_, open_);
   open_.clear();
+  head_ = {};
 }
 
 void Composed::Stop() {
@@ -131,34 +200,27 @@ void Composed::Stop() {
 }
 
 void Composed::End(Replica&) {
-  if (!choices_.centre) return;
-  Meet();
-  choices_.centre->Leave();
+  if (choices_.centre) Meet();
 }
 
 void Composed::Snapshot(Replica& replica, Slice into) {
   if (choices_.centre) {
-    flat::Put(replica.queue, choices_.centre->Snapshot().data(), into);
-  } else {
-    flat::Copy(replica.queue, replica.state, into);
+    const Client::Centre centre = choices_.centre->FetchNow(into.size);
+    flat::Put(replica.queue, centre.state, into);
+    replica.queue.Sync();
+    return;
   }
+  flat::Copy(replica.queue, replica.state, into);
   replica.queue.Sync();
 }
 
+// With a centre its server keeps the run, and momentum starts anew.
 void Composed::Save(Replica& replica, StateWriter& writer) {
-  if (choices_.centre) {
-    writer.Int("centre.epochs_told", epochs_told_);
-    return choices_.centre->Save(writer);
-  }
-  replica.updater.Save(replica.queue, writer);
+  if (InStep()) replica.updater.Save(replica.queue, writer);
 }
 
 void Composed::Load(Replica& replica, const StateReader& reader) {
-  if (choices_.centre) {  // the server loads it, and momentum starts anew
-    epochs_told_ = reader.Int("centre.epochs_told");
-  } else {
-    replica.updater.Load(replica.queue, reader);
-  }
+  if (InStep()) replica.updater.Load(replica.queue, reader);
 }
 
 Traffic Composed::traffic() const {

@@ -8,6 +8,7 @@ constexpr Tag kTagSum = 0;
 constexpr Tag kTagFoldForward = 1;
 constexpr Tag kTagFoldBack = 2;
 constexpr Tag kTagState = 3;
+constexpr Tag kTagLease = 4;
 constexpr Tag kFirstFreeTag = 16;
 
 }  // namespace trireme

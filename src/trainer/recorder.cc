@@ -49,19 +49,19 @@ void Recorder::Epoch(const EpochRecord& record) {
   progress_.Epoch(record, job_.epochs());
 }
 
-void Recorder::Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
-                          Replica& replica) {
+void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
+                          FunctionRef<void(StateWriter&)> save) {
   const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
   WriteModel(job_.graph, job_.layout, state, writer->model());
   at.Save(writer->state());
   ModelCard{job_.data.shape, job_.data.classes, job_.normalizer}.Save(writer->state());
-  strategy.Save(replica, writer->state());
+  save(writer->state());
   directory_.SyncMetrics();
   writer->Commit();
 }
 
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
-                         const Evaluation& evaluation) {
+                         const Evaluation& evaluation, const ClientsRecord& clients) {
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
   summary.test_accuracy = evaluation.accuracy;
@@ -89,6 +89,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.machine = fmt::format("{}, {}, {} threads a rank", machine.cpu_model,
                                 machine.architecture, job_.threads_per_rank);
   summary.version = Version();
+  summary.clients = clients;
   summary.emulated = Emulated(recipe.emulate);
   directory_.WriteSummary(ToJson(summary));
   progress_.End(summary);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "record/checkpoint.h"
 #include "record/metrics.h"
 #include "record/progress.h"
@@ -15,9 +16,6 @@
 
 namespace trireme {
 
-// Why a run is over.
-enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
-
 // Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
 // that records; one thread.
 class Recorder {
@@ -26,10 +24,12 @@ class Recorder {
 
   void Step(const StepResult& result, const Progression& at);  // cheap: called after every step
   void Epoch(const EpochRecord& record);
-  void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
-                  Replica& replica);
+  // `save` writes what belongs to the state besides: optimizer, strategy.
+  void Checkpoint(std::span<const float> state, const Progression& at,
+                  FunctionRef<void(StateWriter&)> save);
   const Summary& summary() const { return summary_; }  // empty before Summarize
-  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation);
+  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
+                 const ClientsRecord& clients = {});
 
  private:
   const Job& job_;
