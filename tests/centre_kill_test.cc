@@ -112,6 +112,7 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
   EXPECT_GE(2 * killed, int(victims.size())) << "the run was over too soon";
   ExpectCountedOnce("a", epochs);
   EXPECT_GT(Number("a", "test_accuracy"), 0.85);
+  EXPECT_TRUE(Exists(At("a/checkpoints/latest")));
   EXPECT_EQ(Orphans(5), "");
   std::printf("%s: %d kills, %lld epochs in %.1f s, accuracy %.3f\n", GetParam().name.c_str(),
               killed, static_cast<long long>(epochs), Number("a", "seconds"),

@@ -63,14 +63,16 @@ int64_t CentreRecorder::StepOf(const Server::Progress& progress) const {
 // ---- on the server's thread
 
 void CentreRecorder::Take(const Server& server, What what) {
+  const double now = clock_.seconds();
   Image image{.what = what,
+              .save = what != What::kEpoch || now >= next_snapshot_s_,
               .progress = server.progress(),
               .clients = server.clients(),
-              .seconds = clock_.seconds()};
+              .seconds = now};
   image.state.assign(server.centre().begin(), server.centre().end());
   server.Save(image.saved);
   taken_step_ = StepOf(image.progress);
-  next_snapshot_s_ = clock_.seconds() + job_.recipe.strategy.snapshot_s;
+  if (image.save) next_snapshot_s_ = now + job_.recipe.strategy.snapshot_s;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return images_.size() < kMostImages || error_; });
   images_.push_back(std::move(image));
@@ -156,7 +158,7 @@ void CentreRecorder::Handle(const Image& image) {
   // A whole last epoch ends with the run; a resumed server tells once more of the last one's end.
   if (image.progress.epochs > at_.epochs_done) EndEpoch(image);
   const int every = job_.recipe.trainer.checkpoint_epochs;
-  const bool due = image.what != What::kEpoch || (every && at_.epochs_done % every == 0);
+  const bool due = image.save || (every && at_.epochs_done % every == 0);
   if (due && at_.step != saved_step_) Save(image);
   if (image.what != What::kEnd || (signals_.received() && !enough_)) return;
   if (evaluated_step_ != at_.step) Evaluate(image);

@@ -37,6 +37,7 @@ class CentreRecorder : public ServerKeeper {
   // A server between two updates.
   struct Image {
     What what;
+    bool save = false;  // as a checkpoint, whatever else says so
     std::vector<float> state;
     StateImage saved;
     Server::Progress progress;
