@@ -6,6 +6,27 @@ namespace {
 
 using UsageTest = WholeTest;
 
+TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
+  const auto refuse = [&](const std::string& strategy, const Words& keys,
+                          std::initializer_list<std::string> parts) {
+    Words words = {"train", "--ranks", "3", "--strategy", strategy, "--out", "a"};
+    for (const std::string& key : keys) words = words + Words{"--set", "strategy." + key};
+    Refuse(words, 2, parts);
+  };
+  refuse("easgd", {"pace=clock"}, {"strategy.pace", "gradient", "elastic"});
+  refuse("easgd", {"pace=round"}, {"average", "elastic"});
+  refuse("easgd", {"pace=in-step"}, {"sync-ps"});
+  refuse("easgd", {"centre=memory"}, {"no remote memory"});
+  refuse("easgd", {"merge=difference"}, {"sync-ps"});
+  refuse("async-ps", {"merge=gradient", "staleness=2", "stale=wait"}, {"clock"});
+  refuse("ssp", {"stale=drop"}, {"strategy.stale"});
+  refuse("ssp", {"push=2"}, {"strategy.push"});
+  refuse("mpi-ps", {"groups=3"}, {"strategy.groups = 3", "2 workers"});
+  refuse("allreduce", {"centre=server"}, {"easgd"});
+  refuse("allreduce", {"merge=halve"}, {"adds up gradients"});
+  refuse("allreduce", {"pace=free"}, {"in step"});
+}
+
 TEST_F(UsageTest, WordsThatNobodyKnows) {
   Refuse({"trian"}, 2, {"trian", "did you mean train"});
   Refuse({"train", "--bacth", "3"}, 2, {"--bacth", "did you mean --batch"});

@@ -10,6 +10,7 @@ extern const Command kBenchStep;
 extern const Command kCompare;
 extern const Command kDoctor;
 extern const Command kEval;
+extern const Command kJoin;
 extern const Command kLaunchSlurm;
 extern const Command kList;
 extern const Command kPredict;
@@ -17,7 +18,7 @@ extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kCompare,   &kEval,      &kPredict,   &kList,           &kDoctor,
+      &kTrain,     &kJoin,      &kCompare,   &kEval,      &kPredict,        &kList,        &kDoctor,
       &kBenchPeak, &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;

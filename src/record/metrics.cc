@@ -21,6 +21,22 @@ Json ToJson(const RankRecord& record) {
   return json;
 }
 
+Json ToJson(const ClientRecord& record) {
+  Json json = Json::Object();
+  json.AddNew("name", record.name).AddNew("here", record.here);
+  json.AddNew("updates", record.updates).AddNew("samples", record.samples);
+  json.AddNew("refused", record.refused).AddNew("removed", record.removed);
+  json.AddNew("staleness_mean", record.staleness_mean);
+  json.AddNew("staleness_max", record.staleness_max).AddNew("staleness", record.staleness);
+  return json;
+}
+
+Json ToJson(const std::vector<ClientRecord>& records) {
+  Json json = Json::Array();
+  for (const ClientRecord& record : records) json.Append(ToJson(record));
+  return json;
+}
+
 }  // namespace
 
 StepTimes& StepTimes::operator+=(const StepTimes& other) {
@@ -59,6 +75,7 @@ Json ToJson(const EpochRecord& record) {
     for (const RankRecord& rank : record.ranks) ranks.Append(ToJson(rank));
     json.AddNew("ranks", std::move(ranks));
   }
+  if (!record.clients.empty()) json.AddNew("clients", ToJson(record.clients));
   if (!record.late.empty()) json.AddNew("late", record.late);
   return json;
 }
@@ -93,16 +110,15 @@ Json ToJson(const Summary& summary) {
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes).AddNew("per_class_accuracy", std::move(per_class));
   json.AddNew("confusion", summary.confusion);
-  if (!summary.staleness.empty()) {
-    double updates = 0, sum = 0;
-    for (size_t s = 0; s < summary.staleness.size(); ++s) {
-      updates += double(summary.staleness[s]);
-      sum += double(s) * double(summary.staleness[s]);
-    }
-    json.AddNew("updates", int64_t(updates));
-    json.AddNew("staleness_mean", updates > 0 ? sum / updates : 0);
-    json.AddNew("staleness_max", int64_t(summary.staleness.size()) - 1);
-    json.AddNew("staleness", summary.staleness);
+  const ClientsRecord& clients = summary.clients;
+  if (clients.all.updates) {
+    json.AddNew("updates", clients.all.updates);
+    json.AddNew("staleness_mean", clients.all.staleness_mean);
+    json.AddNew("staleness_max", clients.all.staleness_max);
+    json.AddNew("staleness", clients.all.staleness);
+  }
+  if (!clients.clients.empty()) {
+    json.AddNew("samples", clients.all.samples).AddNew("clients", ToJson(clients.clients));
   }
   if (!summary.emulated.empty()) {
     Json emulated = Json::Object();

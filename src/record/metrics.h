@@ -32,6 +32,22 @@ struct RankRecord {
   int64_t bytes_sent = 0, bytes_received = 0;
 };
 
+// What a client of a server did since the run began, or all of them. Staleness: how many versions
+// the weights of an update were behind; the counts by that number, the last one: or more.
+struct ClientRecord {
+  std::string name;
+  bool here = false;
+  int64_t updates = 0, samples = 0;
+  int64_t refused = 0, removed = 0;  // pushes that did not count; times it was given up
+  double staleness_mean = 0;
+  int64_t staleness_max = 0;
+  std::vector<int64_t> staleness;
+};
+struct ClientsRecord {
+  std::vector<ClientRecord> clients;
+  ClientRecord all;
+};
+
 // What was not measured is left out of the JSON.
 struct EpochRecord {
   int64_t epoch = 0;  // epochs finished
@@ -44,8 +60,9 @@ struct EpochRecord {
   std::optional<double> evaluation_seconds;
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
-  std::vector<RankRecord> ranks;  // of all who advance in step, where there are several
-  std::string late;               // which rank the others wait for and why; empty: none
+  std::vector<RankRecord> ranks;      // of all who advance in step, where there are several
+  std::vector<ClientRecord> clients;  // of a server
+  std::string late;                   // which rank the others wait for and why; empty: none
 };
 
 // A line every k steps.
@@ -72,7 +89,7 @@ struct Summary {
   int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;
   std::string strategy, transport, device, precision, machine, version;
-  std::vector<int64_t> staleness;  // updates by how many others' they missed; empty: in step
+  ClientsRecord clients;                                      // of a free pace
   std::vector<std::pair<std::string, std::string>> emulated;  // keys of [emulate] and their values
 };
 

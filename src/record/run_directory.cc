@@ -124,9 +124,8 @@ void RunDirectory::DropMetricsAfter(int64_t step) {
     if (BelongsTo(line, step)) kept.append(line).append("\n");
     begin = end + 1;
   }
-  if (kept == content) return;
-  ReplaceFile(name, kept);
-  OpenMetrics();  // the old file is no longer the one of that name
+  if (kept != content) ReplaceFile(name, kept);
+  OpenMetrics();  // the old file may no longer be the one of that name
 }
 
 std::string ReadRunConfig(const std::string& path) {

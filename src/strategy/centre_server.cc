@@ -1,19 +1,22 @@
 #include "strategy/centre_server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "base/error.h"
-#include "flat/arithmetic.h"
 #include "strategy/protocol.h"
 
 namespace trireme {
 namespace {
 
-constexpr size_t kMostStaleness = 1000;
 // Pushes in a row that are not finite: leasing their positions again would never end.
 constexpr int kDiverged = 50;
+constexpr int64_t kNamedRefusals = 1;  // of a client; the rest is only counted
+constexpr size_t kMostClients = 4096;
+constexpr double kLinger_s = 2;  // at the end, for clients that are away: they hear that it is over
 
 // Larger than any id of an earlier life of the run: leases are handed out more slowly than one per
 // microsecond.
@@ -23,83 +26,236 @@ int64_t NewIds() {
       .count();
 }
 
+// A clock's leases are the shards of its step.
+LeaseTable::Cut CutAtShards(const Plan& plan) {
+  return [plan](int64_t begin) {
+    const int64_t first = begin - begin % plan.batch;
+    const int64_t count = std::min(plan.batch, plan.samples - first);
+    for (int64_t s = 1; s < plan.shards; ++s) {
+      const int64_t end = first + count * s / plan.shards;
+      if (end > begin) return end;
+    }
+    return first + count;
+  };
+}
+
+uint64_t BytesOf(const Message& message) {
+  return message.ints.size() * sizeof(int64_t) + message.body.size() * sizeof(float);
+}
+
 }  // namespace
 
 CentreServer::CentreServer(Setup setup, std::span<const float> centre)
     : setup_(std::move(setup)),
       queue_(device_.NewQueue()),
       centre_(device_, centre.size()),
-      leases_(setup_.samples, setup_.positions, setup_.lease, NewIds()) {
+      rule_(setup_.rule(device_)),
+      leases_(setup_.plan.samples, setup_.positions, setup_.lease, NewIds(),
+              setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()) {
   std::copy(centre.begin(), centre.end(), centre_.slice().host().begin());
-  for (Link* link : setup_.clients) peers_.push_back({.link = link});
+  for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
+}
+
+void CentreServer::Meet(Link* link, std::string name) {
+  // Who comes over a network is here when it is heard, and nobody waits for it before.
+  const Presence presence = setup_.reception ? Presence::kGone : Presence::kHere;
+  peers_.push_back({.link = link, .presence = presence, .numbers = {.name = std::move(name)}});
+}
+
+// ---- what is kept
+
+void CentreServer::Save(StateWriter& writer) const {
+  writer.Int("centre.version", version_);
+  writer.Ints("centre.leases", leases_.Save());
+  writer.Int("centre.updates", progress_.updates);
+  writer.Real("centre.loss_sum", progress_.loss_sum);
+  writer.Real("centre.correct", progress_.correct);
+  writer.Int("centre.samples", progress_.samples);
+  std::vector<int64_t> clients;
+  for (const Peer& peer : peers_) {
+    const auto counts = peer.numbers.staleness.counts();
+    clients.insert(clients.end(), {peer.numbers.pushes, peer.numbers.samples, peer.numbers.refused,
+                                   peer.numbers.removed, int64_t(counts.size())});
+    clients.insert(clients.end(), counts.begin(), counts.end());
+  }
+  writer.Ints("centre.clients", clients);
+  rule_->Save(*queue_, writer);
 }
 
 void CentreServer::Load(const StateReader& reader) {
   version_ = reader.Int("centre.version");
-  staleness_ = reader.Ints("centre.staleness");
   leases_.Load(reader.Ints("centre.leases"), NewIds());
-  if (version_ < 0 || staleness_.size() > kMostStaleness + 1) {
-    throw Error("the saved centre has version {} and {} staleness counts", version_,
-                staleness_.size());
+  progress_.updates = reader.Int("centre.updates");
+  progress_.loss_sum = reader.Real("centre.loss_sum");
+  progress_.correct = reader.Real("centre.correct");
+  progress_.samples = reader.Int("centre.samples");
+  if (version_ < 0 || progress_.updates < 0 || progress_.samples < 0) {
+    throw Error("the saved centre has version {}, {} updates and {} samples", version_,
+                progress_.updates, progress_.samples);
   }
-  // The one that saved may have known of fewer ends than there were.
-  const int64_t told = reader.Int("centre.epochs_told");
-  if (told < 0 || told > EpochsEnded()) {
-    throw Error("{} epochs were told of, but {} have ended", told, EpochsEnded());
+  const std::vector<int64_t> saved = reader.Ints("centre.clients");
+  std::span<const int64_t> rest(saved);
+  constexpr size_t kHead = 5;
+  for (size_t i = 0; rest.size() >= kHead; ++i) {
+    const int64_t counts = rest[4];
+    if (counts < 0 || size_t(counts) > rest.size() - kHead) {
+      throw Error("the saved numbers of client {} are cut short", i + 1);
+    }
+    if (i < peers_.size()) {  // with fewer clients now, the others' are forgotten
+      ClientNumbers& numbers = peers_[i].numbers;
+      numbers.pushes = rest[0];
+      numbers.samples = rest[1];
+      numbers.refused = rest[2];
+      numbers.removed = rest[3];
+      numbers.staleness = Staleness::Of(rest.subspan(kHead, size_t(counts)));
+    }
+    rest = rest.subspan(kHead + size_t(counts));
   }
-  for (Peer& peer : peers_) peer.told = told;
+  rule_->Load(*queue_, reader);
 }
 
-void CentreServer::Run() {
+Server::Progress CentreServer::progress() const {
+  Progress progress = progress_;
+  progress.positions = leases_.closed_positions();
+  progress.epochs = leases_.epoch() + (leases_.drained() && leases_.epoch_complete() ? 1 : 0);
+  return progress;
+}
+
+std::vector<ClientNumbers> CentreServer::clients() const {
+  std::vector<ClientNumbers> all;
+  for (const Peer& peer : peers_) {
+    all.push_back(peer.numbers);
+    all.back().here = peer.presence == Presence::kHere;
+  }
+  return all;
+}
+
+int64_t CentreServer::refused() const {
+  int64_t sum = 0;
+  for (const Peer& peer : peers_) sum += peer.numbers.refused;
+  return sum;
+}
+
+Staleness CentreServer::staleness() const {
+  Staleness all;
+  for (const Peer& peer : peers_) all.Add(peer.numbers.staleness);
+  return all;
+}
+
+// ---- the loop
+
+void CentreServer::Run(ServerKeeper* keeper) {
   const struct Listening {  // no link rings the bell of a server that is gone
-    std::vector<Peer>& peers;
-    Listening(std::vector<Peer>& p, Bell& bell) : peers(p) {
-      for (Peer& peer : peers) peer.link->RingFor(&bell);
+    CentreServer& server;
+    explicit Listening(CentreServer& s) : server(s) {
+      for (Peer& peer : s.peers_) peer.link->RingFor(&s.bell_);
+      if (s.setup_.reception) s.setup_.reception->RingFor(&s.bell_);
     }
     ~Listening() {
-      for (Peer& peer : peers) peer.link->RingFor(nullptr);
+      for (Peer& peer : server.peers_) peer.link->RingFor(nullptr);
+      if (server.setup_.reception) server.setup_.reception->RingFor(nullptr);
     }
-  } listening(peers_, bell_);
+  } listening(*this);
 
-  const double timeout_s = peers_.front().link->timeout_s();
-  const double look_s = std::min(0.02, timeout_s / 4);
-  deserted_ = After(timeout_s);
-  Deadline encourage = After(timeout_s / 4);
-  Message message;
+  const double encourage_s = std::min(5.0, timeout_s() / 4);
+  const double look_s = std::min(0.02, encourage_s);
+  deserted_since_ = After(0);
+  Deadline encourage = After(encourage_s);
   while (!Over()) {
-    bool idle = true;
-    for (int c = 0; c < int(peers_.size()); ++c) {
-      for (;;) {
-        const Arrival arrival = peers_[c].link->Receive(message, After(0));
-        if (arrival == Arrival::kNothing) break;
-        Hear(c, arrival, message);
-        idle = false;
-      }
-    }
-    if (leases_.drained() && !leases_.finished() && !stopping_) leases_.NextEpoch();
+    if (keeper && keeper->Stop()) stopping_ = true;
+    const bool idle = !HearAll();
+    ApplyRound();  // those who left are not waited for
+    if (leases_.drained() && !leases_.finished() && !stopping_) EndEpoch(keeper);
     for (int c = 0; c < int(peers_.size()); ++c) Answer(c);
+    Broadcast();
+    if (keeper) keeper->Look(*this);
     if (After(0) >= encourage) {  // a slow peer is no reason to give the server up
-      encourage = After(timeout_s / 4);
+      encourage = After(encourage_s);
       for (Peer& peer : peers_) {
-        if (peer.asks) peer.link->Offer({.kind = kWait});
+        if (peer.asks || peer.waits) peer.link->Offer({.kind = kWait});
       }
     }
     if (idle) bell_.Wait(After(look_s));
   }
 }
 
-// All have said goodbye, or nobody is here and those who may return have not done so in time.
+bool CentreServer::HearAll() {
+  bool heard = false;
+  // After a pause of its own (a stopped process, a long wait for the disk) it first listens.
+  constexpr double kPause_s = 1, kListen_s = 2;
+  if (After(-kPause_s) > looked_at_) judges_from_ = After(kListen_s);
+  looked_at_ = After(0);
+  while (setup_.reception && peers_.size() < kMostClients) {
+    Reception::Guest guest = setup_.reception->Next();
+    if (!guest.link) break;
+    if (setup_.log) setup_.log->Info("server", "{} has joined", guest.name);
+    guest.link->RingFor(&bell_);
+    Meet(guest.link, std::move(guest.name));
+    heard = true;
+  }
+  Message message;
+  for (int c = 0; c < int(peers_.size()); ++c) {
+    for (;;) {
+      const Arrival arrival = peers_[c].link->Receive(message, After(0));
+      if (arrival == Arrival::kNothing) break;
+      Hear(c, arrival, message);
+      heard = true;
+    }
+    if (looked_at_ >= judges_from_) Watch(c);
+  }
+  return heard;
+}
+
+void CentreServer::EndEpoch(ServerKeeper* keeper) {
+  if (keeper) keeper->EpochEnded(*this);
+  leases_.NextEpoch();
+  progress_.loss_sum = progress_.correct = 0;
+  progress_.samples = 0;
+}
+
+int64_t CentreServer::Here() const {
+  return std::count_if(peers_.begin(), peers_.end(),
+                       [](const Peer& p) { return p.presence == Presence::kHere; });
+}
+
+double CentreServer::timeout_s() const {
+  return setup_.clients.empty() ? setup_.reception->timeout_s() : setup_.clients[0]->timeout_s();
+}
+
+// All that was begun is in, and nobody is here: they have said goodbye, or those who may return
+// have not done so in time.
 bool CentreServer::Over() {
-  const auto all = [&](auto is) { return std::all_of(peers_.begin(), peers_.end(), is); };
-  if (all([](const Peer& p) { return p.presence == Presence::kBye; })) return true;
-  if (!all([](const Peer& p) { return p.presence != Presence::kHere; })) {
-    deserted_ = After(peers_.front().link->timeout_s());
+  const bool done = leases_.finished() || stopping_;
+  const auto any = [&](Presence presence) {
+    return std::any_of(peers_.begin(), peers_.end(),
+                       [&](const Peer& p) { return p.presence == presence; });
+  };
+  const bool away = any(Presence::kGone), dismissed = any(Presence::kDismissed);
+  if (any(Presence::kHere)) {
+    deserted_since_ = After(0);
     return false;
   }
-  if (After(0) < deserted_) return false;
-  if (leases_.finished() || stopping_) return true;
+  // Who said goodbye does not come back; others may, where there is a reception.
+  if (!away && (done || (!setup_.reception && !dismissed))) return true;
+  if (dismissed && !away) {
+    throw Error(
+        "the last {} pushes of every worker were not finite (lower optimizer.lr or set "
+        "trainer.clip)",
+        kDiverged);
+  }
+  const double patience_s = done ? std::min(timeout_s(), kLinger_s) : timeout_s();
+  if (After(-patience_s) < deserted_since_) return false;
+  if (done) return true;
   throw PeerLost("the server has no client left, and {} of {} positions are done",
                  leases_.closed_positions(), setup_.positions);
+}
+
+// ---- clients
+
+void CentreServer::Free(int client) {
+  Peer& peer = peers_[client];
+  leases_.Drop(client);
+  peer.asks = peer.holds = false;
 }
 
 void CentreServer::Hear(int client, Arrival arrival, Message& message) {
@@ -108,22 +264,43 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
     case Arrival::kNothing:
       break;
     case Arrival::kMessage:
-      if (peer.presence != Presence::kBye) {
-        peer.presence = Presence::kHere;
-        Handle(client, message);
-      }
+      progress_.bytes_received += BytesOf(message);
+      if (peer.presence != Presence::kHere && peer.presence != Presence::kGone) break;
+      peer.presence = Presence::kHere;
+      Handle(client, message);
       break;
     case Arrival::kBack:
       if (peer.presence == Presence::kGone) peer.presence = Presence::kHere;
       break;
     case Arrival::kGone:  // its leases go to others
-      leases_.Drop(client);
+      Free(client);
       if (peer.presence == Presence::kHere) peer.presence = Presence::kGone;
       break;
     case Arrival::kRenewed:  // another life of the client: it knows nothing of the first one's work
-      leases_.Drop(client);
-      peer = {.link = peer.link, .told = EpochsEnded()};
+      Free(client);
+      peer.presence = Presence::kHere;
+      peer.waits = false;
+      peer.told = -1;
+      peer.wants = 1;
+      if (setup_.log) setup_.log->Info("server", "{} is there again", peer.numbers.name);
       break;
+  }
+}
+
+// One that is silent for longer than it ever was is not waited for.
+void CentreServer::Watch(int client) {
+  Peer& peer = peers_[client];
+  if (peer.presence != Presence::kHere) return;
+  const double silent_s = peer.link->overdue_s();
+  if (silent_s <= 0) return;
+  const int64_t open = leases_.open();
+  Free(client);
+  peer.presence = Presence::kGone;
+  peer.waits = false;
+  ++peer.numbers.removed;
+  if (setup_.log) {
+    setup_.log->Warn("server", "{} is silent for {:.1f} s and removed; {} of its leases are free",
+                     peer.numbers.name, silent_s, open - leases_.open());
   }
 }
 
@@ -136,91 +313,184 @@ void CentreServer::Handle(int client, Message& message) {
       peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       break;
     case kFetch:
-      SendCentre(*peer.link, kCentre, {version_});
+      SendCentre(*peer.link, kCentre);
+      peer.told = version_;
       break;
-    case kSnapshot: {
-      const std::vector<int64_t> leases = leases_.Save();
-      std::vector<int64_t> ints{version_, int64_t(leases.size())};
-      ints.insert(ints.end(), leases.begin(), leases.end());
-      ints.insert(ints.end(), staleness_.begin(), staleness_.end());
-      SendCentre(*peer.link, kImage, std::move(ints));
-      break;
-    }
     case kPush:
       Push(client, message);
       break;
-    case kStop:
-      stopping_ = true;
-      break;
     case kLeave:
-      leases_.Drop(client);
-      peer.asks = peer.left = stopping_ = true;
-      peer.holds = false;
+      Free(client);
       break;
     case kBye:
-      leases_.Drop(client);
+      Free(client);
       peer.presence = Presence::kBye;
       break;
     default:
-      Refuse(client);
+      Refuse(client, "it says a word that no client says");
   }
 }
+
+// ---- pushes
 
 void CentreServer::Push(int client, Message& message) {
-  if (!Belongs(client, message)) return Refuse(client);
-  if (!std::all_of(message.body.begin(), message.body.end(),
-                   [](float value) { return std::isfinite(value); })) {
-    if (++diverged_ == kDiverged) {
-      throw Error(
-          "the last {} pushes of the workers were not finite (lower optimizer.lr or set "
-          "trainer.clip)",
-          kDiverged);
-    }
-    return Refuse(client);
+  if (const char* fault = Fault(client, message)) return Refuse(client, fault);
+  Peer& peer = peers_[client];
+  const bool finite = std::isfinite(RealOf(message.ints[1])) &&
+                      std::all_of(message.body.begin(), message.body.end(),
+                                  [](float value) { return std::isfinite(value); });
+  if (!finite) {
+    if (++peer.diverged >= kDiverged) return Dismiss(client);
+    return Refuse(client, "it holds values that are not finite");
   }
-  diverged_ = 0;
+  peer.diverged = 0;
+  Held held{.client = client};
+  held.leases.assign(message.ints.begin() + PushHead::kInts, message.ints.end());
+  for (const int64_t id : held.leases) {
+    const Lease lease = leases_.Get(id);
+    held.samples += lease.end - lease.begin;
+  }
+  held.message = std::move(message);
+  if (setup_.when == When::kArrival) return ApplyAlone(std::move(held));
+
+  for (const int64_t id : held.leases) leases_.Hold(id);
+  if (setup_.when == When::kClock) {
+    const Lease lease = leases_.Get(held.leases[0]);
+    clocks_[ClockOf(lease)].emplace(lease.begin, std::move(held));
+    return ApplyClocks();
+  }
+  peer.waits = true;
+  round_.push_back(std::move(held));
+}
+
+// The head, then leases that are the client's, each once; a value for each of the centre.
+const char* CentreServer::Fault(int client, const Message& push) const {
+  if (push.ints.size() <= PushHead::kInts) return "it names no lease";
+  if (push.ints[0] < 0 || push.ints[0] > version_) return "it is made from a version that is not";
+  if (push.body.size() != centre_.slice().size) return "it is of another shape";
+  if (setup_.when == When::kClock && push.ints.size() != PushHead::kInts + 1) {
+    return "it names several shards";
+  }
+  std::vector<int64_t> ids(push.ints.begin() + PushHead::kInts, push.ints.end());
+  std::sort(ids.begin(), ids.end());
+  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) return "it names a lease twice";
+  const bool own =
+      std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
+  return own ? nullptr : "it names a lease that is not its own";
+}
+
+void CentreServer::Refuse(int client, const char* why) {
+  Peer& peer = peers_[client];
+  if (++peer.numbers.refused <= kNamedRefusals && setup_.log) {
+    setup_.log->Warn("server", "refused a push of {}: {}", peer.numbers.name, why);
+  }
+  Free(client);
+  peer.link->Send({.kind = kRefused});
+}
+
+void CentreServer::Dismiss(int client) {
+  Peer& peer = peers_[client];
+  ++peer.numbers.refused;
+  Free(client);
+  peer.presence = Presence::kDismissed;
+  peer.link->Send({.kind = kDismissed});
+  if (setup_.log) {
+    setup_.log->Warn("server", "{} is dismissed: its last {} pushes were not finite",
+                     peer.numbers.name, kDiverged);
+  }
+}
+
+void CentreServer::ApplyAlone(Held held) {
+  const int64_t behind = version_ - held.message.ints[0];
+  float share = 1;
+  if (behind > setup_.staleness && setup_.stale == Stale::kDrop) {
+    return Refuse(held.client, "it is staler than strategy.staleness");
+  }
+  if (behind > setup_.staleness && setup_.stale == Stale::kScale) {
+    share = float(setup_.staleness + 1) / float(behind + 1);
+  }
+  Link& link = *peers_[held.client].link;
+  const int64_t step = leases_.closed_positions() / setup_.plan.batch;
+  Apply({&held, 1}, step, share);
+  if (setup_.answers) SendCentre(link, kCentre);
+}
+
+void CentreServer::Apply(std::span<Held> parts, int64_t step, float share) {
+  std::vector<CentreRule::Part> bodies;
   // Leases and centre change in one go: no snapshot sees one without the other.
-  for (size_t i = 1; i < message.ints.size(); ++i) {
-    const Lease& lease = leases_.Close(message.ints[i]);
+  for (Held& part : parts) {
+    Count(part);
+    std::vector<float>& body = part.message.body;
+    bodies.push_back({.body = {body.data(), body.size(), &device_}, .samples = part.samples});
+  }
+  rule_->Apply(*queue_, bodies, step, share, centre_);
+  queue_->Sync();
+  ++version_;
+  spare_ = std::move(parts[0].message.body);
+}
+
+void CentreServer::Count(const Held& held) {
+  for (const int64_t id : held.leases) {
+    const Lease& lease = leases_.Close(id);
     if (seen_) seen_(lease);
   }
-  setup_.merge(*queue_, {message.body.data(), message.body.size(), &device_}, centre_);
-  const size_t staleness = std::min<size_t>(size_t(version_ - message.ints[0]), kMostStaleness);
-  if (staleness_.size() <= staleness) staleness_.resize(staleness + 1);
-  ++staleness_[staleness];
-  ++version_;
-  spare_ = std::move(message.body);
+  ClientNumbers& numbers = peers_[held.client].numbers;
+  ++numbers.pushes;
+  numbers.samples += held.samples;
+  // A clock's own staleness is how far the weights were behind its step.
+  numbers.staleness.Add(version_ - held.message.ints[0]);
+  ++progress_.updates;
+  progress_.loss_sum += RealOf(held.message.ints[1]);
+  progress_.correct += RealOf(held.message.ints[2]);
+  progress_.samples += held.samples;
 }
 
-// The version, then leases that are the client's, each once; a value for each of the centre.
-bool CentreServer::Belongs(int client, const Message& push) const {
-  if (push.ints.size() < 2 || push.ints[0] < 0 || push.ints[0] > version_) return false;
-  if (push.body.size() != centre_.slice().size) return false;
-  std::vector<int64_t> ids(push.ints.begin() + 1, push.ints.end());
-  std::sort(ids.begin(), ids.end());
-  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) return false;
-  return std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
+int64_t CentreServer::ClockOf(const Lease& lease) const {
+  return lease.epoch * setup_.plan.steps_per_epoch() + lease.begin / setup_.plan.batch;
 }
 
-void CentreServer::Refuse(int client) {
-  ++refused_;
-  leases_.Drop(client);
-  peers_[client].link->Send({.kind = kRefused});
+// The version is the number of complete clocks.
+void CentreServer::ApplyClocks() {
+  for (;;) {
+    const auto clock = clocks_.find(version_);
+    if (clock == clocks_.end()) return;
+    const Plan& plan = setup_.plan;
+    const int64_t first = version_ % plan.steps_per_epoch() * plan.batch;
+    const int64_t count = std::min(plan.batch, plan.samples - first);
+    int64_t here = 0;
+    for (const auto& [begin, held] : clock->second) here += held.samples;
+    if (here < count) return;
+    std::vector<Held> parts;
+    for (auto& [begin, held] : clock->second) parts.push_back(std::move(held));
+    clocks_.erase(clock);
+    Apply(parts, version_, 1);
+  }
 }
+
+// Complete when everyone who is here has pushed, or has nothing to push and waits for work.
+void CentreServer::ApplyRound() {
+  if (round_.empty()) return;
+  const bool complete = std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) {
+    return p.presence != Presence::kHere || p.waits || (p.asks && !p.holds);
+  });
+  if (!complete) return;
+  // In the order of clients: not of arrivals, which differs from run to run.
+  std::sort(round_.begin(), round_.end(),
+            [](const Held& a, const Held& b) { return a.client < b.client; });
+  Apply(round_, leases_.closed_positions() / setup_.plan.batch, 1);
+  round_.clear();
+  for (Peer& peer : peers_) {
+    if (std::exchange(peer.waits, false)) SendCentre(*peer.link, kCentre);
+  }
+}
+
+// ---- what clients are told
 
 void CentreServer::Answer(int client) {
   Peer& peer = peers_[client];
   if (!peer.asks || peer.presence != Presence::kHere) return;
   Message answer;
-  if (!peer.left && peer.told < EpochsEnded()) {
-    // Nothing of the next epoch before it knows of this one's end; also those that it slept
-    // through. One that asked ahead and may hold something asks again without.
-    if (peer.holds) {
-      answer = {.kind = kDrain};
-    } else {
-      answer = {.kind = kEpochEnd, .ints = {peer.told++}};
-    }
-  } else if (answer = Grant(client); !answer.ints.empty()) {
+  if (answer = Grant(client); !answer.ints.empty()) {
   } else if (peer.holds) {
     answer = {.kind = kDrain};
   } else if (leases_.finished() || (stopping_ && leases_.open() == 0)) {
@@ -229,6 +499,7 @@ void CentreServer::Answer(int client) {
     return;  // others still work; what they drop is for this one
   }
   peer.asks = false;
+  progress_.bytes_sent += BytesOf(answer);
   peer.link->Send(std::move(answer));
 }
 
@@ -237,28 +508,45 @@ void CentreServer::Answer(int client) {
 // 1987).
 Message CentreServer::Grant(int client) {
   Message grant{.kind = kGrant};
-  if (stopping_) return grant;
+  const bool clocked = setup_.when == When::kClock;
+  if (stopping_ && !clocked) return grant;
   const int64_t share = leases_.untaken() / (2 * setup_.lease * int64_t(peers_.size()));
   const int64_t count =
       std::clamp<int64_t>(share, 1, std::clamp<int64_t>(peers_[client].wants, 1, 64));
   for (int64_t i = 0; i < count; ++i) {
+    const auto next = leases_.next();
+    if (!next) break;
+    const int64_t clock = ClockOf({.epoch = leases_.epoch(), .begin = *next});
+    if (clocked && clock > version_ + setup_.staleness) break;
+    if (stopping_ && clock > newest_clock_) break;  // what is begun is completed
+    newest_clock_ = std::max(newest_clock_, clock);
     const auto lease = leases_.Take(client);
-    if (!lease) break;
     if (grant.ints.empty()) grant.ints = {lease->epoch};
     grant.ints.insert(grant.ints.end(), {lease->id, lease->begin, lease->end});
   }
   return grant;
 }
 
-void CentreServer::SendCentre(Link& link, int word, std::vector<int64_t> ints) {
-  const std::span<const float> centre = this->centre();
-  spare_.assign(centre.begin(), centre.end());
-  link.Send({.kind = word, .ints = std::move(ints), .body = std::move(spare_)});
-  spare_ = {};
+// Once for all that has arrived; a link that is still busy with the last one forgets it.
+void CentreServer::Broadcast() {
+  if (!setup_.broadcasts) return;
+  for (Peer& peer : peers_) {
+    if (peer.presence != Presence::kHere || peer.told >= version_) continue;
+    const std::span<const float> centre = this->centre();
+    Message news{.kind = kNews, .ints = {version_, Here()}};
+    news.body.assign(centre.begin(), centre.end());
+    progress_.bytes_sent += BytesOf(news);
+    peer.link->Offer(std::move(news));
+    peer.told = version_;
+  }
 }
 
-int64_t CentreServer::EpochsEnded() const {
-  return leases_.epoch() + (leases_.drained() && leases_.epoch_complete() ? 1 : 0);
+void CentreServer::SendCentre(Link& link, int word) {
+  const std::span<const float> centre = this->centre();
+  spare_.assign(centre.begin(), centre.end());
+  progress_.bytes_sent += spare_.size() * sizeof(float);
+  link.Send({.kind = word, .ints = {version_, Here()}, .body = std::move(spare_)});
+  spare_ = {};
 }
 
 }  // namespace trireme

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "strategy/protocol.h"
+#include "flat/arithmetic.h"
 
 namespace trireme {
 namespace {
@@ -15,26 +14,41 @@ uint64_t BytesOf(const Message& message) {
   return message.ints.size() * sizeof(int64_t) + message.body.size() * sizeof(float);
 }
 
+constexpr double kLook_s = 0.05;  // the receiver looks whether it shall end
+
 }  // namespace
 
-Client::Client(Link& link) : link_(link), centre_{kFetch}, snapshot_{kSnapshot} {}
+Client::Client(Link& link, int most_ahead)
+    : link_(link),
+      most_ahead_(most_ahead),
+      sender_(
+          [this](Outgoing& out) {
+            out.ready.Wait();
+            link_.Send(std::move(out.message));
+          },
+          [](std::string_view) {}),  // the link's other end has a deadline
+      receiver_([this](std::stop_token stop) { Receive(stop); }) {}
 
 Client::~Client() {
+  receiver_.request_stop();
   try {
-    if (sender_) sender_->Drain();
+    sender_.Drain();
     link_.Send({.kind = kBye});
   } catch (const std::exception&) {  // the run ends with an error that is known already
   }
 }
 
+// ---- the worker's thread
+
 Client::Answer Client::Claim(bool holds, Lease& lease) {
   if (claimed_at_ > 0) step_s_ = 0.5 * (step_s_ + Now() - std::exchange(claimed_at_, 0));
+  std::unique_lock lock(mutex_);
   for (;;) {
-    while (Take(After(0))) {
-    }
-    if (void_) {
-      void_ = false;
-      return Answer::kVoid;
+    if (std::exchange(void_, false)) return Answer::kVoid;
+    if (stopped_) {
+      if (holds) return Answer::kDrain;
+      Send({.kind = kLeave});
+      return Answer::kEnd;
     }
     if (!granted_.empty()) {
       lease = granted_.front();
@@ -44,144 +58,145 @@ Client::Answer Client::Claim(bool holds, Lease& lease) {
       return Answer::kLease;
     }
     if (ended_) return Answer::kEnd;
-    if (answer_) {
-      const int kind = std::exchange(answer_, {})->kind;
-      if (kind == kEpochEnd) return Answer::kEpochEnd;
-      if (kind == kDrain && holds) return Answer::kDrain;
-    }
+    if (std::exchange(drain_, false) && holds) return Answer::kDrain;
     AskForLeases(holds);
-    Until("a lease", [&] { return !granted_.empty() || answer_ || void_ || ended_ || !asked_; });
+    Until(lock, "a lease",
+          [&] { return !granted_.empty() || drain_ || void_ || ended_ || !asked_; });
   }
 }
 
 // Enough for the time that an answer may take on a busy machine; a slow step needs only one.
 void Client::AskForLeases(bool holds) {
   constexpr double kAhead_s = 0.02;
-  if (asked_ || answer_ || ended_) return;
-  const int64_t wants = std::clamp<int64_t>(int64_t(kAhead_s / std::max(step_s_, 1e-6)), 1, 64);
+  if (asked_ || drain_ || ended_) return;
+  const int64_t wants =
+      std::clamp<int64_t>(int64_t(kAhead_s / std::max(step_s_, 1e-6)), 1, most_ahead_);
   Send({.kind = kAsk, .ints = {holds, wants}});
   asked_ = true;
 }
 
-Client::Centre Client::Fetch(size_t floats) {
-  Message reply = Await(centre_);
-  if (reply.body.size() != floats) {
-    throw Error("the server's centre has {} values, this worker's state {}", reply.body.size(),
-                floats);
-  }
-  return {reply.ints[0], std::move(reply.body)};
+void Client::Prefetch() {
+  std::lock_guard lock(mutex_);
+  if (fetching_ || reply_) return;
+  fetching_ = true;
+  Send({.kind = kFetch});
 }
 
-void Client::Push(const Event& ready, Centre change, std::span<const int64_t> leases) {
-  Message message{.kind = kPush, .ints = {change.version}, .body = std::move(change.state)};
+Client::Centre Client::Fetch(size_t floats) {
+  std::unique_lock lock(mutex_);
+  Until(lock, "the centre", [&] {
+    if (!fetching_ && !reply_) {  // also again, when the server is another one
+      fetching_ = true;
+      Send({.kind = kFetch});
+    }
+    return reply_.has_value();
+  });
+  return TakeReply(floats);
+}
+
+Client::Centre Client::FetchNow(size_t floats) {
+  {
+    std::unique_lock lock(mutex_);
+    Until(lock, "the centre", [&] { return !fetching_; });
+    reply_.reset();
+  }
+  return Fetch(floats);
+}
+
+std::optional<Client::Centre> Client::Answered(size_t floats) {
+  std::unique_lock lock(mutex_);
+  Until(lock, "the new centre", [&] { return reply_ || void_ || ended_; });
+  if (!reply_) return {};
+  return TakeReply(floats);
+}
+
+std::optional<Client::Centre> Client::News(size_t floats) {
+  std::lock_guard lock(mutex_);
+  if (!news_) return {};
+  return Unpack(*std::exchange(news_, {}), floats);
+}
+
+Client::Centre Client::TakeReply(size_t floats) {
+  return Unpack(*std::exchange(reply_, {}), floats);
+}
+
+Client::Centre Client::Unpack(Message message, size_t floats) {
+  if (message.body.size() != floats) {
+    throw Error("the server's centre has {} values, this worker's state {}", message.body.size(),
+                floats);
+  }
+  return {message.ints[0], std::max<int64_t>(1, message.ints[1]), std::move(message.body)};
+}
+
+void Client::Push(const Event& ready, const PushHead& head, std::vector<float> change,
+                  std::span<const int64_t> leases) {
+  Message message{.kind = kPush,
+                  .ints = {head.version, BitsOf(head.loss_sum), BitsOf(head.correct)},
+                  .body = std::move(change)};
   message.ints.insert(message.ints.end(), leases.begin(), leases.end());
+  std::lock_guard lock(mutex_);
   Send(std::move(message), ready);
 }
 
-void Client::Stop() {
-  if (stopped_ || ended_) return;
-  stopped_ = true;
-  Send({.kind = kStop});
-}
-
-void Client::Leave() {
-  if (ended_) return;
-  Stop();
-  Send({.kind = kLeave});
-  renewed_ = false;
-  Until("the others' last updates", [&] {
-    if (renewed_) {
-      renewed_ = false;
-      Send({.kind = kStop});
-      Send({.kind = kLeave});
-    }
-    return ended_;
-  });
-}
-
-const std::vector<float>& Client::Snapshot() {
-  image_ = {};
-  image_ = Await(snapshot_);
-  return image_.body;
-}
-
-void Client::Save(StateWriter& writer) const {
-  const std::span<const int64_t> ints(image_.ints);
-  TRIREME_ASSERT(ints.size() >= 2);  // after Snapshot
-  const size_t leases = size_t(ints[1]);
-  writer.Int("centre.version", ints[0]);
-  writer.Ints("centre.leases", ints.subspan(2, leases));
-  writer.Ints("centre.staleness", ints.subspan(2 + leases));
-}
-
-void Client::Prefetch() { Ask(centre_); }
-
-void Client::Ask(Request& request) {
-  if (request.asked || request.answer) return;
-  Send({.kind = request.word});
-  request.asked = true;
-}
-
-Message Client::Await(Request& request) {
-  Until("the centre", [&] {
-    Ask(request);
-    return request.answer.has_value();
-  });
-  return *std::exchange(request.answer, {});
-}
+void Client::Stop() { stopped_ = true; }
 
 void Client::Send(Message message, const Event& ready) {
   volume_.sent += BytesOf(message);
-  if (!sender_ && ready.state()) {
-    sender_ = std::make_unique<Courier<Outgoing>>(
-        [this](Outgoing& out) {
-          out.ready.Wait();
-          link_.Send(std::move(out.message));
-        },
-        [](std::string_view) {});  // the link's other end has a deadline
-  }
-  if (sender_) {
-    sender_->Push({ready, std::move(message)});  // in order, behind those that are not ready
-  } else {
-    link_.Send(std::move(message));
-  }
+  sender_.Push({ready, std::move(message)});
 }
 
-void Client::Until(const char* what, FunctionRef<bool()> done) {
+Volume Client::volume() const {
+  std::lock_guard lock(mutex_);
+  return volume_;
+}
+
+void Client::Until(std::unique_lock<std::mutex>& lock, const char* what, FunctionRef<bool()> done) {
   const Stopwatch watch;
-  while (!done()) {
-    if (!Take(After(link_.timeout_s()))) {
+  while (!error_ && !done()) {
+    const int64_t before = arrivals_;
+    const auto moved = [&] { return arrivals_ != before || error_; };
+    if (!changed_.wait_until(lock, After(link_.timeout_s()), moved)) {
       throw PeerLost(
           "no word from the server for {:g} s while waiting for {} (transport.timeout_s)",
           link_.timeout_s(), what);
     }
   }
   waited_s_ += watch.seconds();
+  if (error_) std::rethrow_exception(error_);
 }
 
-bool Client::Take(Deadline deadline) {
-  Message message;
-  switch (link_.Receive(message, deadline)) {
-    case Arrival::kNothing:
-      return false;
-    case Arrival::kMessage:
-      Sort(std::move(message));
-      break;
-    case Arrival::kRenewed:  // it knows of nothing asked, and of leases what its snapshot held
-      answer_.reset();
-      granted_.clear();
-      asked_ = false;
-      for (Request* request : {&centre_, &snapshot_}) {
-        request->asked = false;
-        request->answer.reset();
+// ---- the receiving thread
+
+void Client::Receive(std::stop_token stop) {
+  try {
+    Message message;
+    while (!stop.stop_requested()) {
+      const Arrival arrival = link_.Receive(message, After(kLook_s));
+      if (arrival == Arrival::kNothing) continue;
+      {
+        std::lock_guard lock(mutex_);
+        ++arrivals_;
+        if (arrival == Arrival::kMessage) Sort(std::move(message));
+        if (arrival == Arrival::kRenewed) Renew();
       }
-      renewed_ = void_ = true;
-      break;
-    case Arrival::kGone:
-    case Arrival::kBack:
-      break;
+      changed_.notify_all();
+    }
+  } catch (const std::exception&) {
+    {
+      std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
+    changed_.notify_all();
   }
-  return true;
+}
+
+// It knows of nothing asked, and of leases what its snapshot held.
+void Client::Renew() {
+  drain_ = asked_ = fetching_ = false;
+  granted_.clear();
+  reply_.reset();
+  news_.reset();
+  void_ = true;
 }
 
 void Client::Sort(Message message) {
@@ -205,32 +220,42 @@ void Client::Sort(Message message) {
       break;
     case kEnd:
       ended_ = true;
-      [[fallthrough]];
-    case kDrain:
-    case kEpochEnd:
       asked_ = false;
-      answer_ = std::move(message);
       break;
-    case kRefused:
+    case kDrain:
+      drain_ = true;
+      asked_ = false;
+      break;
+    case kRefused:  // and whatever the client had asked for is forgotten
       granted_.clear();
+      asked_ = false;
       void_ = true;
       break;
+    case kDismissed:
+      throw Error(
+          "the server wants no more of this client: its pushes are not finite (lower optimizer.lr "
+          "or set trainer.clip)");
     case kCentre:
-      numbers(1);
-      centre_.asked = false;
-      centre_.answer = std::move(message);
-      break;
-    case kImage:
       numbers(2);
-      numbers(2 + size_t(std::clamp<int64_t>(message.ints[1], 0, int64_t(1) << 40)));
-      snapshot_.asked = false;
-      snapshot_.answer = std::move(message);
+      fetching_ = false;
+      reply_ = std::move(message);
+      break;
+    case kNews:
+      numbers(2);
+      news_ = std::move(message);
       break;
     case kWait:
       break;
     default:
       throw Error("the server sent a word that no server says ({})", message.kind);
   }
+}
+
+int64_t TakeCentre(Client& client, Replica& replica) {
+  const Client::Centre centre = client.Fetch(replica.state.size);
+  flat::Put(replica.queue, centre.state, replica.state);
+  replica.queue.Sync();
+  return centre.version;
 }
 
 }  // namespace trireme

@@ -1,54 +1,66 @@
 #pragma once
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "base/function_ref.h"
-#include "base/state_io.h"
 #include "flat/queue.h"
 #include "strategy/courier.h"
 #include "strategy/lease_table.h"
+#include "strategy/protocol.h"
+#include "strategy/strategy.h"
 #include "transport/group.h"
 #include "transport/link.h"
 
 namespace trireme {
 
-// A worker's side of the link to the server that holds the centre and hands out work. Called on the
-// worker's thread. It asks for the next leases while the worker is busy with the last ones.
+// A worker's side of the link to the server that holds the centre and hands out work: a receiving
+// and a sending thread beside the worker's, on which all methods are called. It asks for the next
+// leases while the worker is busy with the last ones; the newest centre that the server offers
+// replaces one that was not taken yet.
 //
 // Leases can become void: the server refused a push (it had given the worker up), or it was
 // restarted and knows only its last snapshot. Claim then says kVoid once; what the centre does not
 // have is leased again to whoever asks.
 class Client {
  public:
-  explicit Client(Link& link);
+  // `most_ahead`: leases that may wait here; with one push per lease few, or the pushes are stale.
+  explicit Client(Link& link, int most_ahead = 64);
   ~Client();  // says goodbye
 
-  enum class Answer { kLease, kDrain, kEpochEnd, kEnd, kVoid };
+  enum class Answer { kLease, kDrain, kEnd, kVoid };
   // Blocks until there is an answer. `holds`: there is work of earlier leases that was not pushed.
   Answer Claim(bool holds, Lease& lease);
 
   struct Centre {
     int64_t version = 0;
+    int64_t clients = 1;  // that share it
     std::vector<float> state;
   };
   void Prefetch();  // asks for the centre that the next Fetch takes
   Centre Fetch(size_t floats);
-  // `change.state` shall count at the centre, made from its `change.version`. Sent when `ready`
-  // has fired; the worker's thread does not wait for that.
-  void Push(const Event& ready, Centre change, std::span<const int64_t> leases);
+  Centre FetchNow(size_t floats);  // one that was not asked for before
+  // The newest centre that was offered since the last call; nothing: none newer.
+  std::optional<Centre> News(size_t floats);
+  // `change` shall count at the centre, made as `head` says. Sent when `ready` has fired; the
+  // worker's thread does not wait for that.
+  void Push(const Event& ready, const PushHead& head, std::vector<float> change,
+            std::span<const int64_t> leases);
+  // The centre that the server answers a push with, where it does; nothing: the push did not count,
+  // and Claim says kVoid next.
+  std::optional<Centre> Answered(size_t floats);
 
-  void Stop();   // the run shall end early, for all
-  void Leave();  // works no more; returns when all that others have begun is in
-
-  const std::vector<float>& Snapshot();  // the centre; leases of the same moment are kept for Save
-  void Save(StateWriter& writer) const;
+  void Stop();  // this worker shall end: Claim says kDrain, then kEnd
 
   double waited_s() const { return waited_s_; }
-  Volume volume() const { return volume_; }
+  Volume volume() const;
 
  private:
   struct Outgoing {
@@ -56,34 +68,40 @@ class Client {
     Message message;
   };
   void Send(Message message, const Event& ready = Event::Fired());
-  // A request that the server answers at once; asked again when the server is another one.
-  struct Request {
-    const int word;
-    bool asked = false;
-    std::optional<Message> answer;
-  };
-  void Ask(Request& request);
-  Message Await(Request& request);
   void AskForLeases(bool holds);
+  Centre TakeReply(size_t floats);
+  static Centre Unpack(Message message, size_t floats);
   // `done` is asked again after each arrival; `what` is for the message of a deadline.
-  void Until(const char* what, FunctionRef<bool()> done);
-  bool Take(Deadline deadline);  // one arrival; false: none came
+  void Until(std::unique_lock<std::mutex>& lock, const char* what, FunctionRef<bool()> done);
+  void Receive(std::stop_token stop);
   void Sort(Message message);
+  void Renew();
 
   Link& link_;
-  bool asked_ = false;             // an ask waits at the server
-  std::deque<Lease> granted_;      // not claimed yet
-  size_t granted_at_once_ = 0;     // the last time
-  std::optional<Message> answer_;  // to an ask, other than leases; comes after those
-  double claimed_at_ = 0;          // the lease that is worked on; 0: none
-  double step_s_ = 1;              // what the work on a lease takes, on average
-  Request centre_, snapshot_;
-  bool renewed_ = false;  // the server is another one; for Leave
-  bool void_ = false, stopped_ = false, ended_ = false;
-  Message image_;
+  const int most_ahead_;
   double waited_s_ = 0;
+  double claimed_at_ = 0;  // the lease that is worked on; 0: none
+  double step_s_ = 1;      // what the work on a lease takes, on average
+  bool stopped_ = false;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool asked_ = false;          // an ask waits at the server
+  std::deque<Lease> granted_;   // not claimed yet
+  size_t granted_at_once_ = 0;  // the last time
+  bool drain_ = false, ended_ = false, void_ = false;
+  bool fetching_ = false;
+  std::optional<Message> reply_;  // a centre that was asked for
+  std::optional<Message> news_;
+  int64_t arrivals_ = 0;
+  std::exception_ptr error_;
   Volume volume_;
-  std::unique_ptr<Courier<Outgoing>> sender_;  // since the first push that was not ready at once
+
+  Courier<Outgoing> sender_;
+  std::jthread receiver_;  // last: joins before the rest goes
 };
+
+// The centre's weights into the replica; their version.
+int64_t TakeCentre(Client& client, Replica& replica);
 
 }  // namespace trireme

@@ -1,8 +1,11 @@
 #include "strategy/composed.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "flat/arithmetic.h"
 
 namespace trireme {
@@ -23,6 +26,9 @@ void Composed::Begin(Replica& replica) {
 }
 
 Turn Composed::Next(int64_t step, Work& work) {
+  if (choices_.team) {
+    return choices_.team->leads() ? Lead(NextLease(work), work) : Follow(work);
+  }
   if (choices_.centre) return NextLease(work);
   if (choices_.handout) {
     image_is_new_ = false;
@@ -39,30 +45,84 @@ Turn Composed::NextLease(Work& work) {
     Lease lease;
     switch (choices_.centre->Claim(!open_.empty(), lease)) {
       case Client::Answer::kLease:
-        LeasedWork(choices_.plan, lease.epoch, lease.begin, lease.end, work);
-        work.leases.assign(1, lease.id);
+        WorkOn(lease, work);
         return Turn::kStep;
       case Client::Answer::kDrain:
         Meet();
         break;
       case Client::Answer::kVoid:
         open_.clear();
+        head_ = {};
         since_ = 0;
         choices_.merge->Reload(*replica_);
+        forgets_ = true;
         break;
-      case Client::Answer::kEpochEnd:
-        ++epochs_told_;
-        return Turn::kEpochEnd;
       case Client::Answer::kEnd:
         return Turn::kEnd;
     }
   }
 }
 
+// Before the step newer weights are taken, so that all of the team have them.
+Turn Composed::Lead(Turn turn, Work& work) {
+  LeaseTeam::Order order{.turn = int64_t(turn)};
+  if (turn == Turn::kStep) {
+    choices_.merge->BeforeStep(*replica_, MeetsAfter(since_ + 1));
+    const Shard& shard = work.shards[0];
+    order.step = work.step;
+    order.epoch = work.epoch;
+    order.begin = shard.begin;
+    order.end = shard.end;
+    order.lease = work.leases[0];
+  }
+  order.moved = choices_.merge->Moved();
+  order.forgets = std::exchange(forgets_, false);
+  choices_.team->Tell(*replica_, order);
+  if (turn == Turn::kStep) choices_.team->TakePart(order, work);
+  return turn;
+}
+
+Turn Composed::Follow(Work& work) {
+  const LeaseTeam::Order order = choices_.team->Hear(*replica_);
+  if (Turn(order.turn) == Turn::kStep) choices_.team->TakePart(order, work);
+  return Turn(order.turn);
+}
+
+void Composed::WorkOn(const Lease& lease, Work& work) {
+  const Plan& plan = choices_.plan;
+  if (choices_.clocked) {
+    const int64_t step = lease.epoch * plan.steps_per_epoch() + lease.begin / plan.batch;
+    WorkOf(plan, step, 0, 1, work);
+    work.ends_epoch = false;
+    std::erase_if(work.shards, [&](const Shard& s) { return s.begin != lease.begin || !s.size(); });
+    if (work.shards.size() != 1 || work.shards[0].end != lease.end) {
+      throw Error("the server leases positions {} to {} of step {}, which are no shard of it",
+                  lease.begin, lease.end, step);
+    }
+  } else {
+    LeasedWork(plan, lease.epoch, lease.begin, lease.end, work);
+  }
+  work.leases.assign(1, lease.id);
+  if (choices_.own_samples) TakeOwn(work);
+}
+
+// As many of the own samples, in their own order.
+void Composed::TakeOwn(Work& work) {
+  if (own_position_ + work.batch > choices_.own_samples) {
+    ++own_epoch_;
+    own_position_ = 0;
+  }
+  work.epoch = own_epoch_;
+  work.shards[0].begin = own_position_;
+  work.shards[0].end = own_position_ += work.batch;
+}
+
 void Composed::BeforeStep(Replica& replica) {
   announced_ = 0;
   choices_.inner->BeforeStep(replica);
-  if (choices_.merge && since_ + 1 >= choices_.period) choices_.merge->Prepare();
+  if (choices_.merge && !choices_.team) {
+    choices_.merge->BeforeStep(replica, MeetsAfter(since_ + 1));
+  }
 }
 
 void Composed::BucketReady(Replica& replica, const Bucket& bucket, const Event& event) {
@@ -84,7 +144,9 @@ Event Composed::AfterStep(Replica& replica) {
   if (choices_.anchor) CountForAnchor(replica);
   if (choices_.centre) {
     open_.insert(open_.end(), replica.work.leases.begin(), replica.work.leases.end());
-    if (++since_ >= choices_.period) Meet();
+    CountLoss(replica);
+    choices_.merge->AfterStep(replica);
+    if (MeetsAfter(++since_)) Meet();
   }
   return replica.queue.Record();
 }
@@ -103,6 +165,15 @@ void Composed::CountForAnchor(Replica& r) {
   if (period ? (r.work.step + 1) % period == 0 : r.work.ends_epoch) choices_.anchor->Meet(r);
 }
 
+// For the push that names this step's leases.
+void Composed::CountLoss(Replica& r) {
+  std::array<float, Layout::kTallies> tallies;
+  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kTallies), tallies);
+  r.queue.Sync();
+  head_.loss_sum += double(tallies[0]) * double(r.work.batch);
+  head_.correct += double(tallies[1]);
+}
+
 void Composed::Rehearse(Replica& replica) {
   if (announced_ < replica.buckets.size()) AnnounceRest(replica);
   choices_.inner->Agree(replica, [] {});
@@ -110,6 +181,7 @@ void Composed::Rehearse(Replica& replica) {
 }
 
 void Composed::Update(Replica& replica) {
+  if (!Updates()) return;  // the centre does
   const Observer& observer = replica.observer;
   observer.Tell(Phase::kUpdate, replica.work.step);
   const auto apply = [&] {
@@ -140,8 +212,9 @@ void Composed::AnnounceRest(Replica& replica) {
 void Composed::Meet() {
   since_ = 0;
   if (open_.empty()) return;
-  choices_.merge->Meet(*replica_, open_);
+  choices_.merge->Meet(*replica_, head_, open_);
   open_.clear();
+  head_ = {};
 }
 
 void Composed::Stop() {
@@ -152,9 +225,7 @@ void Composed::Stop() {
 void Composed::End(Replica& replica) {
   if (choices_.anchor && !choices_.anchor->agreed()) choices_.anchor->Meet(replica);
   if (choices_.handout) choices_.handout->End();
-  if (!choices_.centre) return;
-  Meet();
-  choices_.centre->Leave();
+  if (choices_.centre) Meet();
 }
 
 // State and positions of one moment.
@@ -168,7 +239,8 @@ void Composed::TakeImage() {
 
 void Composed::Snapshot(Replica& replica, Slice into) {
   if (choices_.centre) {
-    flat::Put(replica.queue, choices_.centre->Snapshot().data(), into);
+    const Client::Centre centre = choices_.centre->FetchNow(into.size);
+    flat::Put(replica.queue, centre.state, into);
   } else if (choices_.anchor) {
     choices_.anchor->Average(replica, into);
   } else if (choices_.handout) {
@@ -180,11 +252,9 @@ void Composed::Snapshot(Replica& replica, Slice into) {
   replica.queue.Sync();
 }
 
+// With a centre its server keeps the run, and momentum starts anew.
 void Composed::Save(Replica& replica, StateWriter& writer) {
-  if (choices_.centre) {
-    writer.Int("centre.epochs_told", epochs_told_);
-    return choices_.centre->Save(writer);
-  }
+  if (!OwnsState()) return;
   if (choices_.anchor) choices_.anchor->Save(replica, writer);
   if (choices_.handout) {
     writer.Int("handout.taken", image_taken_);
@@ -194,10 +264,7 @@ void Composed::Save(Replica& replica, StateWriter& writer) {
 }
 
 void Composed::Load(Replica& replica, const StateReader& reader) {
-  if (choices_.centre) {  // the server loads it, and momentum starts anew
-    epochs_told_ = reader.Int("centre.epochs_told");
-    return;
-  }
+  if (!OwnsState()) return;
   if (choices_.anchor) choices_.anchor->Load(replica, reader);
   if (choices_.handout) {
     choices_.handout->Load(reader.Int("handout.taken"), reader.Int("handout.epochs_told"));

@@ -27,9 +27,8 @@ class Inner {
     update();
   }
 
-  // By staleness, the number of updates; the last count: or more. Empty: not measured.
-  virtual std::vector<int64_t> staleness() const { return {}; }
-  virtual double waited_s() const { return 0; }  // of the worker's thread, for communication
+  virtual Staleness staleness() const { return {}; }  // none: not measured
+  virtual double waited_s() const { return 0; }       // of the worker's thread, for communication
   // Of communication, waited for or not; what is beyond waited_s() computing has hidden.
   virtual double busy_s() const { return waited_s(); }
   virtual Volume volume() const { return {}; }

@@ -66,7 +66,7 @@ void InnerHogwild::Agree(Replica& replica, FunctionRef<void()> update) {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-std::vector<int64_t> InnerHogwild::staleness() const {
+Staleness InnerHogwild::staleness() const {
   std::vector<int64_t> counts(kMostStale + 1);
   for (int r = 0; r < group_.size(); ++r) {
     for (size_t s = 0; s < counts.size(); ++s) {
@@ -74,7 +74,7 @@ std::vector<int64_t> InnerHogwild::staleness() const {
     }
   }
   while (!counts.empty() && counts.back() == 0) counts.pop_back();
-  return counts;
+  return Staleness::Of(counts);
 }
 
 }  // namespace trireme

@@ -21,7 +21,7 @@ class InnerHogwild : public Inner {
   void Agree(Replica& replica, FunctionRef<void()> update) override;
 
   // Of all replicas; complete when all have ended.
-  std::vector<int64_t> staleness() const override;
+  Staleness staleness() const override;
 
  private:
   // In the memory of all: the number of updates, and for each replica its counts by staleness.

@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-LeaseTable::LeaseTable(int64_t samples, int64_t total, int64_t size, int64_t first_id)
-    : samples_(samples), total_(total), size_(size), next_id_(first_id) {
+LeaseTable::LeaseTable(int64_t samples, int64_t total, int64_t size, int64_t first_id, Cut cut)
+    : samples_(samples), total_(total), size_(size), cut_(std::move(cut)), next_id_(first_id) {
   TRIREME_ASSERT(samples > 0 && total >= 0 && size > 0);
 }
 
@@ -21,11 +21,11 @@ std::optional<Lease> LeaseTable::Take(int client) {
   if (!free_.empty()) {
     Stretch& first = free_.front();
     lease.begin = first.begin;
-    lease.end = first.begin = std::min(first.end, first.begin + size_);
+    lease.end = first.begin = std::min(first.end, EndOf(first.begin));
     if (first.begin == first.end) free_.pop_front();
   } else if (next_ < EpochEnd()) {
     lease.begin = next_;
-    lease.end = next_ = std::min(EpochEnd(), next_ + size_);
+    lease.end = next_ = std::min(EpochEnd(), EndOf(next_));
   } else {
     return {};
   }
@@ -34,9 +34,27 @@ std::optional<Lease> LeaseTable::Take(int client) {
   return lease;
 }
 
+std::optional<int64_t> LeaseTable::next() const {
+  if (!free_.empty()) return free_.front().begin;
+  if (next_ < EpochEnd()) return next_;
+  return {};
+}
+
+void LeaseTable::Hold(int64_t id) {
+  const auto found = open_.find(id);
+  TRIREME_ASSERT(found != open_.end());
+  found->second.client = kNobody;
+}
+
 bool LeaseTable::Owns(int64_t id, int client) const {
   const auto found = open_.find(id);
   return found != open_.end() && found->second.client == client;
+}
+
+const Lease& LeaseTable::Get(int64_t id) const {
+  const auto found = open_.find(id);
+  TRIREME_ASSERT(found != open_.end());
+  return found->second;
 }
 
 const Lease& LeaseTable::Close(int64_t id) {
@@ -55,7 +73,11 @@ int LeaseTable::Drop(int client) {
       ++it;
       continue;
     }
-    free_.push_back({it->second.begin, it->second.end});
+    const Stretch stretch{it->second.begin, it->second.end};
+    const auto place =
+        std::lower_bound(free_.begin(), free_.end(), stretch,
+                         [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+    free_.insert(place, stretch);
     it = open_.erase(it);
     ++dropped;
   }

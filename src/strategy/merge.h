@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <utility>
 
+#include "strategy/protocol.h"
 #include "strategy/strategy.h"
 
 namespace trireme {
@@ -12,10 +14,18 @@ class Merge {
  public:
   virtual ~Merge() = default;
   virtual void Begin(Replica& replica) = 0;  // takes the centre's weights
-  virtual void Prepare() {}                  // the step that begins ends with a meeting
-  // The work of `leases` is in the replica's weights and shall count at the centre.
-  virtual void Meet(Replica& replica, std::span<const int64_t> leases) = 0;
+  // The worker moves its own weights by its gradients; else only the centre does.
+  virtual bool updates() const { return true; }
+  virtual void BeforeStep(Replica&, bool /*meets*/) {}  // `meets`: the step ends with a meeting
+  virtual void AfterStep(Replica&) {}
+  // The work of `leases` shall count at the centre. Of the head all but the version is there.
+  virtual void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) = 0;
   virtual void Reload(Replica& replica) = 0;  // takes the centre's weights, forgets momentum
+  // The replica's weights were changed by the centre since the last call.
+  bool Moved() { return std::exchange(moved_, false); }
+
+ protected:
+  bool moved_ = false;
 };
 
 }  // namespace trireme

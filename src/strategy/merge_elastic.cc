@@ -7,27 +7,27 @@ namespace trireme {
 void MergeElastic::Begin(Replica& r) {
   centre_ = Buffer(r.device, r.state.size);
   pull_ = Buffer(r.device, r.state.size);
-  TakeCentre(r);
+  moved_ = true;
+  TakeCentre(client_, r);
 }
 
-void MergeElastic::Meet(Replica& r, std::span<const int64_t> leases) {
+void MergeElastic::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
   Client::Centre centre = client_.Fetch(r.state.size);
+  head.version = centre.version;
   flat::Put(r.queue, centre.state, centre_);
   // pull = alpha * (weights - centre);  weights -= pull
-  flat::ElasticPull(r.queue, alpha_, centre_, r.state, pull_);
+  const float alpha = alpha_ > 0 ? alpha_ : 0.9f / float(centre.clients);
+  flat::ElasticPull(r.queue, alpha, centre_, r.state, pull_);
+  moved_ = true;
   flat::Get(r.queue, pull_, centre.state);
-  client_.Push(r.queue.Record(), std::move(centre), leases);  // the centre moves the other way
+  client_.Push(r.queue.Record(), head, std::move(centre.state), leases);  // the centre moves the
+                                                                          // other way
 }
 
 void MergeElastic::Reload(Replica& r) {
-  TakeCentre(r);
+  TakeCentre(client_, r);
+  moved_ = true;
   r.updater.Reset(r.queue);
-}
-
-void MergeElastic::TakeCentre(Replica& r) {
-  const Client::Centre centre = client_.Fetch(r.state.size);
-  flat::Put(r.queue, centre.state, r.state);
-  r.queue.Sync();
 }
 
 }  // namespace trireme

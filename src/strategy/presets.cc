@@ -7,15 +7,12 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "flat/arithmetic.h"
 #include "strategy/algorithm.h"
-#include "strategy/centre_server.h"
 #include "strategy/composed.h"
 #include "strategy/inner_alone.h"
 #include "strategy/inner_broker.h"
 #include "strategy/inner_hogwild.h"
 #include "strategy/inner_through_server.h"
-#include "strategy/merge_elastic.h"
 
 namespace trireme {
 namespace {
@@ -81,28 +78,20 @@ std::unique_ptr<StrategyCommon> MakeBroker(int workers, double timeout_s) {
   return std::make_unique<Broker>(workers, timeout_s);
 }
 
-// ---- easgd
+// ---- a centre at a server
 
-constexpr int kElasticServers = 1;
-
-std::unique_ptr<Strategy> ElasticWorker(const StrategySetup& setup, World& world) {
-  Choices choices = ChoicesOf(setup, world, kElasticServers);
-  choices.inner = std::make_unique<InnerAlone>(1);
-  choices.centre = std::make_unique<Client>(world.LinkTo(0));
-  // The paper's rule: a moving rate of 0.9, shared among the workers.
-  const float alpha = setup.options.alpha > 0 ? setup.options.alpha : 0.9f / float(choices.workers);
-  choices.merge = std::make_unique<MergeElastic>(*choices.centre, alpha);
-  choices.period = setup.options.period;
-  return std::make_unique<Composed>(std::move(choices));
+CentreChoices CentreOf(const StrategySetup& setup) {
+  return ResolveCentre(FindPreset(setup.options.name).choices, setup.options);
 }
 
-std::unique_ptr<Server> ElasticServer(const StrategySetup& setup, World& world,
-                                      std::span<const float> state) {
-  CentreServer::Setup server{.samples = setup.plan.samples, .positions = PositionsOf(setup.plan)};
-  for (int r = kElasticServers; r < world.size(); ++r) server.clients.push_back(&world.LinkTo(r));
-  server.lease = std::max<int64_t>(1, setup.plan.batch / int64_t(server.clients.size()));
-  server.merge = [](Queue& queue, Slice pull, Slice centre) { flat::Add(queue, pull, centre); };
-  return std::make_unique<CentreServer>(std::move(server), state);
+std::unique_ptr<Strategy> CentreWorker(const StrategySetup& setup, World& world) {
+  return MakeCentreWorker(setup, world, CentreOf(setup), FindPreset(setup.options.name).servers);
+}
+
+std::unique_ptr<Server> ServerOfCentre(const StrategySetup& setup, World& world,
+                                       std::span<const float> state) {
+  return MakeCentreServer(setup, world, CentreOf(setup), FindPreset(setup.options.name).servers,
+                          state);
 }
 
 // ---- hogwild
@@ -117,13 +106,15 @@ std::unique_ptr<Strategy> HogwildWorker(const StrategySetup& setup, World& world
 
 // ---- local-sgd
 
+constexpr int kLocalSteps = 10;  // between meetings
+
 std::unique_ptr<Strategy> LocalSgdWorker(const StrategySetup& setup, World& world) {
   Choices choices = ChoicesOf(setup, world, 0);
   choices.inner = std::make_unique<InnerAlone>(1);
   choices.anchor = std::make_unique<GroupCentre>(
-      world.group(), GroupCentre::Rates{.rate = float(setup.options.outer_lr),
-                                        .momentum = float(setup.options.outer_momentum)});
-  choices.period = setup.options.period;
+      world.group(),
+      GroupCentre::Rates{.rate = setup.options.outer_lr, .momentum = setup.options.outer_momentum});
+  choices.period = setup.options.period < 0 ? kLocalSteps : setup.options.period;
   return std::make_unique<Composed>(std::move(choices));
 }
 
@@ -150,13 +141,57 @@ constexpr StrategyPreset kPresets[] = {
      .worker = BrokerWorker,
      .server = nullptr,
      .common = MakeBroker},
+    {.name = "async-ps",
+     .help =
+         "workers train alone and meet the server when they like: weights are averaged in pairs "
+         "(strategy.merge halve, average), or gradients move the centre, which the server "
+         "broadcasts; nobody waits for another",
+     .in_step = false,
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "halve", .broadcasts = true}},
+    {.name = "downpour",
+     .help = "workers push the sum of their gradients every strategy.push steps and fetch weights "
+             "every strategy.fetch steps; the optimizer is at the server (Dean et al. 2012)",
+     .in_step = false,
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "gradient", .push = 2, .fetch = 2}},
     {.name = "easgd",
      .help = "workers train alone and every strategy.period steps worker and centre pull at each "
              "other; rank 0 holds the centre (Zhang, Choromanska, LeCun 2015)",
      .in_step = false,
-     .servers = kElasticServers,
-     .worker = ElasticWorker,
-     .server = ElasticServer},
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "elastic"}},
+    {.name = "ssp",
+     .help =
+         "workers take shards of steps and use weights that are at most strategy.staleness steps "
+         "behind; with 0 it is allreduce through a server (Ho et al. 2013)",
+     .in_step = false,
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "gradient", .pace = "clock", .staleness = 3}},
+    {.name = "mpi-ps",
+     .help = "workers all-reduce inside each of strategy.groups groups, and every strategy.period "
+             "steps the groups meet the server (Mamidala et al. 2018)",
+     .in_step = false,
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "elastic", .inner = "allreduce"}},
+    {.name = "federated",
+     .help = "workers train alone for strategy.period steps, then the server averages the weights "
+             "of all who are here, by their samples (McMahan et al. 2017)",
+     .in_step = false,
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "average", .pace = "round"}},
     {.name = "hogwild",
      .help = "workers read and write one set of weights without locks (Recht, Re, Wright, Niu "
              "2011): threads, or processes that share memory",
@@ -188,12 +223,93 @@ const StrategyPreset& FindPreset(std::string_view name) {
   throw UsageError("strategy.name: no strategy is called {}{}", name, DidYouMean(name, names));
 }
 
+namespace {
+
+// Clocks without staleness add in shard order.
+bool EqualBits(const StrategyPreset& preset, const StrategyOptions& options) {
+  if (!preset.server) return false;
+  const CentreChoices choices = ResolveCentre(preset.choices, options);
+  return choices.pace == "clock" && choices.staleness == 0;
+}
+
+// The four choices of a recipe against the row that it names.
+void CheckChoices(const StrategyPreset& preset, const StrategyOptions& options) {
+  if (options.centre == "memory") {
+    throw UsageError(
+        "strategy.centre = \"memory\": there is no remote memory yet; use a server (easgd)");
+  }
+  if (preset.server) {
+    if (options.centre != "auto" && options.centre != "server") {
+      throw UsageError("strategy.centre = \"{}\": the centre of {} is at a server", options.centre,
+                       preset.name);
+    }
+    if (options.pace == "in-step") {
+      throw UsageError(
+          "strategy.pace = \"in-step\" with a server is strategy sync-ps, which needs no leases");
+    }
+    ResolveCentre(preset.choices, options);
+    return;
+  }
+  const std::string_view own = preset.local_steps ? "group" : "none";
+  if (options.centre != "auto" && options.centre != own) {
+    throw UsageError(
+        "strategy.centre = \"{}\": the centre of {} is \"{}\"; with a server there are async-ps, "
+        "downpour, easgd, ssp, mpi-ps and federated",
+        options.centre, preset.name, own);
+  }
+  if (options.pace != "auto" && options.pace != (preset.in_step ? "in-step" : "free")) {
+    throw UsageError("strategy.pace = \"{}\": the pace of {} is fixed", options.pace, preset.name);
+  }
+  if (options.inner != "auto") {
+    throw UsageError("strategy.inner = \"{}\": the inner choice of {} is fixed", options.inner,
+                     preset.name);
+  }
+  const bool through_server = preset.worker == ThroughServerWorker;
+  const bool fits = options.merge == "auto" || options.merge == "gradient" ||
+                    (options.merge == "difference" && through_server);
+  if (!fits) {
+    throw UsageError("strategy.merge = \"{}\": {} adds up {}", options.merge, preset.name,
+                     through_server ? "gradients or differences" : "gradients");
+  }
+}
+
+}  // namespace
+
+bool LeasesShards(const StrategyOptions& options) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  return preset.server && ResolveCentre(preset.choices, options).pace == "clock";
+}
+
+std::vector<int> TeamsOf(const StrategyOptions& options, int ranks) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  if (!preset.server) return {};
+  const CentreChoices choices = ResolveCentre(preset.choices, options);
+  if (choices.inner != "allreduce") return {};
+  std::vector<int> teams(size_t(ranks), -1);
+  const int workers = ranks - preset.servers;
+  for (int w = 0; w < workers; ++w) {
+    teams[size_t(preset.servers + w)] = GroupOf(w, workers, choices.groups);
+  }
+  return teams;
+}
+
+int FreeClients(const StrategyOptions& options, int workers) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  return preset.server ? ClientsOf(ResolveCentre(preset.choices, options), workers) : workers;
+}
+
+bool MayHaveOwnData(const StrategyOptions& options) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  return preset.server && ResolveCentre(preset.choices, options).pace == "round";
+}
+
 int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic) {
   const StrategyPreset& preset = FindPreset(options.name);
-  if (deterministic && !preset.in_step) {
+  CheckChoices(preset, options);
+  if (deterministic && !preset.in_step && !EqualBits(preset, options)) {
     throw UsageError(
         "trainer.deterministic: the result of strategy {} depends on who comes first; use a "
-        "strategy that advances in step (allreduce, sync-ps)",
+        "strategy that advances in step (allreduce, sync-ps) or ssp with strategy.staleness = 0",
         preset.name);
   }
   if (preset.local_steps && (deterministic || options.sync_batch_norm)) {
@@ -202,10 +318,6 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "(trainer.deterministic) and batch-norm sees one worker's samples "
         "(strategy.sync_batch_norm)",
         preset.name);
-  }
-  if (options.period == 0 && !preset.local_steps) {
-    throw UsageError("strategy.period = 0, a meeting in each epoch, is of local-sgd; {} has none",
-                     preset.name);
   }
   if (deterministic && options.algorithm != "auto" && options.algorithm != "shared" &&
       options.algorithm != "chain") {
@@ -230,6 +342,13 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "trainer.deterministic: weight differences agree with gradients to rounding only; use "
         "strategy.merge = \"gradient\"");
   }
+  if (preset.server) {
+    const CentreChoices choices = ResolveCentre(preset.choices, options);
+    if (ClientsOf(choices, ranks - preset.servers) > ranks - preset.servers) {
+      throw UsageError("strategy.groups = {}, but there are {} workers (transport.ranks)",
+                       choices.groups, ranks - preset.servers);
+    }
+  }
   if (ranks <= preset.servers) {
     throw UsageError(
         "transport.ranks: strategy {} needs at least {} ranks ({} of them a server), got {}",
@@ -244,10 +363,7 @@ std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
   return ChooseAlgorithm(NeedsOf(setup, world), world);
 }
 
-int RecordingRank(std::string_view strategy) {
-  const StrategyPreset& preset = FindPreset(strategy);
-  return preset.in_step ? 0 : preset.servers;
-}
+int RecordingRank(std::string_view) { return 0; }
 
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
   CheckStrategy(setup.options, world.size(), setup.deterministic);
@@ -271,23 +387,50 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "address; auto: shared where that is possible, else by a measured model of the links");
   t.Add("wire", &StrategyOptions::wire, OneOf({"f32", "bf16"}),
         "allreduce: how gradients travel; bf16 halves the bytes and rounds every partial sum");
-  t.Add("merge", &StrategyOptions::merge, OneOf({"gradient", "difference"}),
-        "sync-ps: what travels to the server; differences need SGD without momentum, weight decay "
-        "and clipping");
+  t.Add("inner", &StrategyOptions::inner, OneOf({"auto", "alone", "allreduce"}),
+        "how replicas advance inside a step; auto: as the strategy has it, and so for the next "
+        "three");
+  t.Add("centre", &StrategyOptions::centre, OneOf({"auto", "none", "group", "server", "memory"}),
+        "where common weights live besides the replicas'");
+  t.Add("merge", &StrategyOptions::merge,
+        OneOf({"auto", "gradient", "difference", "halve", "average", "elastic"}),
+        "what a worker and the centre (or sync-ps' server) do to each other; differences need SGD "
+        "without momentum, weight decay and clipping");
+  t.Add("pace", &StrategyOptions::pace, OneOf({"auto", "in-step", "free", "clock", "round"}),
+        "with a centre: when the server applies what workers push: at once (free), when a step's "
+        "shards are complete (clock), when everybody has pushed (round)");
   t.Add("sync_batch_norm", &StrategyOptions::sync_batch_norm, Any(),
         "batch-norm over the samples of all workers, not of each shard: two small sums per layer; "
         "one shard per worker");
   t.Add("bucket_mb", &StrategyOptions::bucket_mb, Above(0) && AtMost(1024),
         "allreduce: megabytes of gradients that are summed at a time while backward goes on");
-  t.Add("period", &StrategyOptions::period, AtLeast(0),
-        "easgd, local-sgd: local steps between meetings with the centre; 0 (local-sgd): one at the "
-        "end of each epoch");
+  t.Add("period", &StrategyOptions::period, AtLeast(-1),
+        "merges of weights: local steps between meetings with the centre; 0: once an epoch; -1: as "
+        "the strategy has it (10)");
   t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10),
         "local-sgd: how far the anchor goes towards the workers' mean at a meeting");
+  t.Add("groups", &StrategyOptions::groups, AtLeast(0),
+        "inner allreduce with a server: groups of workers that sum their gradients; 0: 2");
+  t.Add("push", &StrategyOptions::push, AtLeast(0),
+        "merge gradient: steps between pushes of the gradients' sum; 0: as the strategy has it");
+  t.Add("fetch", &StrategyOptions::fetch, AtLeast(0),
+        "merge gradient: steps after which newer weights are taken; 0: as the strategy has it");
+  t.Add(
+      "alpha", &StrategyOptions::alpha, Between(0, 1),
+      "elastic: share of the distance given up at a meeting; 0: 0.9 / clients. average: weight of "
+      "a client that did its share; 0: 1 / workers");
   t.Add("outer_momentum", &StrategyOptions::outer_momentum, AtLeast(0) && Below(1),
-        "local-sgd: share of the anchor's velocity kept from meeting to meeting");
-  t.Add("alpha", &StrategyOptions::alpha, Between(0, 1),
-        "easgd: share of the distance given up at a meeting; 0: 0.9 / workers");
+        "local-sgd, federated: share of the centre's velocity kept from meeting to meeting");
+  t.Add("staleness", &StrategyOptions::staleness, AtLeast(-1),
+        "how many updates (pace clock: steps) the weights of an update may be behind; -1: as the "
+        "strategy has it (ssp: 3), else any");
+  t.Add(
+      "stale", &StrategyOptions::stale, OneOf({"auto", "wait", "scale", "drop"}),
+      "what becomes of an update beyond strategy.staleness: nobody gets so far (wait: pace clock), "
+      "it counts less, or its positions are leased again");
+  t.Add(
+      "snapshot_s", &StrategyOptions::snapshot_s, Above(0),
+      "with a server: seconds between its snapshots, to which centre and leases return if it dies");
 }
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
 #pragma once
+#include <bit>
 #include <cstdint>
-#include <vector>
 
 namespace trireme {
 
@@ -9,21 +9,31 @@ enum Word : int {
   // From a client.
   kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most
   kFetch,  // the centre, please
-  kPush,   // version of the centre it was made from, then leases; body: what to merge
-  kSnapshot,  // centre, leases and version of one moment, please
-  kStop,      // the run shall end early
-  kLeave,     // I shall work no more; what I hold is free. Answered by kEnd when all is drained
-  kBye,       // I shall ask no more
+  kPush,   // PushHead, then leases; body: what to merge
+  kLeave,  // I shall work no more; what I hold is free
+  kBye,    // I shall say no more
 
   // From the server.
-  kGrant,     // epoch, then id, begin, end of each lease
-  kDrain,     // nothing left to lease in this epoch: push what you hold, then ask again
-  kEpochEnd,  // epoch: every position of it counts. Once for each client
-  kEnd,       // the run is over and drained
-  kCentre,    // version; body: the centre
-  kImage,     // version, number of lease numbers, these, then the staleness histogram; body: centre
-  kRefused,   // your push did not count and your leases are void: begin anew from the centre
-  kWait,      // (offered) your ask stands, others still work
+  kGrant,      // epoch, then id, begin, end of each lease
+  kDrain,      // nothing left to lease in this epoch: push what you hold, then ask again
+  kEnd,        // the run is over and drained
+  kCentre,     // version, clients that are here; body: the centre. Answers kFetch, and kPush where
+               // weights are merged
+  kNews,       // (offered) the same, unasked: the newest centre
+  kRefused,    // your push did not count and your leases are void: begin anew from the centre
+  kDismissed,  // too many of your pushes were not finite: do not come back
+  kWait,       // (offered) your ask stands, others still work
 };
+
+// The first numbers of a push.
+struct PushHead {
+  int64_t version = 0;  // of the centre it was made from
+  double loss_sum = 0;  // over the samples of its leases
+  double correct = 0;
+  static constexpr size_t kInts = 3;
+};
+
+inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }
+inline double RealOf(int64_t bits) { return std::bit_cast<double>(bits); }
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/observer.h"
@@ -8,6 +9,7 @@
 #include "flat/device.h"
 #include "flat/layout.h"
 #include "optimizer/updater.h"
+#include "strategy/staleness.h"
 #include "strategy/work.h"
 
 namespace trireme {
@@ -89,17 +91,56 @@ class Strategy {
   virtual void Load(Replica& replica, const StateReader& reader) = 0;
 
   virtual Traffic traffic() const = 0;
-  // Without a server: by how many updates of others an update's weights were behind, the number of
-  // such updates of all workers; the last count: or more. Empty: in step, nothing is stale.
-  virtual std::vector<int64_t> StalenessCounts() const { return {}; }
+  // Without a server: of the updates of all workers; none: in step, nothing is stale.
+  virtual Staleness staleness() const { return {}; }
+};
+}
+}
+;
+
+// What a client of a server did, as the server saw it.
+struct ClientNumbers {
+  std::string name;
+  bool here = false;
+  int64_t pushes = 0, samples = 0;  // that counted
+  int64_t refused = 0, removed = 0;
+  Staleness staleness;
 };
 
-// A server rank of a free pace: no steps, no replica.
+class Server;
+
+// Who keeps the run that a server leads. Called on the server's thread, which serves nobody
+// meanwhile: what takes long happens elsewhere, with a copy.
+class ServerKeeper {
+ public:
+  virtual ~ServerKeeper() = default;
+  virtual void EpochEnded(
+      const Server& server) = 0;                // every position of it counts, none of the next
+  virtual void Look(const Server& server) = 0;  // now and then: a snapshot may be due
+  virtual bool Stop() = 0;                      // the run shall end early
+};
+
+// A server rank of a free pace: no steps, no replica. One thread.
 class Server {
  public:
   virtual ~Server() = default;
   virtual void Load(const StateReader& reader) = 0;
-  virtual void Run() = 0;  // until all clients have said goodbye
+  virtual void Run(ServerKeeper* keeper) = 0;  // until the run is over; the keeper may be null
+
+  virtual std::span<const float> centre() const = 0;  // weights and statistics
+  virtual void Save(
+      StateWriter& writer) const = 0;  // what belongs to it: leases, optimizer, counts
+  // Since the run began.
+  struct Progress {
+    int64_t epochs = 0;     // that have ended
+    int64_t positions = 0;  // that count
+    int64_t updates = 0;
+    double loss_sum = 0, correct = 0;  // of the present epoch, over `samples`
+    int64_t samples = 0;
+    uint64_t bytes_sent = 0, bytes_received = 0;
+  };
+  virtual Progress progress() const = 0;
+  virtual std::vector<ClientNumbers> clients() const = 0;
 };
 
 }  // namespace trireme

@@ -10,6 +10,7 @@ constexpr Tag kTagFoldBack = 2;
 constexpr Tag kTagState = 3;
 constexpr Tag kTagHandout = 4;
 constexpr Tag kTagMeeting = 5;
+constexpr Tag kTagLease = 6;
 constexpr Tag kFirstFreeTag = 16;
 
 }  // namespace trireme

@@ -68,6 +68,32 @@ int Job::MostShards(int worker) const {
   return ShardsOf(plan, worker, workers());
 }
 
+namespace {
+
+// Samples at once of a worker whose pace is free: a shard, a lease, or its part of one.
+int FreeCapacity(const Job& job) {
+  const Plan& plan = job.plan;
+  const StrategyOptions& strategy = job.recipe.strategy;
+  if (LeasesShards(strategy)) return int((plan.batch + plan.shards - 1) / plan.shards);
+  const int clients = FreeClients(strategy, job.workers());
+  const int64_t lease = (plan.batch + clients - 1) / clients, least = job.workers() / clients;
+  return int((lease + least - 1) / least);
+}
+
+}  // namespace
+
+void AdoptPlan(Job& job, const Plan& plan) {
+  const int64_t own = job.data.train->size();
+  if (own != plan.samples) job.own_samples = own;
+  job.plan = plan;
+  job.shard_capacity = FreeCapacity(job);
+  if (own < job.shard_capacity) {
+    throw UsageError("{} has {} samples, less than the {} that the server leases at a time",
+                     job.recipe.data.source, own, job.shard_capacity);
+  }
+  job.schedule.emplace(job.recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+}
+
 Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours) {
   Job job;
   job.recipe = recipe;
@@ -122,7 +148,7 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   plan.shards = trainer.shards;
   plan.steps = CountSteps(trainer, plan.steps_per_epoch());
   job.shard_capacity = int((plan.batch + plan.shards - 1) / plan.shards);
-  if (!job.in_step) job.shard_capacity = int((plan.batch + job.workers() - 1) / job.workers());
+  if (!job.in_step) job.shard_capacity = FreeCapacity(job);
 
   if (recipe.strategy.sync_batch_norm) {
     const int64_t rest = plan.samples % plan.batch;

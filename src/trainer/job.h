@@ -39,6 +39,7 @@ struct Job {
   std::optional<Schedule> schedule;  // always there after PrepareJob
   bool in_step = true;               // of the strategy
   int servers = 0;                   // ranks that do not train
+  int64_t own_samples = 0;           // not 0: the data are this client's own, the plan the server's
   int shard_capacity = 0;            // samples of a shard, at most
   int threads_per_rank = 1;
   std::vector<int> cpus;     // of this process; those of a core stand together
@@ -60,6 +61,9 @@ struct Job {
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
 Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {});
+
+// For a client of a server whose plan is another one than its own data would make.
+void AdoptPlan(Job& job, const Plan& plan);
 
 // trainer.threads as a number: of each of so many ranks that share processors.
 int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);

@@ -10,6 +10,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "data/feed.h"
 #include "trainer/tags.h"
@@ -111,6 +112,62 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
   for (const auto& line : all) {
     log.Info("ranks", "{}", std::string(reinterpret_cast<const char*>(line.data()), line.size()));
   }
+}
+
+std::string CardOf(const Job& job) {
+  Recipe recipe = job.recipe;
+  recipe.data.source = recipe.data.ledger = "";
+  recipe.data.threads = DataOptions{}.threads;
+  recipe.record = {};
+  recipe.emulate = {};
+  recipe.trainer.device = TrainerOptions{}.device;
+  recipe.trainer.init = "";
+  Job same;
+  same.recipe = recipe;
+  const Shape input = job.graph.input();
+  return fmt::format("{}\n{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n", Version(),
+                     Sha256Hex(RecipeText(same)), input.height, input.width, input.channels,
+                     job.data.classes.size(), job.layout.weights, Sha256Hex(DataText(job)));
+}
+
+std::string JudgeCard(const std::string& own, const std::string& shown, bool other_data) {
+  constexpr size_t kLines = 5;  // the last is empty
+  const std::vector<std::string> mine = Split(own, '\n'), theirs = Split(shown, '\n');
+  if (theirs.size() != kLines) return "what it shows is no card of a client";
+  if (theirs[0] != mine[0]) {
+    return fmt::format("it is version {} of trireme, the server {}", theirs[0].substr(0, 50),
+                       mine[0]);
+  }
+  if (theirs[2] != mine[2]) {
+    return fmt::format("its model is another one ({}; the server's: {})", theirs[2].substr(0, 100),
+                       mine[2]);
+  }
+  if (theirs[1] != mine[1]) return "its recipe is another one";
+  if (theirs[3] != mine[3] && !other_data) return "its data are other ones";
+  return "";
+}
+
+std::string NoticeOf(const Job& job) {
+  Recipe recipe = job.recipe;
+  recipe.transport.secret_file = recipe.transport.hosts = recipe.transport.meet = "";
+  recipe.transport.bind = recipe.transport.listen = "";
+  return fmt::format("{} {} {} {}\n{}", job.plan.samples, job.plan.batch, job.plan.shards,
+                     job.plan.steps, ConfigText(recipe));
+}
+
+Notice ReadNotice(const std::string& text) {
+  const size_t line = text.find('\n');
+  const std::vector<std::string> words = Split(text.substr(0, line), ' ');
+  std::vector<int64_t> numbers;
+  for (const std::string& word : words) numbers.push_back(ParseNumber<int64_t>(word).value_or(0));
+  const bool good = line != text.npos && numbers.size() == 4 &&
+                    std::all_of(numbers.begin(), numbers.end(),
+                                [](int64_t n) { return n > 0 && n < int64_t(1) << 50; }) &&
+                    numbers[2] < 1 << 20;
+  if (!good) throw Error("the server's notice cannot be read");
+  return {
+      {.samples = numbers[0], .batch = numbers[1], .shards = int(numbers[2]), .steps = numbers[3]},
+      text.substr(line + 1)};
 }
 
 }  // namespace trireme

@@ -16,4 +16,18 @@ void CheckAgreement(Group& group, const Job& job);
 // Rank 0 logs a table: rank, host, process, role, device, threads.
 void ShowRanks(Group& group, const Job& job, const Log& log);
 
+// For ranks that have no group: what a client shows at the server's door, and the server's words
+// against it, if any. `other_data`: clients may have samples of their own.
+std::string CardOf(const Job& job);
+std::string JudgeCard(const std::string& own, const std::string& shown, bool other_data);
+
+// What a client that is no rank must know before it can make its card: the server's plan and
+// recipe.
+std::string NoticeOf(const Job& job);
+struct Notice {
+  Plan plan;
+  std::string recipe;  // TOML
+};
+Notice ReadNotice(const std::string& text);  // throws Error
+
 }  // namespace trireme

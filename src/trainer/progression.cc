@@ -2,6 +2,19 @@
 
 namespace trireme {
 
+std::optional<Ending> Progression::Judge(double accuracy, const TrainerOptions& options) {
+  if (accuracy > best_accuracy) {
+    best_accuracy = accuracy;
+    best_epoch = epochs_done;
+    evaluations_since_best = 0;
+  } else {
+    ++evaluations_since_best;
+  }
+  if (options.target_accuracy > 0 && accuracy >= options.target_accuracy) return Ending::kTarget;
+  if (options.patience && evaluations_since_best >= options.patience) return Ending::kPatience;
+  return {};
+}
+
 void Progression::Save(StateWriter& writer) const {
   writer.Int("step", step);
   writer.Int("epochs_done", epochs_done);

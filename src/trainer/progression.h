@@ -1,9 +1,14 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "base/state_io.h"
+#include "trainer/options.h"
 
 namespace trireme {
+
+// Why a run is over.
+enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
 
 // How far a run is: what a checkpoint holds besides weights, optimizer and strategy.
 struct Progression {
@@ -20,6 +25,9 @@ struct Progression {
   double best_accuracy = -1;
   int64_t best_epoch = 0;
   int64_t evaluations_since_best = 0;
+
+  // Counts an evaluation; a reason to end the run, if it is one.
+  std::optional<Ending> Judge(double accuracy, const TrainerOptions& options);
 
   void Save(StateWriter& writer) const;
   static Progression Load(const StateReader& reader);

@@ -17,11 +17,11 @@
 
 namespace trireme {
 
-// Watches one rank among several that advance in step. Every second each rank's watch tells rank 0's
-// what its rank does and what its time went into. Rank 0's names a rank that is chronically late in
-// the log; if no rank has moved for `stall_s` it says what each of them waits for, aborts the group
-// and keeps the verdict. A rank that does not come out of an aborted group ends its process, as
-// nothing else would. A link that is silent is named by whoever does not hear.
+// Watches one rank among several that advance in step. Every second each rank's watch tells rank
+// 0's what its rank does and what its time went into. Rank 0's names a rank that is chronically
+// late in the log; if no rank has moved for `stall_s` it says what each of them waits for, aborts
+// the group and keeps the verdict. A rank that does not come out of an aborted group ends its
+// process, as nothing else would. A link that is silent is named by whoever does not hear.
 //
 // Two threads: one counts time and never blocks, one talks. The methods are for the rank's thread.
 class RankWatch {

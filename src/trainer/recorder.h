@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "record/checkpoint.h"
 #include "record/metrics.h"
 #include "record/progress.h"
@@ -15,8 +16,8 @@
 
 namespace trireme {
 
-// Why a run is over.
-enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
+// The numbers of a client, or of all, as the run keeps them.
+ClientRecord RecordOf(const ClientNumbers& numbers);
 
 // Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
 // that records; one thread.
@@ -26,11 +27,12 @@ class Recorder {
 
   void Step(const StepResult& result, const Progression& at);  // cheap: called after every step
   void Epoch(const EpochRecord& record);
-  void Checkpoint(std::span<const float> state, const Progression& at, Strategy& strategy,
-                  Replica& replica);
+  // `save` writes what belongs to the state besides: optimizer, strategy.
+  void Checkpoint(std::span<const float> state, const Progression& at,
+                  FunctionRef<void(StateWriter&)> save);
   const Summary& summary() const { return summary_; }  // empty before Summarize
   void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
-                 std::vector<int64_t> staleness);
+                 const ClientsRecord& clients = {});
 
  private:
   const Job& job_;

@@ -7,6 +7,7 @@
 #include "base/denormals.h"
 #include "base/error.h"
 #include "strategy/presets.h"
+#include "trainer/centre_recorder.h"
 #include "trainer/muster.h"
 #include "trainer/rank_watch.h"
 #include "trainer/start.h"
@@ -14,6 +15,7 @@
 #include "trainer/tracing.h"
 #include "trainer/worker.h"
 #include "transport/broadcast.h"
+#include "transport/tcp/star.h"
 
 namespace trireme {
 namespace {
@@ -32,11 +34,19 @@ size_t SharedBytes(const Job& job) {
   return size_t(most) * (job.layout.summand * sizeof(float) + kPadding) + common;
 }
 
-int RunServer(const Site& site, const Start& start, const StrategySetup& setup, World& world) {
+int RunServer(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
+              World& world) {
   const auto server = MakeServer(setup, world, start.state);
   if (start.resume()) server->Load(*start.resume());
-  server->Run();
-  return site.signals.ExitCode();
+  if (world.rank() != RecordingRank(setup.options.name)) {
+    server->Run(nullptr);
+    return site.signals.ExitCode();
+  }
+  CentreRecorder recorder(job, *site.directory, site.progress, site.signals, start.resume());
+  server->Run(&recorder);
+  const Ending ending = recorder.Finish(*server);
+  site.report({ending, recorder.summary(), {}});
+  return ending == Ending::kSignal ? site.signals.ExitCode() : 0;
 }
 
 // What was measured goes into the config: a repetition needs it.
@@ -67,6 +77,19 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 
+StrategySetup SetupOf(const Job& job, const StrategyOptions& options, StrategyCommon* common,
+                      const Log& log) {
+  return {.options = options,
+          .plan = job.plan,
+          .layout = job.layout,
+          .deterministic = job.recipe.trainer.deterministic,
+          .common = common,
+          .optimizer = &job.recipe.optimizer,
+          .schedule = &*job.schedule,
+          .log = &log,
+          .own_samples = job.own_samples};
+}
+
 // The life of one rank; its exit code.
 int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
             World& world) {
@@ -77,8 +100,11 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
     if (site.show_ranks) ShowRanks(group, job, site.log);
   }
   StrategyOptions options = job.recipe.strategy;
-  const StrategySetup setup{options, job.plan, job.layout, job.recipe.trainer.deterministic,
-                            common};
+  const Log log = site.log;
+  const StrategySetup setup{options,        job.plan,
+                            job.layout,     job.recipe.trainer.deterministic,
+                            common,         &job.recipe.optimizer,
+                            &*job.schedule, &log};
   options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
@@ -86,10 +112,8 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   if (job.in_step && world.size() > 1)
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
   try {
-    const bool serves = world.rank() < job.servers && !job.in_step;
-    const int status = serves ? RunServer(site, start, setup, world)
-                              : RunWorker(job, site, start, setup, world, watch ? &*watch : nullptr,
-                                          tracing.buffer());
+    const int status =
+        RunWorker(job, site, start, setup, world, watch ? &*watch : nullptr, tracing.buffer());
     tracing.Share();
     return status;
   } catch (const std::exception& error) {
@@ -99,6 +123,51 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
     if (!verdict.empty()) throw Error(verdict);
     throw;
   }
+}
+
+Start OpenRun(const Job& job, const Site& site);
+
+// The life of one rank of a free pace with a server; its exit code. The server finds out itself
+// where it begins: it may have been killed and started again.
+int RunFreeRank(const Job& job, const Site& site, World& world) {
+  const PinnedThread pinned(job.CpusOf(world.rank()));
+  try {
+    if (world.together() && world.size() > 1) {
+      CheckAgreement(world.group(), job);
+      if (site.show_ranks) ShowRanks(world.group(), job, site.log);
+    }
+    const StrategySetup setup = SetupOf(job, job.recipe.strategy, nullptr, site.log);
+    if (world.rank() == 0) return RunServer(job, site, OpenRun(job, site), setup, world);
+    Start start;
+    start.state = job.initial_state;  // and then the centre's
+    return RunWorker(job, site, start, setup, world, nullptr, nullptr);
+  } catch (const std::exception& error) {
+    if (world.together()) world.group().Abort(error.what());
+    throw;
+  }
+}
+
+int TrainFree(const Job& job, const Site& site) {
+  const std::string card = CardOf(job);
+  const bool other_data = MayHaveOwnData(job.recipe.strategy);
+  int refused = 0;
+  Crew::FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
+  needs.judge = [&](const std::string& shown) { return JudgeCard(card, shown, other_data); };
+  needs.refused = [&](const std::string& who, const std::string& why) {
+    constexpr int kNamed = 20;
+    if (++refused > kNamed) return;
+    site.log.Warn("server", "refused {}: {}{}", who, why,
+                  refused == kNamed ? " (no more of these are told)" : "");
+  };
+  const auto signal = [&] { return site.signals.received(); };
+  needs.signal = signal;
+  needs.teams = TeamsOf(job.recipe.strategy, job.recipe.transport.ranks);
+  needs.announce = site.show_ranks;
+  return site.crew.RunFree(needs, [&](World& world) {
+    const int code = RunFreeRank(job, site, world);
+    if (site.crew.launched()) Barrier(world.group(), kTagMuster);  // see Train
+    return code;
+  });
 }
 
 // What the process does that holds the run's directory.
@@ -122,6 +191,7 @@ int Train(const Job& job, const Site& site) {
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const int root = RecordingRank(job.recipe.strategy.name);
   TRIREME_ASSERT(site.crew.holds(root) == (site.directory != nullptr));
+  if (FindPreset(job.recipe.strategy.name).server) return TrainFree(job, site);
   std::optional<Start> own;
   if (site.directory) own.emplace(OpenRun(job, site));
 
@@ -138,6 +208,22 @@ int Train(const Job& job, const Site& site) {
     if (site.crew.launched()) Barrier(world.group(), kTagMuster);
     return code;
   });
+}
+
+int Join(const Job& job, const JoinSite& site) {
+  const DenormalsOff denormals_off;
+  const auto world = JoinStar({.tcp = {.rank = kNoRank,
+                                       .size = job.recipe.transport.ranks,
+                                       .meet = site.meet,
+                                       .secret = site.secret,
+                                       .timeout_s = job.recipe.transport.timeout_s},
+                               .card = CardOf(job)});
+  const StrategySetup setup = SetupOf(job, job.recipe.strategy, nullptr, site.log);
+  Rig rig = job.make_rig(job.threads_per_rank);
+  const auto strategy = MakeWorker(setup, *world);
+  Worker worker(job, *world, rig, *strategy, nullptr, site.signals, nullptr, nullptr);
+  const Ending ending = worker.Run(job.initial_state, nullptr);
+  return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 
 }  // namespace trireme

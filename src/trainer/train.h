@@ -37,4 +37,12 @@ struct Site {
 // job asks for.
 int Train(const Job& job, const Site& site);
 
+// The life of a client that joins a run whose server is elsewhere: 0, or the exit code of a signal.
+struct JoinSite {
+  std::string meet, secret;
+  const Signals& signals;
+  const Log& log;
+};
+int Join(const Job& job, const JoinSite& site);
+
 }  // namespace trireme

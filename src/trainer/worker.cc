@@ -260,7 +260,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
   if (takes_part && EvaluationIsDue()) {
     const double began = Now();
     Evaluate();
-    ending = Judge(evaluation_->accuracy);
+    ending = at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
     record.test_loss = evaluation_->loss;
     record.test_accuracy = evaluation_->accuracy;
     record.test_top5 = evaluation_->top5;
@@ -273,20 +273,6 @@ std::optional<Ending> Worker::EndOfEpoch() {
   if (stop_signal_) return Ending::kSignal;
   if (ending && !strategy_.InStep()) strategy_.Stop();
   return ending;
-}
-
-std::optional<Ending> Worker::Judge(double accuracy) {
-  const TrainerOptions& options = job_.recipe.trainer;
-  if (accuracy > at_.best_accuracy) {
-    at_.best_accuracy = accuracy;
-    at_.best_epoch = at_.epochs_done;
-    at_.evaluations_since_best = 0;
-  } else {
-    ++at_.evaluations_since_best;
-  }
-  if (options.target_accuracy > 0 && accuracy >= options.target_accuracy) return Ending::kTarget;
-  if (options.patience && at_.evaluations_since_best >= options.patience) return Ending::kPatience;
-  return {};
 }
 
 void Worker::SaveCheckpoint() {
@@ -302,7 +288,8 @@ void Worker::SaveCheckpoint() {
   if (recorder_) {
     at_.seconds = seconds_before_ + clock_.seconds();
     at_.train_seconds = TrainSeconds();
-    recorder_->Checkpoint(SnapshotOnHost(), at_, strategy_, stepper_.replica());
+    recorder_->Checkpoint(SnapshotOnHost(), at_,
+                          [&](StateWriter& writer) { strategy_.Save(stepper_.replica(), writer); });
   }
   const double seconds = pause.seconds();
   paused_s_ += seconds;
@@ -334,7 +321,9 @@ void Worker::Finish(Ending ending) {
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, strategy_.StalenessCounts());
+  const Staleness staleness = strategy_.staleness();
+  const ClientNumbers all{.name = "all", .pushes = staleness.updates(), .staleness = staleness};
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, {.all = RecordOf(all)});
 }
 
 }  // namespace trireme

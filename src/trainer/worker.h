@@ -42,7 +42,6 @@ class Worker {
   void AdvanceTo(int64_t step);
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
-  std::optional<Ending> Judge(double accuracy);
   void Evaluate();
   void DrainStepper();
   std::vector<float> SnapshotOnHost();

@@ -1,6 +1,7 @@
 #include "transport/crew.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -9,11 +10,13 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "transport/host_groups.h"
 #include "transport/hosts_file.h"
 #include "transport/mpi/world.h"
 #include "transport/shm/run.h"
 #include "transport/tcp/run.h"
+#include "transport/tcp/star_run.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
@@ -26,6 +29,18 @@ TcpSetup OnLoopback(TcpSetup setup) {
   int port = 0;
   setup.listener = ListenOnLoopback(port);
   setup.meet = fmt::format("127.0.0.1:{}", port);
+  return setup;
+}
+
+// Where the user wants to be found.
+TcpSetup ListeningAt(const std::string& where, TcpSetup setup) {
+  const size_t colon = where.rfind(':');
+  if (colon == where.npos || !ParseNumber<uint16_t>(where.substr(colon + 1))) {
+    throw UsageError("transport.listen = \"{}\" is not ADDRESS:PORT", where);
+  }
+  setup.bind = where.substr(0, colon);
+  const bool anywhere = setup.bind == "0.0.0.0";
+  setup.meet = anywhere ? "127.0.0.1" + where.substr(colon) : where;
   return setup;
 }
 
@@ -222,6 +237,31 @@ int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
     const int own = fn(world);
     if (world.rank() == 0) status = own;
   });
+  return status;
+}
+
+int Crew::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
+  if (!star()) return Run({.signal = needs.signal}, fn);
+  TcpSetup tcp = Tcp();
+  if (!options_.listen.empty()) {
+    tcp = ListeningAt(options_.listen, tcp);
+  } else if (meet_.empty()) {
+    tcp = OnLoopback(tcp);
+  }
+  if (needs.announce && needs.log && first_ == 0) {
+    needs.log->Info("server", "listens at {}; more clients: trireme join {}", tcp.meet, tcp.meet);
+  }
+  const int status = RunStar({.setup = {.tcp = tcp,
+                                        .card = needs.card,
+                                        .judge = needs.judge,
+                                        .notice = needs.notice,
+                                        .refused = needs.refused},
+                              .local = local_,
+                              .teams = needs.teams,
+                              .signal = needs.signal,
+                              .log = needs.log},
+                             fn);
+  if (tcp.listener >= 0) close(tcp.listener);
   return status;
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/log.h"
 #include "transport/launched.h"
 #include "transport/options.h"
 #include "transport/tcp/world.h"
@@ -44,6 +46,7 @@ class Crew {
   // ends all. Else does nothing. Throws where a rank does not come.
   void Join();
   void Abort(std::string_view reason) noexcept;  // the joined ones
+  std::string Secret() const;                    // of the run, "" for none
 
   struct Needs {
     size_t shared_bytes = 0;         // that a rank will allocate in Commons
@@ -53,6 +56,22 @@ class Crew {
   // or 2 ... 255; throws the first error.
   int Run(const Needs& needs, FunctionRef<int(World&)> fn);
 
+  // For ranks of a free pace, which need no group: the first is the server. Where processes of this
+  // program are the ranks, they have none, and those that are killed are started again (see
+  // RunStar).
+  struct FreeNeeds {
+    std::string card;  // see StarSetup, and so for the next three
+    std::function<std::string(const std::string& card)> judge;
+    std::string notice;
+    std::function<void(const std::string& who, const std::string& why)> refused;
+    std::vector<int> teams = {};  // see StarRanks
+    FunctionRef<int()> signal = {};
+    const Log* log = nullptr;
+    bool announce = false;  // log where the server listens
+  };
+  bool star() const { return kind_ == Kind::kShm || kind_ == Kind::kTcp; }
+  int RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn);
+
  private:
   enum class Kind { kThreads, kShm, kTcp, kJoined };
   void Resolve(bool ranks_given);
@@ -60,7 +79,6 @@ class Crew {
   void ReadHosts(bool ranks_given);
   void CheckGiven(bool ranks_given, int started) const;
   void FindNeighbours();
-  std::string Secret() const;
   TcpSetup Tcp() const;
 
   TransportOptions& options_;

@@ -86,7 +86,7 @@ class Supervisor {
     while (running_ > 0) {
       Reap();
       HandSignalOn();
-      if (failed_ && std::chrono::steady_clock::now() > patience_) KillAll();
+      if ((failed_ || done_) && std::chrono::steady_clock::now() > patience_) KillAll();
       if (running_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     if (failed_) Throw();
@@ -97,22 +97,26 @@ class Supervisor {
   struct Child {
     pid_t pid = -1;  // -1: has ended
     int status = 0;
+    bool awaited = false;  // its team is to be started again
   };
 
   void Start() {
     const pid_t parent = getpid();
     std::fflush(nullptr);  // or every child would write it again
-    for (int r = 0; r < job_.ranks; ++r) {
-      const pid_t pid = fork();
-      if (pid == 0) Live(job_, r, parent, words_.of(r));
-      if (pid < 0) {
-        Fail(r, Kind::kError,
-             fmt::format("cannot start the process: {} (transport.ranks)", std::strerror(errno)));
-        return;
-      }
-      children_[r].pid = pid;
-      ++running_;
+    for (int r = 0; r < job_.ranks && !failed_; ++r) StartRank(r, parent);
+  }
+
+  void StartRank(int r, pid_t parent) {
+    words_.of(r).kind = Kind::kNone;
+    const pid_t pid = fork();
+    if (pid == 0) Live(job_, r, parent, words_.of(r));
+    if (pid < 0) {
+      return Fail(
+          r, Kind::kError,
+          fmt::format("cannot start the process: {} (transport.ranks)", std::strerror(errno)));
     }
+    children_[r].pid = pid;
+    ++running_;
   }
 
   void Reap() {
@@ -124,22 +128,64 @@ class Supervisor {
       --running_;
       if (WIFSIGNALED(status)) {
         // Killed by us is no news.
-        if (!killing_) Fail(r, Kind::kError, DeathBy(WTERMSIG(status)));
+        if (!killing_) Lose(r, Kind::kError, DeathBy(WTERMSIG(status)), true);
         continue;
       }
       child.status = WEXITSTATUS(status);
-      if (child.status != kThrew) continue;
+      if (child.status != kThrew) {
+        if (job_.fate && job_.first + r == 0 && !done_) {
+          done_ = true;
+          patience_ = After(kGrace_s);
+        }
+        continue;
+      }
       const Kind kind = words_.of(r).kind.load(std::memory_order_acquire);
       if (kind == Kind::kNone) {
-        Fail(r, Kind::kError, "ended without a word");
+        Lose(r, Kind::kError, "ended without a word", false);
       } else {
-        Fail(r, kind, words_.of(r).text);
+        Lose(r, kind, words_.of(r).text, false);
       }
     }
   }
 
   static std::string DeathBy(int signal) {
     return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
+  }
+
+  void Lose(int rank, Kind kind, const std::string& what, bool killed) {
+    if (!job_.fate || failed_) return Fail(rank, kind, what);
+    // It is over, or about to be: who comes late is not missed.
+    if (done_ || (handed_on_ && job_.first + rank != 0)) return;
+    if (children_[rank].awaited) return StartTeam(rank);
+    if (handed_on_) return Fail(rank, kind, what);
+    switch (job_.fate(rank, what, killed)) {
+      case Forked::Fate::kEndsAll:
+        return Fail(rank, kind, what);
+      case Forked::Fate::kStartAgain:
+        return StartRank(rank, getpid());
+      case Forked::Fate::kStartTeamAgain:
+        for (int r = 0; r < job_.ranks; ++r) {
+          if (job_.team(r) != job_.team(rank)) continue;
+          children_[r].awaited = true;
+          if (children_[r].pid > 0) kill(children_[r].pid, SIGKILL);
+        }
+        return StartTeam(rank);
+      case Forked::Fate::kGoOnWithout:
+        return;
+    }
+  }
+
+  // As soon as all of it have ended.
+  void StartTeam(int rank) {
+    const auto is_of_it = [&](int r) { return job_.team(r) == job_.team(rank); };
+    for (int r = 0; r < job_.ranks; ++r) {
+      if (is_of_it(r) && children_[r].pid > 0) return;
+    }
+    for (int r = 0; r < job_.ranks && !failed_; ++r) {
+      if (!is_of_it(r)) continue;
+      children_[r].awaited = false;
+      StartRank(r, getpid());
+    }
   }
 
   void Fail(int rank, Kind kind, const std::string& what) {
@@ -184,6 +230,7 @@ class Supervisor {
   std::vector<Child> children_;
   int running_ = 0;
   bool failed_ = false, killing_ = false, handed_on_ = false;
+  bool done_ = false;  // the first has returned, and there is a fate
   Deadline patience_;
   Kind kind_ = Kind::kNone;
   int rank_ = 0;

@@ -19,6 +19,17 @@ struct Forked {
   // In this process, now and then: a signal that every rank should get, once; 0 for none. The ranks
   // are in process groups of their own, so a terminal's signals arrive here only.
   FunctionRef<int()> signal;
+  // Given: ranks do not depend on each other, and a rank that ends in another way than by returning
+  // ends nobody else unless this says so, in this process. When the first has returned, the others
+  // have kGrace_s to do so.
+  enum class Fate {
+    kEndsAll,
+    kStartAgain,
+    kStartTeamAgain,  // with those that `team` numbers alike, which are killed before
+    kGoOnWithout,
+  };
+  FunctionRef<Fate(int rank, const std::string& why, bool killed)> fate = {};
+  FunctionRef<int(int rank)> team = {};
 };
 
 // What the first returned. A rank that throws or dies ends the others: `lost` is told, and whoever

@@ -57,6 +57,10 @@ class Link {
   // times.
   virtual void RingFor(Bell* bell) = 0;
   virtual double timeout_s() const = 0;  // how long to wait for an answer (transport.timeout_s)
+
+  // The other end has been silent for much longer than it was before; 0: it has not, or a transport
+  // cannot tell. Seconds of silence otherwise.
+  virtual double overdue_s() const { return 0; }
 };
 
 }  // namespace trireme

@@ -20,6 +20,9 @@ void Describe(OptionTable<TransportOptions>& t) {
   t.Add("bind", &TransportOptions::bind, Any(),
         "tcp: the address that this machine listens on; empty: 127.0.0.1 for ranks of one machine, "
         "all addresses otherwise");
+  t.Add("listen", &TransportOptions::listen, Any(),
+        "strategies with a server, tcp and shm: ADDRESS:PORT where it listens for clients, also "
+        "for `trireme join`; empty: a free port of 127.0.0.1");
   t.Add("secret_file", &TransportOptions::secret_file, Any(),
         "tcp: a file with the secret that ranks of other machines must know; empty: the "
         "environment variable TRIREME_SECRET");

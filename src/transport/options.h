@@ -14,6 +14,7 @@ struct TransportOptions {
   std::string meet;         // tcp: HOST:PORT of rank 0
   std::string hosts;        // tcp: a file
   std::string bind;         // tcp
+  std::string listen;       // tcp and shm, with a server
   std::string secret_file;  // tcp
   double throttle = 0;      // tcp: bytes per second
   double latency_ms = 0;    // tcp

@@ -1,6 +1,9 @@
 #pragma once
+#include <memory>
+
 #include "transport/group.h"
 #include "transport/link.h"
+#include "transport/reception.h"
 
 namespace trireme {
 
@@ -8,12 +11,24 @@ namespace trireme {
 class World {
  public:
   virtual ~World() = default;
-  int rank() { return group().rank(); }
-  int size() { return group().size(); }
-  virtual Group& group() = 0;  // of all ranks
+  virtual int rank() { return group().rank(); }
+  virtual int size() { return group().size(); }
+  virtual Group& group() = 0;                     // of all ranks
+  virtual bool together() const { return true; }  // there is such a group
 
   // This rank's end of the link with another one. The lower rank is the server.
   virtual Link& LinkTo(int rank) = 0;
+  // The ranks of this rank's team, by their number in it: `member` of `members`. Where there is a
+  // group all of its ranks call it, those of no team with -1, 0 and 1.
+  virtual Group& Team(int team, int member, int /*members*/) {
+    team_ = group().Split(team + 1, member);
+    return *team_;
+  }
+  // Of a server, where clients may come that are no ranks; null: nowhere.
+  virtual Reception* reception() { return nullptr; }
+
+ private:
+  std::unique_ptr<Group> team_;
 };
 
 }  // namespace trireme

@@ -54,6 +54,7 @@ asio::awaitable<void> Door::Greet(Socket socket, std::shared_ptr<int> count) {
     hello = co_await Answer(socket, secret_, incarnation_, host_.judge);
   } catch (const std::exception& error) {  // Refused, or the connection broke
     last_refusal_ = fmt::format("{}: {}", who, error.what());
+    if (host_.refused) host_.refused(who, error.what());
     co_return;
   }
   Guest guest{std::move(socket), hello};

@@ -18,6 +18,7 @@ class Door {
   struct Host {
     std::function<std::string(const Hello&)> judge;       // words: refused
     std::function<asio::awaitable<void>(Guest)> welcome;  // the rest of the connection's life
+    std::function<void(const std::string& who, const std::string& why)> refused = {};
   };
   Door(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_t incarnation, Host host);
 

@@ -13,7 +13,13 @@ namespace trireme {
 //
 //   connects: hello (with a random number)     answers: its own random number
 //   connects: proof                            answers: verdict, with its proof
-enum class Purpose : uint32_t { kMeet = 1, kPair, kLink };
+enum class Purpose : uint32_t {
+  kMeet = 1,
+  kPair,
+  kLink,
+  kJoin,    // a star's: the card of the one that connects follows
+  kNotice,  // a star's: the notice of the other one follows
+};
 
 struct Hello {
   Purpose purpose = Purpose::kMeet;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kBeatSeconds = 1;
 constexpr double kSilenceSeconds = 8;  // then the connection is given up, and made again
+constexpr double kOverdueSeconds = 4;  // at least: a busy machine is no dead one
 constexpr uint64_t kMaxInts = 1 << 20, kMaxFloats = uint64_t{1} << 33;
 
 // Memory for more than this is taken only as the bytes come in.
@@ -19,7 +20,12 @@ constexpr size_t kTrustedFloats = 16 << 20;
 }  // namespace
 
 TcpLink::TcpLink(asio::io_context& io, double timeout_s, WirePace& in, WirePace& out)
-    : io_(io), timeout_s_(timeout_s), in_(in), out_(out), away_since_(After(0)) {}
+    : io_(io),
+      timeout_s_(timeout_s),
+      in_(in),
+      out_(out),
+      away_since_(After(0)),
+      pulse_(std::min(kOverdueSeconds, timeout_s), timeout_s) {}
 
 // ---- for users
 
@@ -129,6 +135,16 @@ bool TcpLink::wants_connection() const {
   return !hopeless_ && !aborted_ && !(closed_ && out_messages_.empty());
 }
 
+bool TcpLink::connected() const {
+  std::lock_guard lock(mutex_);
+  return connected_;
+}
+
+double TcpLink::overdue_s() const {
+  std::lock_guard lock(mutex_);
+  return pulse_.overdue_s(After(0));
+}
+
 // ---- a connection
 
 asio::awaitable<void> TcpLink::Carry(Socket socket, uint64_t incarnation) {
@@ -185,6 +201,7 @@ asio::awaitable<void> TcpLink::Agree(Line& line, uint64_t incarnation) {
   Forget(frame->number);
   line.sent = frame->number;
   connected_ = true;
+  pulse_.Beat(After(0));
   changed_.notify_all();
 }
 
@@ -218,6 +235,7 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
     if (in_.latency_s() > 0) co_await AwaitFar(*line);
     co_await ReadAll(*line, header.data(), header.size(), watch);
     if (line_ != line) co_return;  // a newer connection has taken over
+    Beat();
     const std::optional<Frame> frame = Decode(header);
     if (!frame) Garbage();
     switch (frame->kind) {
@@ -247,6 +265,11 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
         Garbage();
     }
   }
+}
+
+void TcpLink::Beat() {
+  std::lock_guard lock(mutex_);
+  pulse_.Beat(After(0));
 }
 
 void TcpLink::TakeNumbered(const Frame& frame, Message message) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "transport/link.h"
+#include "transport/pulse.h"
 #include "transport/tcp/asio.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/pace.h"
@@ -23,6 +24,7 @@ class TcpLink : public Link {
   void Close() noexcept override;
   void RingFor(Bell* bell) override;
   double timeout_s() const override { return timeout_s_; }
+  double overdue_s() const override;
 
   void Abort(const std::string& what);  // Receive throws PeerLost from now on; thread-safe
   // Until all that was sent has arrived, or cannot; false: the deadline came first. Thread-safe.
@@ -32,6 +34,7 @@ class TcpLink : public Link {
   // Lives on a connection until it breaks. The newest connection counts. On the loop's thread.
   asio::awaitable<void> Carry(Socket socket, uint64_t incarnation);
   bool wants_connection() const;  // thread-safe
+  bool connected() const;         // thread-safe
 
  private:
   struct Numbered {
@@ -65,6 +68,7 @@ class TcpLink : public Link {
   std::optional<Job> NextJob(Line& line);
   void Renew(uint64_t incarnation);  // under mutex_
   void Forget(uint64_t number);      // all up to it has arrived; under mutex_
+  void Beat();                       // the other end was heard
   void TakeNumbered(const Frame& frame, Message message);
   void Push(FrameKind kind, Message message);
   std::optional<Arrival> Look(Message& message, Deadline now);
@@ -93,6 +97,7 @@ class TcpLink : public Link {
   bool renewed_ = false, closed_ = false, told_gone_ = false;
   bool connected_ = false;
   Deadline away_since_;
+  Pulse pulse_;
 };
 
 }  // namespace trireme

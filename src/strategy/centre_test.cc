@@ -1,4 +1,5 @@
-// Elastic averaging through the full seam: leases, drains, refusals, restarts, on a toy engine.
+// Strategies with a server through the full seam: leases, drains, refusals, restarts, on a toy
+// engine.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -6,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -15,7 +17,6 @@
 #include "strategy/centre_server.h"
 #include "strategy/composed.h"
 #include "strategy/inner_alone.h"
-#include "strategy/merge_elastic.h"
 #include "strategy/presets.h"
 #include "strategy/protocol.h"
 #include "strategy/toy_engine.h"
@@ -30,6 +31,8 @@ using std::chrono::milliseconds;
 struct Case {
   std::string name;
   toy::MakeDevice device;
+  StrategyOptions options;  // of a preset with a server
+  OptimizerOptions optimizer = {.lr = 0.1, .momentum = 0.5};
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -62,45 +65,64 @@ class Counter {
   std::map<int64_t, int> counted_;
 };
 
-// A server and its clients on wires of their own, each on a thread: what a test may cut and renew.
+// A rank of a field: its link is a wire that the test may cut and renew.
+class FieldWorld : public World {
+ public:
+  FieldWorld(std::vector<std::unique_ptr<Wire>>& wires, int rank) : wires_(wires), rank_(rank) {}
+  Group& group() override { throw Error("a field has no group"); }
+  int rank() override { return rank_; }
+  int size() override { return int(wires_.size()) + 1; }
+  Link& LinkTo(int rank) override {
+    return rank_ == 0 ? wires_[rank - 1]->server() : wires_[rank_ - 1]->client();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Wire>>& wires_;
+  const int rank_;
+};
+
+// A server and its clients on wires of their own, each on a thread.
 class Field {
  public:
-  Field(const Case& c, int clients, double patience_s = 10)
-      : case_(c), plan{.samples = 230, .batch = 30, .shards = 1, .steps = 24}, counter(plan) {
+  Field(const Case& c, int clients, int period, double patience_s = 10)
+      : case_(c),
+        options(c.options),
+        plan{.samples = 230, .batch = 30, .shards = clients, .steps = 24},
+        schedule(c.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch),
+        counter(plan) {
     for (int i = 0; i < clients; ++i) wires.push_back(std::make_unique<Wire>(10, patience_s));
+    options.period = period;
+    if (options.name == "async-ps") options.push = period;
+    for (int r = 0; r <= clients; ++r) worlds.push_back(std::make_unique<FieldWorld>(wires, r));
+  }
+
+  StrategySetup Setup() const {
+    StrategySetup made{options, plan, model.layout};
+    made.optimizer = &case_.optimizer;
+    made.schedule = &schedule;
+    return made;
   }
 
   std::unique_ptr<CentreServer> NewServer() {
-    CentreServer::Setup setup{.samples = plan.samples, .positions = 3 * plan.samples, .lease = 10};
-    for (auto& wire : wires) setup.clients.push_back(&wire->server());
-    setup.merge = [](Queue& queue, Slice pull, Slice centre) { flat::Add(queue, pull, centre); };
-    auto server = std::make_unique<CentreServer>(std::move(setup), model.initial);
+    auto made = MakeServer(setup, *worlds[0], model.initial);
+    std::unique_ptr<CentreServer> server(dynamic_cast<CentreServer*>(made.release()));
     server->OnClose([this](const Lease& lease) { counter.Close(lease); });
     return server;
   }
 
   // Runs client `i` to the end of the run; `each` sees every step before it is computed, false: the
   // client dies there, leaving its link closed.
-  void RunClient(int i, int period, std::function<bool(toy::Worker&)> each) {
+  void RunClient(int i, std::function<bool(toy::Worker&)> each) {
     const auto device = case_.device();
-    Choices choices{.plan = plan,
-                    .worker = i,
-                    .workers = int(wires.size()),
-                    .records = i == 0,
-                    .period = period};
-    choices.inner = std::make_unique<InnerAlone>(1);
-    choices.centre = std::make_unique<Client>(wires[i]->client());
-    choices.merge = std::make_unique<MergeElastic>(*choices.centre, 0.3f);
-    Composed strategy(std::move(choices));
-    toy::Worker worker(model, kOptimizer, plan, *device, strategy);
+    const auto strategy = MakeWorker(setup, *worlds[i + 1]);
+    toy::Worker worker(model, case_.optimizer, plan, *device, *strategy);
     struct Death {};
     worker.before_shards = [&](const Work&) {
       if (!each(worker)) throw Death();
     };
     try {
       worker.Start(model.initial, 0, nullptr);
-      for (Turn turn; (turn = worker.Step()) != Turn::kEnd;) {
-        if (turn == Turn::kEpochEnd) ++epoch_ends;
+      while (worker.Step() != Turn::kEnd) {
       }
       worker.Finish();
       const auto state = worker.Snapshot();
@@ -121,43 +143,63 @@ class Field {
   }
 
   const Case& case_;
+  StrategyOptions options;
   const Plan plan;
   const toy::Model model{200};
+  const Schedule schedule;
   std::vector<std::unique_ptr<Wire>> wires;
+  std::vector<std::unique_ptr<FieldWorld>> worlds;
   Counter counter;
-  std::atomic<int> epoch_ends = 0;
+  const StrategySetup setup = Setup();
   std::vector<float> final_state;
 };
 
-class Easgd : public testing::TestWithParam<Case> {};
+class Centre : public testing::TestWithParam<Case> {};
 
 bool Go(toy::Worker&) { return true; }
+
+struct CountEpochs : ServerKeeper {
+  void EpochEnded(const Server& server) override {
+    EXPECT_EQ(server.progress().epochs, ++ends);
+    EXPECT_EQ(server.progress().positions, ends * 230);
+    EXPECT_EQ(server.progress().samples, 230);
+    EXPECT_GT(server.progress().loss_sum, 0);
+  }
+  void Look(const Server&) override {}
+  bool Stop() override { return false; }
+  int ends = 0;
+};
 
 // The others pause after a few steps until what the test is about has happened, whoever was faster.
 void PauseUntil(const std::atomic<bool>& happened, int64_t steps) {
   std::this_thread::sleep_for(milliseconds(1));
-  for (int i = 0; i < 10'000 && steps >= 8 && !happened; ++i) {
+  for (int i = 0; i < 10'000 && steps >= 5 && !happened; ++i) {
     std::this_thread::sleep_for(milliseconds(1));
   }
 }
 
-TEST_P(Easgd, EveryPositionCountsOnceAndEveryEpochEndsForEachWorker) {
+TEST_P(Centre, EveryPositionCountsOnceAndEveryEpochEnds) {
   for (int period : {1, 3, 10}) {
-    Field field(GetParam(), 4);
+    Field field(GetParam(), 4, period);
+    CountEpochs keeper;
     auto server = field.NewServer();
     {
       std::vector<std::jthread> clients;
-      for (int i = 0; i < 4; ++i) clients.emplace_back([&, i] { field.RunClient(i, period, Go); });
-      server->Run();
+      for (int i = 0; i < 4; ++i) clients.emplace_back([&, i] { field.RunClient(i, Go); });
+      server->Run(&keeper);
     }
     field.counter.ExpectOnce(3 * 230);
-    EXPECT_EQ(field.epoch_ends, 3 * 4);
+    EXPECT_EQ(keeper.ends, 2);  // the last one ends with the run
+    EXPECT_EQ(server->progress().epochs, 3);
+    EXPECT_EQ(server->progress().positions, 3 * 230);
     EXPECT_EQ(server->refused(), 0);
     EXPECT_TRUE(server->leases().finished());
-    int64_t pushes = 0;
-    for (int64_t count : server->staleness()) pushes += count;
-    EXPECT_EQ(pushes, server->version());
-    EXPECT_GE(pushes, 3 * 23 / period);
+    const int64_t pushes = server->staleness().updates();
+    EXPECT_EQ(pushes, server->progress().updates);
+    EXPECT_LE(server->version(), pushes);
+    int64_t samples = 0;
+    for (const ClientNumbers& client : server->clients()) samples += client.samples;
+    EXPECT_EQ(samples, 3 * 230);
     EXPECT_TRUE(std::equal(field.final_state.begin(), field.final_state.end(),
                            server->centre().begin()));  // the last snapshot holds all
     EXPECT_LT(field.DistanceToTargets(server->centre()),
@@ -165,58 +207,58 @@ TEST_P(Easgd, EveryPositionCountsOnceAndEveryEpochEndsForEachWorker) {
   }
 }
 
-TEST_P(Easgd, AClientThatDiesLeavesItsLeasesToOthers) {
-  Field field(GetParam(), 3);
+TEST_P(Centre, AClientThatDiesLeavesItsLeasesToOthers) {
+  Field field(GetParam(), 3, 3);
   std::atomic<bool> died = false;
   auto server = field.NewServer();
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
       clients.emplace_back([&, i] {
-        field.RunClient(i, 4, [&](toy::Worker& worker) {
-          if (i == 1 && worker.step() == 6) died = true;  // amid a period: three leases are open
+        field.RunClient(i, [&](toy::Worker& worker) {
+          if (i == 1 && worker.step() == 4) died = true;  // amid a period: three leases are open
           if (i != 1) PauseUntil(died, worker.step());
           return i != 1 || !died;
         });
       });
     }
-    server->Run();
+    server->Run(nullptr);
   }
   field.counter.ExpectOnce(3 * 230);
   EXPECT_TRUE(server->leases().finished());
 }
 
-TEST_P(Easgd, AShortCutLosesNothing) {
-  Field field(GetParam(), 3);
+TEST_P(Centre, AShortCutLosesNothing) {
+  Field field(GetParam(), 3, 3);
   auto server = field.NewServer();
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
       clients.emplace_back([&, i] {
         int steps = 0;
-        field.RunClient(i, 2, [&](toy::Worker&) {
+        field.RunClient(i, [&](toy::Worker&) {
           if (i == 1 && ++steps % 5 == 0) field.wires[1]->Cut(0.02);
           return true;
         });
       });
     }
-    server->Run();
+    server->Run(nullptr);
   }
   field.counter.ExpectOnce(3 * 230);
   EXPECT_EQ(server->refused(), 0);
 }
 
-TEST_P(Easgd, AWorkerThatWasGivenUpIsRefusedAndBeginsAnew) {
-  Field field(GetParam(), 3, /*patience_s=*/0.03);
+TEST_P(Centre, AWorkerThatWasGivenUpIsRefusedAndBeginsAnew) {
+  Field field(GetParam(), 3, 4, /*patience_s=*/0.03);
   std::atomic<bool> cut = false;
   auto server = field.NewServer();
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
       clients.emplace_back([&, i] {
-        field.RunClient(i, 4, [&](toy::Worker& worker) {
+        field.RunClient(i, [&](toy::Worker& worker) {
           if (i != 1) PauseUntil(cut, worker.step());
-          if (i == 1 && worker.step() == 6) {  // holds leases
+          if (i == 1 && worker.step() == 4) {  // holds leases
             field.wires[1]->Cut(0.15);
             cut = true;
             std::this_thread::sleep_for(milliseconds(200));
@@ -225,47 +267,48 @@ TEST_P(Easgd, AWorkerThatWasGivenUpIsRefusedAndBeginsAnew) {
         });
       });
     }
-    server->Run();
+    server->Run(nullptr);
   }
   field.counter.ExpectOnce(3 * 230);
   EXPECT_GE(server->refused(), 1);
 }
 
-TEST_P(Easgd, ARestartedServerGoesOnFromItsSnapshot) {
-  Field field(GetParam(), 3);
-  // The first server dies when worker 0 has saved and the others have gone on for a while.
+TEST_P(Centre, ARestartedServerGoesOnFromItsSnapshot) {
+  Field field(GetParam(), 3, 3);
+  // The first server dies some closed leases after it has saved itself.
   struct Crash {};
-  toy::Memory saved;
-  std::atomic<bool> is_saved = false;
-  std::atomic<int> since = 0;
+  struct Keeper : ServerKeeper {
+    void EpochEnded(const Server&) override {}
+    void Look(const Server& server) override {
+      if (saved || server.progress().positions < 100) return;
+      server.Save(memory);
+      memory.state.assign(server.centre().begin(), server.centre().end());
+      saved = true;
+    }
+    bool Stop() override { return false; }
+    toy::Memory memory;
+    bool saved = false;
+  } keeper;
+  int since = 0;
   auto server = field.NewServer();
   server->OnClose([&](const Lease& lease) {
     field.counter.Close(lease);
-    if (is_saved && ++since == 5) throw Crash();
+    if (keeper.saved && ++since == 5) throw Crash();
   });
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 3; ++i) {
-      clients.emplace_back([&, i] {
-        field.RunClient(i, 3, [&](toy::Worker& worker) {
-          if (i != 0) PauseUntil(is_saved, worker.step());
-          if (i == 0 && worker.step() == 8) {
-            worker.Save(saved);
-            is_saved = true;
-          }
-          return true;
-        });
-      });
+      clients.emplace_back([&, i] { field.RunClient(i, Go); });
     }
-    EXPECT_THROW(server->Run(), Crash);
+    EXPECT_THROW(server->Run(&keeper), Crash);
     server = field.NewServer();
-    server->Load(saved);
+    server->Load(keeper.memory);
     const int64_t closed = server->leases().closed_positions();
-    EXPECT_GT(closed, 0);
+    EXPECT_GE(closed, 100);
     EXPECT_LT(closed, int64_t(field.counter.counted().size()));  // all since the snapshot is lost
     field.counter.Clear();
     for (auto& wire : field.wires) wire->Renew();
-    server->Run();
+    server->Run(nullptr);
     // Since the restart exactly those positions counted that the snapshot does not hold.
     const auto again = field.counter.counted();
     EXPECT_EQ(int64_t(again.size()), 3 * 230 - closed);
@@ -275,18 +318,73 @@ TEST_P(Easgd, ARestartedServerGoesOnFromItsSnapshot) {
   EXPECT_EQ(server->leases().closed_positions(), 3 * 230);
 }
 
-std::vector<Case> Devices() {
-  return {{"host", toy::Host}, {"pretend", [] { return std::make_unique<PretendDevice>(); }}};
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  const auto pretend = [] { return std::make_unique<PretendDevice>(); };
+  const auto add = [&](const char* name, const StrategyOptions& options,
+                       const OptimizerOptions& optimizer = {.lr = 0.1, .momentum = 0.5}) {
+    cases.push_back({std::string(name) + "_host", toy::Host, options, optimizer});
+    cases.push_back({std::string(name) + "_pretend", pretend, options, optimizer});
+  };
+  add("elastic", {.name = "easgd", .alpha = 0.3f});
+  add("halve", {.name = "async-ps"});
+  add("average", {.name = "async-ps", .merge = "average"});
+  add("gradient", {.name = "async-ps", .merge = "gradient"}, {.lr = 0.02, .momentum = 0});
+  add("downpour", {.name = "downpour", .push = 3, .fetch = 2}, {.lr = 0.02, .momentum = 0});
+  add("clock", {.name = "ssp", .staleness = 2});
+  add("round", {.name = "federated", .outer_momentum = 0.3f});
+  return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Devices, Easgd, testing::ValuesIn(Devices()),
+INSTANTIATE_TEST_SUITE_P(Cases, Centre, testing::ValuesIn(Cases()),
                          testing::PrintToStringParamName());
+
+// ---- workers in groups
+
+TEST(LeaseTeams, GroupsSumTheirGradientsAndEveryPositionCountsOnce) {
+  for (const char* merge : {"elastic", "gradient", "average"}) {
+    const toy::Model model(200);
+    const Plan plan{.samples = 230, .batch = 40, .shards = 5, .steps = 18};
+    StrategyOptions options{.name = "mpi-ps", .merge = merge, .period = 3, .alpha = 0.4f};
+    options.groups = 2;  // of two and of three workers
+    const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
+    const Schedule schedule(optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+    StrategySetup setup{options, plan, model.layout};
+    setup.optimizer = &optimizer;
+    setup.schedule = &schedule;
+    std::vector<int64_t> samples(6);
+    std::vector<std::vector<float>> states(6);
+    RunRanks(6, 60, [&](World& world) {
+      if (world.rank() == 0) {
+        const auto server = MakeServer(setup, world, model.initial);
+        server->Run(nullptr);
+        EXPECT_EQ(server->progress().positions, 3 * 230) << merge;
+        EXPECT_EQ(server->clients().size(), 2u);
+        return;
+      }
+      const auto device = toy::Host();
+      const auto strategy = MakeWorker(setup, world);
+      toy::Worker worker(model, optimizer, plan, *device, *strategy);
+      worker.Start(model.initial, 0, nullptr);
+      while (worker.Step() != Turn::kEnd) {
+        samples[world.rank()] += worker.replica().work.shards[0].size();
+      }
+      worker.Finish();
+      const auto state = worker.replica().state.host();
+      states[world.rank()].assign(state.begin(), state.end());
+    });
+    EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), int64_t{0}), 3 * 230) << merge;
+    if (std::string_view(merge) == "gradient") {  // nobody else moves the replicas
+      EXPECT_EQ(states[1], states[2]);
+      EXPECT_EQ(states[3], states[5]);
+    }
+  }
+}
 
 // ---- through the preset: ranks of a threads world
 
 struct Result {
   std::vector<float> state;
   int64_t closed = 0;
-  int epoch_ends = 0;
   std::vector<int64_t> steps;  // of worker 0
 };
 
@@ -296,35 +394,43 @@ Result Train(const Plan& plan, int ranks, const toy::Memory* resume, toy::Memory
   const StrategyOptions options{.name = "easgd", .period = 3};
   const StrategySetup setup{options, plan, model.layout, false};
   Result result;
-  std::atomic<int> epoch_ends = 0;
+  struct Keeper : ServerKeeper {
+    void EpochEnded(const Server&) override {}
+    void Look(const Server& server) override {
+      stop |= limit >= 0 && server.progress().positions >= limit;
+    }
+    bool Stop() override { return stop; }
+    int64_t limit = -1;
+    bool stop = false;
+  } keeper;
+  if (stop_after >= 0) keeper.limit = stop_after;
   RunRanks(ranks, 20, [&](World& world) {
     if (world.rank() == 0) {
       const auto server = MakeServer(setup, world, resume ? resume->state : model.initial);
       if (resume) server->Load(*resume);
-      server->Run();
-      result.closed = dynamic_cast<CentreServer&>(*server).leases().closed_positions();
+      server->Run(&keeper);
+      result.closed = server->progress().positions;
+      result.state.assign(server->centre().begin(), server->centre().end());
+      if (save) {
+        server->Save(*save);
+        save->state = result.state;
+      }
       return;
     }
     const auto device = toy::Host();
     const auto strategy = MakeWorker(setup, world);
     EXPECT_FALSE(strategy->InStep());
-    EXPECT_EQ(strategy->Records(), world.rank() == 1);
+    EXPECT_FALSE(strategy->Records());
     EXPECT_EQ(strategy->Summands(), 1);
     toy::Worker worker(model, kOptimizer, plan, *device, *strategy);
     worker.Start(model.initial, 0, resume);
-    for (Turn turn; (turn = worker.Step()) != Turn::kEnd;) {
-      epoch_ends += turn == Turn::kEpochEnd;
-      if (turn != Turn::kStep) continue;
-      if (worker.step() == stop_after) strategy->Stop();
+    while (worker.Step() != Turn::kEnd) {
       if (world.rank() == 1) result.steps.push_back(worker.replica().work.step);
     }
     worker.Finish();
-    if (save) worker.Save(*save);
-    if (strategy->Records()) result.state = worker.Snapshot();
     EXPECT_GT(strategy->traffic().bytes_sent, 0u);
     EXPECT_GT(strategy->traffic().bytes_received, 0u);
   });
-  result.epoch_ends = epoch_ends;
   return result;
 }
 
@@ -333,7 +439,6 @@ TEST(EasgdPreset, UsesThePositionsOfAsManySteps) {
   const Plan plan{.samples = 100, .batch = 30, .shards = 1, .steps = 6};
   const Result result = Train(plan, 4, nullptr, nullptr);
   EXPECT_EQ(result.closed, 160);
-  EXPECT_EQ(result.epoch_ends, 3);  // the second one is cut short
   // The step of the schedule is the run's progress.
   EXPECT_TRUE(std::is_sorted(result.steps.begin(), result.steps.end()));
   for (const int64_t step : result.steps) {  // none, if the others were faster
@@ -354,13 +459,12 @@ TEST(EasgdPreset, OneWorkerAloneLearnsToo) {
 TEST(EasgdPreset, StopsEarlyResumesAndUsesTheRestOnce) {
   const Plan plan{.samples = 300, .batch = 30, .shards = 1, .steps = 40};
   toy::Memory saved;
-  const Result half = Train(plan, 4, nullptr, &saved, /*stop_after=*/20);
-  EXPECT_GE(half.closed, 200);  // 20 local steps of 10 by whoever was first
+  const Result half = Train(plan, 4, nullptr, &saved, /*stop_after=*/200);
+  EXPECT_GE(half.closed, 200);
   EXPECT_LT(half.closed, 1200);
   EXPECT_EQ(saved.state, half.state);
   const Result whole = Train(plan, 3, &saved, nullptr);  // another number of workers
   EXPECT_EQ(whole.closed, 1200);
-  EXPECT_EQ(half.epoch_ends / 3 + whole.epoch_ends / 2, 4);
 }
 
 TEST(EasgdPreset, AResumedRunThatWasDoneHasNothingToDo) {
@@ -370,12 +474,10 @@ TEST(EasgdPreset, AResumedRunThatWasDoneHasNothingToDo) {
   const Result again = Train(plan, 3, &saved, nullptr);
   EXPECT_EQ(again.closed, 120);
   EXPECT_TRUE(again.steps.empty());
-  EXPECT_EQ(again.epoch_ends, 0);
   EXPECT_EQ(again.state, saved.state);
   const Plan longer{.samples = 60, .batch = 30, .shards = 1, .steps = 6};
   const Result more = Train(longer, 3, &saved, nullptr);
   EXPECT_EQ(more.closed, 180);
-  EXPECT_EQ(more.epoch_ends, 2);
 }
 
 TEST(EasgdPreset, AWorkerThatThrowsEndsTheJobWithItsError) {
@@ -386,7 +488,7 @@ TEST(EasgdPreset, AWorkerThatThrowsEndsTheJobWithItsError) {
   const auto start = std::chrono::steady_clock::now();
   try {
     RunRanks(4, 60, [&](World& world) {
-      if (world.rank() == 0) return MakeServer(setup, world, model.initial)->Run();
+      if (world.rank() == 0) return MakeServer(setup, world, model.initial)->Run(nullptr);
       const auto device = toy::Host();
       const auto strategy = MakeWorker(setup, world);
       toy::Worker worker(model, kOptimizer, plan, *device, *strategy);
@@ -407,14 +509,20 @@ TEST(EasgdPreset, AWorkerThatThrowsEndsTheJobWithItsError) {
 
 // ---- the server's door
 
+CentreServer::Setup OneClient(Wire& wire) {
+  return {.clients = {&wire.server()},
+          .plan = {.samples = 100, .batch = 10, .shards = 1, .steps = 10},
+          .positions = 100,
+          .rule = [](Device&) { return MakeAddRule(); }};
+}
+
 TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   Wire wire(10, 10);
-  CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
+  CentreServer::Setup setup = OneClient(wire);
   setup.lease = 10;
-  setup.merge = [](Queue& queue, Slice pull, Slice centre) { flat::Add(queue, pull, centre); };
   const std::vector<float> start(32, 1.0f);
   CentreServer server(std::move(setup), start);
-  std::jthread thread([&] { server.Run(); });
+  std::jthread thread([&] { server.Run(nullptr); });
 
   Link& link = wire.client();
   const auto lease = [&] {
@@ -433,19 +541,20 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   const std::vector<float> good(32, 0.5f);
   std::vector<float> nan = good;
   nan[31] = NAN;
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, lease() + 1}, .body = good}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, lease()}, .body = nan}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, lease()}, .body = std::vector<float>(31)}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {1, lease()}, .body = good}));  // of the future
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {-1, lease()}, .body = good}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0}, .body = good}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, lease() + 1}, .body = good}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, lease()}, .body = nan}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, lease()}, .body = std::vector<float>(31)}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {1, 0, 0, lease()}, .body = good}));  // of the future
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {-1, 0, 0, lease()}, .body = good}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0}, .body = good}));
   EXPECT_TRUE(refused({.kind = kPush, .ints = {}, .body = good}));
   const int64_t id = lease();
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, id, id}, .body = good}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, id}, .body = good}));  // void since the refusal
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, id, id}, .body = good}));
+  EXPECT_TRUE(
+      refused({.kind = kPush, .ints = {0, 0, 0, id}, .body = good}));  // void since the refusal
   EXPECT_TRUE(refused({.kind = 77}));
   EXPECT_TRUE(refused({.kind = -1}));
-  EXPECT_FALSE(refused({.kind = kPush, .ints = {0, lease()}, .body = good}));
+  EXPECT_FALSE(refused({.kind = kPush, .ints = {0, 0, 0, lease()}, .body = good}));
   link.Send({.kind = kBye});
   thread.join();
   EXPECT_EQ(server.version(), 1);
@@ -455,9 +564,43 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   for (float value : server.centre()) EXPECT_EQ(value, 1.5f);
 }
 
+TEST(CentreServerTest, BoundsStaleness) {
+  for (const auto stale :
+       {CentreServer::Stale::kTake, CentreServer::Stale::kScale, CentreServer::Stale::kDrop}) {
+    Wire wire(10, 10);
+    CentreServer::Setup setup = OneClient(wire);
+    setup.lease = 10;
+    setup.staleness = 1;
+    setup.stale = stale;
+    const std::vector<float> start(32, 0.0f), one(32, 1.0f);
+    CentreServer server(std::move(setup), start);
+    std::jthread thread([&] { server.Run(nullptr); });
+    Link& link = wire.client();
+    for (int i = 0; i < 4; ++i) {  // all from version 0: 0, 1, 2, 3 behind
+      link.Send({.kind = kAsk, .ints = {0}});
+      Message message;
+      do {
+        ASSERT_EQ(link.Receive(message, After(10)), Arrival::kMessage);
+      } while (message.kind != kGrant);
+      link.Send({.kind = kPush, .ints = {0, 0, 0, message.ints.at(1)}, .body = one});
+    }
+    link.Send({.kind = kBye});
+    thread.join();
+    const bool drops = stale == CentreServer::Stale::kDrop;
+    EXPECT_EQ(server.refused(), drops ? 2 : 0);
+    EXPECT_EQ(server.leases().closed_positions(), drops ? 20 : 40);
+    EXPECT_EQ(server.leases().open(), 0);
+    const float centre = drops ? 2 : stale == CentreServer::Stale::kTake ? 4 : 2 + 2 / 3.f + 0.5f;
+    EXPECT_NEAR(server.centre()[0], centre, 1e-6);
+    const Staleness seen = server.staleness();
+    EXPECT_EQ(seen.most(), drops ? 1 : 3);
+    EXPECT_NEAR(seen.mean(), drops ? 0.5 : 1.5, 1e-9);
+  }
+}
+
 TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
   Wire wire(10, 10);
-  CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
+  CentreServer::Setup setup = OneClient(wire);
   const std::vector<float> start(32, 1.0f);
   CentreServer server(std::move(setup), start);
   std::jthread client([&] {
@@ -469,12 +612,12 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
       }
       if (message.kind != kGrant) return;
       const std::vector<float> inf(32, INFINITY);
-      link.Send({.kind = kPush, .ints = {0, message.ints.at(1)}, .body = inf});
+      link.Send({.kind = kPush, .ints = {0, 0, 0, message.ints.at(1)}, .body = inf});
       message = {};
     }
   });
   try {
-    server.Run();
+    server.Run(nullptr);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("optimizer.lr"), std::string::npos) << error.what();
@@ -483,11 +626,11 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
 
 TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
   Wire wire(0.1, 10);
-  CentreServer::Setup setup{.clients = {&wire.server()}, .samples = 100, .positions = 100};
+  CentreServer::Setup setup = OneClient(wire);
   const std::vector<float> start(32, 1.0f);
   CentreServer server(std::move(setup), start);
   wire.client().Close();
-  EXPECT_THROW(server.Run(), PeerLost);
+  EXPECT_THROW(server.Run(nullptr), PeerLost);
 }
 
 TEST(ClientTest, GivesUpASilentServerAfterTheDeadline) {

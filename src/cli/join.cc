@@ -1,0 +1,65 @@
+// A client that joins a run by hand.
+#include <cstdlib>
+
+#include "base/signals.h"
+#include "base/toml.h"
+#include "cli/command.h"
+#include "strategy/presets.h"
+#include "trainer/muster.h"
+#include "trainer/train.h"
+#include "transport/tcp/star.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--data", "SOURCE", "where the samples are on this machine; for federated also own ones",
+     "data.source"},
+    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    {"--secret-file", "FILE", "the run's secret; or TRIREME_SECRET", "transport.secret_file"},
+    kSetFlag,
+};
+constexpr Place kPlaces[] = {{"HOST:PORT", Place::kRequired, "where the run's server listens"}};
+
+int Run(const Args& args, Process& process) {
+  const Log log(process.log);
+  const std::string meet = args.Required("HOST:PORT");
+  Recipe own;
+  Sections flags;
+  Bind(flags, own);
+  args.ApplyTo(flags);
+  own.transport.name = "tcp";
+  const std::string secret = Crew(own.transport, false, {}).Secret();
+
+  const Notice notice = ReadNotice(ReadNotice(meet, secret, own.transport.timeout_s));
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  sections.Load(ParseToml(notice.recipe, "the server's recipe"), "the server's recipe");
+  if (!args.Has("--threads")) recipe.trainer.threads = TrainerOptions{}.threads;
+  args.ApplyTo(sections);
+  Job job = PrepareJob(recipe, RigFor(recipe.trainer), {.ranks = {0}});
+  AdoptPlan(job, notice.plan);
+
+  const Signals signals;
+  log.Info("join", "{} with {}", meet, recipe.data.source);
+  return Join(job, {.meet = meet, .secret = secret, .signals = signals, .log = log});
+}
+
+}  // namespace
+
+extern const Command kJoin;
+const Command kJoin = {
+    .name = "join",
+    .summary = "train for a run whose server is elsewhere",
+    .usage = "trireme join HOST:PORT [--data SOURCE] [flags]",
+    .examples =
+        "trireme join 127.0.0.1:7117                 # a run of this machine that said so\n"
+        "trireme join node1:7117 --secret-file s --data fashion-mnist:/data\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

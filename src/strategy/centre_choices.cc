@@ -1,0 +1,210 @@
+#include "strategy/centre_choices.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "strategy/centre_server.h"
+#include "strategy/composed.h"
+#include "strategy/inner_all_reduce.h"
+#include "strategy/inner_alone.h"
+#include "strategy/merge_elastic.h"
+#include "strategy/merge_gradient.h"
+#include "strategy/merge_weights.h"
+#include "strategy/presets.h"
+
+namespace trireme {
+namespace {
+
+// Combinations that cannot mean anything, and why.
+void CheckCentre(const CentreChoices& c) {
+  const bool gradient = c.merge == "gradient";
+  if (c.merge == "difference") {
+    throw UsageError(
+        "strategy.merge = \"difference\" belongs to sync-ps, where all start from the same "
+        "weights; "
+        "with a free pace use elastic, average or gradient");
+  }
+  if (c.pace == "clock" && !gradient) {
+    throw UsageError(
+        "strategy.pace = \"clock\" adds up the gradients of a step's shards, so strategy.merge "
+        "must "
+        "be gradient, not {}",
+        c.merge);
+  }
+  if (c.pace == "clock" && c.inner != "alone") {
+    throw UsageError(
+        "strategy.pace = \"clock\" hands out single shards; workers that all-reduce "
+        "(strategy.inner) "
+        "take a whole lease together");
+  }
+  if (c.pace == "clock" && (c.push != 1 || c.fetch != 1)) {
+    throw UsageError(
+        "strategy.pace = \"clock\": every shard's gradient is pushed by itself and weights are "
+        "fetched when they are too old; strategy.push and strategy.fetch must be 1");
+  }
+  if (c.pace == "round" && c.merge != "average") {
+    throw UsageError(
+        "strategy.pace = \"round\" averages the weights of all clients, so strategy.merge must be "
+        "average, not {}",
+        c.merge);
+  }
+  if (c.pace == "free" && c.staleness >= 0 && c.stale == "wait") {
+    throw UsageError(
+        "strategy.stale = \"wait\" needs strategy.pace = \"clock\": without clocks two workers "
+        "that "
+        "push at the same time are stale to each other; use scale or drop");
+  }
+  if (c.pace != "free" && c.stale != "wait") {
+    throw UsageError(
+        "strategy.pace = \"{}\" waits for what would be too stale, so strategy.stale "
+        "cannot be {}",
+        c.pace, c.stale);
+  }
+  if (c.stale == "scale" && c.staleness >= 0 && !gradient && c.merge != "average") {
+    throw UsageError(
+        "strategy.stale = \"scale\" shrinks a stale gradient or average; with strategy.merge = "
+        "\"{}\" use drop",
+        c.merge);
+  }
+}
+
+// The first worker of a group.
+int LeaderOf(int group, int workers, int groups) { return int(int64_t(workers) * group / groups); }
+
+bool Grouped(const CentreChoices& c) { return c.inner == "allreduce"; }
+
+bool Clocked(const CentreChoices& c) { return c.pace == "clock"; }
+
+int PeriodOf(const CentreChoices& c) { return c.merge == "gradient" ? c.push : c.period; }
+
+std::unique_ptr<Merge> MakeMerge(const CentreChoices& c, const StrategyOptions& options,
+                                 Client& client) {
+  if (c.merge == "elastic") return std::make_unique<MergeElastic>(client, options.alpha);
+  if (c.merge == "gradient") {
+    return std::make_unique<MergeGradient>(
+        client, MergeGradient::Pace{.push = c.push,
+                                    .fetch = c.fetch,
+                                    .asks = !c.broadcasts,
+                                    .clock = Clocked(c) ? c.staleness : -1});
+  }
+  return std::make_unique<MergeWeights>(client, c.pace == "round");
+}
+
+// Positions that an in-step run of as many steps would use.
+int64_t PositionsOf(const Plan& plan) {
+  const int64_t epochs = plan.steps / plan.steps_per_epoch();
+  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
+  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
+}
+
+int64_t LeaseOf(const Plan& plan, int workers) {
+  return std::max<int64_t>(1, plan.batch / std::max(1, workers));
+}
+
+std::unique_ptr<CentreRule> MakeRule(const CentreChoices& c, const StrategySetup& setup,
+                                     int workers, Device& device) {
+  const StrategyOptions& options = setup.options;
+  if (c.merge == "gradient") {
+    TRIREME_ASSERT(setup.optimizer && setup.schedule);
+    return MakeUpdateRule(*setup.optimizer, *setup.schedule, setup.layout, device);
+  }
+  if (c.merge == "elastic") return MakeAddRule();
+  if (c.pace == "round") {
+    return MakeRoundRule(options.outer_momentum, setup.layout.state, device);
+  }
+  if (c.merge == "halve") return MakeMixRule(0.5f, 0);
+  const double typical = c.period ? double(LeaseOf(setup.plan, workers) * c.period)
+                                  : double(setup.plan.samples) / std::max(1, workers);
+  return MakeMixRule(options.alpha > 0 ? options.alpha : 1 / float(std::max(1, workers)), typical);
+}
+
+}  // namespace
+
+int GroupOf(int worker, int workers, int groups) {
+  for (int g = groups - 1; g > 0; --g) {
+    if (worker >= LeaderOf(g, workers, groups)) return g;
+  }
+  return 0;
+}
+
+int ClientsOf(const CentreChoices& c, int workers) { return Grouped(c) ? c.groups : workers; }
+
+CentreChoices ResolveCentre(const CentreChoices& preset, const StrategyOptions& options) {
+  CentreChoices c = preset;
+  if (options.inner != "auto") c.inner = options.inner;
+  if (options.groups > 0) c.groups = options.groups;
+  if (options.merge != "auto") c.merge = options.merge;
+  if (options.pace != "auto") c.pace = options.pace;
+  if (options.period >= 0) c.period = options.period;
+  if (options.push > 0) c.push = options.push;
+  if (options.fetch > 0) c.fetch = options.fetch;
+  if (options.staleness >= 0) c.staleness = options.staleness;
+  if (c.pace == "clock" && c.staleness < 0) c.staleness = 0;
+  if (options.stale != "auto") {
+    c.stale = options.stale;
+  } else {
+    c.stale = c.pace == "free" ? (c.merge == "gradient" || c.merge == "average" ? "scale" : "drop")
+                               : "wait";
+  }
+  CheckCentre(c);
+  return c;
+}
+
+std::unique_ptr<Strategy> MakeCentreWorker(const StrategySetup& setup, World& world,
+                                           const CentreChoices& c, int servers) {
+  const int worker = std::max(0, world.rank() - servers);  // a client that is no rank counts as any
+  const int workers = world.size() - servers;
+  Choices choices{.plan = setup.plan, .worker = worker, .workers = workers};
+  bool leads = true;
+  if (Grouped(c)) {
+    const int group = GroupOf(worker, workers, c.groups);
+    const int first = LeaderOf(group, workers, c.groups);
+    Group& team = world.Team(group, worker - first, LeaderOf(group + 1, workers, c.groups) - first);
+    leads = team.rank() == 0;
+    choices.team = std::make_unique<LeaseTeam>(team);
+    if (team.size() > 1) {
+      choices.inner = std::make_unique<InnerAllReduce>(team, FindAllReduce("ring"), WireType::kF32);
+    }
+  }
+  if (!choices.inner) choices.inner = std::make_unique<InnerAlone>(1);
+  choices.updates = c.merge != "gradient" || c.push > 1 || c.fetch > 1;
+  choices.period = PeriodOf(c);
+  choices.clocked = Clocked(c);
+  choices.own_samples = setup.own_samples;
+  if (!leads) return std::make_unique<Composed>(std::move(choices));
+  // With a push for each lease few wait here: what they are made from gets old.
+  const int ahead = PeriodOf(c) == 1 ? 2 : 64;
+  choices.centre = std::make_unique<Client>(world.LinkTo(0), ahead);
+  choices.merge = MakeMerge(c, setup.options, *choices.centre);
+  return std::make_unique<Composed>(std::move(choices));
+}
+
+std::unique_ptr<Server> MakeCentreServer(const StrategySetup& setup, World& world,
+                                         const CentreChoices& c, int servers,
+                                         std::span<const float> state) {
+  const int workers = world.size() - servers, clients = ClientsOf(c, workers);
+  if (Grouped(c) && world.together()) world.Team(-1, 0, 1);  // a division needs all
+  CentreServer::Setup server{.reception = world.reception(),
+                             .plan = setup.plan,
+                             .positions = PositionsOf(setup.plan),
+                             .lease = LeaseOf(setup.plan, clients),
+                             .broadcasts = c.merge == "gradient" && c.broadcasts,
+                             .log = setup.log};
+  for (int i = 0; i < clients; ++i) {
+    const int worker = Grouped(c) ? LeaderOf(i, workers, c.groups) : i;
+    server.clients.push_back(&world.LinkTo(servers + worker));
+  }
+  server.when = c.pace == "clock"   ? CentreServer::When::kClock
+                : c.pace == "round" ? CentreServer::When::kRound
+                                    : CentreServer::When::kArrival;
+  server.answers = c.pace == "free" && (c.merge == "halve" || c.merge == "average");
+  server.staleness = std::max<int64_t>(0, c.staleness);
+  if (c.staleness >= 0 && c.pace == "free") {
+    server.stale = c.stale == "drop" ? CentreServer::Stale::kDrop : CentreServer::Stale::kScale;
+  }
+  server.rule = [&](Device& device) { return MakeRule(c, setup, clients, device); };
+  return std::make_unique<CentreServer>(std::move(server), state);
+}
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+#pragma once
+#include "strategy/client.h"
+#include "strategy/merge.h"
+
+namespace trireme {
+
+// Gradients go to the centre, where the optimizer is (Downpour SGD; Dean et al. 2012): the sum of
+// all since the last meeting. Where a worker takes several steps before it fetches or pushes, it
+// also moves its own weights.
+class MergeGradient : public Merge {
+ public:
+  struct Pace {
+    int push = 1;        // steps between meetings
+    int fetch = 1;       // steps between looks at the centre
+    bool asks = false;   // for it; else the newest that the server has offered is taken
+    int64_t clock = -1;  // at least 0: weights are at most so many steps behind (Ho et al. 2013)
+  };
+  MergeGradient(Client& centre, const Pace& pace) : client_(centre), pace_(pace) {}
+  void Begin(Replica& replica) override;
+  bool updates() const override { return pace_.push > 1 || pace_.fetch > 1; }
+  void BeforeStep(Replica& replica, bool meets) override;
+  void AfterStep(Replica& replica) override;
+  void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
+  void Reload(Replica& replica) override;
+
+ private:
+  void Take(Replica& replica, const Client::Centre& centre);
+
+  Client& client_;
+  const Pace pace_;
+  Buffer sum_;         // of the gradients since the last meeting, if that can be several
+  int summed_ = 0;     // steps in it
+  int64_t steps_ = 0;  // since the weights were taken
+  int64_t version_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,226 @@
+#include "trainer/centre_recorder.h"
+
+#include <algorithm>
+
+#include "flat/arithmetic.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kMostImages = 3;  // that wait: then the server does
+
+std::vector<ClientRecord> RecordsOf(std::span<const ClientNumbers> clients) {
+  std::vector<ClientRecord> records;
+  for (const ClientNumbers& numbers : clients) records.push_back(RecordOf(numbers));
+  return records;
+}
+
+}  // namespace
+
+CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
+                               const Signals& signals, const StateReader* resume)
+    : job_(job),
+      progress_(progress),
+      signals_(signals),
+      recorder_(job, directory, progress),
+      next_snapshot_s_(job.recipe.strategy.snapshot_s),
+      at_(resume ? Progression::Load(*resume) : Progression{}),
+      seconds_before_(at_.seconds),
+      thread_([this] { Work(); }) {
+  if (resume) saved_step_ = taken_step_ = at_.step;
+}
+
+CentreRecorder::~CentreRecorder() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+}
+
+// Steps that a run in step would have done with as many positions.
+int64_t CentreRecorder::StepOf(const Server::Progress& progress) const {
+  const Plan& plan = job_.plan;
+  const int64_t epoch = progress.positions / plan.samples;
+  const int64_t rest = progress.positions - epoch * plan.samples;
+  const int64_t step = epoch * plan.steps_per_epoch() + rest / plan.batch;
+  return std::min(step, plan.steps);
+}
+
+// ---- on the server's thread
+
+void CentreRecorder::Take(const Server& server, What what) {
+  const double now = clock_.seconds();
+  Image image{.what = what,
+              .save = what != What::kEpoch || now >= next_snapshot_s_,
+              .progress = server.progress(),
+              .clients = server.clients(),
+              .seconds = now};
+  image.state.assign(server.centre().begin(), server.centre().end());
+  server.Save(image.saved);
+  taken_step_ = StepOf(image.progress);
+  if (image.save) next_snapshot_s_ = now + job_.recipe.strategy.snapshot_s;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return images_.size() < kMostImages || error_; });
+  images_.push_back(std::move(image));
+  lock.unlock();
+  changed_.notify_all();
+  Rethrow();
+}
+
+void CentreRecorder::EpochEnded(const Server& server) { Take(server, What::kEpoch); }
+
+void CentreRecorder::Look(const Server& server) {
+  const Server::Progress progress = server.progress();
+  const int64_t step = StepOf(progress);
+  if (std::unique_lock lock(shown_, std::try_to_lock); lock && progress.samples > 0) {
+    progress_.Step(step, [&] {
+      StepProgress shown;
+      shown.epoch = std::min(progress.epochs + 1, job_.epochs());
+      shown.epochs = job_.epochs();
+      shown.step = step;
+      shown.steps = job_.plan.steps;
+      shown.samples = progress.positions;
+      shown.loss = progress.loss_sum / double(progress.samples);
+      shown.accuracy = progress.correct / double(progress.samples);
+      return shown;
+    });
+  }
+  const int64_t every = job_.recipe.trainer.checkpoint_steps;
+  const bool due = clock_.seconds() >= next_snapshot_s_ ||
+                   (every && step / every > std::max<int64_t>(0, taken_step_) / every) ||
+                   (job_.given_weights && taken_step_ < 0);
+  // The end of an epoch takes one anyway, with a line that belongs before it.
+  const bool ends_epoch = step % job_.plan.steps_per_epoch() == 0 && step > 0;
+  if (due && step > taken_step_ && !ends_epoch) Take(server, What::kSnapshot);
+}
+
+bool CentreRecorder::Stop() { return enough_ || signals_.received() != 0; }
+
+Ending CentreRecorder::Finish(const Server& server) {
+  Take(server, What::kEnd);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return images_.empty() || error_; });
+  lock.unlock();
+  Rethrow();
+  if (early_) return *early_;
+  return signals_.received() ? Ending::kSignal : Ending::kDone;
+}
+
+void CentreRecorder::Rethrow() {
+  std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+}
+
+// ---- on its own thread
+
+void CentreRecorder::Work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || (!images_.empty() && !error_); });
+    if (closing_) return;
+    Image image = std::move(images_.front());
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      Handle(image);
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    error_ = error;
+    images_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+void CentreRecorder::Handle(const Image& image) {
+  at_.step = StepOf(image.progress);
+  at_.all_samples = image.progress.positions;
+  at_.loss_sum = image.progress.loss_sum;
+  at_.correct = image.progress.correct;
+  at_.samples = image.progress.samples;
+  at_.seconds = seconds_before_ + image.seconds;
+  at_.train_seconds = at_.seconds;
+  // A whole last epoch ends with the run; a resumed server tells once more of the last one's end.
+  if (image.progress.epochs > at_.epochs_done) EndEpoch(image);
+  const int every = job_.recipe.trainer.checkpoint_epochs;
+  const bool due = image.save || (every && at_.epochs_done % every == 0);
+  if (due && at_.step != saved_step_) Save(image);
+  if (image.what != What::kEnd || (signals_.received() && !enough_)) return;
+  if (evaluated_step_ != at_.step) Evaluate(image);
+  Staleness all;
+  for (const ClientNumbers& numbers : image.clients) all.Add(numbers.staleness);
+  std::lock_guard lock(shown_);
+  recorder_.Summarize(image.state, at_, *evaluation_,
+                      {.clients = RecordsOf(image.clients),
+                       .all = RecordOf({.name = "all",
+                                        .pushes = image.progress.updates,
+                                        .samples = image.progress.positions,
+                                        .staleness = all})});
+}
+
+void CentreRecorder::EndEpoch(const Image& image) {
+  EpochRecord record;
+  record.epoch = ++at_.epochs_done;
+  record.step = at_.step;
+  record.seconds = at_.seconds - at_.epoch_began_s;
+  at_.epoch_began_s = at_.seconds;
+  if (at_.samples) {
+    at_.train_loss = at_.loss_sum / double(at_.samples);
+    record.train_loss = at_.train_loss;
+    record.train_accuracy = at_.correct / double(at_.samples);
+  }
+  at_.loss_sum = at_.correct = 0;
+  at_.samples = 0;
+  record.samples_per_second = double(job_.plan.samples) / record.seconds;
+  record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
+  record.bytes_sent = int64_t(image.progress.bytes_sent - sent_before_);
+  record.bytes_received = int64_t(image.progress.bytes_received - received_before_);
+  sent_before_ = image.progress.bytes_sent;
+  received_before_ = image.progress.bytes_received;
+  record.clients = RecordsOf(image.clients);
+  const int every = job_.recipe.trainer.evaluate_every;
+  if (every && at_.epochs_done % every == 0) {
+    const Stopwatch watch;
+    Evaluate(image);
+    Judge(evaluation_->accuracy);
+    record.test_loss = evaluation_->loss;
+    record.test_accuracy = evaluation_->accuracy;
+    record.test_top5 = evaluation_->top5;
+    record.evaluation_seconds = watch.seconds();
+  }
+  std::lock_guard lock(shown_);
+  recorder_.Epoch(record);
+}
+
+void CentreRecorder::Evaluate(const Image& image) {
+  if (!evaluator_) {
+    rig_ = job_.make_rig(job_.threads_per_rank);
+    queue_ = rig_.engine->device().NewQueue();
+    state_ = Buffer(rig_.engine->device(), job_.layout.state);
+    evaluator_ = std::make_unique<Evaluator>(job_.graph, *rig_.engine, *queue_, *job_.data.test,
+                                             job_.normalizer);
+  }
+  flat::Put(*queue_, image.state, state_);
+  queue_->Sync();
+  evaluation_ = evaluator_->Run(state_);
+  evaluated_step_ = at_.step;
+}
+
+void CentreRecorder::Judge(double accuracy) {
+  const auto ending = at_.Judge(accuracy, job_.recipe.trainer);
+  if (!ending) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (!early_) early_ = ending;
+  }
+  enough_ = true;
+}
+
+void CentreRecorder::Save(const Image& image) {
+  recorder_.Checkpoint(image.state, at_, [&](StateWriter& writer) { image.saved.WriteTo(writer); });
+  saved_step_ = at_.step;
+}
+
+}  // namespace trireme

@@ -1,0 +1,89 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/signals.h"
+#include "strategy/strategy.h"
+#include "trainer/recorder.h"
+#include "trainer/state_image.h"
+
+namespace trireme {
+
+// Writes the run of a server: evaluates its centre, writes metrics, checkpoints, the summary. A
+// thread of its own works on images of the server, taken between two updates; meanwhile the server
+// serves on. Lines come before the checkpoint of the same step.
+class CentreRecorder : public ServerKeeper {
+ public:
+  // `resume`: what the checkpoint holds that the server begins with, or null.
+  CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
+                 const Signals& signals, const StateReader* resume);
+  ~CentreRecorder() override;
+
+  void EpochEnded(const Server& server) override;
+  void Look(const Server& server) override;
+  bool Stop() override;
+
+  Ending Finish(const Server& server);  // after Server::Run; throws what the thread threw
+  const Summary& summary() const { return recorder_.summary(); }
+
+ private:
+  enum class What { kEpoch, kSnapshot, kEnd };
+  // A server between two updates.
+  struct Image {
+    What what;
+    bool save = false;  // as a checkpoint, whatever else says so
+    std::vector<float> state;
+    StateImage saved;
+    Server::Progress progress;
+    std::vector<ClientNumbers> clients;
+    double seconds = 0;  // since this life began
+  };
+
+  void Take(const Server& server, What what);
+  void Work();
+  void Handle(const Image& image);
+  void EndEpoch(const Image& image);
+  void Evaluate(const Image& image);
+  void Judge(double accuracy);
+  void Save(const Image& image);
+  int64_t StepOf(const Server::Progress& progress) const;
+  void Rethrow();
+
+  const Job& job_;
+  Progress& progress_;
+  const Signals& signals_;
+  Recorder recorder_;
+  const Stopwatch clock_;
+  double next_snapshot_s_;
+  int64_t taken_step_ = -1;  // of the last snapshot
+  std::mutex shown_;         // guards progress_ and recorder_'s use of it
+
+  // The thread's.
+  Progression at_;
+  const double seconds_before_;
+  double evaluation_s_ = 0;
+  uint64_t sent_before_ = 0, received_before_ = 0;
+  std::optional<Evaluation> evaluation_;
+  int64_t evaluated_step_ = -1, saved_step_ = -1;
+  Rig rig_;
+  std::unique_ptr<Queue> queue_;
+  Buffer state_;
+  std::unique_ptr<Evaluator> evaluator_;
+
+  std::atomic<bool> enough_ = false;
+  std::optional<Ending> early_;  // guarded by mutex_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Image> images_;  // guarded by mutex_; the first is worked on
+  bool closing_ = false;      // guarded by mutex_
+  std::exception_ptr error_;  // guarded by mutex_
+  std::jthread thread_;
+};
+
+}  // namespace trireme

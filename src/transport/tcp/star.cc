@@ -1,0 +1,273 @@
+#include "transport/tcp/star.h"
+
+#include <unistd.h>
+
+#include <deque>
+#include <map>
+#include <thread>
+
+#include "base/assert.h"
+#include "transport/tcp/hmac.h"
+#include "transport/tcp/link.h"
+#include "transport/tcp/meeting.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kMostText = 1 << 20;  // of a card, a notice
+constexpr double kLastWords_s = 5;     // that the end of a star waits for what was sent
+
+// A loop and its thread, which ends before what the loop works on.
+class StarLoop {
+ public:
+  ~StarLoop() { Stop(); }
+  asio::io_context& io() { return io_; }
+  void Start() {
+    thread_ = std::thread([this] { Run(); });
+  }
+  void Stop() {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void Run() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception&) {  // of one connection: its link makes another
+      }
+    }
+  }
+  asio::io_context io_{1};
+  const asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  std::thread thread_;
+};
+
+class StarWorld : public World {
+ public:
+  StarWorld(const StarSetup& setup)
+      : setup_(setup), in_(setup.tcp.throttle), out_(setup.tcp.throttle) {}
+  Group& group() override { throw Error("the ranks of a free pace have no group"); }
+  bool together() const override { return false; }
+  int rank() override { return setup_.tcp.rank; }
+  int size() override { return setup_.tcp.size; }
+
+ protected:
+  std::unique_ptr<TcpLink> NewLink() {
+    return std::make_unique<TcpLink>(loop_.io(), setup_.tcp.timeout_s, in_, out_);
+  }
+  const StarSetup setup_;
+  const uint64_t incarnation_ = RandomNumber();
+  WirePace in_, out_;
+  StarLoop loop_;
+};
+
+// ---- the server
+
+class StarServer : public StarWorld, private Reception {
+ public:
+  explicit StarServer(const StarSetup& setup)
+      : StarWorld(setup),
+        door_(Listen(loop_.io(), setup.tcp), setup.tcp.secret, incarnation_, Host()) {
+    for (int r = 1; r < setup.tcp.size; ++r) links_[r] = NewLink();
+    door_.Open();
+    loop_.Start();
+  }
+  ~StarServer() override {
+    const Deadline until = After(std::min(setup_.tcp.timeout_s, kLastWords_s));
+    std::vector<TcpLink*> links;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& [number, link] : links_) links.push_back(link.get());
+    }
+    for (TcpLink* link : links) link->Close();
+    for (TcpLink* link : links) {
+      if (link->connected()) link->AwaitDelivery(until);
+    }
+    loop_.Stop();
+  }
+  Link& LinkTo(int rank) override {
+    std::lock_guard lock(mutex_);
+    return *links_.at(rank);
+  }
+  Reception* reception() override { return this; }
+
+ private:
+  Guest Next() override {
+    std::lock_guard lock(mutex_);
+    if (guests_.empty()) return {};
+    Guest guest = guests_.front();
+    guests_.pop_front();
+    return guest;
+  }
+  double timeout_s() const override { return setup_.tcp.timeout_s; }
+  void RingFor(Bell* bell) override {
+    std::lock_guard lock(mutex_);
+    bell_ = bell;
+    if (bell) bell->Ring();
+  }
+
+  Door::Host Host() {
+    return {[this](const Hello& hello) { return Judge(hello); },
+            [this](Door::Guest guest) { return Welcome(std::move(guest)); },
+            [this](const std::string& who, const std::string& why) { Refused(who, why); }};
+  }
+  void Refused(const std::string& who, const std::string& why) {
+    if (setup_.refused) setup_.refused(who, why);
+  }
+
+  std::string Judge(const Hello& hello) {
+    if (hello.purpose == Purpose::kNotice) return "";
+    if (hello.purpose != Purpose::kJoin) return "this is a server of clients that join";
+    if (hello.from == kNoRank) {
+      std::lock_guard lock(mutex_);
+      const bool known = numbers_.contains(hello.incarnation);
+      return known || numbers_.size() < kMostGuests ? "" : "there are too many clients already";
+    }
+    const bool possible = hello.from > 0 && hello.from < setup_.tcp.size;
+    return possible ? "" : fmt::format("there is no rank {} in this run", hello.from);
+  }
+
+  asio::awaitable<void> Welcome(Door::Guest guest) {
+    const std::string who = Name(guest.socket.remote_endpoint());
+    std::string words;
+    try {
+      const Watch watch(guest.socket, After(kHandshakeSeconds));
+      if (guest.hello.purpose == Purpose::kNotice) {
+        co_await WriteText(guest.socket, setup_.notice);
+        co_return;
+      }
+      const std::string card = co_await ReadText(guest.socket, kMostText);
+      words = setup_.judge(card);
+      const std::string answer = words.empty() ? "welcome" : words;
+      co_await WriteText(guest.socket, answer, !words.empty());
+    } catch (const std::exception& error) {
+      words = error.what();
+    }
+    if (!words.empty()) {
+      Refused(who, words);
+      co_return;
+    }
+    TcpLink& link = LinkOf(guest.hello, who);
+    co_await link.Carry(std::move(guest.socket), guest.hello.incarnation);
+  }
+
+  // Of a rank, whichever life of it comes; of another client its own, by its incarnation.
+  TcpLink& LinkOf(const Hello& hello, const std::string& who) {
+    std::lock_guard lock(mutex_);
+    if (hello.from != kNoRank) return *links_.at(hello.from);
+    const auto [place, is_new] =
+        numbers_.emplace(hello.incarnation, setup_.tcp.size + int(numbers_.size()));
+    if (is_new) {
+      auto& link = links_[place->second] = NewLink();
+      guests_.push_back({link.get(), who});
+      if (bell_) bell_->Ring();
+    }
+    return *links_.at(place->second);
+  }
+
+  static constexpr size_t kMostGuests = 1024;
+  std::mutex mutex_;  // guards all below but the door
+  std::map<int, std::unique_ptr<TcpLink>> links_;
+  std::map<uint64_t, int> numbers_;  // of guests
+  std::deque<Guest> guests_;
+  Bell* bell_ = nullptr;
+  Door door_;  // the loop's
+};
+
+// ---- a client
+
+class StarClient : public StarWorld {
+ public:
+  explicit StarClient(const StarSetup& setup)
+      : StarWorld(setup), endpoint_(Resolve(loop_.io(), setup.tcp.meet)), link_(NewLink()) {
+    if (setup.tcp.secret.empty() && !IsLoopback(endpoint_.address())) {
+      throw Error("{} is not on this host, so the run needs a secret (transport.secret_file)",
+                  setup.tcp.meet);
+    }
+    asio::co_spawn(loop_.io(), KeepConnected(), asio::detached);
+    loop_.Start();
+  }
+  ~StarClient() override {
+    link_->Close();
+    if (link_->connected())
+      link_->AwaitDelivery(After(std::min(setup_.tcp.timeout_s, kLastWords_s)));
+    loop_.Stop();
+  }
+  Link& LinkTo(int rank) override {
+    TRIREME_ASSERT(rank == 0);
+    return *link_;
+  }
+  Group& Team(int, int member, int members) override {
+    if (setup_.team_meet.empty()) {
+      throw Error("a client that joins by itself cannot be one of a group (strategy.inner)");
+    }
+    TcpSetup team = setup_.tcp;
+    team.rank = member;
+    team.size = members;
+    team.meet = setup_.team_meet;
+    team.listener = member == 0 ? dup(setup_.team_listener) : -1;
+    team_ = JoinTcp(team);
+    return team_->group();
+  }
+
+ private:
+  // Tries again, ever more slowly: a server that was killed comes back.
+  asio::awaitable<void> KeepConnected() {
+    Gong pause(loop_.io().get_executor());
+    const Hello hello{.purpose = Purpose::kJoin,
+                      .size = setup_.tcp.size,
+                      .from = setup_.tcp.rank,
+                      .incarnation = incarnation_};
+    for (double wait = 0.02; link_->wants_connection(); wait = std::min(2 * wait, 1.0)) {
+      try {
+        uint64_t found = 0;
+        Socket socket = co_await Dial(endpoint_, hello, setup_.tcp.secret, &found);
+        {
+          const Watch watch(socket, After(kHandshakeSeconds));
+          co_await WriteText(socket, setup_.card);
+          co_await ReadText(socket, kMostText);
+        }
+        wait = 0.02;
+        co_await link_->Carry(std::move(socket), found);
+      } catch (const Refused& error) {
+        link_->Abort(fmt::format("the server at {} refuses: {}", setup_.tcp.meet, error.what()));
+      } catch (const std::exception&) {  // cut off, or not there yet
+      }
+      co_await pause.Wait(After(wait));
+    }
+  }
+
+  const asio::ip::tcp::endpoint endpoint_;
+  const std::unique_ptr<TcpLink> link_;
+  std::unique_ptr<World> team_;
+};
+
+}  // namespace
+
+std::unique_ptr<World> JoinStar(const StarSetup& setup) {
+  if (setup.tcp.rank == 0) return std::make_unique<StarServer>(setup);
+  return std::make_unique<StarClient>(setup);
+}
+
+std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s) {
+  asio::io_context io(1);
+  const auto read = [&]() -> asio::awaitable<std::string> {
+    const Hello hello{.purpose = Purpose::kNotice, .from = kNoRank, .incarnation = RandomNumber()};
+    uint64_t found = 0;
+    Socket socket = co_await Dial(Resolve(io, meet), hello, secret, &found);
+    const Watch watch(socket, After(timeout_s));
+    co_return co_await ReadText(socket, kMostText);
+  };
+  auto text = asio::co_spawn(io, read(), asio::use_future);
+  io.run();
+  try {
+    return text.get();
+  } catch (const std::system_error& error) {
+    throw Error("no server answers at {}: {}", meet, error.code().message());
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,34 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "transport/tcp/world.h"
+
+namespace trireme {
+
+constexpr int kNoRank = -1;  // a client that is none
+
+// Ranks that need no group: clients dial the server (rank 0), each by itself. Any of them may end
+// and begin again, in any order, and clients may come that are no ranks.
+struct StarSetup {
+  TcpSetup tcp;      // kNoRank: a client that comes by itself
+  std::string card;  // of a client: what it would train
+  // Where this rank's team meets: a listening socket of this machine; -1: it has none.
+  int team_listener = -1;
+  std::string team_meet;
+  // Of the server: words against a card, or none. What a client may know before it makes one.
+  std::function<std::string(const std::string& card)> judge;
+  std::string notice;
+  // Of the server, on a thread of its own: somebody was not let in.
+  std::function<void(const std::string& who, const std::string& why)> refused;
+};
+
+// Does not wait for anybody: links connect when the other end is there. A client that is refused
+// hears it from its link (PeerLost with the server's words).
+std::unique_ptr<World> JoinStar(const StarSetup& setup);
+
+// The server's notice. Throws Error where nobody answers, or not to this one.
+std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s);
+
+}  // namespace trireme

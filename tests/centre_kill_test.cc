@@ -1,0 +1,137 @@
+// kill -9 of random clients and of the server while a run of each strategy with a server goes on:
+// it ends by itself, learns, and every position of every epoch counts exactly once. TRIREME_KILLS,
+// TRIREME_SERVER_KILLS and TRIREME_SEED in the environment ask for more (scripts/soak-async).
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "base/text.h"
+#include "support/ranks_test.h"
+
+namespace trireme::whole {
+namespace {
+
+int Wanted(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text ? ParseNumber<int>(text).value_or(otherwise) : otherwise;
+}
+
+void SleepFor(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+struct Case {
+  std::string name, transport;
+  Words words;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+constexpr int kClients = 4;
+constexpr int64_t kSamples = 120;  // of Iris, to train with
+
+class CentreKillTest : public RanksTest, public testing::WithParamInterface<Case> {
+ protected:
+  // The process of that name ("trireme-server", "trireme-r2") that `running` has started; 0: there
+  // is none at the moment.
+  static pid_t Find(const Running& running, const std::string& name) {
+    const std::string children =
+        fmt::format("/proc/{}/task/{}/children", running.pid(), running.pid());
+    std::string text;
+    try {
+      text = ReadFile(children, 1 << 16);
+    } catch (const std::exception&) {
+      return 0;
+    }
+    for (const std::string& word : Split(text, ' ')) {
+      const auto pid = ParseNumber<int>(word);
+      if (!pid) continue;
+      try {
+        if (ReadFile(fmt::format("/proc/{}/comm", *pid), 100) == name + "\n") return *pid;
+      } catch (const std::exception&) {  // it has just ended
+      }
+    }
+    return 0;
+  }
+
+  bool KillOne(Running& running, const std::string& name) {
+    for (int i = 0; i < 3000 && !running.Over(); ++i) {
+      if (const pid_t pid = Find(running, name)) return kill(pid, SIGKILL) == 0;
+      SleepFor(0.01);  // it is about to be started
+    }
+    return false;
+  }
+
+  void ExpectCountedOnce(const std::string& run, int64_t epochs) {
+    const Json summary = Summary(run);
+    EXPECT_EQ(summary.At("epochs").AsInt(), epochs);
+    EXPECT_EQ(summary.At("samples").AsInt(), epochs * kSamples);
+    int64_t samples = 0, updates = 0;
+    for (const Json& client : summary.At("clients").Items()) {
+      samples += client.At("samples").AsInt();
+      updates += client.At("updates").AsInt();
+    }
+    EXPECT_EQ(samples, epochs * kSamples);
+    EXPECT_EQ(updates, summary.At("updates").AsInt());
+    const auto lines = Epochs(run);
+    ASSERT_EQ(int64_t(lines.size()), epochs);
+    for (int64_t i = 0; i < epochs; ++i) EXPECT_EQ(lines[size_t(i)].At("epoch").AsInt(), i + 1);
+  }
+};
+
+TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
+  const int clients = Wanted("TRIREME_KILLS", 5), servers = Wanted("TRIREME_SERVER_KILLS", 5);
+  std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 10)));
+  std::vector<std::string> victims;
+  for (int i = 0; i < clients; ++i) {
+    victims.push_back(fmt::format("trireme-r{}", 1 + random() % kClients));
+  }
+  victims.insert(victims.end(), size_t(servers), "trireme-server");
+  std::shuffle(victims.begin(), victims.end(), random);
+  const int64_t epochs = 300 + 50 * (clients + servers);  // longer than the kills take
+
+  auto running =
+      Start(Words{"train", "--transport", GetParam().transport, "--ranks",
+                  std::to_string(kClients + 1), "--epochs", std::to_string(epochs), "--set",
+                  "strategy.snapshot_s=0.1", "--set", "trainer.evaluate_every=100", "--set",
+                  "trainer.checkpoint_epochs=0", "--threads", "1", "--quiet", "--out", "a"} +
+            GetParam().words);
+  std::uniform_real_distribution<double> pause(0.03, 0.2);
+  int killed = 0;
+  for (const std::string& victim : victims) {
+    SleepFor(pause(random));
+    if (running->Over()) break;
+    killed += KillOne(*running, victim);
+  }
+  const Outcome outcome = running->Wait(kTimeout + 2 * double(victims.size()));
+  EXPECT_TRUE(outcome.in_time);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GE(2 * killed, int(victims.size())) << "the run was over too soon";
+  ExpectCountedOnce("a", epochs);
+  EXPECT_GT(Number("a", "test_accuracy"), 0.85);
+  EXPECT_TRUE(Exists(At("a/checkpoints/latest")));
+  EXPECT_EQ(Orphans(5), "");
+  std::printf("%s: %d kills, %lld epochs in %.1f s, accuracy %.3f\n", GetParam().name.c_str(),
+              killed, static_cast<long long>(epochs), Number("a", "seconds"),
+              Number("a", "test_accuracy"));
+}
+
+std::vector<Case> Cases() {
+  const auto strategy = [](const char* name) { return Words{"--strategy", name}; };
+  const Words gradient = {"--set", "strategy.merge=gradient", "--lr", "0.02"};
+  return {{"async_ps_tcp", "tcp", strategy("async-ps")},
+          {"async_ps_gradient_shm", "shm", strategy("async-ps") + gradient},
+          {"downpour_tcp", "tcp", strategy("downpour") + Words{"--lr", "0.02"}},
+          {"easgd_shm", "shm", strategy("easgd")},
+          {"ssp_tcp", "tcp", strategy("ssp")},
+          {"mpi_ps_tcp", "tcp", strategy("mpi-ps")},
+          {"federated_tcp", "tcp", strategy("federated")}};
+}
+INSTANTIATE_TEST_SUITE_P(All, CentreKillTest, testing::ValuesIn(Cases()),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace trireme::whole
