@@ -11,94 +11,6 @@
 
 namespace trireme {
 
-Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress)
-    : job_(job),
-      directory_(directory),
-      progress_(progress),
-      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep) {}
-
-void Recorder::Step(const StepResult& result, const Progression& at) {
-  const int64_t every = job_.recipe.trainer.metrics_steps;
-  if (every && (result.step + 1) % every == 0) {
-    StepRecord record;
-    record.epoch = at.epochs_done;
-    record.step = result.step + 1;
-    record.train_loss = result.loss;
-    record.lr = job_.schedule->rate(result.step);
-    record.seconds = result.ended_s - last_line_s_;
-    record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;
-    last_line_s_ = result.ended_s;
-    last_line_samples_ = at.all_samples;
-    directory_.AppendMetrics(ToJson(record));
-  }
-  progress_.Step(result.step + 1, [&] {
-    StepProgress shown;
-    shown.epoch = at.epochs_done + 1;
-    shown.epochs = job_.epochs();
-    shown.step = result.step + 1;
-    shown.steps = job_.plan.steps;
-    shown.samples = at.all_samples;
-    shown.loss = at.loss_sum / double(at.samples);
-    shown.accuracy = at.correct / double(at.samples);
-    return shown;
-  });
-}
-
-void Recorder::Epoch(const EpochRecord& record) {
-  directory_.AppendMetrics(ToJson(record));
-  progress_.Epoch(record, job_.epochs());
-}
-
-void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
-                          FunctionRef<void(StateWriter&)> save) {
-  const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
-  WriteModel(job_.graph, job_.layout, state, writer->model());
-  at.Save(writer->state());
-  ModelCard{job_.data.shape, job_.data.classes, job_.normalizer}.Save(writer->state());
-  save(writer->state());
-  directory_.SyncMetrics();
-  writer->Commit();
-}
-
-void Recorder::Summarize(std::span<const float> state, const Progression& at,
-                         const Evaluation& evaluation, const ClientsRecord& clients) {
-  const Recipe& recipe = job_.recipe;
-  Summary& summary = summary_;
-  summary.test_accuracy = evaluation.accuracy;
-  summary.test_top5 = evaluation.top5;
-  summary.test_loss = evaluation.loss;
-  // A run may end within an epoch: then its part counts.
-  summary.train_loss = at.samples ? at.loss_sum / double(at.samples) : at.train_loss;
-  summary.confusion = evaluation.confusion;
-  summary.classes = job_.data.classes;
-  summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
-  // At a free pace this rank has trained a part of the samples that the workers have used.
-  Plan done = job_.plan;
-  done.steps = at.step;
-  const int64_t samples = job_.in_step ? at.all_samples : PositionsOf(done);
-  summary.samples_per_second = double(samples) / at.train_seconds;
-  summary.train_seconds = at.train_seconds;
-  summary.seconds = at.seconds;
-  summary.epochs = at.epochs_done;
-  summary.steps = at.step;
-  summary.peak_memory_bytes = PeakMemoryBytes();
-  summary.ranks = recipe.transport.ranks;
-  summary.strategy = recipe.strategy.name;
-  summary.transport = recipe.transport.name;
-  summary.device = recipe.trainer.device;
-  summary.precision = recipe.trainer.precision;
-  const Machine machine = ReadMachine();
-  summary.machine = fmt::format("{}, {}, {} threads a rank", machine.cpu_model,
-                                machine.architecture, job_.threads_per_rank);
-  summary.version = Version();
-  summary.clients = clients;
-  summary.emulated = Emulated(recipe.emulate);
-  directory_.WriteSummary(ToJson(summary));
-  progress_.End(summary);
-}
-
-}  // namespace trireme
-
 ClientRecord RecordOf(const ClientNumbers& numbers) {
   const auto counts = numbers.staleness.counts();
   return {.name = numbers.name,
@@ -111,17 +23,6 @@ ClientRecord RecordOf(const ClientNumbers& numbers) {
           .staleness_max = numbers.staleness.most(),
           .staleness = {counts.begin(), counts.end()}};
 }
-#include <fmt/core.h>
-
-#include <cmath>
-
-#include "base/machine.h"
-#include "base/version.h"
-#include "trainer/model_card.h"
-#include "trainer/model_file.h"
-#include "trainer/recorder.h"
-
-namespace trireme {
 
 Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress)
     : job_(job),
