@@ -121,10 +121,12 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
 
 std::vector<Case> Cases() {
   const auto strategy = [](const char* name) { return Words{"--strategy", name}; };
-  const Words gradient = {"--set", "strategy.merge=gradient", "--lr", "0.02"};
+  const Words gradient = {"--set", "strategy.merge=gradient", "--lr", "0.02",
+                          "--set", "optimizer.momentum=0"};
   return {{"async_ps_tcp", "tcp", strategy("async-ps")},
           {"async_ps_gradient_shm", "shm", strategy("async-ps") + gradient},
-          {"downpour_tcp", "tcp", strategy("downpour") + Words{"--lr", "0.02"}},
+          {"downpour_tcp", "tcp",
+           strategy("downpour") + Words{"--lr", "0.02", "--set", "optimizer.momentum=0"}},
           {"easgd_shm", "shm", strategy("easgd")},
           {"ssp_tcp", "tcp", strategy("ssp")},
           {"mpi_ps_tcp", "tcp", strategy("mpi-ps")},

@@ -138,6 +138,11 @@ void Client::Push(const Event& ready, const PushHead& head, std::vector<float> c
   Send(std::move(message), ready);
 }
 
+bool Client::holds_void() const {
+  std::lock_guard lock(mutex_);
+  return void_;
+}
+
 void Client::Stop() { stopped_ = true; }
 
 void Client::Send(Message message, const Event& ready) {

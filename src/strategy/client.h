@@ -57,6 +57,8 @@ class Client {
   // and Claim says kVoid next.
   std::optional<Centre> Answered(size_t floats);
 
+  bool holds_void() const;  // Claim will say kVoid
+
   void Stop();  // this worker shall end: Claim says kDrain, then kEnd
 
   double waited_s() const { return waited_s_; }

@@ -12,7 +12,10 @@ void MergeGradient::Begin(Replica& r) {
 
 void MergeGradient::BeforeStep(Replica& r, bool) {
   if (pace_.clock >= 0) {
-    while (version_ < r.work.step - pace_.clock) Take(r, client_.Fetch(r.state.size));
+    // A lease that has become void may be of a step that the server is no longer near to.
+    while (version_ < r.work.step - pace_.clock && !client_.holds_void()) {
+      Take(r, client_.Fetch(r.state.size));
+    }
     return;
   }
   if (steps_ < pace_.fetch) return;
