@@ -34,7 +34,7 @@ std::vector<Setting> Convolutions() {
   all.push_back({{{1, 1, 1}}, {.channels = 1, .kernel = 3, .padding = 1}});
   all.push_back({{{9, 10, 20}}, {.channels = 35, .kernel = 3}});
   all.push_back({{{6, 11, 37}}, {.channels = 16, .kernel = 3, .padding = 2}});
-  all.push_back({{{3, 5, 130}}, {.channels = 131, .kernel = 3, .padding = 1}});
+  all.push_back({{{2, 3, 130}}, {.channels = 131, .kernel = 3, .padding = 1}});
   for (size_t i = 0; i < all.size(); i += 2) all[i].attributes.bias = false;
   return all;
 }
