@@ -91,13 +91,6 @@ std::unique_ptr<Merge> MakeMerge(const CentreChoices& c, const StrategyOptions& 
   return std::make_unique<MergeWeights>(client, c.pace == "round");
 }
 
-// Positions that an in-step run of as many steps would use.
-int64_t PositionsOf(const Plan& plan) {
-  const int64_t epochs = plan.steps / plan.steps_per_epoch();
-  const int64_t rest = plan.steps - epochs * plan.steps_per_epoch();
-  return epochs * plan.samples + std::min(plan.samples, rest * plan.batch);
-}
-
 int64_t LeaseOf(const Plan& plan, int workers) {
   return std::max<int64_t>(1, plan.batch / std::max(1, workers));
 }

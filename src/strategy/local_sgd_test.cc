@@ -16,7 +16,7 @@ struct LocalRun {
   int ranks = 3;
   std::string strategy = "local-sgd";
   int period = 5;
-  double outer_lr = 1, outer_momentum = 0;
+  float outer_lr = 1, outer_momentum = 0;
   Plan plan{.samples = 100, .batch = 24, .shards = 12, .steps = 40};
   OptimizerOptions optimizer{.lr = 0.1, .momentum = 0};
   bool pretend = false;

@@ -94,9 +94,6 @@ class Strategy {
   // Without a server: of the updates of all workers; none: in step, nothing is stale.
   virtual Staleness staleness() const { return {}; }
 };
-}
-}
-;
 
 // What a client of a server did, as the server saw it.
 struct ClientNumbers {
