@@ -241,6 +241,7 @@ void Composed::Snapshot(Replica& replica, Slice into) {
   if (choices_.centre) {
     const Client::Centre centre = choices_.centre->FetchNow(into.size);
     flat::Put(replica.queue, centre.state, into);
+    replica.queue.Sync();  // before it is given up
   } else if (choices_.anchor) {
     choices_.anchor->Average(replica, into);
   } else if (choices_.handout) {

@@ -97,7 +97,7 @@ TEST(LocalSgd, OneWorkerIsOrdinaryTrainingToRounding) {
 TEST(LocalSgd, ArrivesWithMomentumInsideAndOutside) {
   const toy::Model model(700);
   for (int period : {0, 3, 10}) {
-    for (double outer : {0.0, 0.5}) {
+    for (float outer : {0.0, 0.5}) {
       LocalRun run{.ranks = 4, .period = period, .outer_momentum = outer};
       run.plan.steps = 120;
       run.optimizer.momentum = 0.5;
@@ -151,7 +151,6 @@ TEST(LocalSgd, ASnapshotBetweenMeetingsIsTheMeanAndChangesNothing) {
 TEST(LocalSgd, RefusesWhatMakesNoSense) {
   EXPECT_THROW(CheckStrategy({.name = "local-sgd"}, 2, true), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "local-sgd", .sync_batch_norm = true}, 2, false), UsageError);
-  EXPECT_THROW(CheckStrategy({.name = "easgd", .period = 0}, 2, false), UsageError);
   EXPECT_EQ(CheckStrategy({.name = "local-sgd", .period = 0}, 2, false), 2);
 }
 

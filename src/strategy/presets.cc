@@ -257,8 +257,11 @@ void CheckChoices(const StrategyPreset& preset, const StrategyOptions& options) 
         "downpour, easgd, ssp, mpi-ps and federated",
         options.centre, preset.name, own);
   }
-  if (options.pace != "auto" && options.pace != (preset.in_step ? "in-step" : "free")) {
-    throw UsageError("strategy.pace = \"{}\": the pace of {} is fixed", options.pace, preset.name);
+  const std::string_view pace = preset.in_step ? "in-step" : "free";
+  if (options.pace != "auto" && options.pace != pace) {
+    throw UsageError("strategy.pace = \"{}\": {}", options.pace,
+                     preset.in_step ? fmt::format("the ranks of {} advance in step", preset.name)
+                                    : fmt::format("the ranks of {} are free", preset.name));
   }
   if (options.inner != "auto") {
     throw UsageError("strategy.inner = \"{}\": the inner choice of {} is fixed", options.inner,

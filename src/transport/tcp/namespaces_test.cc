@@ -57,6 +57,7 @@ class Hosts : public testing::TestWithParam<ConformanceCase> {
             .meet = fmt::format("{}:4711", kAddresses[0]),
             .bind = kAddresses[rank % 2],
             .secret = "in vino veritas",
+            .join_s = timeout_s,
             .timeout_s = timeout_s};
   }
 
