@@ -39,10 +39,6 @@ LeaseTable::Cut CutAtShards(const Plan& plan) {
   };
 }
 
-uint64_t BytesOf(const Message& message) {
-  return message.ints.size() * sizeof(int64_t) + message.body.size() * sizeof(float);
-}
-
 }  // namespace
 
 CentreServer::CentreServer(Setup setup, std::span<const float> centre)

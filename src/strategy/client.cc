@@ -10,10 +10,6 @@
 namespace trireme {
 namespace {
 
-uint64_t BytesOf(const Message& message) {
-  return message.ints.size() * sizeof(int64_t) + message.body.size() * sizeof(float);
-}
-
 constexpr double kLook_s = 0.05;  // the receiver looks whether it shall end
 
 }  // namespace

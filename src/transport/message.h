@@ -12,4 +12,8 @@ struct Message {
   std::vector<float> body;
 };
 
+inline uint64_t BytesOf(const Message& message) {
+  return message.ints.size() * sizeof(int64_t) + message.body.size() * sizeof(float);
+}
+
 }  // namespace trireme
