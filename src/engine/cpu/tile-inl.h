@@ -37,8 +37,7 @@ constexpr size_t kTileRows = 4, kWeightRows = 4, kTileVectors = 2;
 constexpr size_t kTileColumns = kTileVectors * kLanes;
 
 // Values of k that a tile sums before it adds to C (in a weights' gradient). Where a panel of B
-// need not stay in the first cache, longer sums touch C less often: 1024 cubed 82 % of peak instead
-// of 79.
+// need not stay in the first cache, longer sums touch C less often.
 #if HWY_TARGET == HWY_AVX3
 constexpr size_t kDepth = 512, kWeightDepth = 256;
 #else
