@@ -5,24 +5,13 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <random>
-#include <thread>
 
 #include "base/text.h"
 #include "support/ranks_test.h"
 
 namespace trireme::whole {
 namespace {
-
-int Wanted(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text ? ParseNumber<int>(text).value_or(otherwise) : otherwise;
-}
-
-void SleepFor(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
 
 const Words kTrain = kSmallJob + Words{"--steps"};
 const Words kEndless = {"100000000"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -23,6 +24,15 @@ std::string Line(const Words& words) {
 Words operator+(Words a, const Words& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
+}
+
+int Wanted(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text ? ParseNumber<int>(text).value_or(otherwise) : otherwise;
+}
+
+void SleepFor(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 void WholeTest::Write(const std::string& name, const std::string& content) {

@@ -16,6 +16,10 @@ using Words = std::vector<std::string>;
 
 Words operator+(Words a, const Words& b);
 
+// A number that the environment sets; `otherwise` where it sets none.
+int Wanted(const char* name, int otherwise);
+void SleepFor(double seconds);
+
 // Each test has a folder of its own; every command runs in it.
 class WholeTest : public testing::Test {
  protected:

@@ -145,7 +145,9 @@ TEST(TcpEnd, AStoppedRankIsSilentAndGoesOnAfterwards) {
     }
     Barrier(world.group(), 0);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  siginfo_t stopped;
+  ASSERT_EQ(waitid(P_PID, id_t(ranks.pid(1)), &stopped, WSTOPPED | WNOWAIT), 0);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
   kill(ranks.pid(1), SIGCONT);
   EXPECT_EQ(ranks.End(0), "");
   EXPECT_EQ(ranks.End(1), "");
