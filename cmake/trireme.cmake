@@ -9,9 +9,9 @@ endif()
 if(TRIREME_WERROR)
   target_compile_options(trireme_flags INTERFACE -Werror)
 endif()
+# Files compiled together see each other's names.
+target_compile_options(trireme_flags INTERFACE -Wno-subobject-linkage)
 if(TRIREME_SANITIZE)
-  # Files compiled together see each other's names.
-  target_compile_options(trireme_flags INTERFACE -Wno-subobject-linkage)
   target_compile_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE})
@@ -24,9 +24,10 @@ target_include_directories(trireme_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(trireme_flags INTERFACE -ffp-contract=off)
 
 # trireme_library(data SOURCES a.cc b.cc DEPENDS base) makes trireme_data, alias trireme::data.
-# A build with a sanitizer is for finding faults, and its compiler takes most of the time: SOURCES
-# are compiled several at once (release keeps each file honest about what it includes), those APART,
-# whose names would collide, are not; only a library that COMPUTES is optimized.
+# Most of a build's time goes into the same headers again and again: SOURCES are compiled several at
+# once (the preset debug compiles each alone and keeps it honest about what it includes), those APART,
+# whose names would collide or which are long enough by themselves, are not. A library that COMPUTES
+# is optimized most; with a sanitizer it alone is.
 function(trireme_library name)
   cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;APART;DEPENDS;PRIVATE" ${ARGN})
   add_library(trireme_${name} STATIC ${ARG_SOURCES} ${ARG_APART})
@@ -36,12 +37,16 @@ function(trireme_library name)
     target_link_libraries(trireme_${name} PUBLIC trireme::${other})
   endforeach()
   target_link_libraries(trireme_${name} PRIVATE ${ARG_PRIVATE})
-  if(TRIREME_SANITIZE)
-    set_target_properties(trireme_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set_target_properties(trireme_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  if(TRIREME_SANITIZE)
     if(ARG_COMPUTES)
       target_compile_options(trireme_${name} PRIVATE -O1)
     endif()
+  elseif(NOT ARG_COMPUTES)
+    target_compile_options(trireme_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()
 endfunction()
 

@@ -1,0 +1,85 @@
+// Threads share the work of a step and change no bit of it.
+#include <gtest/gtest.h>
+
+#include "engine/check/compare.h"
+#include "engine/cpu/engine.h"
+#include "engine/cpu/targets.h"
+#include "flat/host.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+#include "graph/program.h"
+
+namespace trireme {
+namespace {
+
+class EngineThreadsTest : public testing::TestWithParam<int64_t> {};
+
+// Forward, loss and backward of one shard.
+std::vector<float> SummandOf(const Graph& graph, int threads, int count,
+                             const EngineOptions& options = {}) {
+  HostDevice device;
+  CpuEngine engine(device, threads, options);
+  const auto program = Compile(graph, engine, count, Mode::kTrain, 1 << 20);
+  const auto queue = device.NewQueue();
+  const auto executable = engine.Load(program, *queue);
+  std::vector<float> state = InitialState(graph, program->layout, 1);
+  std::vector<float> summand(program->layout.summand, 0.0f);
+  const auto samples = check::RandomFloats(2, size_t(count * graph.input().size()));
+  const auto labels = check::RandomLabels(3, size_t(count), graph.num_classes());
+  executable->RunShard({.inputs = samples, .labels = labels, .count = count, .loss_scale = 0.25f},
+                       {state.data(), state.size(), &device},
+                       {summand.data(), summand.size(), &device}, false, {});
+  return summand;
+}
+
+// Large enough that threads take part in all operations.
+TEST_P(EngineThreadsTest, ThreadsDoNotChangeABit) {
+  cpu::OnlyTarget only(GetParam());
+  struct Case {
+    ModelOptions model;
+    Shape input;
+    int count;
+  };
+  const Case cases[] = {
+      {{.name = "mlp:40-500-10", .norm = "layer"}, {1, 1, 40}, 300},
+      {{.name = "mlp:40-500-10", .activation = "tanh", .norm = "batch", .dropout = 0.3},
+       {1, 1, 40},
+       300},
+      {{.name = "cnn"}, {28, 28, 1}, 9},
+  };
+  for (const auto& [model, input, count] : cases) {
+    const Graph graph = BuildModel(model, input, 10);
+    const auto one = SummandOf(graph, 1, count);
+    for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, count)) << threads;
+  }
+}
+
+TEST(EngineResNetTest, ThreadsDoNotChangeABit) {
+  const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {16, 16, 3}, 10);
+  const auto one = SummandOf(graph, 1, 5);
+  for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5)) << threads;
+}
+
+TEST_P(EngineThreadsTest, ThreadsDoNotChangeABitOfWinograd) {
+  cpu::OnlyTarget only(GetParam());
+  const Graph graph = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);
+  for (const char* how : {"f2", "f4"}) {
+    const auto one = SummandOf(graph, 1, 5, {.winograd = how});
+    for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5, {.winograd = how}));
+    EXPECT_NE(one, SummandOf(graph, 1, 5, {.winograd = "off"}));
+  }
+}
+
+// How threads divide the work does not depend on the instruction set: where every access is watched
+// for races, one is enough.
+std::vector<int64_t> Targets() {
+#ifdef __SANITIZE_THREAD__
+  return {cpu::AllTargets().front()};
+#else
+  return cpu::AllTargets();
+#endif
+}
+INSTANTIATE_TEST_SUITE_P(All, EngineThreadsTest, testing::ValuesIn(Targets()), cpu::TargetText);
+
+}  // namespace
+}  // namespace trireme
