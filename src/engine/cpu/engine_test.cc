@@ -43,14 +43,6 @@ TEST_P(EngineTest, ModelsAgreeWithRef) {
   }
 }
 
-// Large for the judge's plain loops: on the best instruction set alone.
-TEST(EngineResNetTest, AgreesWithRef) {
-  HostDevice device;
-  CpuEngine engine(device, 2);
-  const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {16, 16, 3}, 10);
-  EXPECT_TRUE(check::CheckModelAgainstRef(engine, graph, 2, 3));
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EngineTest, testing::ValuesIn(cpu::AllTargets()), cpu::TargetText);
 
 }  // namespace

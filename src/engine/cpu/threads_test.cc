@@ -55,7 +55,7 @@ TEST_P(EngineThreadsTest, ThreadsDoNotChangeABit) {
 }
 
 TEST(EngineResNetTest, ThreadsDoNotChangeABit) {
-  const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {16, 16, 3}, 10);
+  const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {8, 8, 3}, 10);
   const auto one = SummandOf(graph, 1, 5);
   for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5)) << threads;
 }
