@@ -65,7 +65,7 @@ TEST_F(RanksHostsTest, TrainTogetherByAHostsFile) {
   EXPECT_FALSE(Exists(At("runs")));
 }
 
-TEST_F(RanksHostsTest, ACutOfThreeSecondsDoesNotEndTheRun) {
+TEST_F(RanksHostsTest, ACutOfThreeSecondsIsNamedAndDoesNotEndTheRun) {
   const Words words = kSmallJob + Words{"--steps", "100000000"};
   auto first = StartOn(0, words + Words{"--out", "cut"});
   auto second = StartOn(1, words);
@@ -79,6 +79,13 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsDoesNotEndTheRun) {
   EXPECT_FALSE(second->Over()) << second->err();
   Cable("up");
   ASSERT_TRUE(AwaitStep(*first, "cut", during + 100)) << first->err() << second->err();
+  EXPECT_NE(first->err().find("has heard nothing from rank 2 for"), std::string::npos)
+      << first->err();
+  const auto heard_again = [&] {
+    return first->err().find("hears rank 2 again") != std::string::npos;
+  };
+  for (int i = 0; i < 100 && !heard_again(); ++i) SleepFor(0.1);
+  EXPECT_TRUE(heard_again()) << first->err();
   // A signal on the other host stops all.
   second->Kill(SIGTERM);
   EXPECT_EQ(second->Wait(kTimeout).exit_code, 143) << second->err();
