@@ -1,4 +1,5 @@
 // What a run leaves behind, and the ways in which it may end.
+#include "base/text.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -27,6 +28,22 @@ TEST_F(TrainTest, WithoutAnyWordsTrainsIris) {
   }
   EXPECT_GT(measured, 0);
   EXPECT_LE(measured, Epochs("a")[5].At("seconds").AsDouble());
+}
+
+TEST_F(TrainTest, LinesOfStepsSayWhereTheirTimeWent) {
+  Succeed({"train", "--ranks", "2", "--steps", "60", "--set", "trainer.metrics_steps=20", "--out",
+           "a"});
+  const std::string all = Read("a/metrics.jsonl");
+  int lines = 0;
+  for (const std::string& text : Split(all, '\n')) {
+    if (text.find("\"event\":\"step\"") == text.npos) continue;
+    ++lines;
+    const Json line = ParseJson(text, "metrics.jsonl");
+    EXPECT_GT(line.At("times").At("forward").AsDouble(), 0);
+    EXPECT_LT(line.At("times").At("forward").AsDouble(), line.At("seconds").AsDouble());
+    EXPECT_GT(line.At("bytes_sent").AsInt(), 0);
+  }
+  EXPECT_EQ(lines, 3);
 }
 
 TEST_F(TrainTest, TheConfigRepeatsTheRun) {

@@ -1,5 +1,6 @@
 #include "record/metrics.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace trireme {
@@ -39,14 +40,17 @@ Json ToJson(const std::vector<ClientRecord>& records) {
 
 }  // namespace
 
-StepTimes& StepTimes::operator+=(const StepTimes& other) {
-  data += other.data;
-  forward += other.forward;
-  backward += other.backward;
-  communication += other.communication;
-  update += other.update;
-  hidden += other.hidden;
-  return *this;
+RankRecord RankRecord::Since(const RankRecord& before) const {
+  const StepTimes& then = before.times;
+  return {rank,
+          {.data = times.data - then.data,
+           .forward = times.forward - then.forward,
+           .backward = times.backward - then.backward,
+           .communication = times.communication - then.communication,
+           .update = times.update - then.update,
+           .hidden = std::max(0.0, times.hidden - then.hidden)},
+          bytes_sent - before.bytes_sent,
+          bytes_received - before.bytes_received};
 }
 
 Json ToJson(const StepTimes& times) {

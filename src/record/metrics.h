@@ -22,7 +22,6 @@ struct StepTimes {
   double hidden = 0;  // communication while this rank computed: no time of its own
 
   double Total() const { return data + forward + backward + communication + update; }
-  StepTimes& operator+=(const StepTimes& other);
 };
 
 // One rank's part of an epoch.
@@ -30,6 +29,8 @@ struct RankRecord {
   int rank = 0;
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
+
+  RankRecord Since(const RankRecord& before) const;
 };
 
 // What a client of a server did since the run began, or all of them. Staleness: how many versions

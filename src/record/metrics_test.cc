@@ -9,9 +9,11 @@ namespace {
 
 TEST(Metrics, AnEpochLeavesOutWhatWasNotMeasured) {
   EpochRecord record{.epoch = 2, .step = 100, .train_loss = 0.5, .lr = 0.1};
-  record.times = {.data = 1, .forward = 2, .backward = 3, .communication = 4, .update = 5};
-  record.times += record.times;
-  record.bytes_sent = 7;
+  const RankRecord before{0, {.data = 1, .hidden = 1}, 3, 0};
+  const RankRecord now{
+      0, {.data = 3, .forward = 4, .backward = 6, .communication = 8, .update = 10}, 10, 0};
+  record.times = now.Since(before).times;
+  record.bytes_sent = now.Since(before).bytes_sent;
   const Json json = ToJson(record);
   EXPECT_EQ(json.At("event").AsString(), "epoch");
   EXPECT_EQ(json.At("train_loss").AsDouble(), 0.5);
@@ -20,6 +22,7 @@ TEST(Metrics, AnEpochLeavesOutWhatWasNotMeasured) {
             R"({"data":2.0,"forward":4.0,"backward":6.0,"communication":8.0,"update":10.0})");
   EXPECT_EQ(json.At("bytes_sent").AsInt(), 7);
   EXPECT_EQ(record.times.Total(), 30);
+  EXPECT_EQ(record.times.hidden, 0);
 }
 
 // The list of DESIGN.md, "Names that users and scripts rely on".

@@ -30,7 +30,8 @@ Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress)
       progress_(progress),
       checkpoints_(directory.checkpoints(), job.recipe.trainer.keep) {}
 
-void Recorder::Step(const StepResult& result, const Progression& at) {
+void Recorder::Step(const StepResult& result, const Progression& at,
+                    FunctionRef<RankRecord()> spent) {
   const int64_t every = job_.recipe.trainer.metrics_steps;
   if (every && (result.step + 1) % every == 0) {
     StepRecord record;
@@ -40,6 +41,10 @@ void Recorder::Step(const StepResult& result, const Progression& at) {
     record.lr = job_.schedule->rate(result.step);
     record.seconds = result.ended_s - last_line_s_;
     record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;
+    const RankRecord own = spent();
+    record.times = own.times;
+    record.bytes_sent = own.bytes_sent;
+    record.bytes_received = own.bytes_received;
     last_line_s_ = result.ended_s;
     last_line_samples_ = at.all_samples;
     directory_.AppendMetrics(ToJson(record));

@@ -25,7 +25,8 @@ class Recorder {
  public:
   Recorder(const Job& job, RunDirectory& directory, Progress& progress);
 
-  void Step(const StepResult& result, const Progression& at);  // cheap: called after every step
+  // Cheap: called after every step. `spent` since the last line is asked where one is written.
+  void Step(const StepResult& result, const Progression& at, FunctionRef<RankRecord()> spent);
   void Epoch(const EpochRecord& record);
   // `save` writes what belongs to the state besides: optimizer, strategy.
   void Checkpoint(std::span<const float> state, const Progression& at,

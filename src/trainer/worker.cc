@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <utility>
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
@@ -167,7 +168,14 @@ void Worker::Count(const StepResult& result) {
     throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
                 diverged_since_);
   }
-  if (recorder_) recorder_->Step(result, at_);
+  if (recorder_) recorder_->Step(result, at_, [&] { return SpentSince(before_line_); });
+}
+
+RankRecord Worker::SpentSince(RankRecord& before) {
+  const Traffic traffic = strategy_.traffic();
+  const RankRecord now{world_.rank(), stepper_.times(), int64_t(traffic.bytes_sent),
+                       int64_t(traffic.bytes_received)};
+  return now.Since(std::exchange(before, now));
 }
 
 bool Worker::EvaluationIsDue() const {
@@ -218,18 +226,10 @@ EpochRecord Worker::MeasureEpoch() {
   // Where workers count their own samples, together they have done all of the epoch.
   record.samples_per_second = double(job_.plan.samples) / record.seconds;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
-  const StepTimes times = stepper_.times();
-  const Traffic traffic = strategy_.traffic();
-  record.times = {.data = times.data - times_before_.data,
-                  .forward = times.forward - times_before_.forward,
-                  .backward = times.backward - times_before_.backward,
-                  .communication = times.communication - times_before_.communication,
-                  .update = times.update - times_before_.update,
-                  .hidden = std::max(0.0, times.hidden - times_before_.hidden)};
-  record.bytes_sent = int64_t(traffic.bytes_sent - traffic_before_.bytes_sent);
-  record.bytes_received = int64_t(traffic.bytes_received - traffic_before_.bytes_received);
-  times_before_ = times;
-  traffic_before_ = traffic;
+  const RankRecord spent = SpentSince(before_epoch_);
+  record.times = spent.times;
+  record.bytes_sent = spent.bytes_sent;
+  record.bytes_received = spent.bytes_received;
   at_.loss_sum = at_.correct = 0;
   at_.samples = 0;
   return record;

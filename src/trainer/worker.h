@@ -50,6 +50,7 @@ class Worker {
   void SaveCheckpoint();
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
+  RankRecord SpentSince(RankRecord& before);  // which becomes now
   EpochRecord MeasureEpoch();
   void GatherTimes(EpochRecord& record);
   void Publish();
@@ -70,8 +71,7 @@ class Worker {
   std::unique_ptr<WeightCheck> weight_check_;  // since the first
 
   Progression at_;
-  StepTimes times_before_;  // this epoch
-  Traffic traffic_before_;
+  RankRecord before_epoch_, before_line_;  // spent until then
   std::vector<double> silences_before_;
   LateWatch late_;
   Stopwatch clock_;
