@@ -83,6 +83,7 @@ class Composed : public Strategy {
   bool forgets_ = false;  // the team's momentum
   PushHead head_;         // what the next push says of open_
   unsigned updates_ = 0;
+  bool update_is_short_ = false;
   Buffer image_;             // of a shared state, for snapshots
   int64_t image_taken_ = 0;  // positions that are in it
   bool image_is_new_ = false;
