@@ -1,4 +1,5 @@
-// A centre on several servers (strategy.servers): equal bits, kills of any of them and of clients.
+// A centre on several servers (strategy.servers), and groups that share weights (dogwild): equal
+// bits, kills of servers and of workers.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -106,6 +107,31 @@ TEST_F(ServersTest, AKilledServerTakesAllBackToTheLastSnapshotAndNothingIsLost) 
   ExpectCountedOnce("a", kEpochs);
   EXPECT_GT(Number("a", "test_accuracy"), 0.85);
   EXPECT_EQ(Orphans(5), "");
+}
+
+TEST_F(ServersTest, AKilledWorkerOfDogwildTakesItsGroupBackToTheCentre) {
+  constexpr int64_t kEpochs = 400;
+  for (const std::string transport : {"tcp", "shm"}) {
+    auto running =
+        Start(Words{"train", "--strategy", "dogwild", "--transport", transport, "--ranks", "5",
+                    "--epochs", std::to_string(kEpochs), "--lr", "0.02", "--threads", "1",
+                    "--quiet", "--out", transport} +
+              Set("optimizer.momentum", "0") + Set("strategy.snapshot_s", "0.1") +
+              Set("trainer.evaluate_every", "100") + Set("trainer.checkpoint_epochs", "0"));
+    int killed = 0;
+    for (const char* victim : {"trireme-r1", "trireme-r4", "trireme-server", "trireme-r2"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      if (running->Over()) break;
+      killed += Kill(*running, victim);
+    }
+    const Outcome outcome = running->Wait(kTimeout);
+    EXPECT_TRUE(outcome.in_time);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_GE(killed, 2) << "the run was over too soon";
+    ExpectCountedOnce(transport, kEpochs);
+    EXPECT_GT(Number(transport, "test_accuracy"), 0.85);
+    EXPECT_EQ(Orphans(5), "");
+  }
 }
 
 TEST_F(ServersTest, StoppedItResumesWithAnotherNumberOfServers) {
