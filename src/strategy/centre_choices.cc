@@ -8,9 +8,11 @@
 #include "strategy/composed.h"
 #include "strategy/inner_all_reduce.h"
 #include "strategy/inner_alone.h"
+#include "strategy/inner_hogwild.h"
 #include "strategy/merge_elastic.h"
 #include "strategy/merge_gradient.h"
 #include "strategy/merge_weights.h"
+#include "strategy/portion_server.h"
 #include "strategy/presets.h"
 
 namespace trireme {
@@ -34,9 +36,16 @@ void CheckCentre(const CentreChoices& c) {
   }
   if (c.pace == "clock" && c.inner != "alone") {
     throw UsageError(
-        "strategy.pace = \"clock\" hands out single shards; workers that all-reduce "
-        "(strategy.inner) "
-        "take a whole lease together");
+        "strategy.pace = \"clock\" hands out single shards to workers that have weights of their "
+        "own "
+        "(strategy.inner = \"alone\")");
+  }
+  if (c.inner == "hogwild" && c.merge != "gradient") {
+    throw UsageError(
+        "strategy.inner = \"hogwild\": workers that share weights send gradients to the centre "
+        "(strategy.merge = \"gradient\", as dogwild); with merge {} each would send what others "
+        "did, too",
+        c.merge);
   }
   if (c.pace == "clock" && (c.push != 1 || c.fetch != 1)) {
     throw UsageError(
@@ -69,6 +78,25 @@ void CheckCentre(const CentreChoices& c) {
   }
 }
 
+// Several servers agree on nothing but an order: what one does to its portion must not depend on
+// the others'.
+void CheckServers(const CentreChoices& c) {
+  if (c.servers == 1) return;
+  if (c.merge != "gradient" || c.pace != "free") {
+    throw UsageError(
+        "strategy.servers = {}: a centre lies on several servers where gradients are applied as "
+        "they arrive (strategy.merge = \"gradient\", pace = \"free\": downpour), not with merge "
+        "{} and pace {}, where workers or clocks need the whole of it at one moment",
+        c.servers, c.merge, c.pace);
+  }
+  if (c.broadcasts) {
+    throw UsageError(
+        "strategy.servers = {}: this strategy's server broadcasts the whole centre; downpour "
+        "fetches it, from several servers too",
+        c.servers);
+  }
+}
+
 // The first worker of a group.
 int LeaderOf(int group, int workers, int groups) { return int(int64_t(workers) * group / groups); }
 
@@ -79,14 +107,16 @@ bool Clocked(const CentreChoices& c) { return c.pace == "clock"; }
 int PeriodOf(const CentreChoices& c) { return c.merge == "gradient" ? c.push : c.period; }
 
 std::unique_ptr<Merge> MakeMerge(const CentreChoices& c, const StrategyOptions& options,
-                                 Client& client) {
+                                 Client& client, std::unique_ptr<SharedWeights> shared) {
   if (c.merge == "elastic") return std::make_unique<MergeElastic>(client, options.alpha);
   if (c.merge == "gradient") {
     return std::make_unique<MergeGradient>(
-        client, MergeGradient::Pace{.push = c.push,
-                                    .fetch = c.fetch,
-                                    .asks = !c.broadcasts,
-                                    .clock = Clocked(c) ? c.staleness : -1});
+        client,
+        MergeGradient::Pace{.push = c.push,
+                            .fetch = c.fetch,
+                            .asks = !c.broadcasts,
+                            .clock = Clocked(c) ? c.staleness : -1},
+        std::move(shared));
   }
   return std::make_unique<MergeWeights>(client, c.pace == "round");
 }
@@ -96,11 +126,11 @@ int64_t LeaseOf(const Plan& plan, int workers) {
 }
 
 std::unique_ptr<CentreRule> MakeRule(const CentreChoices& c, const StrategySetup& setup,
-                                     int workers, Device& device) {
+                                     const Layout& layout, int workers, Device& device) {
   const StrategyOptions& options = setup.options;
   if (c.merge == "gradient") {
     TRIREME_ASSERT(setup.optimizer && setup.schedule);
-    return MakeUpdateRule(*setup.optimizer, *setup.schedule, setup.layout, device);
+    return MakeUpdateRule(*setup.optimizer, *setup.schedule, layout, device);
   }
   if (c.merge == "elastic") return MakeAddRule();
   if (c.pace == "round") {
@@ -121,12 +151,15 @@ int GroupOf(int worker, int workers, int groups) {
   return 0;
 }
 
+bool WorksInTeams(const CentreChoices& c) { return c.inner != "alone"; }
+
 int ClientsOf(const CentreChoices& c, int workers) { return Grouped(c) ? c.groups : workers; }
 
 CentreChoices ResolveCentre(const CentreChoices& preset, const StrategyOptions& options) {
   CentreChoices c = preset;
   if (options.inner != "auto") c.inner = options.inner;
   if (options.groups > 0) c.groups = options.groups;
+  c.servers = options.servers;
   if (options.merge != "auto") c.merge = options.merge;
   if (options.pace != "auto") c.pace = options.pace;
   if (options.period >= 0) c.period = options.period;
@@ -141,23 +174,33 @@ CentreChoices ResolveCentre(const CentreChoices& preset, const StrategyOptions& 
                                : "wait";
   }
   CheckCentre(c);
+  CheckServers(c);
   return c;
 }
 
 std::unique_ptr<Strategy> MakeCentreWorker(const StrategySetup& setup, World& world,
-                                           const CentreChoices& c, int servers) {
-  const int worker = std::max(0, world.rank() - servers);  // a client that is no rank counts as any
-  const int workers = world.size() - servers;
+                                           const CentreChoices& c) {
+  // A client that is no rank counts as any.
+  const int worker = std::max(0, world.rank() - c.servers);
+  const int workers = world.size() - c.servers;
   Choices choices{.plan = setup.plan, .worker = worker, .workers = workers};
   bool leads = true;
-  if (Grouped(c)) {
+  std::unique_ptr<SharedWeights> shared;
+  if (WorksInTeams(c)) {
     const int group = GroupOf(worker, workers, c.groups);
     const int first = LeaderOf(group, workers, c.groups);
     Group& team = world.Team(group, worker - first, LeaderOf(group + 1, workers, c.groups) - first);
-    leads = team.rank() == 0;
-    choices.team = std::make_unique<LeaseTeam>(team);
-    if (team.size() > 1) {
-      choices.inner = std::make_unique<InnerAllReduce>(team, FindAllReduce("ring"), WireType::kF32);
+    if (Grouped(c)) {
+      leads = team.rank() == 0;
+      choices.team = std::make_unique<LeaseTeam>(team);
+      if (team.size() > 1) {
+        choices.inner =
+            std::make_unique<InnerAllReduce>(team, FindAllReduce("ring"), WireType::kF32);
+      }
+    } else {
+      auto inner = std::make_unique<InnerHogwild>(team);
+      shared = std::make_unique<SharedWeights>(team, *inner);
+      choices.inner = std::move(inner);
     }
   }
   if (!choices.inner) choices.inner = std::make_unique<InnerAlone>(1);
@@ -168,26 +211,65 @@ std::unique_ptr<Strategy> MakeCentreWorker(const StrategySetup& setup, World& wo
   if (!leads) return std::make_unique<Composed>(std::move(choices));
   // With a push for each lease few wait here: what they are made from gets old.
   const int ahead = PeriodOf(c) == 1 ? 2 : 64;
-  choices.centre = std::make_unique<Client>(world.LinkTo(0), ahead);
-  choices.merge = MakeMerge(c, setup.options, *choices.centre);
+  std::vector<Client::Holder> servers;
+  for (int s = 0; s < c.servers; ++s) {
+    servers.push_back({&world.LinkTo(s), PortionOf(setup.layout.state, s, c.servers)});
+  }
+  choices.centre = std::make_unique<Client>(std::move(servers), ahead);
+  choices.merge = MakeMerge(c, setup.options, *choices.centre, std::move(shared));
   return std::make_unique<Composed>(std::move(choices));
 }
 
+namespace {
+
+std::vector<Link*> ClientLinks(World& world, const CentreChoices& c) {
+  const int workers = world.size() - c.servers, clients = ClientsOf(c, workers);
+  std::vector<Link*> links;
+  for (int i = 0; i < clients; ++i) {
+    const int worker = Grouped(c) ? LeaderOf(i, workers, c.groups) : i;
+    links.push_back(&world.LinkTo(c.servers + worker));
+  }
+  return links;
+}
+
+std::unique_ptr<Server> MakePortionServer(const StrategySetup& setup, World& world,
+                                          const CentreChoices& c) {
+  const Range portion = PortionOf(setup.layout.state, world.rank(), c.servers);
+  const Layout layout = CutLayout(setup.layout, portion);
+  return std::make_unique<PortionServer>(PortionServer::Setup{
+      .first = &world.LinkTo(0),
+      .clients = ClientLinks(world, c),
+      .floats = portion.size,
+      .rule = [&](Device& device) { return MakeRule(c, setup, layout, 1, device); },
+      .log = setup.log});
+}
+
+std::unique_ptr<PortionBoard> MakeBoard(const StrategySetup& setup, World& world,
+                                        const CentreChoices& c) {
+  if (c.servers == 1) return nullptr;
+  std::vector<Link*> others;
+  for (int s = 1; s < c.servers; ++s) others.push_back(&world.LinkTo(s));
+  return std::make_unique<PortionBoard>(setup.layout, std::move(others));
+}
+
+}  // namespace
+
 std::unique_ptr<Server> MakeCentreServer(const StrategySetup& setup, World& world,
-                                         const CentreChoices& c, int servers,
-                                         std::span<const float> state) {
-  const int workers = world.size() - servers, clients = ClientsOf(c, workers);
-  if (Grouped(c) && world.together()) world.Team(-1, 0, 1);  // a division needs all
-  CentreServer::Setup server{.reception = world.reception(),
+                                         const CentreChoices& c, std::span<const float> state) {
+  if (setup.layout.state < size_t(c.servers) * Layout::kAlignment) {
+    throw UsageError("strategy.servers = {}: the model has only {} parameters", c.servers,
+                     setup.layout.state);
+  }
+  if (WorksInTeams(c) && world.together()) world.Team(-1, 0, 1);  // a division needs all
+  if (world.rank() > 0) return MakePortionServer(setup, world, c);
+  const int clients = ClientsOf(c, world.size() - c.servers);
+  CentreServer::Setup server{.clients = ClientLinks(world, c),
+                             .reception = world.reception(),
                              .plan = setup.plan,
                              .positions = PositionsOf(setup.plan),
                              .lease = LeaseOf(setup.plan, clients),
                              .broadcasts = c.merge == "gradient" && c.broadcasts,
                              .log = setup.log};
-  for (int i = 0; i < clients; ++i) {
-    const int worker = Grouped(c) ? LeaderOf(i, workers, c.groups) : i;
-    server.clients.push_back(&world.LinkTo(servers + worker));
-  }
   server.when = c.pace == "clock"   ? CentreServer::When::kClock
                 : c.pace == "round" ? CentreServer::When::kRound
                                     : CentreServer::When::kArrival;
@@ -196,8 +278,10 @@ std::unique_ptr<Server> MakeCentreServer(const StrategySetup& setup, World& worl
   if (c.staleness >= 0 && c.pace == "free") {
     server.stale = c.stale == "drop" ? CentreServer::Stale::kDrop : CentreServer::Stale::kScale;
   }
-  server.rule = [&](Device& device) { return MakeRule(c, setup, clients, device); };
-  return std::make_unique<CentreServer>(std::move(server), state);
+  auto board = MakeBoard(setup, world, c);
+  const Layout layout = board ? CutLayout(setup.layout, board->own()) : setup.layout;
+  server.rule = [&](Device& device) { return MakeRule(c, setup, layout, clients, device); };
+  return std::make_unique<CentreServer>(std::move(server), state, std::move(board));
 }
 
 }  // namespace trireme

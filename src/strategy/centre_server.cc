@@ -41,14 +41,17 @@ LeaseTable::Cut CutAtShards(const Plan& plan) {
 
 }  // namespace
 
-CentreServer::CentreServer(Setup setup, std::span<const float> centre)
+CentreServer::CentreServer(Setup setup, std::span<const float> centre,
+                           std::unique_ptr<PortionBoard> board)
     : setup_(std::move(setup)),
       queue_(device_.NewQueue()),
-      centre_(device_, centre.size()),
+      board_(std::move(board)),
+      centre_(device_, board_ ? board_->own().size : centre.size()),
       rule_(setup_.rule(device_)),
       leases_(setup_.plan.samples, setup_.positions, setup_.lease, NewIds(),
               setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()) {
-  std::copy(centre.begin(), centre.end(), centre_.slice().host().begin());
+  std::copy_n(centre.begin(), centre_.slice().size, centre_.slice().host().begin());
+  if (board_) board_->Begin(centre);
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
 }
 
@@ -75,7 +78,15 @@ void CentreServer::Save(StateWriter& writer) const {
     clients.insert(clients.end(), counts.begin(), counts.end());
   }
   writer.Ints("centre.clients", clients);
+  if (board_) return board_->memory().WriteTo(writer);
   rule_->Save(*queue_, writer);
+}
+
+void CentreServer::Gather() const {
+  if (!board_) return;
+  RuleImage own;
+  rule_->Save(*queue_, own);
+  board_->Gather(portion(), std::move(own));
 }
 
 void CentreServer::Load(const StateReader& reader) {
@@ -107,7 +118,11 @@ void CentreServer::Load(const StateReader& reader) {
     }
     rest = rest.subspan(kHead + size_t(counts));
   }
-  rule_->Load(*queue_, reader);
+  if (!board_) return rule_->Load(*queue_, reader);
+  RuleImage own;
+  rule_->Save(*queue_, own);  // names
+  board_->Load(reader, own);
+  rule_->Load(*queue_, own);
 }
 
 Server::Progress CentreServer::progress() const {
@@ -146,12 +161,15 @@ void CentreServer::Run(ServerKeeper* keeper) {
     explicit Listening(CentreServer& s) : server(s) {
       for (Peer& peer : s.peers_) peer.link->RingFor(&s.bell_);
       if (s.setup_.reception) s.setup_.reception->RingFor(&s.bell_);
+      if (s.board_) s.board_->RingFor(&s.bell_);
     }
     ~Listening() {
       for (Peer& peer : server.peers_) peer.link->RingFor(nullptr);
       if (server.setup_.reception) server.setup_.reception->RingFor(nullptr);
+      if (server.board_) server.board_->RingFor(nullptr);
     }
   } listening(*this);
+  if (board_) board_->SendOut();
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -168,7 +186,7 @@ void CentreServer::Run(ServerKeeper* keeper) {
     if (After(0) >= encourage) {  // a slow peer is no reason to give the server up
       encourage = After(encourage_s);
       for (Peer& peer : peers_) {
-        if (peer.asks || peer.waits) peer.link->Offer({.kind = kWait});
+        if (peer.asks || peer.waits || !peer.inbox.empty()) peer.link->Offer({.kind = kWait});
       }
     }
     if (idle) bell_.Wait(After(look_s));
@@ -199,6 +217,10 @@ bool CentreServer::HearAll() {
     }
     if (looked_at_ >= judges_from_) Watch(c);
   }
+  if (!board_) return heard;
+  heard |= board_->Hear([&](int64_t id, int client) { return leases_.Owns(id, client); });
+  for (int c = 0; c < int(peers_.size()); ++c) ReadInbox(c);
+  board_->Sweep([&](int64_t id) { return leases_.Open(id); });
   return heard;
 }
 
@@ -263,7 +285,12 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
       progress_.bytes_received += BytesOf(message);
       if (peer.presence != Presence::kHere && peer.presence != Presence::kGone) break;
       peer.presence = Presence::kHere;
-      Handle(client, message);
+      if (board_ && message.kind != kAsk && message.kind != kAnew) {
+        peer.inbox.push_back(std::move(message));
+        ReadInbox(client);
+      } else {
+        Handle(client, message);
+      }
       break;
     case Arrival::kBack:
       if (peer.presence == Presence::kGone) peer.presence = Presence::kHere;
@@ -278,6 +305,7 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
       peer.waits = false;
       peer.told = -1;
       peer.wants = 1;
+      peer.inbox.clear();
       if (setup_.log) setup_.log->Info("server", "{} is there again", peer.numbers.name);
       break;
   }
@@ -300,6 +328,24 @@ void CentreServer::Watch(int client) {
   }
 }
 
+// A client's words count in its order: what follows a push, a fetch above all, waits with it.
+void CentreServer::ReadInbox(int client) {
+  std::deque<Message>& inbox = peers_[client].inbox;
+  while (!inbox.empty() && !Waits(inbox.front(), client)) {
+    Message message = std::move(inbox.front());
+    inbox.pop_front();
+    Handle(client, message);
+  }
+}
+
+// A push that is refused anyway does not wait; too many words at once are no client's.
+bool CentreServer::Waits(const Message& message, int client) const {
+  constexpr size_t kMostWords = 256;
+  return message.kind == kPush && !Fault(client, message) &&
+         board_->Of(message.ints[PushHead::kInts]) == PortionBoard::Standing::kIncomplete &&
+         peers_[client].inbox.size() <= kMostWords;
+}
+
 void CentreServer::Handle(int client, Message& message) {
   Peer& peer = peers_[client];
   switch (message.kind) {
@@ -309,13 +355,14 @@ void CentreServer::Handle(int client, Message& message) {
       peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       break;
     case kFetch:
-      SendCentre(*peer.link, kCentre);
+      SendCentre(*peer.link, message.ints.empty() ? 0 : message.ints[0]);
       peer.told = version_;
       break;
     case kPush:
       Push(client, message);
       break;
     case kLeave:
+    case kAnew:
       Free(client);
       break;
     case kBye:
@@ -332,12 +379,21 @@ void CentreServer::Handle(int client, Message& message) {
 void CentreServer::Push(int client, Message& message) {
   if (const char* fault = Fault(client, message)) return Refuse(client, fault);
   Peer& peer = peers_[client];
-  const bool finite = std::isfinite(RealOf(message.ints[1])) &&
+  const auto standing =
+      board_ ? board_->Of(message.ints[PushHead::kInts]) : PortionBoard::Standing::kComplete;
+  if (standing == PortionBoard::Standing::kIncomplete) {
+    return Refuse(client, "its portions do not come");
+  }
+  const bool finite = standing != PortionBoard::Standing::kBad &&
+                      std::isfinite(RealOf(message.ints[1])) &&
                       std::all_of(message.body.begin(), message.body.end(),
                                   [](float value) { return std::isfinite(value); });
   if (!finite) {
     if (++peer.diverged >= kDiverged) return Dismiss(client);
-    return Refuse(client, "it holds values that are not finite");
+    return Refuse(client, standing == PortionBoard::Standing::kBad
+                              ? "a portion of it holds values that are not finite or is of another "
+                                "shape"
+                              : "it holds values that are not finite");
   }
   peer.diverged = 0;
   Held held{.client = client};
@@ -407,8 +463,9 @@ void CentreServer::ApplyAlone(Held held) {
   }
   Link& link = *peers_[held.client].link;
   const int64_t step = leases_.closed_positions() / setup_.plan.batch;
+  if (board_) board_->Apply(held.leases[0], step, share);
   Apply({&held, 1}, step, share);
-  if (setup_.answers) SendCentre(link, kCentre);
+  if (setup_.answers) SendCentre(link);
 }
 
 void CentreServer::Apply(std::span<Held> parts, int64_t step, float share) {
@@ -418,6 +475,9 @@ void CentreServer::Apply(std::span<Held> parts, int64_t step, float share) {
     Count(part);
     std::vector<float>& body = part.message.body;
     bodies.push_back({.body = {body.data(), body.size(), &device_}, .samples = part.samples});
+  }
+  if (board_) {  // what came to the others
+    progress_.bytes_received += (centre().size() - portion().size()) * sizeof(float);
   }
   rule_->Apply(*queue_, bodies, step, share, centre_);
   queue_->Sync();
@@ -476,7 +536,7 @@ void CentreServer::ApplyRound() {
   Apply(round_, leases_.closed_positions() / setup_.plan.batch, 1);
   round_.clear();
   for (Peer& peer : peers_) {
-    if (std::exchange(peer.waits, false)) SendCentre(*peer.link, kCentre);
+    if (std::exchange(peer.waits, false)) SendCentre(*peer.link);
   }
 }
 
@@ -528,7 +588,7 @@ void CentreServer::Broadcast() {
   if (!setup_.broadcasts) return;
   for (Peer& peer : peers_) {
     if (peer.presence != Presence::kHere || peer.told >= version_) continue;
-    const std::span<const float> centre = this->centre();
+    const std::span<const float> centre = portion();
     Message news{.kind = kNews, .ints = {version_, Here()}};
     news.body.assign(centre.begin(), centre.end());
     progress_.bytes_sent += BytesOf(news);
@@ -537,11 +597,11 @@ void CentreServer::Broadcast() {
   }
 }
 
-void CentreServer::SendCentre(Link& link, int word) {
-  const std::span<const float> centre = this->centre();
+void CentreServer::SendCentre(Link& link, int64_t fetch) {
+  const std::span<const float> centre = portion();
   spare_.assign(centre.begin(), centre.end());
-  progress_.bytes_sent += spare_.size() * sizeof(float);
-  link.Send({.kind = word, .ints = {version_, Here()}, .body = std::move(spare_)});
+  progress_.bytes_sent += this->centre().size() * sizeof(float);  // of all servers
+  link.Send({.kind = kCentre, .ints = {version_, Here(), fetch}, .body = std::move(spare_)});
   spare_ = {};
 }
 

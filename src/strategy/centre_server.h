@@ -10,6 +10,7 @@
 #include "flat/host.h"
 #include "strategy/centre_rule.h"
 #include "strategy/lease_table.h"
+#include "strategy/portion_board.h"
 #include "strategy/strategy.h"
 #include "transport/reception.h"
 
@@ -44,11 +45,15 @@ class CentreServer : public Server {
     bool broadcasts = false;  // offers every new centre to all
     const Log* log = nullptr;
   };
-  CentreServer(Setup setup, std::span<const float> centre);
+  // `board`, if not null: the centre lies on several servers, and this is the first of them. Then
+  // pushes are applied on arrival, and nothing is answered or broadcast.
+  CentreServer(Setup setup, std::span<const float> centre,
+               std::unique_ptr<PortionBoard> board = nullptr);
 
   void Load(const StateReader& reader) override;
   void Run(ServerKeeper* keeper) override;
-  std::span<const float> centre() const override { return centre_.slice().host(); }
+  void Gather() const override;
+  std::span<const float> centre() const override { return board_ ? board_->whole() : portion(); }
   void Save(StateWriter& writer) const override;
   Progress progress() const override;
   std::vector<ClientNumbers> clients() const override;
@@ -65,12 +70,13 @@ class CentreServer : public Server {
   struct Peer {
     Link* link;
     Presence presence = Presence::kHere;
-    bool asks = false;   // waits for an answer
-    bool holds = false;  // ... and has work to push
-    int64_t wants = 1;   // leases at most
-    bool waits = false;  // its push is part of a round that is not complete
-    int64_t told = -1;   // the newest version that was offered to it
-    int diverged = 0;    // pushes since the last finite one
+    bool asks = false;               // waits for an answer
+    bool holds = false;              // ... and has work to push
+    int64_t wants = 1;               // leases at most
+    bool waits = false;              // its push is part of a round that is not complete
+    int64_t told = -1;               // the newest version that was offered to it
+    int diverged = 0;                // pushes since the last finite one
+    std::deque<Message> inbox = {};  // pushes whose other portions are awaited, and what came after
     ClientNumbers numbers;
   };
   // A push that was found good and waits for others.
@@ -85,6 +91,8 @@ class CentreServer : public Server {
   bool HearAll();
   void Hear(int client, Arrival arrival, Message& message);
   void Handle(int client, Message& message);
+  void ReadInbox(int client);
+  bool Waits(const Message& message, int client) const;
   void Watch(int client);
   void Free(int client);  // its leases and what else it had asked for
   void Push(int client, Message& message);
@@ -100,7 +108,8 @@ class CentreServer : public Server {
   void Answer(int client);
   Message Grant(int client);  // without leases: there are none
   void Broadcast();
-  void SendCentre(Link& link, int word);
+  void SendCentre(Link& link, int64_t fetch = 0);
+  std::span<const float> portion() const { return centre_.slice().host(); }  // of this server
   void EndEpoch(ServerKeeper* keeper);
   bool Over();
   int64_t Here() const;  // how many clients
@@ -109,7 +118,8 @@ class CentreServer : public Server {
   const Setup setup_;
   HostDevice device_;
   std::unique_ptr<Queue> queue_;
-  Buffer centre_;
+  const std::unique_ptr<PortionBoard> board_;
+  Buffer centre_;  // or this server's portion
   std::unique_ptr<CentreRule> rule_;
   LeaseTable leases_;
   std::deque<Peer> peers_;

@@ -14,22 +14,22 @@ constexpr double kLook_s = 0.05;  // the receiver looks whether it shall end
 
 }  // namespace
 
-Client::Client(Link& link, int most_ahead)
-    : link_(link),
+Client::Client(std::vector<Holder> servers, int most_ahead)
+    : servers_(std::move(servers)),
+      link_(*servers_[0].link),
       most_ahead_(most_ahead),
-      sender_(
-          [this](Outgoing& out) {
-            out.ready.Wait();
-            link_.Send(std::move(out.message));
-          },
-          [](std::string_view) {}),  // the link's other end has a deadline
-      receiver_([this](std::stop_token stop) { Receive(stop); }) {}
+      sender_([this](Outgoing& out) { Dispatch(out); },
+              [](std::string_view) {}) {  // the link's other end has a deadline
+  for (size_t s = 0; s < servers_.size(); ++s) {
+    receivers_.emplace_back([this, s](std::stop_token stop) { Receive(stop, s); });
+  }
+}
 
 Client::~Client() {
-  receiver_.request_stop();
+  for (std::jthread& receiver : receivers_) receiver.request_stop();
   try {
     sender_.Drain();
-    link_.Send({.kind = kBye});
+    for (const Holder& server : servers_) server.link->Send({.kind = kBye});
   } catch (const std::exception&) {  // the run ends with an error that is known already
   }
 }
@@ -73,18 +73,19 @@ void Client::AskForLeases(bool holds) {
 
 void Client::Prefetch() {
   std::lock_guard lock(mutex_);
-  if (fetching_ || reply_) return;
+  if (!fetching_ && !reply_) AskForCentre();
+}
+
+void Client::AskForCentre() {
   fetching_ = true;
-  Send({.kind = kFetch});
+  portions_.assign(servers_.size(), {.kind = -1});
+  Send({.kind = kFetch, .ints = {++fetches_}});
 }
 
 Client::Centre Client::Fetch(size_t floats) {
   std::unique_lock lock(mutex_);
   Until(lock, "the centre", [&] {
-    if (!fetching_ && !reply_) {  // also again, when the server is another one
-      fetching_ = true;
-      Send({.kind = kFetch});
-    }
+    if (!fetching_ && !reply_) AskForCentre();  // also again, when the server is another one
     return reply_.has_value();
   });
   return TakeReply(floats);
@@ -97,6 +98,12 @@ Client::Centre Client::FetchNow(size_t floats) {
     reply_.reset();
   }
   return Fetch(floats);
+}
+
+std::optional<Client::Centre> Client::Prefetched(size_t floats) {
+  std::lock_guard lock(mutex_);
+  if (!reply_) return {};
+  return TakeReply(floats);
 }
 
 std::optional<Client::Centre> Client::Answered(size_t floats) {
@@ -168,17 +175,17 @@ void Client::Until(std::unique_lock<std::mutex>& lock, const char* what, Functio
 
 // ---- the receiving thread
 
-void Client::Receive(std::stop_token stop) {
+void Client::Receive(std::stop_token stop, size_t server) {
   try {
     Message message;
     while (!stop.stop_requested()) {
-      const Arrival arrival = link_.Receive(message, After(kLook_s));
+      const Arrival arrival = servers_[server].link->Receive(message, After(kLook_s));
       if (arrival == Arrival::kNothing) continue;
       {
         std::lock_guard lock(mutex_);
         ++arrivals_;
-        if (arrival == Arrival::kMessage) Sort(std::move(message));
-        if (arrival == Arrival::kRenewed) Renew();
+        if (arrival == Arrival::kMessage) Sort(server, std::move(message));
+        if (arrival == Arrival::kRenewed) Renew(server);
       }
       changed_.notify_all();
     }
@@ -191,8 +198,10 @@ void Client::Receive(std::stop_token stop) {
   }
 }
 
-// It knows of nothing asked, and of leases what its snapshot held.
-void Client::Renew() {
+// It knows of nothing asked, and of leases what its snapshot held. All servers begin anew when one
+// does; the first may not know yet that portions of this client's pushes are lost.
+void Client::Renew(size_t server) {
+  if (server > 0) Send({.kind = kAnew});
   drain_ = asked_ = fetching_ = false;
   granted_.clear();
   reply_.reset();
@@ -200,7 +209,7 @@ void Client::Renew() {
   void_ = true;
 }
 
-void Client::Sort(Message message) {
+void Client::Sort(size_t server, Message message) {
   volume_.received += BytesOf(message);
   const auto numbers = [&](size_t least) {
     if (message.ints.size() >= least) return;
@@ -237,10 +246,14 @@ void Client::Sort(Message message) {
           "the server wants no more of this client: its pushes are not finite (lower optimizer.lr "
           "or set trainer.clip)");
     case kCentre:
-      numbers(2);
+      numbers(3);
+      if (several()) return TakePortion(server, message.ints[2], message);
       fetching_ = false;
       reply_ = std::move(message);
       break;
+    case kFetched:
+      numbers(1);
+      return TakePortion(server, message.ints[0], message);
     case kNews:
       numbers(2);
       news_ = std::move(message);
@@ -251,6 +264,46 @@ void Client::Sort(Message message) {
       throw Error("the server sent a word that no server says ({})", message.kind);
   }
 }
+
+// Where the centre lies on several servers: a fetch is complete when all have answered it.
+void Client::TakePortion(size_t server, int64_t fetch, Message& message) {
+  if (!fetching_ || fetch != fetches_) return;  // of a fetch that was given up
+  const Range portion = servers_[server].portion;
+  if (message.body.size() != portion.size) {
+    throw Error("server {} sent {} values of the centre, where {} are its portion", server,
+                message.body.size(), portion.size);
+  }
+  portions_[server] = std::move(message);
+  const auto missing = [](const Message& m) { return m.kind < 0; };
+  if (std::any_of(portions_.begin(), portions_.end(), missing)) return;
+  Message whole = std::move(portions_[0]);
+  for (size_t s = 1; s < portions_.size(); ++s) {
+    whole.body.insert(whole.body.end(), portions_[s].body.begin(), portions_[s].body.end());
+  }
+  fetching_ = false;
+  reply_ = std::move(whole);
+}
+
+// ---- the sending thread
+
+// The other servers have their portions of a push when the first hears of it, or soon after.
+void Client::Dispatch(Outgoing& out) {
+  out.ready.Wait();
+  Message& message = out.message;
+  for (size_t s = 1; s < servers_.size(); ++s) {
+    const auto& [link, portion] = servers_[s];
+    if (message.kind == kFetch) link->Send(message);
+    if (message.kind != kPush) continue;
+    const auto begin = message.body.begin() + std::ptrdiff_t(portion.begin);
+    link->Send({.kind = kPortion,
+                .ints = {message.ints[PushHead::kInts]},
+                .body = {begin, begin + std::ptrdiff_t(portion.size)}});
+  }
+  if (several() && message.kind == kPush) message.body.resize(servers_[0].portion.size);
+  link_.Send(std::move(message));
+}
+
+// ----
 
 int64_t TakeCentre(Client& client, Replica& replica) {
   const Client::Centre centre = client.Fetch(replica.state.size);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "flat/layout.h"
 #include "flat/queue.h"
 #include "strategy/courier.h"
 #include "strategy/lease_table.h"
@@ -22,7 +23,8 @@
 namespace trireme {
 
 // A worker's side of the link to the server that holds the centre and hands out work: a receiving
-// and a sending thread beside the worker's, on which all methods are called. It asks for the next
+// and a sending thread beside the worker's, on which all methods are called. Where the centre lies
+// on several servers there is a link, and a receiving thread, for each. It asks for the next
 // leases while the worker is busy with the last ones; the newest centre that the server offers
 // replaces one that was not taken yet.
 //
@@ -31,8 +33,15 @@ namespace trireme {
 // have is leased again to whoever asks.
 class Client {
  public:
+  // A server, and what of the centre it holds. The first hands out work.
+  struct Holder {
+    Link* link;
+    Range portion;
+  };
   // `most_ahead`: leases that may wait here; with one push per lease few, or the pushes are stale.
-  explicit Client(Link& link, int most_ahead = 64);
+  // One holder has all, whatever its portion says.
+  explicit Client(std::vector<Holder> servers, int most_ahead = 64);
+  explicit Client(Link& link) : Client(std::vector<Holder>{{&link, {}}}) {}
   ~Client();  // says goodbye
 
   enum class Answer { kLease, kDrain, kEnd, kVoid };
@@ -46,7 +55,8 @@ class Client {
   };
   void Prefetch();  // asks for the centre that the next Fetch takes
   Centre Fetch(size_t floats);
-  Centre FetchNow(size_t floats);  // one that was not asked for before
+  Centre FetchNow(size_t floats);                   // one that was not asked for before
+  std::optional<Centre> Prefetched(size_t floats);  // if it has come: does not wait
   // The newest centre that was offered since the last call; nothing: none newer.
   std::optional<Centre> News(size_t floats);
   // `change` shall count at the centre, made as `head` says. Sent when `ready` has fired; the
@@ -75,11 +85,16 @@ class Client {
   static Centre Unpack(Message message, size_t floats);
   // `done` is asked again after each arrival; `what` is for the message of a deadline.
   void Until(std::unique_lock<std::mutex>& lock, const char* what, FunctionRef<bool()> done);
-  void Receive(std::stop_token stop);
-  void Sort(Message message);
-  void Renew();
+  void AskForCentre();
+  void Receive(std::stop_token stop, size_t server);
+  void Sort(size_t server, Message message);
+  void TakePortion(size_t server, int64_t fetch, Message& message);
+  void Renew(size_t server);
+  void Dispatch(Outgoing& out);
+  bool several() const { return servers_.size() > 1; }
 
-  Link& link_;
+  const std::vector<Holder> servers_;
+  Link& link_;  // with the first of them
   const int most_ahead_;
   double waited_s_ = 0;
   double claimed_at_ = 0;  // the lease that is worked on; 0: none
@@ -93,14 +108,16 @@ class Client {
   size_t granted_at_once_ = 0;  // the last time
   bool drain_ = false, ended_ = false, void_ = false;
   bool fetching_ = false;
-  std::optional<Message> reply_;  // a centre that was asked for
+  int64_t fetches_ = 0;            // the number of the last one
+  std::vector<Message> portions_;  // of several servers: what has come of it; kind -1: nothing yet
+  std::optional<Message> reply_;   // a centre that was asked for
   std::optional<Message> news_;
   int64_t arrivals_ = 0;
   std::exception_ptr error_;
   Volume volume_;
 
   Courier<Outgoing> sender_;
-  std::jthread receiver_;  // last: joins before the rest goes
+  std::vector<std::jthread> receivers_;  // last: join before the rest goes
 };
 
 // The centre's weights into the replica; their version.

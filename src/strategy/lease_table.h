@@ -33,6 +33,7 @@ class LeaseTable {
   std::optional<Lease> Take(int client);  // nothing: all of the epoch is taken
   std::optional<int64_t> next() const;    // where the lease begins that Take would give
   bool Owns(int64_t id, int client) const;
+  bool Open(int64_t id) const { return open_.contains(id); }
   const Lease& Get(int64_t id) const;  // an open one
   const Lease& Close(int64_t id);      // its update is applied; valid until the next call
   int Drop(int client);                // its open leases are free again; how many there were

@@ -1,12 +1,13 @@
 #pragma once
 #include "strategy/client.h"
 #include "strategy/merge.h"
+#include "strategy/shared_weights.h"
 
 namespace trireme {
 
 // Gradients go to the centre, where the optimizer is (Downpour SGD; Dean et al. 2012): the sum of
 // all since the last meeting. Where a worker takes several steps before it fetches or pushes, it
-// also moves its own weights.
+// also moves its own weights; so do workers that share weights, of which one fetches.
 class MergeGradient : public Merge {
  public:
   struct Pace {
@@ -15,9 +16,11 @@ class MergeGradient : public Merge {
     bool asks = false;   // for it; else the newest that the server has offered is taken
     int64_t clock = -1;  // at least 0: weights are at most so many steps behind (Ho et al. 2013)
   };
-  MergeGradient(Client& centre, const Pace& pace) : client_(centre), pace_(pace) {}
+  // `shared`: null, or the weights that a team shares.
+  MergeGradient(Client& centre, const Pace& pace, std::unique_ptr<SharedWeights> shared = nullptr)
+      : client_(centre), pace_(pace), shared_(std::move(shared)) {}
   void Begin(Replica& replica) override;
-  bool updates() const override { return pace_.push > 1 || pace_.fetch > 1; }
+  bool updates() const override { return shared_ || pace_.push > 1 || pace_.fetch > 1; }
   void BeforeStep(Replica& replica, bool meets) override;
   void AfterStep(Replica& replica) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
@@ -25,13 +28,16 @@ class MergeGradient : public Merge {
 
  private:
   void Take(Replica& replica, const Client::Centre& centre);
+  void TakeNews(Replica& replica);
+  bool fetches() const { return !shared_ || shared_->leads(); }
 
   Client& client_;
   const Pace pace_;
-  Buffer sum_;         // of the gradients since the last meeting, if that can be several
-  int summed_ = 0;     // steps in it
-  int64_t steps_ = 0;  // since the weights were taken
-  int64_t version_ = 0;
+  const std::unique_ptr<SharedWeights> shared_;
+  Buffer sum_;           // of the gradients since the last meeting, if that can be several
+  int summed_ = 0;       // steps in it
+  int64_t steps_ = 0;    // since the weights were taken
+  int64_t version_ = 0;  // of the weights that the oldest of these gradients is made from
 };
 
 }  // namespace trireme

@@ -15,6 +15,7 @@ struct StrategyOptions {
   bool sync_batch_norm = false;
   double bucket_mb = 4;
   int period = -1;
+  int servers = 1;
   int groups = 0;
   int push = 0, fetch = 0;
   float alpha = 0;

@@ -85,13 +85,12 @@ CentreChoices CentreOf(const StrategySetup& setup) {
 }
 
 std::unique_ptr<Strategy> CentreWorker(const StrategySetup& setup, World& world) {
-  return MakeCentreWorker(setup, world, CentreOf(setup), FindPreset(setup.options.name).servers);
+  return MakeCentreWorker(setup, world, CentreOf(setup));
 }
 
 std::unique_ptr<Server> ServerOfCentre(const StrategySetup& setup, World& world,
                                        std::span<const float> state) {
-  return MakeCentreServer(setup, world, CentreOf(setup), FindPreset(setup.options.name).servers,
-                          state);
+  return MakeCentreServer(setup, world, CentreOf(setup), state);
 }
 
 // ---- hogwild
@@ -184,6 +183,16 @@ constexpr StrategyPreset kPresets[] = {
      .worker = CentreWorker,
      .server = ServerOfCentre,
      .choices = {.merge = "elastic", .inner = "allreduce"}},
+    {.name = "dogwild",
+     .help =
+         "workers of each of strategy.groups groups share weights without locks, as in hogwild; "
+         "gradients go to the server, and its weights come in now and then (Noel, Osindero "
+         "2014)",
+     .in_step = false,
+     .servers = 1,
+     .worker = CentreWorker,
+     .server = ServerOfCentre,
+     .choices = {.merge = "gradient", .push = 1, .fetch = 1, .inner = "hogwild"}},
     {.name = "federated",
      .help = "workers train alone for strategy.period steps, then the server averages the weights "
              "of all who are here, by their samples (McMahan et al. 2017)",
@@ -225,6 +234,11 @@ const StrategyPreset& FindPreset(std::string_view name) {
 
 namespace {
 
+// The first ranks, which do not train.
+int ServersOf(const StrategyPreset& preset, const StrategyOptions& options) {
+  return preset.server ? options.servers : preset.servers;
+}
+
 // Clocks without staleness add in shard order.
 bool EqualBits(const StrategyPreset& preset, const StrategyOptions& options) {
   if (!preset.server) return false;
@@ -250,11 +264,15 @@ void CheckChoices(const StrategyPreset& preset, const StrategyOptions& options) 
     ResolveCentre(preset.choices, options);
     return;
   }
+  if (options.servers > 1) {
+    throw UsageError("strategy.servers = {}: {} has no centre at servers (downpour has)",
+                     options.servers, preset.name);
+  }
   const std::string_view own = preset.local_steps ? "group" : "none";
   if (options.centre != "auto" && options.centre != own) {
     throw UsageError(
         "strategy.centre = \"{}\": the centre of {} is \"{}\"; with a server there are async-ps, "
-        "downpour, easgd, ssp, mpi-ps and federated",
+        "downpour, easgd, ssp, mpi-ps, dogwild and federated",
         options.centre, preset.name, own);
   }
   const std::string_view pace = preset.in_step ? "in-step" : "free";
@@ -287,13 +305,18 @@ std::vector<int> TeamsOf(const StrategyOptions& options, int ranks) {
   const StrategyPreset& preset = FindPreset(options.name);
   if (!preset.server) return {};
   const CentreChoices choices = ResolveCentre(preset.choices, options);
-  if (choices.inner != "allreduce") return {};
+  if (!WorksInTeams(choices)) return {};
   std::vector<int> teams(size_t(ranks), -1);
-  const int workers = ranks - preset.servers;
+  const int workers = ranks - choices.servers;
   for (int w = 0; w < workers; ++w) {
-    teams[size_t(preset.servers + w)] = GroupOf(w, workers, choices.groups);
+    teams[size_t(choices.servers + w)] = GroupOf(w, workers, choices.groups);
   }
   return teams;
+}
+
+bool TeamsShareMemory(const StrategyOptions& options) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  return preset.server && ResolveCentre(preset.choices, options).inner == "hogwild";
 }
 
 int FreeClients(const StrategyOptions& options, int workers) {
@@ -345,19 +368,20 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
         "trainer.deterministic: weight differences agree with gradients to rounding only; use "
         "strategy.merge = \"gradient\"");
   }
+  const int servers = ServersOf(preset, options);
+  if (ranks <= servers) {
+    throw UsageError("transport.ranks: strategy {} needs at least {} ranks ({} of them {}), got {}",
+                     preset.name, servers + 1, servers, servers > 1 ? "servers" : "a server",
+                     ranks);
+  }
   if (preset.server) {
     const CentreChoices choices = ResolveCentre(preset.choices, options);
-    if (ClientsOf(choices, ranks - preset.servers) > ranks - preset.servers) {
+    if (WorksInTeams(choices) && choices.groups > ranks - servers) {
       throw UsageError("strategy.groups = {}, but there are {} workers (transport.ranks)",
-                       choices.groups, ranks - preset.servers);
+                       choices.groups, ranks - servers);
     }
   }
-  if (ranks <= preset.servers) {
-    throw UsageError(
-        "transport.ranks: strategy {} needs at least {} ranks ({} of them a server), got {}",
-        preset.name, preset.servers + 1, preset.servers, ranks);
-  }
-  return ranks - preset.servers;
+  return ranks - servers;
 }
 
 std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
@@ -390,7 +414,7 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "address; auto: shared where that is possible, else by a measured model of the links");
   t.Add("wire", &StrategyOptions::wire, OneOf({"f32", "bf16"}),
         "allreduce: how gradients travel; bf16 halves the bytes and rounds every partial sum");
-  t.Add("inner", &StrategyOptions::inner, OneOf({"auto", "alone", "allreduce"}),
+  t.Add("inner", &StrategyOptions::inner, OneOf({"auto", "alone", "allreduce", "hogwild"}),
         "how replicas advance inside a step; auto: as the strategy has it, and so for the next "
         "three");
   t.Add("centre", &StrategyOptions::centre, OneOf({"auto", "none", "group", "server", "memory"}),
@@ -412,8 +436,12 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "the strategy has it (10)");
   t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10),
         "local-sgd: how far the anchor goes towards the workers' mean at a meeting");
+  t.Add("servers", &StrategyOptions::servers, AtLeast(1) && AtMost(64),
+        "the first ranks, which hold the centre, each a portion of the parameters; more than one "
+        "where gradients are applied as they arrive (downpour)");
   t.Add("groups", &StrategyOptions::groups, AtLeast(0),
-        "inner allreduce with a server: groups of workers that sum their gradients; 0: 2");
+        "inner allreduce or hogwild with a server: groups of workers that sum their gradients or "
+        "share weights; 0: 2");
   t.Add("push", &StrategyOptions::push, AtLeast(0),
         "merge gradient: steps between pushes of the gradients' sum; 0: as the strategy has it");
   t.Add("fetch", &StrategyOptions::fetch, AtLeast(0),

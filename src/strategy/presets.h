@@ -56,6 +56,7 @@ bool LeasesShards(const StrategyOptions& options);
 
 // With a server: for each rank the team that it works in, -1 for none; empty: there are none.
 std::vector<int> TeamsOf(const StrategyOptions& options, int ranks);
+bool TeamsShareMemory(const StrategyOptions& options);
 // With a free pace: how many of so many workers take leases.
 int FreeClients(const StrategyOptions& options, int workers);
 

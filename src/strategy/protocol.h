@@ -8,7 +8,7 @@ namespace trireme {
 enum Word : int {
   // From a client.
   kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most
-  kFetch,  // the centre, please
+  kFetch,  // the centre, please. A number that the answer repeats
   kPush,   // PushHead, then leases; body: what to merge
   kLeave,  // I shall work no more; what I hold is free
   kBye,    // I shall say no more
@@ -17,12 +17,24 @@ enum Word : int {
   kGrant,      // epoch, then id, begin, end of each lease
   kDrain,      // nothing left to lease in this epoch: push what you hold, then ask again
   kEnd,        // the run is over and drained
-  kCentre,     // version, clients that are here; body: the centre. Answers kFetch, and kPush where
-               // weights are merged
+  kCentre,     // version, clients that are here, the fetch's number; body: the centre. Answers
+               // kFetch, and kPush where weights are merged
   kNews,       // (offered) the same, unasked: the newest centre
   kRefused,    // your push did not count and your leases are void: begin anew from the centre
   kDismissed,  // too many of your pushes were not finite: do not come back
   kWait,       // (offered) your ask stands, others still work
+
+  // Where the centre lies on several servers (see portion.h). A push is known by its first lease.
+  kPortion,  // client to a server but the first: lease; body: that server's portion of the push
+  kAnew,     // client to the first: another server is a new one; what I hold and have sent is void
+  kFetched,  // a server but the first to a client: the fetch's number; body: its portion
+  kHas,      // to the first: lease, client, good (0, 1): a portion of a push has come
+  kLoad,     // from the first: the portion to begin with (PackPortion)
+  kApply,    // from the first: lease, client, step, bits of the share: the push counts now
+  kForget,   // from the first: lease, client: the push does not count
+  kSave,     // from the first: what is your portion now?
+  kSaved,    // to the first: this (PackPortion)
+  kOver,     // from the first: the run is over
 };
 
 // The first numbers of a push.

@@ -124,6 +124,9 @@ class Server {
   virtual void Load(const StateReader& reader) = 0;
   virtual void Run(ServerKeeper* keeper) = 0;  // until the run is over; the keeper may be null
 
+  // Where others hold parts of the centre: brings together what it is at this moment. Before
+  // centre() and Save, which tell of the last such moment.
+  virtual void Gather() const {}
   virtual std::span<const float> centre() const = 0;  // weights and statistics
   virtual void Save(
       StateWriter& writer) const = 0;  // what belongs to it: leases, optimizer, counts

@@ -50,6 +50,7 @@ int64_t CentreRecorder::StepOf(const Server::Progress& progress) const {
 // ---- on the server's thread
 
 void CentreRecorder::Take(const Server& server, What what) {
+  server.Gather();
   const double now = clock_.seconds();
   Image image{.what = what,
               .save = what != What::kEpoch || now >= next_snapshot_s_,

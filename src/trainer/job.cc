@@ -128,6 +128,13 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
         "trainer.clip=0, or strategy.merge=gradient");
   }
 
+  if (recipe.strategy.servers > 1 && trainer.clip > 0) {
+    throw UsageError(
+        "strategy.servers = {}: trainer.clip needs the norm of all gradients, and each server has "
+        "a portion of them; set trainer.clip = 0",
+        recipe.strategy.servers);
+  }
+
   job.data = OpenData(recipe.data, trainer.seed);
   job.normalizer = FitNormalizer(*job.data.train, recipe.data.normalize);
   const SampleShape shape = job.data.shape;

@@ -140,6 +140,7 @@ int RunFreeRank(const Job& job, const Site& site, World& world) {
     if (world.rank() == 0) return RunServer(job, site, OpenRun(job, site), setup, world);
     Start start;
     start.state = job.initial_state;  // and then the centre's
+    if (world.rank() < job.servers) return RunServer(job, site, start, setup, world);
     return RunWorker(job, site, start, setup, world, nullptr, nullptr);
   } catch (const std::exception& error) {
     if (world.together()) world.group().Abort(error.what());
@@ -161,7 +162,9 @@ int TrainFree(const Job& job, const Site& site) {
   };
   const auto signal = [&] { return site.signals.received(); };
   needs.signal = signal;
+  needs.servers = job.servers;
   needs.teams = TeamsOf(job.recipe.strategy, job.recipe.transport.ranks);
+  if (TeamsShareMemory(job.recipe.strategy)) needs.team_bytes = SharedBytes(job);
   needs.announce = site.show_ranks;
   return site.crew.RunFree(needs, [&](World& world) {
     const int code = RunFreeRank(job, site, world);

@@ -249,7 +249,8 @@ int Crew::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
     tcp = OnLoopback(tcp);
   }
   if (needs.announce && needs.log && first_ == 0) {
-    needs.log->Info("server", "listens at {}; more clients: trireme join {}", tcp.meet, tcp.meet);
+    needs.log->Info("server", "listens at {}{}", tcp.meet,
+                    needs.servers == 1 ? "; more clients: trireme join " + tcp.meet : "");
   }
   const int status = RunStar({.setup = {.tcp = tcp,
                                         .card = needs.card,
@@ -257,7 +258,9 @@ int Crew::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
                                         .notice = needs.notice,
                                         .refused = needs.refused},
                               .local = local_,
+                              .servers = needs.servers,
                               .teams = needs.teams,
+                              .team_bytes = needs.team_bytes,
                               .signal = needs.signal,
                               .log = needs.log},
                              fn);

@@ -64,7 +64,9 @@ class Crew {
     std::function<std::string(const std::string& card)> judge;
     std::string notice;
     std::function<void(const std::string& who, const std::string& why)> refused;
-    std::vector<int> teams = {};  // see StarRanks
+    int servers = 1;  // see StarRanks, and so for the next two
+    std::vector<int> teams = {};
+    size_t team_bytes = 0;
     FunctionRef<int()> signal = {};
     const Log* log = nullptr;
     bool announce = false;  // log where the server listens

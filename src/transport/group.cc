@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "transport/commons.h"
 
 namespace trireme {
 namespace {
 
 constexpr Tag kSplitTag = kTags - 1;
 
-// A part of a group: the same wires, other ranks, other tags.
-class Part : public Group {
+// A part of a group: the same wires and the same memory, other ranks, other tags.
+class Part : public Group, private Commons {
  public:
   Part(Group& root, std::vector<int> members, int rank, int scope)
       : root_(root), members_(std::move(members)), rank_(rank), scope_(scope) {}
@@ -30,12 +31,19 @@ class Part : public Group {
   void Abort(std::string_view reason) noexcept override { root_.Abort(reason); }
   Volume volume() const override { return root_.volume(); }
   double silent_s(int peer) const override { return root_.silent_s(members_[peer]); }
+  Commons* commons() override { return root_.commons() ? this : nullptr; }
 
  protected:
   Group& root() override { return root_; }
   int root_rank(int member) const override { return members_[member]; }
 
  private:
+  std::span<float> Allocate(size_t floats) override { return root_.commons()->Allocate(floats); }
+  void Await(int whom, FunctionRef<bool()> done) override {
+    root_.commons()->Await(members_[whom], done);
+  }
+  void Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+
   Tag Scoped(Tag tag) const {
     TRIREME_ASSERT(tag >= 0 && tag < kTags);
     return scope_ * kTags + tag;
@@ -45,6 +53,26 @@ class Part : public Group {
   const std::vector<int> members_;  // their ranks in the root
   const int rank_, scope_;
 };
+
+// The meeting place of a memory is for all of its ranks, so a part sums by messages: the running
+// sum goes from rank to rank and comes back from the last.
+void Part::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+  std::vector<float> sum(into.size());
+  bool begun = rank_ > 0;
+  if (begun) Receive(rank_ - 1, kSplitTag, std::as_writable_bytes(std::span(sum))).Wait();
+  for (const std::span<float> part : parts) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = begun ? sum[i] + part[i] : part[i];
+    begun = true;
+  }
+  const int last = size() - 1;
+  if (rank_ < last) {
+    Send(rank_ + 1, kSplitTag, std::as_bytes(std::span(sum))).Wait();
+    Receive(last, kSplitTag, std::as_writable_bytes(std::span(sum))).Wait();
+  } else {
+    for (int r = 0; r < last; ++r) Send(r, kSplitTag, std::as_bytes(std::span(sum))).Wait();
+  }
+  std::copy(sum.begin(), sum.end(), into.begin());
+}
 
 struct Choice {
   int colour, key, scopes;

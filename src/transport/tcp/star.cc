@@ -4,9 +4,12 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/assert.h"
+#include "base/error.h"
+#include "transport/shm/group.h"
 #include "transport/tcp/hmac.h"
 #include "transport/tcp/link.h"
 #include "transport/tcp/meeting.h"
@@ -55,6 +58,10 @@ class StarWorld : public World {
   int size() override { return setup_.tcp.size; }
 
  protected:
+  int servers() const { return 1 + int(setup_.more_servers.size()); }
+  const std::string& MeetOf(int server) const {
+    return server == 0 ? setup_.tcp.meet : setup_.more_servers[size_t(server) - 1];
+  }
   std::unique_ptr<TcpLink> NewLink() {
     return std::make_unique<TcpLink>(loop_.io(), setup_.tcp.timeout_s, in_, out_);
   }
@@ -64,35 +71,100 @@ class StarWorld : public World {
   StarLoop loop_;
 };
 
-// ---- the server
+// A connection that this end makes, to a server, as often as it is lost.
+class DialledLink {
+ public:
+  DialledLink(const StarSetup& setup, std::string meet, uint64_t incarnation, asio::io_context& io,
+              std::unique_ptr<TcpLink> link)
+      : setup_(setup),
+        meet_(std::move(meet)),
+        incarnation_(incarnation),
+        io_(io),
+        endpoint_(Resolve(io, meet_)),
+        link_(std::move(link)) {
+    if (setup.tcp.secret.empty() && !IsLoopback(endpoint_.address())) {
+      throw Error("{} is not on this host, so the run needs a secret (transport.secret_file)",
+                  meet_);
+    }
+    asio::co_spawn(io_, KeepConnected(), asio::detached);
+  }
+  TcpLink& link() { return *link_; }
+
+ private:
+  // Tries again, ever more slowly: a server that was killed comes back.
+  asio::awaitable<void> KeepConnected() {
+    Gong pause(io_.get_executor());
+    const Hello hello{.purpose = Purpose::kJoin,
+                      .size = setup_.tcp.size,
+                      .from = setup_.tcp.rank,
+                      .incarnation = incarnation_};
+    for (double wait = 0.02; link_->wants_connection(); wait = std::min(2 * wait, 1.0)) {
+      try {
+        uint64_t found = 0;
+        Socket socket = co_await Dial(endpoint_, hello, setup_.tcp.secret, &found);
+        {
+          const Watch watch(socket, After(kHandshakeSeconds));
+          co_await WriteText(socket, setup_.card);
+          co_await ReadText(socket, kMostText);
+        }
+        wait = 0.02;
+        co_await link_->Carry(std::move(socket), found);
+      } catch (const Refused& error) {
+        link_->Abort(fmt::format("the server at {} refuses: {}", meet_, error.what()));
+      } catch (const std::exception&) {  // cut off, or not there yet
+      }
+      co_await pause.Wait(After(wait));
+    }
+  }
+
+  const StarSetup& setup_;
+  const std::string meet_;
+  const uint64_t incarnation_;
+  asio::io_context& io_;
+  const asio::ip::tcp::endpoint endpoint_;
+  const std::unique_ptr<TcpLink> link_;
+};
+
+// What was sent arrives before the ends of links go, where they are connected.
+void CloseAndDeliver(std::span<TcpLink* const> links, double patience_s) {
+  const Deadline until = After(std::min(patience_s, kLastWords_s));
+  for (TcpLink* link : links) link->Close();
+  for (TcpLink* link : links) {
+    if (link->connected()) link->AwaitDelivery(until);
+  }
+}
+
+// ---- a server
 
 class StarServer : public StarWorld, private Reception {
  public:
   explicit StarServer(const StarSetup& setup)
       : StarWorld(setup),
-        door_(Listen(loop_.io(), setup.tcp), setup.tcp.secret, incarnation_, Host()) {
-    for (int r = 1; r < setup.tcp.size; ++r) links_[r] = NewLink();
+        door_(Listen(loop_.io(), DoorOf()), setup.tcp.secret, incarnation_, Host()) {
+    for (int s = 0; s < setup.tcp.rank; ++s) {
+      dialled_.push_back(
+          std::make_unique<DialledLink>(setup_, MeetOf(s), incarnation_, loop_.io(), NewLink()));
+    }
+    for (int r = setup.tcp.rank + 1; r < setup.tcp.size; ++r) links_[r] = NewLink();
     door_.Open();
     loop_.Start();
   }
   ~StarServer() override {
-    const Deadline until = After(std::min(setup_.tcp.timeout_s, kLastWords_s));
     std::vector<TcpLink*> links;
+    for (auto& dialled : dialled_) links.push_back(&dialled->link());
     {
       std::lock_guard lock(mutex_);
       for (auto& [number, link] : links_) links.push_back(link.get());
     }
-    for (TcpLink* link : links) link->Close();
-    for (TcpLink* link : links) {
-      if (link->connected()) link->AwaitDelivery(until);
-    }
+    CloseAndDeliver(links, setup_.tcp.timeout_s);
     loop_.Stop();
   }
   Link& LinkTo(int rank) override {
+    if (rank < setup_.tcp.rank) return dialled_.at(size_t(rank))->link();
     std::lock_guard lock(mutex_);
     return *links_.at(rank);
   }
-  Reception* reception() override { return this; }
+  Reception* reception() override { return setup_.tcp.rank == 0 ? this : nullptr; }
 
  private:
   Guest Next() override {
@@ -109,6 +181,13 @@ class StarServer : public StarWorld, private Reception {
     if (bell) bell->Ring();
   }
 
+  // Every server has a port that is known before.
+  TcpSetup DoorOf() const {
+    TcpSetup door = setup_.tcp;
+    door.meet = MeetOf(setup_.tcp.rank);
+    door.rank = 0;
+    return door;
+  }
   Door::Host Host() {
     return {[this](const Hello& hello) { return Judge(hello); },
             [this](Door::Guest guest) { return Welcome(std::move(guest)); },
@@ -121,12 +200,15 @@ class StarServer : public StarWorld, private Reception {
   std::string Judge(const Hello& hello) {
     if (hello.purpose == Purpose::kNotice) return "";
     if (hello.purpose != Purpose::kJoin) return "this is a server of clients that join";
+    if (hello.from == kNoRank && servers() > 1) {
+      return "a run with several servers (strategy.servers) takes no clients but its own";
+    }
     if (hello.from == kNoRank) {
       std::lock_guard lock(mutex_);
       const bool known = numbers_.contains(hello.incarnation);
       return known || numbers_.size() < kMostGuests ? "" : "there are too many clients already";
     }
-    const bool possible = hello.from > 0 && hello.from < setup_.tcp.size;
+    const bool possible = hello.from > setup_.tcp.rank && hello.from < setup_.tcp.size;
     return possible ? "" : fmt::format("there is no rank {} in this run", hello.from);
   }
 
@@ -169,7 +251,8 @@ class StarServer : public StarWorld, private Reception {
   }
 
   static constexpr size_t kMostGuests = 1024;
-  std::mutex mutex_;  // guards all below but the door
+  std::vector<std::unique_ptr<DialledLink>> dialled_;  // to the servers before this one
+  std::mutex mutex_;                                   // guards all below but the door
   std::map<int, std::unique_ptr<TcpLink>> links_;
   std::map<uint64_t, int> numbers_;  // of guests
   std::deque<Guest> guests_;
@@ -181,26 +264,34 @@ class StarServer : public StarWorld, private Reception {
 
 class StarClient : public StarWorld {
  public:
-  explicit StarClient(const StarSetup& setup)
-      : StarWorld(setup), endpoint_(Resolve(loop_.io(), setup.tcp.meet)), link_(NewLink()) {
-    if (setup.tcp.secret.empty() && !IsLoopback(endpoint_.address())) {
-      throw Error("{} is not on this host, so the run needs a secret (transport.secret_file)",
-                  setup.tcp.meet);
+  explicit StarClient(const StarSetup& setup) : StarWorld(setup) {
+    for (int s = 0; s < servers(); ++s) {
+      dialled_.push_back(
+          std::make_unique<DialledLink>(setup_, MeetOf(s), incarnation_, loop_.io(), NewLink()));
     }
-    asio::co_spawn(loop_.io(), KeepConnected(), asio::detached);
     loop_.Start();
   }
   ~StarClient() override {
-    link_->Close();
-    if (link_->connected())
-      link_->AwaitDelivery(After(std::min(setup_.tcp.timeout_s, kLastWords_s)));
+    std::vector<TcpLink*> links;
+    for (auto& dialled : dialled_) links.push_back(&dialled->link());
+    CloseAndDeliver(links, setup_.tcp.timeout_s);
     loop_.Stop();
   }
   Link& LinkTo(int rank) override {
-    TRIREME_ASSERT(rank == 0);
-    return *link_;
+    TRIREME_ASSERT(rank >= 0 && rank < servers());
+    return dialled_[size_t(rank)]->link();
   }
-  Group& Team(int, int member, int members) override {
+  Group& Team(int number, int member, int members) override {
+    if (setup_.team_memory) {
+      if (setup_.team_memory->ranks() != members) {
+        throw UsageError(
+            "the workers of a group share memory (strategy.inner), and of the {} of group {} only "
+            "{} are on this machine (strategy.groups, transport.hosts)",
+            members, number, setup_.team_memory->ranks());
+      }
+      team_memory_.emplace(*setup_.team_memory, member, setup_.tcp.timeout_s);
+      return *team_memory_;
+    }
     if (setup_.team_meet.empty()) {
       throw Error("a client that joins by itself cannot be one of a group (strategy.inner)");
     }
@@ -214,41 +305,16 @@ class StarClient : public StarWorld {
   }
 
  private:
-  // Tries again, ever more slowly: a server that was killed comes back.
-  asio::awaitable<void> KeepConnected() {
-    Gong pause(loop_.io().get_executor());
-    const Hello hello{.purpose = Purpose::kJoin,
-                      .size = setup_.tcp.size,
-                      .from = setup_.tcp.rank,
-                      .incarnation = incarnation_};
-    for (double wait = 0.02; link_->wants_connection(); wait = std::min(2 * wait, 1.0)) {
-      try {
-        uint64_t found = 0;
-        Socket socket = co_await Dial(endpoint_, hello, setup_.tcp.secret, &found);
-        {
-          const Watch watch(socket, After(kHandshakeSeconds));
-          co_await WriteText(socket, setup_.card);
-          co_await ReadText(socket, kMostText);
-        }
-        wait = 0.02;
-        co_await link_->Carry(std::move(socket), found);
-      } catch (const Refused& error) {
-        link_->Abort(fmt::format("the server at {} refuses: {}", setup_.tcp.meet, error.what()));
-      } catch (const std::exception&) {  // cut off, or not there yet
-      }
-      co_await pause.Wait(After(wait));
-    }
-  }
-
-  const asio::ip::tcp::endpoint endpoint_;
-  const std::unique_ptr<TcpLink> link_;
+  std::vector<std::unique_ptr<DialledLink>> dialled_;  // by server
   std::unique_ptr<World> team_;
+  std::optional<ShmGroup> team_memory_;
 };
 
 }  // namespace
 
 std::unique_ptr<World> JoinStar(const StarSetup& setup) {
-  if (setup.tcp.rank == 0) return std::make_unique<StarServer>(setup);
+  const bool serves = setup.tcp.rank >= 0 && setup.tcp.rank <= int(setup.more_servers.size());
+  if (serves) return std::make_unique<StarServer>(setup);
   return std::make_unique<StarClient>(setup);
 }
 

@@ -2,21 +2,28 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "transport/tcp/world.h"
 
 namespace trireme {
 
+class ShmSegment;
+
 constexpr int kNoRank = -1;  // a client that is none
 
 // Ranks that need no group: clients dial the server (rank 0), each by itself. Any of them may end
-// and begin again, in any order, and clients may come that are no ranks.
+// and begin again, in any order, and clients may come that are no ranks. With several servers (the
+// first ranks) clients dial all of them, and a server those before it; then all are ranks.
 struct StarSetup {
-  TcpSetup tcp;      // kNoRank: a client that comes by itself
-  std::string card;  // of a client: what it would train
+  // kNoRank: a client that comes by itself. The listener is this server's own.
+  TcpSetup tcp;
+  std::vector<std::string> more_servers = {};  // HOST:PORT of each server after the first
+  std::string card;                            // of a client: what it would train
   // Where this rank's team meets: a listening socket of this machine; -1: it has none.
   int team_listener = -1;
   std::string team_meet;
+  ShmSegment* team_memory = nullptr;  // not null: instead, in memory that its ranks share
   // Of the server: words against a card, or none. What a client may know before it makes one.
   std::function<std::string(const std::string& card)> judge;
   std::string notice;

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "transport/forked.h"
+#include "transport/shm/segment.h"
 
 namespace trireme {
 namespace {
@@ -23,58 +26,130 @@ struct Life {
   bool gone = false;
 };
 
-// A socket for each team of this machine, there before the first of it is.
-class TeamPorts {
+// Where the teams of this machine meet, there before the first of a team is: a socket, or memory.
+class TeamPlaces {
  public:
-  ~TeamPorts() {
-    for (auto& [team, port] : ports_) close(port.fd);
+  explicit TeamPlaces(size_t bytes) : bytes_(bytes) {}
+  ~TeamPlaces() {
+    for (auto& [team, place] : places_) {
+      if (place.fd >= 0) close(place.fd);
+    }
   }
-  void Open(int team) {
-    if (team < 0 || ports_.contains(team)) return;
-    Port& port = ports_[team];
-    port.fd = ListenOnLoopback(port.number);
+  void Add(int team) {  // a rank of it
+    if (team < 0) return;
+    Place& place = places_[team];
+    ++place.ranks;
+    if (bytes_ == 0 && place.fd < 0) place.fd = ListenOnLoopback(place.port);
+  }
+  // For ranks that are started from now on: what others left in the memory is not theirs.
+  void Renew(int team) {
+    const auto found = places_.find(team);
+    if (bytes_ == 0 || found == places_.end()) return;
+    found->second.memory = std::make_unique<ShmSegment>(found->second.ranks, bytes_);
+  }
+  void RenewAll() {
+    for (auto& [team, place] : places_) Renew(team);
   }
   // In a rank's process: the others' are closed.
   void Give(int team, StarSetup& setup) {
-    for (auto& [number, port] : ports_) {
-      if (number != team) {
-        close(port.fd);
-        continue;
+    for (auto& [number, place] : places_) {
+      if (number == team) {
+        setup.team_memory = place.memory.get();
+        setup.team_listener = place.fd;
+        if (place.fd >= 0) setup.team_meet = fmt::format("127.0.0.1:{}", place.port);
+      } else if (place.fd >= 0) {
+        close(place.fd);
       }
-      setup.team_listener = port.fd;
-      setup.team_meet = fmt::format("127.0.0.1:{}", port.number);
     }
   }
 
  private:
-  struct Port {
-    int fd = -1, number = 0;
+  struct Place {
+    int ranks = 0;
+    int fd = -1, port = 0;
+    std::unique_ptr<ShmSegment> memory;
   };
-  std::map<int, Port> ports_;
+  const size_t bytes_;
+  std::map<int, Place> places_;
 };
+
+// Where the servers after the first listen.
+class MoreServers {
+ public:
+  explicit MoreServers(const StarRanks& ranks) {
+    const TcpSetup& tcp = ranks.setup.tcp;
+    if (ranks.servers > 1 && tcp.rank == 0 && ranks.servers > ranks.local) {
+      throw UsageError(
+          "strategy.servers = {}, but only {} ranks are on the machine of rank 0, where servers "
+          "are",
+          ranks.servers, ranks.local);
+    }
+    const size_t colon = tcp.meet.rfind(':');
+    const int first = ParseNumber<uint16_t>(tcp.meet.substr(colon + 1)).value_or(0);
+    for (int s = 1; s < ranks.servers; ++s) {
+      int fd = -1, port = first + s;
+      if (tcp.rank == 0 && tcp.listener >= 0) fd = ListenOnLoopback(port);
+      if (port > 0xffff) {
+        throw UsageError("{} servers at ports from {} on: there are not so many ports",
+                         ranks.servers, first);
+      }
+      sockets_.push_back(fd);
+      meets_.push_back(fmt::format("{}:{}", tcp.meet.substr(0, colon), port));
+    }
+  }
+  ~MoreServers() {
+    for (const int fd : sockets_) {
+      if (fd >= 0) close(fd);
+    }
+  }
+  // In a rank's process: the others' are closed, also the first's.
+  void Give(StarSetup& setup) {
+    setup.more_servers = meets_;
+    if (setup.tcp.rank != 0 && setup.tcp.listener >= 0) close(setup.tcp.listener);
+    if (setup.tcp.rank != 0) setup.tcp.listener = -1;
+    for (int s = 1; s <= int(sockets_.size()); ++s) {
+      const int fd = std::exchange(sockets_[size_t(s) - 1], -1);
+      if (fd < 0) continue;
+      if (s == setup.tcp.rank) {
+        setup.tcp.listener = fd;
+      } else {
+        close(fd);
+      }
+    }
+  }
+
+ private:
+  std::vector<int> sockets_;
+  std::vector<std::string> meets_;
+};
+
+std::string NameOf(int rank, int servers) {
+  if (rank == 0) return "trireme-server";
+  return rank < servers ? fmt::format("trireme-server{}", rank) : fmt::format("trireme-r{}", rank);
+}
+
+constexpr int kTeamOfServers = -2;
 
 }  // namespace
 
 int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
   const int first = ranks.setup.tcp.rank;
   const auto team = [&](int local) {
+    if (first + local < ranks.servers) return kTeamOfServers;
     return ranks.teams.empty() ? -1 : ranks.teams[size_t(first + local)];
   };
-  TeamPorts ports;
-  for (int r = 0; r < ranks.local; ++r) ports.Open(team(r));
+  MoreServers more(ranks);
+  TeamPlaces places(ranks.team_bytes);
+  for (int r = 0; r < ranks.local; ++r) places.Add(team(r));
+  places.RenewAll();
   std::vector<Life> lives(size_t(ranks.local));
   const auto run = [&](int local) {
     StarSetup setup = ranks.setup;
     setup.tcp.rank += local;
-    if (setup.tcp.rank != 0 && setup.tcp.listener >= 0) {
-      close(setup.tcp.listener);
-      setup.tcp.listener = -1;
-    }
-    ports.Give(team(local), setup);
+    more.Give(setup);
+    places.Give(team(local), setup);
     // For whoever looks at processes: their names say which rank they are.
-    const std::string name =
-        setup.tcp.rank == 0 ? "trireme-server" : fmt::format("trireme-r{}", setup.tcp.rank);
-    prctl(PR_SET_NAME, name.c_str());
+    prctl(PR_SET_NAME, NameOf(setup.tcp.rank, ranks.servers).c_str());
     const auto world = JoinStar(setup);
     return fn(*world);
   };
@@ -83,19 +158,22 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
     Life& life = lives[size_t(local)];
     life.short_ones = After(0) - life.began < std::chrono::seconds(1) ? life.short_ones + 1 : 0;
     life.began = After(0);
-    const char* const role = rank == 0 ? "the server" : "client";
+    const bool serves = rank < ranks.servers, teamed = team(local) >= 0;
     // A rank that lost its team throws: the one that died is not always seen first.
-    const bool teamed = team(local) >= 0;
     if ((killed || teamed) && life.short_ones < kMostShortLives) {
       if (ranks.log) {
-        ranks.log->Warn("ranks", "{} (rank {}) was {}; it is started again", role, rank, why);
+        ranks.log->Warn("ranks", "{} (rank {}) was {}; {} started again",
+                        serves ? "the server" : "client", rank, why,
+                        serves && ranks.servers > 1 ? "all servers are" : "it is");
       }
-      return teamed ? Forked::Fate::kStartTeamAgain : Forked::Fate::kStartAgain;
+      places.Renew(team(local));
+      return teamed || serves ? Forked::Fate::kStartTeamAgain : Forked::Fate::kStartAgain;
     }
     life.gone = true;
-    const bool others = std::any_of(lives.begin() + (first == 0), lives.end(),
+    const int own_servers = std::max(0, ranks.servers - first);
+    const bool others = std::any_of(lives.begin() + std::min(own_servers, ranks.local), lives.end(),
                                     [](const Life& l) { return !l.gone; });
-    if (rank == 0 || (first == 0 && !others)) return Forked::Fate::kEndsAll;
+    if (serves || (first == 0 && !others)) return Forked::Fate::kEndsAll;
     if (ranks.log) ranks.log->Warn("ranks", "rank {} is lost: {}; the others go on", rank, why);
     return Forked::Fate::kGoOnWithout;
   };

@@ -10,17 +10,20 @@ namespace trireme {
 // Ranks of a star that a launcher starts on its own machine as processes: `setup.tcp.rank` is the
 // first of them.
 struct StarRanks {
-  StarSetup setup;
+  StarSetup setup;  // where more servers listen is found out here
   int local = 1;
+  int servers = 1;              // on the machine of rank 0
   std::vector<int> teams = {};  // by rank: which team it is of, -1 for none; empty: there are none
+  size_t team_bytes = 0;        // not 0: teams share memory, and a rank may allocate so much of it
   FunctionRef<int()> signal = {};  // see Forked
   const Log* log = nullptr;
 };
 
-// Supervises them: one that is killed is started again, the server too, and with a rank all of its
-// team; a client that throws is
-// gone, and the run goes on while there are others; a server that throws ends all. Returns what the
-// first of them returned.
+// Supervises them: one that is killed is started again, with a rank all of its team, and with a
+// server all servers; a client that throws is gone, and the run goes on while there are others; a
+// server that throws ends all. Returns what the first of them returned. Of several servers those
+// after the first listen at the ports after the first's, or, where that has brought a socket of
+// loopback, at others of loopback.
 int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn);
 
 }  // namespace trireme

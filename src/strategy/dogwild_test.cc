@@ -1,0 +1,144 @@
+// Teams that share weights without locks, and a server above them, on a toy engine.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "strategy/centre_server.h"
+#include "strategy/presets.h"
+#include "strategy/toy_engine.h"
+#include "transport/commons.h"
+#include "transport/threads/run.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kSoon = 60;  // a busy machine must not make a test fail
+
+struct Outcome {
+  std::vector<int> counted;  // by position of the run
+  Server::Progress progress;
+  std::vector<ClientNumbers> clients;
+  std::vector<float> state;
+  std::vector<const float*> weights;  // where each worker's are
+  int64_t refused = 0;
+};
+
+// Five workers in two groups. `each` sees every step of a worker; false: it ends there.
+Outcome TrainTeams(int push, int servers, std::function<bool(int worker, int64_t step)> each = {}) {
+  const toy::Model model(200);
+  const Plan plan{.samples = 230, .batch = 40, .shards = 5, .steps = 30};
+  StrategyOptions options{.name = "dogwild", .push = push};
+  options.groups = 2;
+  options.servers = servers;
+  const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
+  const Schedule schedule(optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+  StrategySetup setup{options, plan, model.layout};
+  setup.optimizer = &optimizer;
+  setup.schedule = &schedule;
+  Outcome out;
+  out.counted.resize(5 * 230);
+  out.weights.resize(5);
+  RunRanks(servers + 5, kSoon, [&](World& world) {
+    if (world.rank() < servers) {
+      const auto server = MakeServer(setup, world, model.initial);
+      if (world.rank() > 0) return server->Run(nullptr);
+      auto& centre = dynamic_cast<CentreServer&>(*server);
+      centre.OnClose([&](const Lease& lease) {
+        for (int64_t p = lease.begin; p < lease.end; ++p) {
+          ++out.counted.at(size_t(lease.epoch * plan.samples + p));
+        }
+      });
+      server->Run(nullptr);
+      server->Gather();
+      out.progress = server->progress();
+      out.clients = server->clients();
+      out.refused = centre.refused();
+      out.state.assign(server->centre().begin(), server->centre().end());
+      return;
+    }
+    const int own = world.rank() - servers;
+    const auto device = toy::Host();
+    const auto strategy = MakeWorker(setup, world);
+    EXPECT_TRUE(strategy->SharesState());
+    toy::Worker worker(model, optimizer, plan, *device, *strategy);
+    worker.Start(model.initial, 0, nullptr);
+    out.weights[size_t(own)] = worker.replica().state.data;
+    while (worker.Step() != Turn::kEnd) {
+      if (each && !each(own, worker.step())) strategy->Stop();
+    }
+    worker.Finish();
+  });
+  return out;
+}
+
+void ExpectOnce(const Outcome& out) {
+  EXPECT_EQ(out.progress.positions, 5 * 230);
+  for (const int times : out.counted) EXPECT_EQ(times, 1);
+  int64_t samples = 0;
+  for (const ClientNumbers& client : out.clients) samples += client.samples;
+  EXPECT_EQ(samples, 5 * 230);
+  EXPECT_EQ(out.refused, 0);
+}
+
+TEST(Dogwild, GroupsShareWeightsAndEveryPositionCountsOnce) {
+  for (const int push : {1, 3}) {
+    for (const int servers : {1, 2}) {
+      const Outcome out = TrainTeams(push, servers);
+      ExpectOnce(out);
+      EXPECT_EQ(out.clients.size(), 5u);  // every worker has leases of its own
+      const std::set<const float*> first(out.weights.begin(), out.weights.begin() + 2);
+      const std::set<const float*> second(out.weights.begin() + 2, out.weights.end());
+      EXPECT_EQ(first.size(), 1u);
+      EXPECT_EQ(second.size(), 1u);
+      EXPECT_NE(first, second);
+      EXPECT_NEAR(out.state[1], 2, 0.7);  // where its samples want it
+    }
+  }
+}
+
+TEST(Dogwild, AWorkerThatLeavesIsMissedByNobody) {
+  for (const int leaver : {0, 1}) {  // also the one that brings the centre's weights
+    const Outcome out =
+        TrainTeams(1, 1, [&](int worker, int64_t step) { return worker != leaver || step < 3; });
+    ExpectOnce(out);
+  }
+}
+
+TEST(Dogwild, NeedsMemoryThatAGroupShares) {
+  StrategyOptions options{.name = "dogwild"};
+  EXPECT_EQ(CheckStrategy(options, 5, false), 4);
+  options.groups = 5;
+  EXPECT_THROW(CheckStrategy(options, 5, false), UsageError);
+  options = {.name = "easgd", .inner = "hogwild"};
+  EXPECT_THROW(CheckStrategy(options, 5, false), UsageError);
+  options = {.name = "ssp", .inner = "hogwild"};
+  EXPECT_THROW(CheckStrategy(options, 5, false), UsageError);
+  EXPECT_THROW(CheckStrategy({.name = "dogwild"}, 5, /*deterministic=*/true), UsageError);
+}
+
+// What a part of a group does in the memory of all.
+TEST(PartOfAGroup, HasTheCommonMemory) {
+  RunRanks(5, kSoon, [](World& world) {
+    const auto part = world.group().Split(world.rank() % 2);
+    Commons* const commons = part->commons();
+    ASSERT_TRUE(commons);
+    const auto shared = AllocateForAll(*part, 0, 16);
+    shared[size_t(part->rank())] = float(world.rank());
+    const auto own = commons->Allocate(3), more = commons->Allocate(3);
+    std::fill(own.begin(), own.end(), float(1 + world.rank()));
+    std::fill(more.begin(), more.end(), 0.5f);
+    const std::vector<std::span<float>> parts{own, more};
+    commons->Fold(parts, own);
+    const float sum = world.rank() % 2 ? 2 + 4 + 2 * 0.5f : 1 + 3 + 5 + 3 * 0.5f;
+    for (const float value : own) EXPECT_EQ(value, sum);
+    for (int r = 0; r < part->size(); ++r) {  // after the meeting in Fold
+      EXPECT_EQ(shared[size_t(r)], float(2 * r + world.rank() % 2));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace trireme

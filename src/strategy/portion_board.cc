@@ -1,0 +1,190 @@
+#include "strategy/portion_board.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "strategy/protocol.h"
+
+namespace trireme {
+
+PortionBoard::PortionBoard(const Layout& layout, std::vector<Link*> others) {
+  const int servers = int(others.size()) + 1;
+  for (int s = 0; s < servers; ++s) {
+    const Range range = PortionOf(layout.state, s, servers);
+    portions_.push_back({.range = range, .weights = CutLayout(layout, range).weights});
+    if (s > 0) portions_.back().link = others[size_t(s) - 1];
+  }
+}
+
+PortionBoard::~PortionBoard() {
+  try {
+    Tell({.kind = kOver});
+  } catch (const std::exception&) {  // the run ends with an error that is known already
+  }
+}
+
+void PortionBoard::RingFor(Bell* bell) {
+  for (const Portion& p : portions_) {
+    if (p.link) p.link->RingFor(bell);
+  }
+}
+
+void PortionBoard::Tell(const Message& message) {
+  for (const Portion& p : portions_) {
+    if (p.link) p.link->Send(message);
+  }
+}
+
+// ---- begin, and moments of the whole
+
+void PortionBoard::Load(const StateReader& reader, RuleImage& own) {
+  memory_ = own;
+  size_t weights = 0;
+  for (const Portion& p : portions_) weights += p.weights;
+  for (RuleImage::Tensors& t : memory_.tensors) {
+    const int64_t size = int64_t(weights);
+    t.values.resize(weights);
+    reader.Tensor(t.name, {&size, 1}, t.values);
+  }
+  for (auto& [name, value] : memory_.ints) value = reader.Int(name);
+  own = memory_;
+  for (RuleImage::Tensors& t : own.tensors) t.values.resize(portions_[0].weights);
+  has_memory_ = true;
+}
+
+void PortionBoard::SendOut() {
+  size_t at = 0;
+  for (const Portion& p : portions_) {
+    if (p.link) {
+      RuleImage part;
+      for (const RuleImage::Tensors& t : memory_.tensors) {
+        const auto begin = t.values.begin() + std::ptrdiff_t(at);
+        part.tensors.push_back({t.name, {begin, begin + std::ptrdiff_t(p.weights)}});
+      }
+      part.ints = memory_.ints;
+      const auto state = std::span(whole_).subspan(p.range.begin, p.range.size);
+      p.link->Send(PackPortion(kLoad, state, has_memory_ ? &part : nullptr));
+    }
+    at += p.weights;
+  }
+}
+
+void PortionBoard::Gather(std::span<const float> own_state, RuleImage own) {
+  Tell({.kind = kSave});
+  RuleImage part = own;  // for names and numbers
+  memory_ = std::move(own);
+  std::copy(own_state.begin(), own_state.end(), whole_.begin());
+  for (Portion& p : portions_) {
+    if (!p.link) continue;
+    for (;;) {
+      Message message;
+      const Arrival arrival = p.link->Receive(message, After(p.link->timeout_s()));
+      if (arrival == Arrival::kNothing) {
+        throw PeerLost(
+            "server {} has not told its portion of the centre for {:g} s "
+            "(transport.timeout_s)",
+            NumberOf(p), p.link->timeout_s());
+      }
+      if (arrival != Arrival::kMessage) {
+        Miss(p, arrival);
+        continue;
+      }
+      if (message.kind != kSaved) {
+        early_.push_back(std::move(message));
+        continue;
+      }
+      UnpackPortion(message, std::span(whole_).subspan(p.range.begin, p.range.size), part);
+      for (size_t i = 0; i < part.tensors.size(); ++i) {
+        auto& all = memory_.tensors[i].values;
+        all.insert(all.end(), part.tensors[i].values.begin(), part.tensors[i].values.end());
+      }
+      break;
+    }
+  }
+  has_memory_ = true;
+}
+
+// ---- pushes
+
+// Whoever supervises the processes starts all servers again when one dies; so this one waits.
+void PortionBoard::Miss(Portion& p, Arrival arrival) {
+  if (arrival == Arrival::kRenewed) {
+    throw PeerLost("server {} was started again, and the first was not: its portion is lost",
+                   NumberOf(p));
+  }
+  p.gone = arrival == Arrival::kGone;
+  p.since = After(0);
+}
+
+bool PortionBoard::Hear(Owned owned) {
+  bool heard = !early_.empty();
+  for (const Message& message : std::exchange(early_, {})) Note(message, owned);
+  Message message;
+  for (Portion& p : portions_) {
+    if (!p.link) continue;
+    for (;;) {
+      const Arrival arrival = p.link->Receive(message, After(0));
+      if (arrival == Arrival::kNothing) break;
+      heard = true;
+      if (arrival == Arrival::kMessage) {
+        Note(message, owned);
+      } else {
+        Miss(p, arrival);
+      }
+    }
+    if (p.gone && After(-p.link->timeout_s()) > p.since) {
+      throw PeerLost(
+          "server {} is gone for {:g} s, and its portion of the centre with it "
+          "(transport.timeout_s)",
+          NumberOf(p), p.link->timeout_s());
+    }
+  }
+  return heard;
+}
+
+void PortionBoard::Note(const Message& message, Owned owned) {
+  if (message.kind != kHas || message.ints.size() != 3) {
+    throw Error("a server said a word that none says to the first (word {}, {} numbers)",
+                message.kind, message.ints.size());
+  }
+  const int64_t lease = message.ints[0];
+  const int client = int(message.ints[1]);
+  if (!owned(lease, client)) return Forget(lease, client);
+  Mark& mark = marks_[lease];
+  mark.client = client;
+  ++mark.count;
+  if (!message.ints[2]) mark.bad = true;
+}
+
+PortionBoard::Standing PortionBoard::Of(int64_t lease) const {
+  const auto found = marks_.find(lease);
+  if (found == marks_.end()) return Standing::kIncomplete;
+  if (found->second.bad) return Standing::kBad;
+  return found->second.count < int(portions_.size()) - 1 ? Standing::kIncomplete
+                                                         : Standing::kComplete;
+}
+
+void PortionBoard::Apply(int64_t lease, int64_t step, float share) {
+  const auto mark = marks_.find(lease);
+  TRIREME_ASSERT(mark != marks_.end());
+  Tell({.kind = kApply, .ints = {lease, mark->second.client, step, BitsOf(double(share))}});
+  marks_.erase(mark);
+}
+
+void PortionBoard::Forget(int64_t lease, int client) {
+  Tell({.kind = kForget, .ints = {lease, client}});
+}
+
+void PortionBoard::Sweep(FunctionRef<bool(int64_t lease)> open) {
+  for (auto it = marks_.begin(); it != marks_.end();) {
+    if (open(it->first)) {
+      ++it;
+      continue;
+    }
+    Forget(it->first, it->second.client);
+    it = marks_.erase(it);
+  }
+}
+
+}  // namespace trireme

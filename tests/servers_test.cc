@@ -1,0 +1,172 @@
+// A centre on several servers (strategy.servers), and groups that share weights (dogwild): equal
+// bits, kills of servers and of workers.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <thread>
+
+#include "base/text.h"
+#include "support/ranks_test.h"
+
+namespace trireme::whole {
+namespace {
+
+constexpr int64_t kSamples = 120;  // of Iris, to train with
+
+Words Set(const std::string& key, const std::string& value) { return {"--set", key + "=" + value}; }
+
+class ServersTest : public RanksTest {
+ protected:
+  static Words Downpour(int servers, int workers, const std::string& transport, int64_t epochs) {
+    return Words{"train",
+                 "--strategy",
+                 "downpour",
+                 "--transport",
+                 transport,
+                 "--ranks",
+                 std::to_string(servers + workers),
+                 "--epochs",
+                 std::to_string(epochs),
+                 "--lr",
+                 "0.02",
+                 "--threads",
+                 "1",
+                 "--quiet"} +
+           Set("strategy.servers", std::to_string(servers)) + Set("optimizer.momentum", "0");
+  }
+
+  // The process of that name that `running` has started; 0: there is none at the moment.
+  static pid_t Find(const Running& running, const std::string& name) {
+    try {
+      const std::string children =
+          ReadFile(fmt::format("/proc/{}/task/{}/children", running.pid(), running.pid()), 1 << 16);
+      for (const std::string& word : Split(children, ' ')) {
+        const auto pid = ParseNumber<int>(word);
+        if (pid && ReadFile(fmt::format("/proc/{}/comm", *pid), 100) == name + "\n") return *pid;
+      }
+    } catch (const std::exception&) {  // one has just ended
+    }
+    return 0;
+  }
+
+  static bool Kill(Running& running, const std::string& name) {
+    for (int i = 0; i < 3000 && !running.Over(); ++i) {
+      if (const pid_t pid = Find(running, name)) return kill(pid, SIGKILL) == 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  void ExpectCountedOnce(const std::string& run, int64_t epochs) {
+    const Json summary = Summary(run);
+    EXPECT_EQ(summary.At("epochs").AsInt(), epochs);
+    EXPECT_EQ(summary.At("samples").AsInt(), epochs * kSamples);
+    int64_t samples = 0, updates = 0;
+    for (const Json& client : summary.At("clients").Items()) {
+      samples += client.At("samples").AsInt();
+      updates += client.At("updates").AsInt();
+    }
+    EXPECT_EQ(samples, epochs * kSamples);
+    EXPECT_EQ(updates, summary.At("updates").AsInt());
+  }
+};
+
+TEST_F(ServersTest, OneWorkerHasTheBitsOfOneServerOnEveryTransport) {
+  for (const std::string optimizer : {"sgd", "adagrad"}) {
+    std::string bits;
+    for (const auto& [servers, transport] :
+         {std::pair{1, "threads"}, {3, "threads"}, {2, "tcp"}, {3, "shm"}}) {
+      const std::string run = fmt::format("{}-{}-{}", optimizer, servers, transport);
+      const Outcome outcome = Run(Downpour(servers, 1, transport, 5) +
+                                  Words{"--set", "optimizer.name=" + optimizer, "--out", run});
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      const std::string own = Summary(run).At("parameters_sha256").AsString();
+      if (bits.empty()) bits = own;
+      EXPECT_EQ(own, bits) << run;
+      ExpectCountedOnce(run, 5);
+    }
+  }
+}
+
+TEST_F(ServersTest, AKilledServerTakesAllBackToTheLastSnapshotAndNothingIsLost) {
+  constexpr int64_t kEpochs = 400;
+  auto running = Start(Downpour(3, 3, "tcp", kEpochs) + Set("strategy.snapshot_s", "0.1") +
+                       Set("trainer.evaluate_every", "100") +
+                       Set("trainer.checkpoint_epochs", "0") + Words{"--out", "a"});
+  int killed = 0;
+  for (const char* victim : {"trireme-server1", "trireme-r3", "trireme-server2", "trireme-server",
+                             "trireme-r5", "trireme-server1"}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    if (running->Over()) break;
+    killed += Kill(*running, victim);
+  }
+  const Outcome outcome = running->Wait(kTimeout);
+  EXPECT_TRUE(outcome.in_time);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GE(killed, 4) << "the run was over too soon";
+  ExpectCountedOnce("a", kEpochs);
+  EXPECT_GT(Number("a", "test_accuracy"), 0.85);
+  EXPECT_EQ(Orphans(5), "");
+}
+
+TEST_F(ServersTest, AKilledWorkerOfDogwildTakesItsGroupBackToTheCentre) {
+  constexpr int64_t kEpochs = 400;
+  for (const std::string transport : {"tcp", "shm"}) {
+    auto running =
+        Start(Words{"train", "--strategy", "dogwild", "--transport", transport, "--ranks", "5",
+                    "--epochs", std::to_string(kEpochs), "--lr", "0.02", "--threads", "1",
+                    "--quiet", "--out", transport} +
+              Set("optimizer.momentum", "0") + Set("strategy.snapshot_s", "0.1") +
+              Set("trainer.evaluate_every", "100") + Set("trainer.checkpoint_epochs", "0"));
+    int killed = 0;
+    for (const char* victim : {"trireme-r1", "trireme-r4", "trireme-server", "trireme-r2"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      if (running->Over()) break;
+      killed += Kill(*running, victim);
+    }
+    const Outcome outcome = running->Wait(kTimeout);
+    EXPECT_TRUE(outcome.in_time);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_GE(killed, 2) << "the run was over too soon";
+    ExpectCountedOnce(transport, kEpochs);
+    EXPECT_GT(Number(transport, "test_accuracy"), 0.85);
+    EXPECT_EQ(Orphans(5), "");
+  }
+}
+
+TEST_F(ServersTest, StoppedItResumesWithAnotherNumberOfServers) {
+  auto running = Start(Downpour(2, 2, "shm", 100000) + Set("strategy.snapshot_s", "0.1") +
+                       Set("trainer.evaluate_every", "0") + Set("trainer.checkpoint_epochs", "0") +
+                       Words{"--out", "a"});
+  for (int i = 0; i < 3000 && !Exists(At("a/checkpoints/latest")) && !running->Over(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(running->pid(), SIGTERM);
+  const Outcome stopped = running->Wait(kTimeout);
+  ASSERT_EQ(stopped.exit_code, 143) << stopped.err;
+  EXPECT_EQ(Orphans(5), "");
+  const int64_t epochs = SavedStep("a") / 2 + 10;  // more than were done
+  const Outcome resumed = Run(Words{"train", "--resume", "a", "--epochs", std::to_string(epochs),
+                                    "--ranks", "5", "--quiet"} +
+                              Set("strategy.servers", "3"));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  ExpectCountedOnce("a", epochs);
+}
+
+TEST_F(ServersTest, WhatMakesNoSenseIsRefused) {
+  const auto refusal = [&](const Words& words) {
+    const Outcome outcome = Run(words);
+    EXPECT_EQ(outcome.exit_code, 2);
+    return outcome.err;
+  };
+  EXPECT_NE(refusal(Downpour(2, 2, "threads", 1) + Set("trainer.clip", "1")).find("trainer.clip"),
+            std::string::npos);
+  EXPECT_NE(refusal(Words{"train", "--ranks", "4", "--strategy", "easgd", "--quiet"} +
+                    Set("strategy.servers", "2"))
+                .find("strategy.servers"),
+            std::string::npos);
+  EXPECT_NE(refusal(Downpour(3, 0, "threads", 1)).find("transport.ranks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trireme::whole
