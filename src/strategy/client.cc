@@ -78,12 +78,12 @@ void Client::Prefetch() {
   Send({.kind = kFetch});
 }
 
-Client::Centre Client::Fetch(size_t floats) {
+Client::Centre Client::Fetch(size_t floats, bool computes) {
   std::unique_lock lock(mutex_);
   Until(lock, "the centre", [&] {
     if (!fetching_ && !reply_) {  // also again, when the server is another one
       fetching_ = true;
-      Send({.kind = kFetch});
+      Send({.kind = kFetch, .ints = {computes}});
     }
     return reply_.has_value();
   });

@@ -45,7 +45,9 @@ class Client {
     std::vector<float> state;
   };
   void Prefetch();  // asks for the centre that the next Fetch takes
-  Centre Fetch(size_t floats);
+  // `computes`: the next push is made from it; where staleness is bounded by waiting, the server
+  // answers when one more may compute.
+  Centre Fetch(size_t floats, bool computes = false);
   Centre FetchNow(size_t floats);  // one that was not asked for before
   // The newest centre that was offered since the last call; nothing: none newer.
   std::optional<Centre> News(size_t floats);

@@ -18,25 +18,34 @@ void MergeGradient::BeforeStep(Replica& r, bool) {
     }
     return;
   }
+  if (pace_.waits) {
+    if (summed_ == 0) Take(r, client_.Fetch(r.state.size, true));
+    return;
+  }
   if (steps_ < pace_.fetch) return;
   if (pace_.asks) return Take(r, client_.Fetch(r.state.size));
-  if (const auto news = client_.News(r.state.size)) Take(r, *news);
+  // An offer may have waited here since before the centre was taken anew.
+  const auto news = client_.News(r.state.size);
+  if (news && news->version > version_) Take(r, *news);
 }
 
 void MergeGradient::AfterStep(Replica& r) {
-  if (++steps_ >= pace_.fetch && pace_.asks && pace_.clock < 0) client_.Prefetch();
+  if (++steps_ >= pace_.fetch && pace_.asks && !pace_.waits && pace_.clock < 0) {
+    client_.Prefetch();
+  }
+  if (summed_++ == 0) from_ = version_;
   if (pace_.push == 1) return;
   const size_t weights = r.layout.weights, statistics = r.state.size - weights;
   const Slice summand = r.summands[0], sum = sum_;
   flat::Add(r.queue, summand.Sub(0, weights), sum.Sub(0, weights));
   if (statistics == 0) return;
-  const float part = 1.0f / float(++summed_);  // of statistics the mean is wanted
+  const float part = 1.0f / float(summed_);  // of statistics the mean is wanted
   flat::Blend(r.queue, part, summand.Sub(weights, statistics), 1 - part,
               sum.Sub(weights, statistics));
 }
 
 void MergeGradient::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
-  head.version = version_;
+  head.version = from_;
   std::vector<float> gradients(r.state.size);
   const Slice from = pace_.push == 1 ? r.summands[0].Sub(0, r.state.size) : Slice(sum_);
   flat::Get(r.queue, from, gradients);
