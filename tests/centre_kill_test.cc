@@ -22,7 +22,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
 constexpr int kClients = 4;
 constexpr int64_t kSamples = 120;  // of Iris, to train with
 
-class CentreKillTest : public RanksTest, public testing::WithParamInterface<Case> {
+class CentreTest : public RanksTest {
  protected:
   // The process of that name ("trireme-server", "trireme-r2") that `running` has started; 0: there
   // is none at the moment.
@@ -54,6 +54,18 @@ class CentreKillTest : public RanksTest, public testing::WithParamInterface<Case
     return false;
   }
 
+  // Those who live; how many there were.
+  int KillAll(Running& running, const std::vector<std::string>& victims, std::mt19937& random) {
+    std::uniform_real_distribution<double> pause(0.03, 0.2);
+    int killed = 0;
+    for (const std::string& victim : victims) {
+      SleepFor(pause(random));
+      if (running.Over()) break;
+      killed += KillOne(running, victim);
+    }
+    return killed;
+  }
+
   void ExpectCountedOnce(const std::string& run, int64_t epochs) {
     const Json summary = Summary(run);
     EXPECT_EQ(summary.At("epochs").AsInt(), epochs);
@@ -70,6 +82,8 @@ class CentreKillTest : public RanksTest, public testing::WithParamInterface<Case
     for (int64_t i = 0; i < epochs; ++i) EXPECT_EQ(lines[size_t(i)].At("epoch").AsInt(), i + 1);
   }
 };
+
+class CentreKillTest : public CentreTest, public testing::WithParamInterface<Case> {};
 
 TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
   const int clients = Wanted("TRIREME_KILLS", 5), servers = Wanted("TRIREME_SERVER_KILLS", 5);
@@ -104,13 +118,7 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
                              "--out",
                              "a"} +
                        GetParam().words);
-  std::uniform_real_distribution<double> pause(0.03, 0.2);
-  int killed = 0;
-  for (const std::string& victim : victims) {
-    SleepFor(pause(random));
-    if (running->Over()) break;
-    killed += KillOne(*running, victim);
-  }
+  const int killed = KillAll(*running, victims, random);
   const Outcome outcome = running->Wait(kTimeout + 2 * double(victims.size()));
   EXPECT_TRUE(outcome.in_time);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -139,6 +147,44 @@ std::vector<Case> Cases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, CentreKillTest, testing::ValuesIn(Cases()),
                          testing::PrintToStringParamName());
+
+// Weights, the optimizer's memory, steps, versions and leases return together: with clocks and no
+// staleness a run is a function of its recipe, so one whose server dies now and then must end at
+// the bits of one that nobody disturbed, of allreduce's even.
+class CentreBitsTest : public CentreTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(CentreBitsTest, AreThoseOfAnUndisturbedRun) {
+  const Words words = {"train",
+                       "--epochs",
+                       "40",
+                       "--deterministic",
+                       "--set",
+                       "trainer.shards=4",
+                       "--threads",
+                       "1",
+                       "--quiet",
+                       "--set",
+                       "trainer.evaluate_every=0",
+                       "--set",
+                       "optimizer.name=" + GetParam(),
+                       "--lr",
+                       "0.01"};
+  auto running =
+      Start(words + Words{"--strategy", "ssp", "--set", "strategy.staleness=0", "--transport",
+                          "shm", "--ranks", "4", "--set", "strategy.snapshot_s=0.05", "--set",
+                          "emulate.step_ms=1", "--out", "a"});
+  std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 10)));
+  std::vector<std::string> victims(size_t(Wanted("TRIREME_SERVER_KILLS", 5)), "trireme-server");
+  victims.insert(victims.begin(), "trireme-r1");
+  const int killed = KillAll(*running, victims, random);
+  const Outcome outcome = running->Wait(kTimeout + 2 * double(victims.size()));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GE(killed, 3) << "the run was over too soon";
+  ExpectCountedOnce("a", 40);
+  Succeed(words + Words{"--strategy", "allreduce", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+}
+INSTANTIATE_TEST_SUITE_P(All, CentreBitsTest, testing::Values("sgd", "adam"));
 
 }  // namespace
 }  // namespace trireme::whole

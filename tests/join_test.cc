@@ -33,27 +33,10 @@ class JoinTest : public RanksTest {
     return running;
   }
 
-  // What the run's newest checkpoint says of its clients: samples of each.
-  std::vector<int64_t> SamplesOfClients() const {
-    const Json state = ParseJson(Read(Latest("a") + "/state.json"), "state");
-    const std::vector<Json>& numbers = state.At("values").At("centre.clients").Items();
-    std::vector<int64_t> samples;
-    for (size_t i = 0; i + 5 <= numbers.size(); i += 5 + size_t(numbers[i + 4].AsInt())) {
-      samples.push_back(numbers[i + 1].AsInt());
-    }
-    return samples;
-  }
-
   bool AwaitSamples(Running& running, size_t client) {
-    for (int i = 0; i < 3000 && !running.Over(); ++i) {
-      try {
-        const auto samples = SamplesOfClients();
-        if (samples.size() > client && samples[client] > 0) return true;
-      } catch (const std::exception&) {  // the checkpoint is being replaced
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+    return AwaitClients(running, "a", [&](const std::vector<ClientCounts>& clients) {
+      return clients.size() > client && clients[client].samples > 0;
+    });
   }
 
   std::string meet_;

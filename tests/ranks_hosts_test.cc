@@ -1,5 +1,6 @@
 // Ranks on two machines without MPI: network namespaces with addresses of their own, a hosts file
-// and a secret; and a cable that is cut for a while.
+// and a secret; and a cable that is cut for a while: between ranks that advance in step, and
+// between a server and its clients.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -96,6 +97,103 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsIsNamedAndDoesNotEndTheRun) {
   Succeed(kSmallJob + Words{"--steps", steps, "--out", "alone"});
   EXPECT_EQ(Hash("cut"), Hash("alone"));
 }
+
+// A server and a client on one host, two clients on the other.
+class CutClientsTest : public RanksHostsTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    RanksHostsTest::SetUp();
+    Write("hosts", "10.78.0.1 2  # the server and client 1\n10.78.0.2 2\n");
+  }
+  // Clients 2 and 3, who are far.
+  static bool BothFar(const std::vector<ClientCounts>& clients,
+                      const std::function<bool(const ClientCounts&, size_t)>& holds) {
+    return clients.size() == 3 && holds(clients[1], 1) && holds(clients[2], 2);
+  }
+  // Every position of every epoch has counted once, whoever's work it was.
+  void ExpectCountedOnce(const std::string& run, int64_t samples) {
+    const Json summary = Summary(run);
+    EXPECT_EQ(summary.At("samples").AsInt(), summary.At("epochs").AsInt() * samples);
+    int64_t sum = 0, updates = 0;
+    for (const Json& client : summary.At("clients").Items()) {
+      sum += client.At("samples").AsInt();
+      updates += client.At("updates").AsInt();
+    }
+    EXPECT_EQ(sum, summary.At("samples").AsInt());
+    EXPECT_EQ(updates, summary.At("updates").AsInt());
+  }
+};
+
+// Shorter than the server's patience with a client (4 s): its work is kept. Longer: it is removed,
+// its leases go to others and what it brings for them later is refused.
+TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
+  const Words words = {"train",
+                       "--data",
+                       "synthetic:8x8x1:5:1200",
+                       "--model",
+                       "mlp:64-5",
+                       "--batch",
+                       "24",
+                       "--lr",
+                       "0.02",
+                       "--set",
+                       "optimizer.momentum=0",
+                       "--strategy",
+                       GetParam(),
+                       "--set",
+                       "emulate.step_ms=5",
+                       "--threads",
+                       "1",
+                       "--set",
+                       "trainer.checkpoint_epochs=0",
+                       "--set",
+                       "strategy.snapshot_s=0.1"};
+  const Words endless = {"--epochs", "1000000", "--set", "trainer.evaluate_every=0"};
+  auto near = StartOn(0, words + endless + Words{"--out", "a"});
+  auto far = StartOn(1, words + endless);
+  const auto works = [](const ClientCounts& c, size_t) { return c.samples > 0; };
+  ASSERT_TRUE(AwaitClients(*near, "a", [&](const auto& all) { return BothFar(all, works); }))
+      << near->err() << far->err();
+
+  Cable("down");
+  SleepFor(1.5);
+  Cable("up");
+  const auto before = SavedClients("a");
+  const auto goes_on = [&](const ClientCounts& c, size_t i) {
+    return c.samples >= before[i].samples + 200;
+  };
+  ASSERT_TRUE(AwaitClients(*near, "a", [&](const auto& all) { return BothFar(all, goes_on); }))
+      << near->err() << far->err();
+  const auto kept = [](const ClientCounts& c, size_t) { return !c.removed && !c.refused; };
+  EXPECT_TRUE(BothFar(SavedClients("a"), kept)) << near->err();
+
+  Cable("down");
+  SleepFor(5);
+  Cable("up");
+  // The near one has gone on with what was theirs. They are named, and come back.
+  const auto removed = [](const ClientCounts& c, size_t) { return c.removed > 0; };
+  ASSERT_TRUE(AwaitClients(*near, "a", [&](const auto& all) { return BothFar(all, removed); }))
+      << near->err() << far->err();
+  EXPECT_NE(near->err().find("client 2 is silent for"), std::string::npos) << near->err();
+  const auto cut = SavedClients("a");
+  const auto returned = [&](const ClientCounts& c, size_t i) {
+    return c.samples >= cut[i].samples + 200;
+  };
+  ASSERT_TRUE(AwaitClients(*near, "a", [&](const auto& all) { return BothFar(all, returned); }))
+      << near->err() << far->err();
+  const auto after = SavedClients("a");
+  EXPECT_GT(after[0].samples, before[0].samples);
+  EXPECT_GE(after[1].refused + after[2].refused, 1) << "nobody's work came too late";
+
+  near->Kill(SIGTERM);
+  EXPECT_EQ(near->Wait(kTimeout).exit_code, 143) << near->err();
+  far->Wait(kTimeout);
+  const std::string epochs = std::to_string(SavedStep("a") / 50 + 2);
+  Succeed({"train", "--resume", "a", "--quiet", "--epochs", epochs, "--transport", "threads",
+           "--set", "transport.hosts=", "--ranks", "4", "--set", "emulate.step_ms=0"});
+  ExpectCountedOnce("a", 1200);
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, CutClientsTest, testing::Values("easgd", "downpour"));
 
 TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   Write("wrong", "a fourth bank\n");

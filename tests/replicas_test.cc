@@ -47,6 +47,16 @@ TEST_P(HogwildTest, UsesEveryPositionOnceInEachEpoch) {
   ExpectEachOnce(ReadUses("ledger"), 4 * 1200);
   EXPECT_EQ(Epochs("a").size(), 4u);
   EXPECT_EQ(Number("a", "updates"), 4 * 120);
+  EXPECT_EQ(Number("a", "samples"), 4 * 1200);
+  const std::vector<Json> lines = Epochs("a");
+  for (size_t epoch = 0; epoch < 4; ++epoch) {  // each worker's, until then
+    int64_t samples = 0;
+    for (const Json& worker : lines[epoch].At("clients").Items()) {
+      samples += worker.At("samples").AsInt();
+      EXPECT_GE(worker.At("staleness_max").AsInt(), worker.At("staleness_mean").AsDouble());
+    }
+    EXPECT_EQ(samples, int64_t(epoch + 1) * 1200);
+  }
   EXPECT_GT(Number("a", "test_accuracy"), 0.5);
 }
 

@@ -18,6 +18,9 @@
 namespace trireme {
 namespace {
 
+// Staleness at a free pace is bounded by letting workers wait.
+bool Waits(const CentreChoices& c) { return c.pace == "free" && c.stale == "wait"; }
+
 // Combinations that cannot mean anything, and why.
 void CheckCentre(const CentreChoices& c) {
   const bool gradient = c.merge == "gradient";
@@ -58,11 +61,26 @@ void CheckCentre(const CentreChoices& c) {
         "average, not {}",
         c.merge);
   }
-  if (c.pace == "free" && c.staleness >= 0 && c.stale == "wait") {
+  if (Waits(c) && c.staleness < 0) {
+    throw UsageError("strategy.stale = \"wait\" needs a bound to wait for (strategy.staleness)");
+  }
+  if (Waits(c) && !gradient && c.merge != "elastic") {
     throw UsageError(
-        "strategy.stale = \"wait\" needs strategy.pace = \"clock\": without clocks two workers "
-        "that "
-        "push at the same time are stale to each other; use scale or drop");
+        "strategy.stale = \"wait\": with strategy.merge = \"{}\" a worker's weights are its own "
+        "from one meeting to the next, and all others would stand still meanwhile; use drop, or "
+        "gradient or elastic",
+        c.merge);
+  }
+  if (Waits(c) && c.inner == "hogwild") {
+    throw UsageError(
+        "strategy.stale = \"wait\": the workers of a group share their weights and none of them "
+        "waits (inner = \"hogwild\"); use scale or drop");
+  }
+  if (Waits(c) && gradient && c.fetch != c.push) {
+    throw UsageError(
+        "strategy.stale = \"wait\": what is pushed is computed from one version of the weights, so "
+        "they are fetched once for each push; strategy.fetch must be {} (strategy.push), not {}",
+        c.push, c.fetch);
   }
   if (c.pace != "free" && c.stale != "wait") {
     throw UsageError(
@@ -89,6 +107,12 @@ void CheckServers(const CentreChoices& c) {
         "{} and pace {}, where workers or clocks need the whole of it at one moment",
         c.servers, c.merge, c.pace);
   }
+  if (Waits(c)) {
+    throw UsageError(
+        "strategy.servers = {}: which push may count, the first server would have to say before "
+        "the others have their portions; strategy.stale is scale or drop, not wait",
+        c.servers);
+  }
   if (c.broadcasts) {
     throw UsageError(
         "strategy.servers = {}: this strategy's server broadcasts the whole centre; downpour "
@@ -108,13 +132,14 @@ int PeriodOf(const CentreChoices& c) { return c.merge == "gradient" ? c.push : c
 
 std::unique_ptr<Merge> MakeMerge(const CentreChoices& c, const StrategyOptions& options,
                                  Client& client, std::unique_ptr<SharedWeights> shared) {
-  if (c.merge == "elastic") return std::make_unique<MergeElastic>(client, options.alpha);
+  if (c.merge == "elastic") return std::make_unique<MergeElastic>(client, options.alpha, Waits(c));
   if (c.merge == "gradient") {
     return std::make_unique<MergeGradient>(
         client,
         MergeGradient::Pace{.push = c.push,
                             .fetch = c.fetch,
                             .asks = !c.broadcasts,
+                            .waits = Waits(c),
                             .clock = Clocked(c) ? c.staleness : -1},
         std::move(shared));
   }
@@ -173,6 +198,7 @@ CentreChoices ResolveCentre(const CentreChoices& preset, const StrategyOptions& 
     c.stale = c.pace == "free" ? (c.merge == "gradient" || c.merge == "average" ? "scale" : "drop")
                                : "wait";
   }
+  if (Waits(c) && options.fetch == 0) c.fetch = c.push;
   CheckCentre(c);
   CheckServers(c);
   return c;
@@ -268,7 +294,7 @@ std::unique_ptr<Server> MakeCentreServer(const StrategySetup& setup, World& worl
                              .plan = setup.plan,
                              .positions = PositionsOf(setup.plan),
                              .lease = LeaseOf(setup.plan, clients),
-                             .broadcasts = c.merge == "gradient" && c.broadcasts,
+                             .broadcasts = c.merge == "gradient" && c.broadcasts && !Waits(c),
                              .log = setup.log};
   server.when = c.pace == "clock"   ? CentreServer::When::kClock
                 : c.pace == "round" ? CentreServer::When::kRound
@@ -276,7 +302,9 @@ std::unique_ptr<Server> MakeCentreServer(const StrategySetup& setup, World& worl
   server.answers = c.pace == "free" && (c.merge == "halve" || c.merge == "average");
   server.staleness = std::max<int64_t>(0, c.staleness);
   if (c.staleness >= 0 && c.pace == "free") {
-    server.stale = c.stale == "drop" ? CentreServer::Stale::kDrop : CentreServer::Stale::kScale;
+    server.stale = c.stale == "drop"   ? CentreServer::Stale::kDrop
+                   : c.stale == "wait" ? CentreServer::Stale::kWait
+                                       : CentreServer::Stale::kScale;
   }
   auto board = MakeBoard(setup, world, c);
   const Layout layout = board ? CutLayout(setup.layout, board->own()) : setup.layout;

@@ -49,7 +49,8 @@ CentreServer::CentreServer(Setup setup, std::span<const float> centre,
       centre_(device_, board_ ? board_->own().size : centre.size()),
       rule_(setup_.rule(device_)),
       leases_(setup_.plan.samples, setup_.positions, setup_.lease, NewIds(),
-              setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()) {
+              setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()),
+      gate_(setup_.staleness) {
   std::copy_n(centre.begin(), centre_.slice().size, centre_.slice().host().begin());
   if (board_) board_->Begin(centre);
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
@@ -179,6 +180,8 @@ void CentreServer::Run(ServerKeeper* keeper) {
     if (keeper && keeper->Stop()) stopping_ = true;
     const bool idle = !HearAll();
     ApplyRound();  // those who left are not waited for
+    ApplyInTime();
+    GiveWeights();
     if (leases_.drained() && !leases_.finished() && !stopping_) EndEpoch(keeper);
     for (int c = 0; c < int(peers_.size()); ++c) Answer(c);
     Broadcast();
@@ -186,7 +189,9 @@ void CentreServer::Run(ServerKeeper* keeper) {
     if (After(0) >= encourage) {  // a slow peer is no reason to give the server up
       encourage = After(encourage_s);
       for (Peer& peer : peers_) {
-        if (peer.asks || peer.waits || !peer.inbox.empty()) peer.link->Offer({.kind = kWait});
+        if (peer.asks || peer.waits || !peer.inbox.empty() || setup_.stale == Stale::kWait) {
+          peer.link->Offer({.kind = kWait});
+        }
       }
     }
     if (idle) bell_.Wait(After(look_s));
@@ -274,6 +279,8 @@ void CentreServer::Free(int client) {
   Peer& peer = peers_[client];
   leases_.Drop(client);
   peer.asks = peer.holds = false;
+  if (peer.from >= 0) gate_.End(std::exchange(peer.from, -1));
+  std::erase(want_weights_, client);
 }
 
 void CentreServer::Hear(int client, Arrival arrival, Message& message) {
@@ -355,6 +362,12 @@ void CentreServer::Handle(int client, Message& message) {
       peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       break;
     case kFetch:
+      if (peer.from >= 0) gate_.End(std::exchange(peer.from, -1));  // it has given that up
+      if (setup_.stale == Stale::kWait && message.ints.size() > 1 && message.ints[1]) {
+        peer.fetch = message.ints[0];
+        want_weights_.push_back(client);
+        break;
+      }
       SendCentre(*peer.link, message.ints.empty() ? 0 : message.ints[0]);
       peer.told = version_;
       break;
@@ -403,13 +416,19 @@ void CentreServer::Push(int client, Message& message) {
     held.samples += lease.end - lease.begin;
   }
   held.message = std::move(message);
-  if (setup_.when == When::kArrival) return ApplyAlone(std::move(held));
-
+  if (setup_.when == When::kArrival && setup_.stale != Stale::kWait) {
+    return ApplyAlone(std::move(held));
+  }
   for (const int64_t id : held.leases) leases_.Hold(id);
   if (setup_.when == When::kClock) {
     const Lease lease = leases_.Get(held.leases[0]);
     clocks_[ClockOf(lease)].emplace(lease.begin, std::move(held));
     return ApplyClocks();
+  }
+  if (setup_.when == When::kArrival) {
+    peer.from = -1;
+    early_.push_back(std::move(held));
+    return ApplyInTime();
   }
   peer.waits = true;
   round_.push_back(std::move(held));
@@ -420,6 +439,9 @@ const char* CentreServer::Fault(int client, const Message& push) const {
   if (push.ints.size() <= PushHead::kInts) return "it names no lease";
   if (push.ints[0] < 0 || push.ints[0] > version_) return "it is made from a version that is not";
   if (push.body.size() != centre_.slice().size) return "it is of another shape";
+  if (setup_.stale == Stale::kWait && push.ints[0] != peers_[client].from) {
+    return "it is made from weights that were not given for it";
+  }
   if (setup_.when == When::kClock && push.ints.size() != PushHead::kInts + 1) {
     return "it names several shards";
   }
@@ -466,6 +488,31 @@ void CentreServer::ApplyAlone(Held held) {
   if (board_) board_->Apply(held.leases[0], step, share);
   Apply({&held, 1}, step, share);
   if (setup_.answers) SendCentre(link);
+}
+
+// Whatever does not make an older one too stale.
+void CentreServer::ApplyInTime() {
+  for (;;) {
+    const auto next = std::find_if(early_.begin(), early_.end(), [&](const Held& held) {
+      return gate_.MayApply(held.message.ints[0], version_);
+    });
+    if (next == early_.end()) return;
+    Held held = std::move(*next);
+    early_.erase(next);
+    gate_.End(held.message.ints[0]);
+    ApplyAlone(std::move(held));
+  }
+}
+
+// To compute from, as soon as one more may.
+void CentreServer::GiveWeights() {
+  while (!want_weights_.empty() && gate_.MayBegin()) {
+    Peer& peer = peers_[want_weights_.front()];
+    want_weights_.pop_front();
+    peer.from = version_;
+    gate_.Begin(version_);
+    SendCentre(*peer.link, peer.fetch);
+  }
 }
 
 void CentreServer::Apply(std::span<Held> parts, int64_t step, float share) {

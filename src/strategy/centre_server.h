@@ -11,6 +11,7 @@
 #include "strategy/centre_rule.h"
 #include "strategy/lease_table.h"
 #include "strategy/portion_board.h"
+#include "strategy/stale_gate.h"
 #include "strategy/strategy.h"
 #include "transport/reception.h"
 
@@ -29,7 +30,12 @@ class CentreServer : public Server {
     kRound,  // one of every client that is here together
   };
   // What happens to a push that is more than `staleness` versions behind, on arrival.
-  enum class Stale { kTake, kScale, kDrop };
+  enum class Stale {
+    kTake,
+    kScale,
+    kDrop,
+    kWait,  // nobody gets so far: workers wait for weights, and pushes for older ones
+  };
 
   struct Setup {
     std::vector<Link*> clients;  // known from the start
@@ -74,8 +80,10 @@ class CentreServer : public Server {
     bool holds = false;              // ... and has work to push
     int64_t wants = 1;               // leases at most
     bool waits = false;              // its push is part of a round that is not complete
+    int64_t from = -1;               // computes from this version; -1: nobody knows (all but kWait)
     int64_t told = -1;               // the newest version that was offered to it
     int diverged = 0;                // pushes since the last finite one
+    int64_t fetch = 0;               // the number of its fetch that waits for its turn
     std::deque<Message> inbox = {};  // pushes whose other portions are awaited, and what came after
     ClientNumbers numbers;
   };
@@ -100,6 +108,8 @@ class CentreServer : public Server {
   void Refuse(int client, const char* why);
   void Dismiss(int client);
   void ApplyAlone(Held held);
+  void ApplyInTime();
+  void GiveWeights();
   void ApplyClocks();
   void ApplyRound();
   void Apply(std::span<Held> parts, int64_t step, float share);
@@ -126,6 +136,9 @@ class CentreServer : public Server {
   int64_t version_ = 0;
   std::map<int64_t, std::map<int64_t, Held>> clocks_;  // by step, by first position
   std::vector<Held> round_;
+  StaleGate gate_;                // kWait
+  std::vector<Held> early_;       // ... pushes that wait for older ones
+  std::deque<int> want_weights_;  // ... clients, in turn
   Progress progress_;
   bool stopping_ = false;
   int64_t newest_clock_ = -1;  // of which a shard was leased

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -330,6 +331,9 @@ std::vector<Case> Cases() {
   add("halve", {.name = "async-ps"});
   add("average", {.name = "async-ps", .merge = "average"});
   add("gradient", {.name = "async-ps", .merge = "gradient"}, {.lr = 0.02, .momentum = 0});
+  add("wait", {.name = "async-ps", .merge = "gradient", .staleness = 1, .stale = "wait"},
+      {.lr = 0.02, .momentum = 0});
+  add("elastic_wait", {.name = "easgd", .alpha = 0.3f, .staleness = 0, .stale = "wait"});
   add("downpour", {.name = "downpour", .push = 3, .fetch = 2}, {.lr = 0.02, .momentum = 0});
   add("clock", {.name = "ssp", .staleness = 2});
   add("round", {.name = "federated", .outer_momentum = 0.3f});
@@ -337,6 +341,37 @@ std::vector<Case> Cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, Centre, testing::ValuesIn(Cases()),
                          testing::PrintToStringParamName());
+
+// ---- staleness that waits
+
+TEST(StaleWait, NoUpdateIsStalerThanTheBound) {
+  for (const int64_t bound : {0, 1, 2, 7}) {
+    for (const int period : {1, 3}) {
+      const Case c{"wait",
+                   toy::Host,
+                   {.name = "async-ps", .merge = "gradient", .staleness = bound, .stale = "wait"},
+                   {.lr = 0.02, .momentum = 0}};
+      Field field(c, 4, period);
+      auto server = field.NewServer();
+      {
+        std::vector<std::jthread> clients;
+        for (int i = 0; i < 4; ++i) {
+          clients.emplace_back([&, i] {
+            field.RunClient(i, [&](toy::Worker&) {  // one is slow
+              if (i == 2) std::this_thread::sleep_for(milliseconds(2));
+              return true;
+            });
+          });
+        }
+        server->Run(nullptr);
+      }
+      field.counter.ExpectOnce(3 * 230);
+      EXPECT_EQ(server->refused(), 0);
+      EXPECT_LE(server->staleness().most(), bound) << period;
+      EXPECT_TRUE(bound < 7 || server->staleness().most() > 0);  // nobody waits for nothing
+    }
+  }
+}
 
 // ---- workers in groups
 
@@ -562,6 +597,54 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   EXPECT_EQ(server.leases().closed_positions(), 10);
   EXPECT_EQ(server.leases().open(), 0);
   for (float value : server.centre()) EXPECT_EQ(value, 1.5f);
+}
+
+// One that was let in and says anything: half true, out of turn, of another shape. The centre stays
+// finite, no position counts twice, and the server goes on.
+TEST(CentreServerTest, StandsAClientThatSaysAnything) {
+  for (const auto stale : {CentreServer::Stale::kTake, CentreServer::Stale::kWait}) {
+    Wire wire(10, 10);
+    CentreServer::Setup setup = OneClient(wire);
+    setup.plan.steps = 1000;
+    setup.positions = PositionsOf(setup.plan);
+    setup.lease = 3;
+    setup.staleness = 1;
+    setup.stale = stale;
+    Counter counter(setup.plan);
+    CentreServer server(std::move(setup), std::vector<float>(32, 1.0f));
+    server.OnClose([&](const Lease& lease) { counter.Close(lease); });
+    std::jthread thread([&] { server.Run(nullptr); });
+    std::mt19937 random(5);
+    std::vector<int64_t> numbers = {0, 1, -1, INT64_MIN, INT64_MAX};  // and what it was told
+    const auto any = [&] { return numbers[random() % numbers.size()]; };
+    for (int i = 0; i < 3000; ++i) {
+      Message message{.kind = int(random() % 8) - 1};
+      if (random() % 2) message.kind = kPush;
+      if (random() % 4 == 0) message.kind = kAsk;
+      if (message.kind == kBye) continue;
+      for (unsigned n = random() % 6; n > 0; --n) message.ints.push_back(any());
+      if (message.kind == kPush && message.ints.size() > 2) {
+        message.ints[1] = message.ints[2] = BitsOf(1.0);
+      }
+      const float value = random() % 40 ? 0.001f : NAN;
+      message.body.assign(random() % 4 ? 32 : random() % 64, value);
+      wire.client().Send(std::move(message));
+      Message answer;
+      while (wire.client().Receive(answer, After(i % 20 ? 0 : 0.002)) == Arrival::kMessage) {
+        numbers.insert(numbers.end(), answer.ints.begin(), answer.ints.end());
+        if (numbers.size() > 12) numbers.erase(numbers.begin() + 5, numbers.end() - 7);
+      }
+    }
+    wire.client().Send({.kind = kBye});
+    thread.join();
+    EXPECT_GT(server.refused(), 100);
+    // Some of it was true; to be told the weights for it, too, is too much of a chance.
+    EXPECT_TRUE(stale == CentreServer::Stale::kWait || server.version() > 0);
+    for (const auto& [position, times] : counter.counted()) ASSERT_EQ(times, 1) << position;
+    EXPECT_EQ(int64_t(counter.counted().size()), server.leases().closed_positions());
+    EXPECT_EQ(server.leases().open(), 0);
+    for (const float value : server.centre()) ASSERT_TRUE(std::isfinite(value));
+  }
 }
 
 TEST(CentreServerTest, BoundsStaleness) {

@@ -76,16 +76,17 @@ void Client::Prefetch() {
   if (!fetching_ && !reply_) AskForCentre();
 }
 
-void Client::AskForCentre() {
+void Client::AskForCentre(bool computes) {
   fetching_ = true;
   portions_.assign(servers_.size(), {.kind = -1});
-  Send({.kind = kFetch, .ints = {++fetches_}});
+  Send({.kind = kFetch, .ints = {++fetches_, computes}});
 }
 
-Client::Centre Client::Fetch(size_t floats) {
+Client::Centre Client::Fetch(size_t floats, bool computes) {
   std::unique_lock lock(mutex_);
   Until(lock, "the centre", [&] {
-    if (!fetching_ && !reply_) AskForCentre();  // also again, when the server is another one
+    // Also again, when the server is another one.
+    if (!fetching_ && !reply_) AskForCentre(computes);
     return reply_.has_value();
   });
   return TakeReply(floats);

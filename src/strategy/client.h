@@ -54,7 +54,9 @@ class Client {
     std::vector<float> state;
   };
   void Prefetch();  // asks for the centre that the next Fetch takes
-  Centre Fetch(size_t floats);
+  // `computes`: the next push is made from it; where staleness is bounded by waiting, the server
+  // answers when one more may compute.
+  Centre Fetch(size_t floats, bool computes = false);
   Centre FetchNow(size_t floats);                   // one that was not asked for before
   std::optional<Centre> Prefetched(size_t floats);  // if it has come: does not wait
   // The newest centre that was offered since the last call; nothing: none newer.
@@ -85,7 +87,7 @@ class Client {
   static Centre Unpack(Message message, size_t floats);
   // `done` is asked again after each arrival; `what` is for the message of a deadline.
   void Until(std::unique_lock<std::mutex>& lock, const char* what, FunctionRef<bool()> done);
-  void AskForCentre();
+  void AskForCentre(bool computes = false);
   void Receive(std::stop_token stop, size_t server);
   void Sort(size_t server, Message message);
   void TakePortion(size_t server, int64_t fetch, Message& message);

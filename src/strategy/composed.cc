@@ -239,7 +239,12 @@ void Composed::TakeImage() {
   flat::Copy(replica_->queue, replica_->state, image_);
   replica_->queue.Sync();
   image_taken_ = choices_.handout->taken();
+  image_workers_ = choices_.inner->workers();
   image_is_new_ = true;
+}
+
+std::vector<ClientNumbers> Composed::workers() const {
+  return image_is_new_ ? image_workers_ : choices_.inner->workers();
 }
 
 void Composed::Snapshot(Replica& replica, Slice into) {

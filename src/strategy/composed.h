@@ -55,7 +55,7 @@ class Composed : public Strategy {
   void Save(Replica& replica, StateWriter& writer) override;
   void Load(Replica& replica, const StateReader& reader) override;
   Traffic traffic() const override;
-  Staleness staleness() const override { return choices_.inner->staleness(); }
+  std::vector<ClientNumbers> workers() const override;
 
  private:
   bool OwnsState() const { return !choices_.centre && !choices_.team; }  // nobody else keeps it
@@ -86,6 +86,7 @@ class Composed : public Strategy {
   bool update_is_short_ = false;
   Buffer image_;             // of a shared state, for snapshots
   int64_t image_taken_ = 0;  // positions that are in it
+  std::vector<ClientNumbers> image_workers_;
   bool image_is_new_ = false;
   double update_s_ = 0;
 };

@@ -33,6 +33,7 @@ struct HogwildRun {
   std::vector<int> epoch_ends;  // by rank
   std::vector<float> state;     // at the end, of worker 0
   std::vector<float> first_epoch;
+  std::vector<ClientNumbers> first_workers, workers;  // at the end of an epoch, of the run
 };
 
 void Train(HogwildRun& run) {
@@ -63,6 +64,7 @@ void Train(HogwildRun& run) {
       if (turn == Turn::kEpochEnd) {
         if (run.epoch_ends[world.rank()]++ == 0 && world.rank() == 0) {
           run.first_epoch = worker.Snapshot();
+          run.first_workers = strategy->workers();
         }
         continue;
       }
@@ -72,7 +74,10 @@ void Train(HogwildRun& run) {
       }
     }
     worker.Finish();
-    if (world.rank() == 0) run.state = worker.Snapshot();
+    if (world.rank() == 0) {
+      run.state = worker.Snapshot();
+      run.workers = strategy->workers();
+    }
   });
 }
 
@@ -107,6 +112,29 @@ TEST(Hogwild, EveryPositionIsUsedOnceInEachEpochAndTheWeightsArrive) {
     EXPECT_EQ(run.epoch_ends, std::vector<int>(ranks, 10));
     EXPECT_LT(MeanError(run.state), 0.3) << ranks;
   }
+}
+
+TEST(Hogwild, CountsEachWorkersUpdatesSamplesAndStaleness) {
+  HogwildRun run{.ranks = 3};
+  run.in_step = [](int rank, const Work&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rank == 2 ? 20 : 2));
+  };
+  Train(run);
+  ASSERT_EQ(run.workers.size(), 3u);
+  const auto samples = [](const std::vector<ClientNumbers>& workers) {
+    int64_t sum = 0;
+    for (const ClientNumbers& worker : workers) sum += worker.samples;
+    return sum;
+  };
+  EXPECT_EQ(samples(run.first_workers), 100);  // of that epoch, though others have gone on
+  EXPECT_EQ(samples(run.workers), 300);
+  for (const ClientNumbers& worker : run.workers) {
+    EXPECT_EQ(worker.staleness.updates(), worker.pushes);
+    EXPECT_GE(worker.samples, worker.pushes);
+  }
+  // The others go on during the slow one's step.
+  EXPECT_GT(run.workers[2].staleness.mean(), run.workers[0].staleness.mean());
+  EXPECT_LT(run.workers[2].pushes, run.workers[0].pushes);
 }
 
 TEST(Hogwild, ARunMayEndWithinAnEpoch) {

@@ -27,8 +27,9 @@ class Inner {
     update();
   }
 
-  virtual Staleness staleness() const { return {}; }  // none: not measured
-  virtual double waited_s() const { return 0; }       // of the worker's thread, for communication
+  // By rank, where it is measured; complete when all have ended.
+  virtual std::vector<ClientNumbers> workers() const { return {}; }
+  virtual double waited_s() const { return 0; }  // of the worker's thread, for communication
   // Of communication, waited for or not; what is beyond waited_s() computing has hidden.
   virtual double busy_s() const { return waited_s(); }
   virtual Volume volume() const { return {}; }

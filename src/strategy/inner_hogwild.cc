@@ -5,6 +5,8 @@
 // InnerHogwild::Agree, so a report that does not name this file is a mistake.
 #include "strategy/inner_hogwild.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -25,8 +27,8 @@ constexpr size_t kMostStale = 254;
 }  // namespace
 
 struct InnerHogwild::Board {
-  struct alignas(64) Counts {
-    std::atomic<int64_t> by_staleness[kMostStale + 1];  // written by one replica
+  struct alignas(64) Counts {  // written by one replica
+    std::atomic<int64_t> samples, by_staleness[kMostStale + 1];
   };
   alignas(64) std::atomic<int64_t> updates;
   Counts& of(int replica) { return reinterpret_cast<Counts*>(this + 1)[replica]; }
@@ -62,19 +64,30 @@ void InnerHogwild::Agree(Replica& replica, FunctionRef<void()> update) {
   update();
   replica.queue.Sync();  // of the host: has run already
   const int64_t behind = board_->updates.fetch_add(1, std::memory_order_relaxed) - seen_;
-  auto& count = board_->of(group_.rank()).by_staleness[std::min(size_t(behind), kMostStale)];
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  Board::Counts& own = board_->of(group_.rank());
+  const auto add = [](std::atomic<int64_t>& to, int64_t more) {  // nobody else writes it
+    to.store(to.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  };
+  add(own.by_staleness[std::min(size_t(behind), kMostStale)], 1);
+  add(own.samples, replica.work.batch);
 }
 
-Staleness InnerHogwild::staleness() const {
-  std::vector<int64_t> counts(kMostStale + 1);
+std::vector<ClientNumbers> InnerHogwild::workers() const {
+  std::vector<ClientNumbers> all;
   for (int r = 0; r < group_.size(); ++r) {
-    for (size_t s = 0; s < counts.size(); ++s) {
-      counts[s] += board_->of(r).by_staleness[s].load(std::memory_order_relaxed);
+    const Board::Counts& from = board_->of(r);
+    std::vector<int64_t> counts;
+    for (const auto& count : from.by_staleness) {
+      counts.push_back(count.load(std::memory_order_relaxed));
     }
+    const Staleness staleness = Staleness::Of(counts);
+    all.push_back({.name = fmt::format("worker {}", r),
+                   .here = true,
+                   .pushes = staleness.updates(),
+                   .samples = from.samples.load(std::memory_order_relaxed),
+                   .staleness = staleness});
   }
-  while (!counts.empty() && counts.back() == 0) counts.pop_back();
-  return Staleness::Of(counts);
+  return all;
 }
 
 }  // namespace trireme

@@ -20,11 +20,11 @@ class InnerHogwild : public Inner {
   void BeforeStep(Replica& replica) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
 
-  // Of all replicas; complete when all have ended.
-  Staleness staleness() const override;
+  std::vector<ClientNumbers> workers() const override;
 
  private:
-  // In the memory of all: the number of updates, and for each replica its counts by staleness.
+  // In the memory of all: the number of updates, and for each replica its samples and its counts by
+  // staleness.
   struct Board;
 
   Group& group_;

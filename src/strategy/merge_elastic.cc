@@ -12,7 +12,7 @@ void MergeElastic::Begin(Replica& r) {
 }
 
 void MergeElastic::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
-  Client::Centre centre = client_.Fetch(r.state.size);
+  Client::Centre centre = client_.Fetch(r.state.size, waits_);
   head.version = centre.version;
   flat::Put(r.queue, centre.state, centre_);
   // pull = alpha * (weights - centre);  weights -= pull

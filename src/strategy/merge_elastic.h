@@ -10,11 +10,13 @@ namespace trireme {
 class MergeElastic : public Merge {
  public:
   // `alpha` 0: the paper's rule, a moving rate of 0.9, shared among the clients that are here.
-  MergeElastic(Client& centre, float alpha) : client_(centre), alpha_(alpha) {}
+  // `waits`: staleness is bounded by waiting for the centre, not for long after it was given.
+  MergeElastic(Client& centre, float alpha, bool waits = false)
+      : client_(centre), alpha_(alpha), waits_(waits) {}
   void Begin(Replica& replica) override;
   // The centre comes while the step is computed: one local step older, and nobody waits for it.
   void BeforeStep(Replica&, bool meets) override {
-    if (meets) client_.Prefetch();
+    if (meets && !waits_) client_.Prefetch();
   }
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
@@ -22,6 +24,7 @@ class MergeElastic : public Merge {
  private:
   Client& client_;
   const float alpha_;
+  const bool waits_;
   Buffer centre_, pull_;
 };
 

@@ -24,18 +24,26 @@ void MergeGradient::TakeNews(Replica& r) {
     }
     return;
   }
+  if (pace_.waits) {
+    if (summed_ == 0) Take(r, client_.Fetch(r.state.size, true));
+    return;
+  }
   if (steps_ < pace_.fetch) return;
   if (shared_) {  // nobody waits: the others move the weights meanwhile
     if (const auto centre = client_.Prefetched(r.state.size)) Take(r, *centre);
     return;
   }
   if (pace_.asks) return Take(r, client_.Fetch(r.state.size));
-  if (const auto news = client_.News(r.state.size)) Take(r, *news);
+  // An offer may have waited here since before the centre was taken anew.
+  const auto news = client_.News(r.state.size);
+  if (news && news->version > version_) Take(r, *news);
 }
 
 void MergeGradient::AfterStep(Replica& r) {
-  if (++steps_ >= pace_.fetch && pace_.asks && pace_.clock < 0 && fetches()) client_.Prefetch();
-  ++summed_;
+  if (++steps_ >= pace_.fetch && pace_.asks && !pace_.waits && pace_.clock < 0 && fetches()) {
+    client_.Prefetch();
+  }
+  if (summed_++ == 0) from_ = version_;
   if (pace_.push == 1) return;
   const size_t weights = r.layout.weights, statistics = r.state.size - weights;
   const Slice summand = r.summands[0], sum = sum_;
@@ -47,7 +55,7 @@ void MergeGradient::AfterStep(Replica& r) {
 }
 
 void MergeGradient::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
-  head.version = version_;
+  head.version = from_;
   std::vector<float> gradients(r.state.size);
   const Slice from = pace_.push == 1 ? r.summands[0].Sub(0, r.state.size) : Slice(sum_);
   flat::Get(r.queue, from, gradients);

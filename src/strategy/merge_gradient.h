@@ -14,6 +14,7 @@ class MergeGradient : public Merge {
     int push = 1;        // steps between meetings
     int fetch = 1;       // steps between looks at the centre
     bool asks = false;   // for it; else the newest that the server has offered is taken
+    bool waits = false;  // staleness is bounded by waiting: one fetch before each push's steps
     int64_t clock = -1;  // at least 0: weights are at most so many steps behind (Ho et al. 2013)
   };
   // `shared`: null, or the weights that a team shares.
@@ -35,9 +36,10 @@ class MergeGradient : public Merge {
   const Pace pace_;
   const std::unique_ptr<SharedWeights> shared_;
   Buffer sum_;           // of the gradients since the last meeting, if that can be several
-  int summed_ = 0;       // steps in it
+  int summed_ = 0;       // steps since the last meeting
   int64_t steps_ = 0;    // since the weights were taken
-  int64_t version_ = 0;  // of the weights that the oldest of these gradients is made from
+  int64_t version_ = 0;  // of the weights
+  int64_t from_ = 0;     // of the oldest that the sum is made from
 };
 
 }  // namespace trireme

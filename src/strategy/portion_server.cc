@@ -151,8 +151,8 @@ void PortionServer::Hear(int client, Message& message) {
   Peer& peer = peers_[size_t(client)];
   if (message.kind == kBye) return;
   const bool fetch = message.kind == kFetch, portion = message.kind == kPortion;
-  const bool fits =
-      (fetch || portion) && message.ints.size() == 1 && peer.open.size() < kMostOpenWords;
+  const bool fits = message.ints.size() == (fetch ? 2u : 1u) && (fetch || portion) &&
+                    peer.open.size() < kMostOpenWords;
   if (!fits) {
     if (!std::exchange(peer.named, true) && setup_.log) {
       setup_.log->Warn("server", "client {} said something that no client says (word {})",

@@ -455,10 +455,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
   t.Add("staleness", &StrategyOptions::staleness, AtLeast(-1),
         "how many updates (pace clock: steps) the weights of an update may be behind; -1: as the "
         "strategy has it (ssp: 3), else any");
-  t.Add(
-      "stale", &StrategyOptions::stale, OneOf({"auto", "wait", "scale", "drop"}),
-      "what becomes of an update beyond strategy.staleness: nobody gets so far (wait: pace clock), "
-      "it counts less, or its positions are leased again");
+  t.Add("stale", &StrategyOptions::stale, OneOf({"auto", "wait", "scale", "drop"}),
+        "what becomes of an update beyond strategy.staleness: nobody gets so far (wait), it counts "
+        "less, or its positions are leased again");
   t.Add(
       "snapshot_s", &StrategyOptions::snapshot_s, Above(0),
       "with a server: seconds between its snapshots, to which centre and leases return if it dies");

@@ -230,6 +230,17 @@ TEST(Presets, RefuseWhatMakesNoSense) {
   EXPECT_EQ(CheckStrategy({.name = "easgd"}, 4, false), 3);
   EXPECT_THROW(CheckStrategy({.name = "easgd"}, 4, true), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "easgd"}, 1, false), UsageError);
+  const StrategyOptions wait{.name = "downpour", .push = 3, .staleness = 2, .stale = "wait"};
+  EXPECT_EQ(CheckStrategy(wait, 4, false), 3);  // weights are fetched once for each push
+  StrategyOptions other = wait;
+  other.fetch = 2;
+  EXPECT_THROW(CheckStrategy(other, 4, false), UsageError);
+  other = wait;
+  other.staleness = -1;
+  EXPECT_THROW(CheckStrategy(other, 4, false), UsageError);
+  other = wait;
+  other.merge = "halve";
+  EXPECT_THROW(CheckStrategy(other, 4, false), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "allreduce", .algorithm = "ring"}, 2, true), UsageError);
   EXPECT_THROW(CheckStrategy({.name = "allreduce", .wire = "bf16"}, 2, true), UsageError);
 }

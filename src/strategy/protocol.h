@@ -8,7 +8,9 @@ namespace trireme {
 enum Word : int {
   // From a client.
   kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most
-  kFetch,  // the centre, please. A number that the answer repeats
+  kFetch,  // the centre, please. A number that the answer repeats; computes (0, 1): from it, until
+           // I
+           // push (staleness that waits)
   kPush,   // PushHead, then leases; body: what to merge
   kLeave,  // I shall work no more; what I hold is free
   kBye,    // I shall say no more

@@ -36,6 +36,15 @@ struct Traffic {
   uint64_t bytes_sent = 0, bytes_received = 0;
 };
 
+// What a client of a server did, as the server saw it, or a worker of a shared state.
+struct ClientNumbers {
+  std::string name;
+  bool here = false;
+  int64_t pushes = 0, samples = 0;  // that counted
+  int64_t refused = 0, removed = 0;
+  Staleness staleness;
+};
+
 enum class Role { kState, kSummand };
 enum class Turn {
   kStep,      // `work` is to be done
@@ -91,17 +100,9 @@ class Strategy {
   virtual void Load(Replica& replica, const StateReader& reader) = 0;
 
   virtual Traffic traffic() const = 0;
-  // Without a server: of the updates of all workers; none: in step, nothing is stale.
-  virtual Staleness staleness() const { return {}; }
-};
-
-// What a client of a server did, as the server saw it.
-struct ClientNumbers {
-  std::string name;
-  bool here = false;
-  int64_t pushes = 0, samples = 0;  // that counted
-  int64_t refused = 0, removed = 0;
-  Staleness staleness;
+  // Without a server: what each worker has done; none: in step, nothing is stale. At the end of an
+  // epoch that of no later one.
+  virtual std::vector<ClientNumbers> workers() const { return {}; }
 };
 
 class Server;

@@ -9,12 +9,6 @@ namespace {
 
 constexpr size_t kMostImages = 3;  // that wait: then the server does
 
-std::vector<ClientRecord> RecordsOf(std::span<const ClientNumbers> clients) {
-  std::vector<ClientRecord> records;
-  for (const ClientNumbers& numbers : clients) records.push_back(RecordOf(numbers));
-  return records;
-}
-
 }  // namespace
 
 CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
@@ -150,15 +144,12 @@ void CentreRecorder::Handle(const Image& image) {
   if (due && at_.step != saved_step_) Save(image);
   if (image.what != What::kEnd || (signals_.received() && !enough_)) return;
   if (evaluated_step_ != at_.step) Evaluate(image);
-  Staleness all;
-  for (const ClientNumbers& numbers : image.clients) all.Add(numbers.staleness);
+  ClientsRecord clients = RecordsOf(image.clients);
+  // With those who have gone for good, too.
+  clients.all.updates = image.progress.updates;
+  clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
-  recorder_.Summarize(image.state, at_, *evaluation_,
-                      {.clients = RecordsOf(image.clients),
-                       .all = RecordOf({.name = "all",
-                                        .pushes = image.progress.updates,
-                                        .samples = image.progress.positions,
-                                        .staleness = all})});
+  recorder_.Summarize(image.state, at_, *evaluation_, clients);
 }
 
 void CentreRecorder::EndEpoch(const Image& image) {
@@ -180,7 +171,7 @@ void CentreRecorder::EndEpoch(const Image& image) {
   record.bytes_received = int64_t(image.progress.bytes_received - received_before_);
   sent_before_ = image.progress.bytes_sent;
   received_before_ = image.progress.bytes_received;
-  record.clients = RecordsOf(image.clients);
+  record.clients = RecordsOf(image.clients).clients;
   const int every = job_.recipe.trainer.evaluate_every;
   if (every && at_.epochs_done % every == 0) {
     const Stopwatch watch;

@@ -24,6 +24,19 @@ ClientRecord RecordOf(const ClientNumbers& numbers) {
           .staleness = {counts.begin(), counts.end()}};
 }
 
+ClientsRecord RecordsOf(std::span<const ClientNumbers> clients) {
+  ClientsRecord records;
+  ClientNumbers all{.name = "all"};
+  for (const ClientNumbers& numbers : clients) {
+    records.clients.push_back(RecordOf(numbers));
+    all.pushes += numbers.pushes;
+    all.samples += numbers.samples;
+    all.staleness.Add(numbers.staleness);
+  }
+  records.all = RecordOf(all);
+  return records;
+}
+
 Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress)
     : job_(job),
       directory_(directory),

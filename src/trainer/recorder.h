@@ -18,6 +18,7 @@ namespace trireme {
 
 // The numbers of a client, or of all, as the run keeps them.
 ClientRecord RecordOf(const ClientNumbers& numbers);
+ClientsRecord RecordsOf(std::span<const ClientNumbers> clients);  // each, and their sum
 
 // Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
 // that records; one thread.

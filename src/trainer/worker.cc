@@ -266,7 +266,10 @@ std::optional<Ending> Worker::EndOfEpoch() {
     record.test_top5 = evaluation_->top5;
     record.evaluation_seconds = Now() - began;
   }
-  if (recorder_) recorder_->Epoch(record);
+  if (recorder_) {
+    record.clients = RecordsOf(strategy_.workers()).clients;
+    recorder_->Epoch(record);
+  }
 
   const int every = job_.recipe.trainer.checkpoint_epochs;
   if (every && at_.epochs_done % every == 0) SaveCheckpoint();
@@ -321,9 +324,7 @@ void Worker::Finish(Ending ending) {
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();
-  const Staleness staleness = strategy_.staleness();
-  const ClientNumbers all{.name = "all", .pushes = staleness.updates(), .staleness = staleness};
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, {.all = RecordOf(all)});
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, RecordsOf(strategy_.workers()));
 }
 
 }  // namespace trireme

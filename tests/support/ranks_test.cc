@@ -142,4 +142,30 @@ int64_t RanksTest::SavedStep(const std::string& run) const {
   return ParseJson(Read(Latest(run) + "/state.json"), "state").At("step").AsInt();
 }
 
+std::vector<RanksTest::ClientCounts> RanksTest::SavedClients(const std::string& run) const {
+  const Json state = ParseJson(Read(Latest(run) + "/state.json"), "state");
+  const std::vector<Json>& numbers = state.At("values").At("centre.clients").Items();
+  std::vector<ClientCounts> clients;
+  constexpr size_t kHead = 5;  // then as many counts of staleness as the last of these says
+  for (size_t i = 0; i + kHead <= numbers.size(); i += kHead + size_t(numbers[i + 4].AsInt())) {
+    clients.push_back({.updates = numbers[i].AsInt(),
+                       .samples = numbers[i + 1].AsInt(),
+                       .refused = numbers[i + 2].AsInt(),
+                       .removed = numbers[i + 3].AsInt()});
+  }
+  return clients;
+}
+
+bool RanksTest::AwaitClients(
+    Running& running, const std::string& run,
+    const std::function<bool(const std::vector<ClientCounts>&)>& enough) const {
+  for (const Stopwatch watch; watch.seconds() < kTimeout && !running.Over(); Nap(10)) {
+    try {
+      if (enough(SavedClients(run))) return true;
+    } catch (const std::exception&) {  // there is no checkpoint yet, or it is being replaced
+    }
+  }
+  return false;
+}
+
 }  // namespace trireme::whole

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -59,6 +60,15 @@ class RanksTest : public WholeTest {
   static int FirstNamed(const std::string& err);
 
   int64_t SavedStep(const std::string& run) const;  // of the newest checkpoint; 0: none
+
+  // What the newest checkpoint of a run with a server says of its clients, ranks first.
+  struct ClientCounts {
+    int64_t updates = 0, samples = 0, refused = 0, removed = 0;
+  };
+  std::vector<ClientCounts> SavedClients(const std::string& run) const;
+  // Waits until `enough` of them; false if the run ends before, or takes too long.
+  bool AwaitClients(Running& running, const std::string& run,
+                    const std::function<bool(const std::vector<ClientCounts>&)>& enough) const;
 
   Words environment_;  // of every job: an `env` with its settings
 

@@ -15,7 +15,7 @@ constexpr uint64_t kMaxInts = 1 << 20, kMaxFloats = uint64_t{1} << 33;
 // Memory for more than this is taken only as the bytes come in.
 constexpr size_t kTrustedFloats = 16 << 20;
 
-[[noreturn]] void Garbage() { throw Error("sent what is not a frame"); }
+[[noreturn]] void Garbage() { throw Error("it sent what no link sends"); }
 
 }  // namespace
 
@@ -147,7 +147,7 @@ double TcpLink::overdue_s() const {
 
 // ---- a connection
 
-asio::awaitable<void> TcpLink::Carry(Socket socket, uint64_t incarnation) {
+asio::awaitable<std::string> TcpLink::Carry(Socket socket, uint64_t incarnation) {
   if (line_) {
     std::error_code ignored;
     line_->socket.close(ignored);
@@ -155,18 +155,20 @@ asio::awaitable<void> TcpLink::Carry(Socket socket, uint64_t incarnation) {
   }
   const auto line = std::make_shared<Line>(std::move(socket));
   line_ = line;
+  std::string fault;
   try {
     co_await Agree(*line, incarnation);
     asio::co_spawn(io_, Write(line), asio::detached);
     co_await Read(line);
-  } catch (const std::exception&) {
-    // Closed, cut, or filled with garbage: what counts is what arrives over the next one.
+  } catch (const Error& error) {  // what counts is what arrives over the next one
+    fault = error.what();
+  } catch (const std::exception&) {  // closed or cut
   }
   line->broken = true;
   std::error_code ignored;
   line->socket.close(ignored);
   line->wake.Ring();
-  if (line_ != line) co_return;  // a newer one has taken over
+  if (line_ != line) co_return fault;  // a newer one has taken over
   line_.reset();
   std::lock_guard lock(mutex_);
   connected_ = false;
@@ -176,6 +178,7 @@ asio::awaitable<void> TcpLink::Carry(Socket socket, uint64_t incarnation) {
     delivered_.notify_all();
   }
   changed_.notify_all();
+  co_return fault;
 }
 
 // Both say what has arrived, and go on from there.
@@ -286,7 +289,10 @@ void TcpLink::TakeNumbered(const Frame& frame, Message message) {
 }
 
 asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Watch& watch) {
-  if (frame.length > kMaxInts || frame.extra > kMaxFloats) Garbage();
+  if (frame.length > kMaxInts || frame.extra > kMaxFloats) {
+    throw Error("it announces a message of {} numbers and {} values; {} and {} are possible",
+                frame.length, frame.extra, kMaxInts, kMaxFloats);
+  }
   Message message;
   message.kind = frame.tag;
   message.ints.resize(frame.length);

@@ -32,7 +32,8 @@ class TcpLink : public Link {
   void GiveUp();  // the other end will not come back; thread-safe
 
   // Lives on a connection until it breaks. The newest connection counts. On the loop's thread.
-  asio::awaitable<void> Carry(Socket socket, uint64_t incarnation);
+  // Words if the other end sent what no end sends; none: it was closed or cut.
+  asio::awaitable<std::string> Carry(Socket socket, uint64_t incarnation);
   bool wants_connection() const;  // thread-safe
   bool connected() const;         // thread-safe
 

@@ -233,7 +233,8 @@ class StarServer : public StarWorld, private Reception {
       co_return;
     }
     TcpLink& link = LinkOf(guest.hello, who);
-    co_await link.Carry(std::move(guest.socket), guest.hello.incarnation);
+    words = co_await link.Carry(std::move(guest.socket), guest.hello.incarnation);
+    if (!words.empty()) Refused(who, words);
   }
 
   // Of a rank, whichever life of it comes; of another client its own, by its incarnation.

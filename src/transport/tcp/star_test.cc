@@ -6,15 +6,27 @@
 
 #include <atomic>
 #include <random>
+#include <thread>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "transport/pulse.h"
 #include "transport/tcp/asio.h"
+#include "transport/tcp/door.h"
+#include "transport/tcp/frame.h"
 
 namespace trireme {
 namespace {
 
 constexpr double kSoon = 20;  // a busy machine must not make a test fail
+
+// TRIREME_FUZZ and TRIREME_SEED in the environment ask for more tries and other bytes.
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? ParseNumber<int64_t>(text).value_or(otherwise) : otherwise;
+}
+int FuzzTries(int otherwise) { return int(FromEnvironment("TRIREME_FUZZ", otherwise)); }
+int64_t FuzzSeed() { return FromEnvironment("TRIREME_SEED", 3); }
 
 // A server's port that outlives the servers behind it.
 class StarTest : public testing::Test {
@@ -137,8 +149,8 @@ TEST_F(StarTest, StrangersAreRefusedWithOneClearLine) {
 TEST_F(StarTest, TheDoorStandsGarbage) {
   const auto server = Serve();
   const auto good = JoinStar(Setup(1));
-  std::mt19937 random(3);
-  const int tries = std::getenv("TRIREME_FUZZ") ? std::atoi(std::getenv("TRIREME_FUZZ")) : 60;
+  std::mt19937 random{unsigned(FuzzSeed())};
+  const int tries = FuzzTries(60);
   for (int i = 0; i < tries; ++i) {
     asio::io_context io;
     Socket socket(io);
@@ -160,6 +172,77 @@ TEST_F(StarTest, TheDoorStandsGarbage) {
       EXPECT_EQ(Hear(server->LinkTo(1)), i);
     }
   }
+}
+
+// One that knows the secret, is let in, and then sends what no client sends: lengths that nobody
+// has, frames cut short, numbers out of turn, kinds of other connections.
+TEST_F(StarTest, AnInsiderThatSendsGarbageHarmsNobody) {
+  const auto server = Serve();
+  const auto good = JoinStar(Setup(1));
+  std::mt19937_64 random{uint64_t(FuzzSeed())};
+  const auto visit = [&](std::span<const std::byte> bytes, bool lingers) -> asio::awaitable<void> {
+    const Hello hello{.purpose = Purpose::kJoin, .size = 3, .from = 2, .incarnation = random() | 1};
+    uint64_t found = 0;
+    const asio::ip::tcp::endpoint door(asio::ip::make_address("127.0.0.1"), uint16_t(port_));
+    try {
+      Socket socket = co_await Dial(door, hello, "s", &found);
+      co_await WriteText(socket, "good");
+      co_await ReadText(socket, 1 << 20);
+      const auto buffer = asio::buffer(bytes.data(), bytes.size());
+      co_await asio::async_write(socket, buffer, asio::use_awaitable);
+      const Watch watch(socket, After(lingers ? 0.02 : 0));
+      char answer[64];
+      for (;;) co_await socket.async_read_some(asio::buffer(answer), asio::use_awaitable);
+    } catch (const std::exception&) {  // the server has hung up, or it was long enough
+    }
+  };
+  const int tries = FuzzTries(60);
+  for (int i = 0; i < tries; ++i) {
+    std::vector<std::byte> bytes;
+    const auto add = [&](const Frame& frame) {
+      const FrameBytes coded = Encode(frame);
+      bytes.insert(bytes.end(), coded.begin(), coded.end());
+    };
+    const auto size = [&]() -> uint64_t {  // mostly small ones, some that nobody has
+      return random() % 4 ? random() % 50 : random() >> (random() % 64);
+    };
+    if (random() % 8) add({FrameKind::kResume, 0, random() % 8 ? 0 : random()});
+    for (uint64_t n = random() % 6; n > 0; --n) {
+      const auto kind = FrameKind(random() % 17);
+      add({kind, int32_t(random()), random() % 4, size(), size()});
+      const size_t body = random() % 3 ? size() % 4000 : 0;
+      for (size_t b = 0; b < body; ++b) bytes.push_back(std::byte(random()));
+    }
+    if (random() % 4 == 0 && !bytes.empty()) bytes[random() % bytes.size()] = std::byte(random());
+    if (random() % 4 == 0) bytes.resize(bytes.size() - random() % (bytes.size() + 1));
+    asio::io_context io;
+    asio::co_spawn(io, visit(bytes, i % 4 == 0), asio::detached);
+    io.run();
+    Message message;  // what looked like messages
+    while (server->LinkTo(2).Receive(message, After(0)) != Arrival::kNothing) {
+    }
+    if (i % 5 == 0) {
+      good->LinkTo(0).Send({.ints = {i}});
+      EXPECT_EQ(Hear(server->LinkTo(1)), i);
+    }
+  }
+  // One of them is told of in words that say what was wrong.
+  std::vector<std::byte> huge;
+  for (const Frame& frame :
+       {Frame{FrameKind::kResume}, Frame{FrameKind::kMessage, 2, 1, 3, uint64_t{1} << 40}}) {
+    const FrameBytes coded = Encode(frame);
+    huge.insert(huge.end(), coded.begin(), coded.end());
+  }
+  asio::io_context io;
+  asio::co_spawn(io, visit(huge, true), asio::detached);
+  io.run();
+  for (const Deadline until = After(kSoon); After(0) < until;) {
+    if (last().find("it announces") == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(last(),
+            "it announces a message of 3 numbers and 1099511627776 values; 1048576 and 8589934592 "
+            "are possible");
 }
 
 TEST(PulseTest, FollowsWhatItHears) {
