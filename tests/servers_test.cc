@@ -153,6 +153,27 @@ TEST_F(ServersTest, StoppedItResumesWithAnotherNumberOfServers) {
   ExpectCountedOnce("a", epochs);
 }
 
+TEST_F(ServersTest, NobodyJoinsSeveralServersByHand) {
+  Words words =
+      Downpour(2, 1, "tcp", 100000) + Set("trainer.evaluate_every", "0") + Words{"--out", "a"};
+  std::erase(words, "--quiet");
+  auto running = Start(words);
+  std::string meet;
+  const std::string before = "listens at ";
+  for (int i = 0; i < 3000 && meet.empty() && !running->Over(); ++i) {
+    const std::string err = running->err();
+    const size_t at = err.find(before), end = at == err.npos ? at : err.find('\n', at);
+    if (end != err.npos) meet = err.substr(at + before.size(), end - at - before.size());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_FALSE(meet.empty()) << running->err();
+  const Outcome joined = Run({"join", meet});
+  EXPECT_EQ(joined.exit_code, 1);
+  EXPECT_NE(joined.err.find("2 servers (strategy.servers)"), std::string::npos) << joined.err;
+  kill(running->pid(), SIGTERM);
+  EXPECT_EQ(running->Wait(kTimeout).exit_code, 143);  // it went on
+}
+
 TEST_F(ServersTest, WhatMakesNoSenseIsRefused) {
   const auto refusal = [&](const Words& words) {
     const Outcome outcome = Run(words);

@@ -214,6 +214,10 @@ int Train(const Job& job, const Site& site) {
 }
 
 int Join(const Job& job, const JoinSite& site) {
+  if (job.servers > 1) {
+    throw Error("the run at {} has {} servers (strategy.servers) and takes no clients but its own",
+                site.meet, job.servers);
+  }
   const DenormalsOff denormals_off;
   const auto world = JoinStar({.tcp = {.rank = kNoRank,
                                        .size = job.recipe.transport.ranks,

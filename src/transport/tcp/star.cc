@@ -7,7 +7,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/assert.h"
 #include "base/error.h"
 #include "transport/shm/group.h"
 #include "transport/tcp/hmac.h"
@@ -279,7 +278,7 @@ class StarClient : public StarWorld {
     loop_.Stop();
   }
   Link& LinkTo(int rank) override {
-    TRIREME_ASSERT(rank >= 0 && rank < servers());
+    if (rank < 0 || rank >= servers()) throw Error("rank {} is no server of this run", rank);
     return dialled_[size_t(rank)]->link();
   }
   Group& Team(int number, int member, int members) override {
