@@ -363,6 +363,7 @@ void CentreServer::Handle(int client, Message& message) {
       break;
     case kFetch:
       if (peer.from >= 0) gate_.End(std::exchange(peer.from, -1));  // it has given that up
+      std::erase(want_weights_, client);
       if (setup_.stale == Stale::kWait && message.ints.size() > 1 && message.ints[1]) {
         peer.fetch = message.ints[0];
         want_weights_.push_back(client);
