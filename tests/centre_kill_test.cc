@@ -3,11 +3,9 @@
 // TRIREME_SERVER_KILLS and TRIREME_SEED in the environment ask for more (scripts/soak-async).
 #include <fmt/format.h>
 
-#include <csignal>
 #include <filesystem>
 #include <random>
 
-#include "base/text.h"
 #include "support/ranks_test.h"
 
 namespace trireme::whole {
@@ -20,40 +18,9 @@ struct Case {
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
 constexpr int kClients = 4;
-constexpr int64_t kSamples = 120;  // of Iris, to train with
 
 class CentreTest : public RanksTest {
  protected:
-  // The process of that name ("trireme-server", "trireme-r2") that `running` has started; 0: there
-  // is none at the moment.
-  static pid_t Find(const Running& running, const std::string& name) {
-    const std::string children =
-        fmt::format("/proc/{}/task/{}/children", running.pid(), running.pid());
-    std::string text;
-    try {
-      text = ReadFile(children, 1 << 16);
-    } catch (const std::exception&) {
-      return 0;
-    }
-    for (const std::string& word : Split(text, ' ')) {
-      const auto pid = ParseNumber<int>(word);
-      if (!pid) continue;
-      try {
-        if (ReadFile(fmt::format("/proc/{}/comm", *pid), 100) == name + "\n") return *pid;
-      } catch (const std::exception&) {  // it has just ended
-      }
-    }
-    return 0;
-  }
-
-  bool KillOne(Running& running, const std::string& name) {
-    for (int i = 0; i < 3000 && !running.Over(); ++i) {
-      if (const pid_t pid = Find(running, name)) return kill(pid, SIGKILL) == 0;
-      SleepFor(0.01);  // it is about to be started
-    }
-    return false;
-  }
-
   // Those who live; how many there were.
   int KillAll(Running& running, const std::vector<std::string>& victims, std::mt19937& random) {
     std::uniform_real_distribution<double> pause(0.03, 0.2);
@@ -61,25 +28,9 @@ class CentreTest : public RanksTest {
     for (const std::string& victim : victims) {
       SleepFor(pause(random));
       if (running.Over()) break;
-      killed += KillOne(running, victim);
+      killed += KillRank(running, victim);
     }
     return killed;
-  }
-
-  void ExpectCountedOnce(const std::string& run, int64_t epochs) {
-    const Json summary = Summary(run);
-    EXPECT_EQ(summary.At("epochs").AsInt(), epochs);
-    EXPECT_EQ(summary.At("samples").AsInt(), epochs * kSamples);
-    int64_t samples = 0, updates = 0;
-    for (const Json& client : summary.At("clients").Items()) {
-      samples += client.At("samples").AsInt();
-      updates += client.At("updates").AsInt();
-    }
-    EXPECT_EQ(samples, epochs * kSamples);
-    EXPECT_EQ(updates, summary.At("updates").AsInt());
-    const auto lines = Epochs(run);
-    ASSERT_EQ(int64_t(lines.size()), epochs);
-    for (int64_t i = 0; i < epochs; ++i) EXPECT_EQ(lines[size_t(i)].At("epoch").AsInt(), i + 1);
   }
 };
 
@@ -123,7 +74,7 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
   EXPECT_TRUE(outcome.in_time);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_GE(2 * killed, int(victims.size())) << "the run was over too soon";
-  ExpectCountedOnce("a", epochs);
+  ExpectIrisCountedOnce("a", epochs);
   EXPECT_GT(Number("a", "test_accuracy"), 0.85);
   EXPECT_TRUE(Exists(At("a/checkpoints/latest")));
   EXPECT_EQ(Orphans(5), "");
@@ -180,7 +131,7 @@ TEST_P(CentreBitsTest, AreThoseOfAnUndisturbedRun) {
   const Outcome outcome = running->Wait(kTimeout + 2 * double(victims.size()));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_GE(killed, 3) << "the run was over too soon";
-  ExpectCountedOnce("a", 40);
+  ExpectIrisCountedOnce("a", 40);
   Succeed(words + Words{"--strategy", "allreduce", "--out", "b"});
   EXPECT_EQ(Hash("a"), Hash("b"));
 }

@@ -18,7 +18,9 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"pace=in-step"}, {"sync-ps"});
   refuse("easgd", {"centre=memory"}, {"no remote memory"});
   refuse("easgd", {"merge=difference"}, {"sync-ps"});
-  refuse("async-ps", {"merge=gradient", "staleness=2", "stale=wait"}, {"clock"});
+  refuse("async-ps", {"staleness=2", "stale=wait"}, {"halve", "elastic"});
+  refuse("downpour", {"servers=2", "staleness=2", "stale=wait"}, {"strategy.servers = 2"});
+  refuse("dogwild", {"staleness=2", "stale=wait"}, {"share their weights"});
   refuse("ssp", {"stale=drop"}, {"strategy.stale"});
   refuse("ssp", {"push=2"}, {"strategy.push"});
   refuse("mpi-ps", {"groups=3"}, {"strategy.groups = 3", "2 workers"});

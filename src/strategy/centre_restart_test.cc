@@ -26,7 +26,10 @@ struct Scripted {
     for (;;) {
       Message message;
       const Arrival arrival = link.Receive(message, After(20));
-      if (arrival == Arrival::kRenewed) return {};
+      if (arrival == Arrival::kRenewed) {
+        link.Send({.kind = kAnew});  // what it sent before may have reached the new one
+        return {};
+      }
       if (arrival == Arrival::kNothing) {
         ADD_FAILURE() << "no answer";
         return Message{.kind = kEnd};

@@ -650,7 +650,7 @@ TEST(CentreServerTest, StandsAClientThatSaysAnything) {
     wire.client().Send({.kind = kAsk, .ints = {0}});
     await(kGrant);
     const int64_t id = answer.ints.at(1);
-    wire.client().Send({.kind = kFetch, .ints = {1}});
+    wire.client().Send({.kind = kFetch, .ints = {7, 1}});
     await(kCentre);
     const int64_t version = answer.ints.at(0);
     wire.client().Send({.kind = kPush,

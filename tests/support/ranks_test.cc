@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -166,6 +167,36 @@ bool RanksTest::AwaitClients(
     }
   }
   return false;
+}
+
+bool RanksTest::KillRank(Running& running, const std::string& name) {
+  const std::string list = fmt::format("/proc/{}/task/{}/children", running.pid(), running.pid());
+  for (int i = 0; i < 3000 && !running.Over(); ++i) {
+    for (const std::string& word : Split(ReadKernelFile(list).value_or(""), ' ')) {
+      const auto pid = ParseNumber<int>(word);
+      if (!pid || ReadKernelFile(fmt::format("/proc/{}/comm", *pid)) != name + "\n") continue;
+      return kill(*pid, SIGKILL) == 0;
+    }
+    Nap(10);  // it is about to be started
+  }
+  return false;
+}
+
+void RanksTest::ExpectIrisCountedOnce(const std::string& run, int64_t epochs) const {
+  constexpr int64_t kSamples = 120;  // to train with
+  const Json summary = Summary(run);
+  EXPECT_EQ(summary.At("epochs").AsInt(), epochs);
+  EXPECT_EQ(summary.At("samples").AsInt(), epochs * kSamples);
+  int64_t samples = 0, updates = 0;
+  for (const Json& client : summary.At("clients").Items()) {
+    samples += client.At("samples").AsInt();
+    updates += client.At("updates").AsInt();
+  }
+  EXPECT_EQ(samples, epochs * kSamples);
+  EXPECT_EQ(updates, summary.At("updates").AsInt());
+  const auto lines = Epochs(run);
+  ASSERT_EQ(int64_t(lines.size()), epochs);
+  for (int64_t i = 0; i < epochs; ++i) EXPECT_EQ(lines[size_t(i)].At("epoch").AsInt(), i + 1);
 }
 
 }  // namespace trireme::whole

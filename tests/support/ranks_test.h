@@ -52,6 +52,10 @@ class RanksTest : public WholeTest {
   // before. Not for threads.
   std::vector<pid_t> AwaitRanks(Running& running, int ranks);
 
+  // Kills the process of that name ("trireme-server", "trireme-r2") that `running` has started, or
+  // starts soon; false if the job ends before.
+  bool KillRank(Running& running, const std::string& name);
+
   // What is left of a job that is over, in words; empty: nothing. Waits for it to go, up to `until`
   // on the clock.
   std::string Leftovers(double until);  // processes, files in memory, temporary files
@@ -69,6 +73,9 @@ class RanksTest : public WholeTest {
   // Waits until `enough` of them; false if the run ends before, or takes too long.
   bool AwaitClients(Running& running, const std::string& run,
                     const std::function<bool(const std::vector<ClientCounts>&)>& enough) const;
+
+  // The finished run of a server with Iris: in its counters every position of every epoch, once.
+  void ExpectIrisCountedOnce(const std::string& run, int64_t epochs) const;
 
   Words environment_;  // of every job: an `env` with its settings
 
