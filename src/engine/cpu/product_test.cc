@@ -173,7 +173,7 @@ TEST_P(ProductTest, NotANumberFlowsThrough) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ProductTest, testing::ValuesIn(AllTargets()), TargetText);
+INSTANTIATE_TEST_SUITE_P(All, ProductTest, testing::ValuesIn(TargetsForThreads()), TargetText);
 
 }  // namespace
 }  // namespace trireme::cpu

@@ -26,6 +26,16 @@ inline std::vector<int64_t> AllTargets() {
   return targets;
 }
 
+// How threads divide the work does not depend on the instruction set: where every access is watched
+// for races, one is enough.
+inline std::vector<int64_t> TargetsForThreads() {
+#ifdef __SANITIZE_THREAD__
+  return {AllTargets().front()};
+#else
+  return AllTargets();
+#endif
+}
+
 inline std::string TargetText(const testing::TestParamInfo<int64_t>& info) {
   return hwy::TargetName(info.param);
 }
