@@ -116,15 +116,17 @@ asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_
   const Hello told = {Purpose(hello.purpose), hello.size,    hello.from, hello.to,
                       hello.incarnation,      hello.expected};
   std::string words;
-  if (secret.empty() && !IsLoopback(socket.remote_endpoint().address())) {
+  if (hello.version != kVersion) {  // first: another version may prove itself in another way
+    words = fmt::format(
+        "this program speaks version {} of the protocol, the other one version {}: start all ranks "
+        "with the same build",
+        kVersion, hello.version);
+  } else if (secret.empty() && !IsLoopback(socket.remote_endpoint().address())) {
     words =
         "this run has no secret, so only ranks of the same host are let in "
         "(transport.secret_file)";
   } else if (!SameDigest(proof, Proof(secret, "connects", hello, challenge))) {
     words = "the run's secret is another one (transport.secret_file)";
-  } else if (hello.version != kVersion) {
-    words = fmt::format("the program speaks version {} of the protocol, the other one {}", kVersion,
-                        hello.version);
   } else {
     words = judge(told);
   }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <random>
 #include <thread>
@@ -140,6 +141,34 @@ TEST_F(StarTest, StrangersAreRefusedWithOneClearLine) {
 
   EXPECT_EQ(ReadNotice(Meet(), "s", kSoon), "a notice");
   EXPECT_THROW(ReadNotice(Meet(), "guess", kSoon), Error);
+  const auto good = JoinStar(Setup(1));  // and the server goes on
+  good->LinkTo(0).Send({.ints = {5}});
+  EXPECT_EQ(Hear(server->LinkTo(1)), 5);
+}
+
+// A program of another version says so in its first bytes, which no version may move.
+TEST_F(StarTest, AnotherVersionIsToldWhichOneThisIs) {
+  const auto server = Serve();
+  asio::io_context io;
+  Socket socket(io);
+  socket.connect({asio::ip::make_address("127.0.0.1"), uint16_t(port_)});
+  std::array<char, 80> hello = {'t', 'r', 'i', 'r', 'e', 'm', 'e', '\n', 7};
+  asio::write(socket, asio::buffer(hello));
+  std::array<char, 48> challenge;
+  asio::read(socket, asio::buffer(challenge));
+  asio::write(socket, asio::buffer(hello, 32));  // a proof of its kind
+  std::array<char, 40> verdict;
+  asio::read(socket, asio::buffer(verdict));
+  std::error_code end;
+  std::string words;
+  asio::read(socket, asio::dynamic_buffer(words), end);
+  EXPECT_NE(words.find("speaks version 1 of the protocol, the other one version 7"),
+            std::string::npos)
+      << words;
+  for (const Deadline until = After(kSoon); refused_ < 1 && After(0) < until;) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(last(), words);
   const auto good = JoinStar(Setup(1));  // and the server goes on
   good->LinkTo(0).Send({.ints = {5}});
   EXPECT_EQ(Hear(server->LinkTo(1)), 5);
