@@ -50,8 +50,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("checkpoint_epochs", &T::checkpoint_epochs, AtLeast(0),
         "epochs between checkpoints; 0: only at the end of the run");
   t.Add("keep", &T::keep, AtLeast(1), "checkpoints to keep, the newest");
-  t.Add("metrics_steps", &T::metrics_steps, AtLeast(0),
-        "steps between lines of metrics.jsonl inside an epoch; 0: one line per epoch");
+  t.Add(
+      "metrics_steps", &T::metrics_steps, AtLeast(0),
+      "steps between lines of metrics.jsonl inside an epoch, each with the mean loss of its steps; "
+      "0: one line per epoch");
   t.Add("stall_seconds", &T::stall_seconds, AtLeast(0),
         "seconds without any progress of ranks in step after which the run says what each of them "
         "waits for and fails; 0: never");

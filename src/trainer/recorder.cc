@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/machine.h"
 #include "base/version.h"
@@ -46,11 +47,13 @@ Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress)
 void Recorder::Step(const StepResult& result, const Progression& at,
                     FunctionRef<RankRecord()> spent) {
   const int64_t every = job_.recipe.trainer.metrics_steps;
+  line_loss_sum_ += result.loss * double(result.samples);
+  line_samples_ += result.samples;
   if (every && (result.step + 1) % every == 0) {
     StepRecord record;
     record.epoch = at.epochs_done;
     record.step = result.step + 1;
-    record.train_loss = result.loss;
+    record.train_loss = std::exchange(line_loss_sum_, 0) / double(std::exchange(line_samples_, 0));
     record.lr = job_.schedule->rate(result.step);
     record.seconds = result.ended_s - last_line_s_;
     record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;

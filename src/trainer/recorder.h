@@ -44,6 +44,8 @@ class Recorder {
   Summary summary_;
   double last_line_s_ = Now();
   int64_t last_line_samples_ = 0;
+  double line_loss_sum_ = 0;  // of the steps since the last line
+  int64_t line_samples_ = 0;
 };
 
 }  // namespace trireme
