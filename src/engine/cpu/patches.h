@@ -38,6 +38,12 @@ struct Patches {
   size_t taps_y, taps_x;
 
   size_t depth() const { return taps_y * taps_x * static_cast<size_t>(channels); }
+  // Row after row stands in memory as it is.
+  bool IsMatrix() const {
+    return taps_y * taps_x == 1 && step == 1 && first_y == 0 && first_x == 0 &&
+           ptrdiff_t(rows_y) == height && ptrdiff_t(rows_x) == width;
+  }
+  const float* MatrixRow(size_t row) const { return image + row * size_t(channels); }
 };
 
 }  // namespace trireme::cpu

@@ -17,19 +17,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
-// Rows of A that a thread packs at once: they share the second cache with a panel of B.
-constexpr size_t kBlockRows = 384;
-static_assert(kBlockRows % kTileRows == 0 && kBlockRows % kWeightRows == 0);
-constexpr size_t kBlockFloats = kBlockRows * kDepth + kBlockRows / kWeightRows * kGroup;
-static_assert(kDepth % kGroup == 0 && kWeightDepth % kGroup == 0 && kWeightDepth <= kDepth);
-constexpr size_t kCachedPanels = 192 * 1024;  // floats
+// Rows of C whose sums a thread goes on with while the depth is cut.
+constexpr size_t kBlockRows = 96;
+constexpr size_t kTileFloats = kTileRows * kDepth;  // of A, packed
+// Values of a patch that are packed at once for a weights' gradient.
+constexpr size_t kWeightBlock = 16 * kWeightRows;
+constexpr size_t kWeightBlockFloats = kWeightBlock * kWeightDepth + 16 * kGroup;
+static_assert(kBlockRows % kTileRows == 0 && kDepth % kGroup == 0 && kWeightDepth % kGroup == 0);
+constexpr size_t kCachedPanels = 256 * 1024;  // floats of B that stay in the second cache
 
 size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
 
 size_t PanelScratch(size_t depth, size_t columns) { return Round(PanelFloats(depth, columns)); }
-size_t MultiplyScratch(size_t threads) { return threads * kBlockFloats; }
+size_t MultiplyScratch(size_t threads) { return threads * kTileFloats; }
 size_t MultiplyTransposedScratch(size_t columns, size_t threads) {
-  return threads * (kBlockFloats + Round(PanelFloats(kWeightDepth, columns)));
+  return threads * (kWeightBlockFloats + Round(PanelFloats(kWeightDepth, columns)));
 }
 
 // Chunks of k of about equal length, at most `most`, in whole groups: copies stay aligned.
@@ -82,7 +84,8 @@ void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth,
 namespace {
 
 // One thread's share of a product of patches: tiles [tile_begin, tile_end) of rows, panels
-// [panel_begin, panel_end) of columns.
+// [panel_begin, panel_end) of columns. A tile of A is packed, or read where it lies, and meets all
+// panels while it is in the first cache; the panels come one after another from the second.
 struct PatchTask {
   const Patches& patches;
   size_t rows;
@@ -92,71 +95,73 @@ struct PatchTask {
   const Finish& finish;
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
-           float* block) const {
-    const size_t first = tile_begin * kTileRows, last = std::min(rows, tile_end * kTileRows);
-    const size_t blocks = hwy::DivCeil(last - first, kBlockRows);
-    const size_t step = hwy::RoundUpTo(hwy::DivCeil(last - first, blocks), kTileRows);
+           float* tile) const {
     const Chunks chunks(patches.depth(), kDepth);
-    // Panels that the second cache holds stay there while a block's C goes through all chunks;
-    // larger ones are read once, chunk by chunk.
-    const bool large = patches.depth() * columns > kCachedPanels;
-    const size_t rounds = large ? chunks.count : 1, length = large ? 1 : chunks.count;
-    for (size_t round = 0; round < rounds; ++round) {
-      for (size_t row = first; row < last; row += step) {
-        RunBlock(row, std::min(step, last - row), panel_begin, panel_end, chunks, round,
-                 round + length, block);
+    // Panels that the second cache holds stay there while a block's C goes through all chunks; of
+    // larger ones as many as it holds meet all rows.
+    const bool small = patches.depth() * columns <= kCachedPanels;
+    const size_t length = small ? chunks.count : 1;
+    const size_t group = small ? PanelCount(columns)
+                               : std::max<size_t>(1, kCachedPanels / (chunks.step * kTileColumns));
+    for (size_t chunk = 0; chunk < chunks.count; chunk += length) {
+      for (size_t j = panel_begin; j < panel_end; j += group) {
+        for (size_t row = tile_begin * kTileRows; row < std::min(rows, tile_end * kTileRows);
+             row += kBlockRows) {
+          const size_t end = std::min({rows, tile_end * kTileRows, row + kBlockRows});
+          RunBlock(row, end, j, std::min(j + group, panel_end), chunks, chunk, chunk + length,
+                   tile);
+        }
       }
     }
   }
 
-  void RunBlock(size_t first, size_t count, size_t panel_begin, size_t panel_end,
-                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, float* block) const {
+  void RunBlock(size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end,
+                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, float* tile) const {
     PatchRow sources[kBlockRows];
     float* targets[kBlockRows];
-    RowWalker walker(patches, first);
-    for (size_t i = 0; i < count; ++i, walker.Next()) {
+    RowWalker walker(patches, row_begin);
+    for (size_t i = 0; i < row_end - row_begin; ++i, walker.Next()) {
       sources[i] = RowAt(walker);
       targets[i] = places.first + walker.sample * places.sample_stride +
                    walker.y * places.y_stride + walker.x * places.x_stride;
     }
     for (size_t c = chunk_begin; c < chunk_end; ++c) {
-      const size_t begin = chunks.begin(c), end = chunks.begin(c + 1);
-      const RowPacker<kGroup> packer(patches, begin, end, kTileRows * kGroup);
-      for (size_t i = 0; i < count; ++i) {
-        packer.Pack(sources[i],
-                    block + i / kTileRows * kTileRows * kDepth + i % kTileRows * kGroup);
-      }
-      for (size_t j = panel_begin; j < panel_end; ++j) {
-        RunPanel(j, begin, end, count, targets, block, c == 0, c + 1 == chunks.count);
+      const size_t begin = chunks.begin(c), depth = chunks.begin(c + 1) - begin;
+      const RowPacker<kGroup> packer(patches, begin, begin + depth, kTileRows * kGroup);
+      for (size_t i = 0; i < row_end - row_begin; i += kTileRows) {
+        const size_t count = std::min(kTileRows, row_end - row_begin - i);
+        const bool in_place = count == kTileRows && patches.IsMatrix();
+        for (size_t r = 0; !in_place && r < count; ++r) {
+          packer.Pack(sources[i + r], tile + r * kGroup);
+        }
+        const TileOfA a = in_place
+                              ? TileOfA{patches.MatrixRow(row_begin + i) + begin, patches.channels}
+                              : TileOfA{tile, 0};
+        const bool is_last = c + 1 == chunks.count;
+        for (size_t j = panel_begin; j < panel_end; ++j) {
+          RunTile(a, count, j, begin, depth, targets + i, c == 0, is_last);
+        }
       }
     }
   }
 
-  void RunPanel(size_t j, size_t begin, size_t end, size_t count, float* const* targets,
-                const float* block, bool is_first, bool is_last) const {
+  struct TileOfA {
+    const float* values;
+    ptrdiff_t stride;  // between rows; 0: packed
+  };
+
+  void RunTile(const TileOfA& a, size_t count, size_t j, size_t begin, size_t depth,
+               float* const* targets, bool is_first, bool is_last) const {
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
     const float* b = panels + at * patches.depth() + begin * width;
-    Into into = {.rows = targets,
-                 .first = at,
-                 .columns = std::min(width, columns - at),
-                 .add = finish.add || !is_first,
-                 .bias = finish.bias,
-                 .relu = finish.relu && is_last};
-    // A panel that comes from the third cache would stall its first tile: each tile fetches a part
-    // of the next one.
-    const bool has_next = at + kTileColumns < columns;
-    const size_t next_floats = has_next ? (end - begin) * PanelWidth(j + 1, columns) : 0;
-    const size_t part = hwy::RoundUpTo(hwy::DivCeil(next_floats * kTileRows, count), kGroup);
-    const float* next = panels + (at + kTileColumns) * patches.depth() + begin * kTileColumns;
-    for (size_t i = 0; i < count; i += kTileRows) {
-      into.rows = targets + i;
-      const size_t done = i / kTileRows * part;
-      into.next = next + done;
-      into.next_floats = std::min(part, next_floats - std::min(next_floats, done));
-      const size_t tile_rows = std::min(kTileRows, count - i);
-      ChooseTile<Order::kByRow>(tile_rows, width / kLanes)(end - begin, block + i * kDepth, b,
-                                                           into);
-    }
+    const Into into = {.rows = targets,
+                       .first = at,
+                       .columns = std::min(width, columns - at),
+                       .add = finish.add || !is_first,
+                       .bias = finish.bias,
+                       .relu = finish.relu && is_last};
+    if (a.stride) return RunInPlace(depth, a.values, size_t(a.stride), b, width / kLanes, into);
+    ChooseTile<Order::kByRow>(count, width / kLanes)(depth, a.values, b, into);
   }
 };
 
@@ -182,11 +187,13 @@ struct TransposedTask {
         sources[k] = RowAt(walker);
         PackPanelRow(b + (begin + k) * columns, columns, depth, k, panel_begin, panel_end, panels);
       }
-      for (size_t row = tile_begin * kWeightRows; row < last; row += kBlockRows) {
-        const size_t count = std::min(kBlockRows, last - row);
+      for (size_t row = tile_begin * kWeightRows; row < last; row += kWeightBlock) {
+        const size_t count = std::min(kWeightBlock, last - row);
         PackBlock(sources, row, count, depth, block);
-        for (size_t j = panel_begin; j < panel_end; ++j) {
-          RunPanel(j, row, count, depth, block, panels, add || chunk > 0);
+        for (size_t i = 0; i < count; i += kWeightRows) {
+          RunTile(row + i, std::min(kWeightRows, count - i), depth,
+                  block + i / kWeightRows * TileFloats(depth), panels, panel_begin, panel_end,
+                  add || chunk > 0);
         }
       }
     }
@@ -195,33 +202,26 @@ struct TransposedTask {
   // A tile's floats in a block; not a power of two, or tiles would share cache sets.
   static size_t TileFloats(size_t depth) { return depth * kWeightRows + kGroup; }
 
-  // Few tiles at a time: each is a stream of its own while pixels are copied.
+  // Each tile is a stream of its own while pixels are copied.
   void PackBlock(const PatchRow* sources, size_t first, size_t count, size_t depth,
                  float* block) const {
-    constexpr size_t kStreams = 16 * kWeightRows;
-    for (size_t i = 0; i < count; i += kStreams) {
-      const size_t end = std::min(i + kStreams, count);
-      float* to = block + i / kWeightRows * TileFloats(depth);
-      const RowPacker<kWeightRows> packer(patches, first + i, first + end, TileFloats(depth));
-      for (size_t k = 0; k < depth; ++k) packer.Pack(sources[k], to + k * kWeightRows);
-    }
+    const RowPacker<kWeightRows> packer(patches, first, first + count, TileFloats(depth));
+    for (size_t k = 0; k < depth; ++k) packer.Pack(sources[k], block + k * kWeightRows);
   }
 
-  void RunPanel(size_t j, size_t first, size_t count, size_t depth, const float* block,
-                const float* panels, bool add_now) const {
-    const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
+  void RunTile(size_t first, size_t count, size_t depth, const float* tile, const float* panels,
+               size_t panel_begin, size_t panel_end, bool add_now) const {
     float* targets[kWeightRows];
-    const Into into = {.rows = targets,
-                       .first = at,
-                       .columns = std::min(width, columns - at),
-                       .add = add_now,
-                       .bias = nullptr,
-                       .relu = false};
-    for (size_t i = 0; i < count; i += kWeightRows) {
-      const size_t tile_rows = std::min(kWeightRows, count - i);
-      for (size_t r = 0; r < tile_rows; ++r) targets[r] = c + (first + i + r) * columns;
-      ChooseTile<Order::kByDepth>(tile_rows, width / kLanes)(
-          depth, block + i / kWeightRows * TileFloats(depth), panels + at * depth, into);
+    for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
+    for (size_t j = panel_begin; j < panel_end; ++j) {
+      const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
+      const Into into = {.rows = targets,
+                         .first = at,
+                         .columns = std::min(width, columns - at),
+                         .add = add_now,
+                         .bias = nullptr,
+                         .relu = false};
+      ChooseTile<Order::kByDepth>(count, width / kLanes)(depth, tile, panels + at * depth, into);
     }
   }
 };
@@ -255,7 +255,7 @@ void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, s
   Divide(
       team, hwy::DivCeil(rows, kTileRows), PanelCount(columns), rows * columns * patches.depth(),
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
-        task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kBlockFloats);
+        task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kTileFloats);
       });
 }
 
@@ -268,7 +268,7 @@ void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float*
       rows * columns * patches.depth(),
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         float* block = scratch + thread * own;
-        task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kBlockFloats);
+        task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kWeightBlockFloats);
       });
 }
 

@@ -185,9 +185,9 @@ HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
 }
 #endif
 
-template <Order order, size_t R, size_t N>
-void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
-          const Into& into) {
+// C = what sum_up(sum) adds to sums of zero.
+template <size_t R, size_t N, class F>
+HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
   // C is needed at the end of this tile, the next panel at the end of this one.
   for (size_t i = 0; i < into.next_floats; i += kGroup) __builtin_prefetch(into.next + i, 0, 2);
   for (size_t r = 0; r < R; ++r) {
@@ -195,19 +195,66 @@ void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
   }
   V sum[R][N];
   ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
-  if constexpr (order == Order::kByDepth) {
-#pragma GCC unroll 4
-    for (size_t k = 0; k < depth; ++k) {
-      MultiplyDepth(a + k * kWeightRows, b + k * N * kLanes, sum);
-    }
-  } else {
-    size_t k = 0;
-    for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup, b += kGroup * N * kLanes) {
-      MultiplyGroup(a, b, sum);
-    }
-    for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
-  }
+  sum_up(sum);
   StoreTile(sum, into);
+}
+
+template <Order order, size_t R, size_t N>
+void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+          const Into& into) {
+  ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
+    if constexpr (order == Order::kByDepth) {
+#pragma GCC unroll 4
+      for (size_t k = 0; k < depth; ++k) {
+        MultiplyDepth(a + k * kWeightRows, b + k * N * kLanes, sum);
+      }
+    } else {
+      size_t k = 0;
+      for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup, b += kGroup * N * kLanes) {
+        MultiplyGroup(a, b, sum);
+      }
+      for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
+    }
+  });
+}
+
+// A whole tile whose rows of A stand `stride` floats apart, where they are.
+template <size_t N>
+void TileInPlace(size_t depth, const float* HWY_RESTRICT a, size_t stride,
+                 const float* HWY_RESTRICT b, const Into& into) {
+  // Four rows from each of a few places: rows 1 and 2 are that place and a multiple of one offset,
+  // so that all addresses stay in registers.
+  constexpr size_t kFrom = 4, kPlaces = hwy::DivCeil(kTileRows, kFrom), kSteps = 4;
+  ComputeTile<kTileRows, N>(into, [&](V(&sum)[kTileRows][N]) HWY_ATTR {
+    const float* places[kPlaces];
+    for (size_t p = 0; p < kPlaces; ++p) places[p] = a + p * kFrom * stride;
+    const auto multiply = [&](size_t i) HWY_ATTR {
+      V across[N];
+      LoadAcross(b + i * N * kLanes, across);
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kTileRows; ++r) {
+        const float* value = places[r / kFrom] + r % kFrom * stride + i;
+        MultiplyRow(hn::Set(Floats(), *value), across, sum[r]);
+      }
+    };
+    const auto advance = [&](size_t steps) {
+      for (size_t p = 0; p < kPlaces; ++p) places[p] += steps;
+      b += steps * N * kLanes;
+    };
+    size_t k = 0;
+    for (; k + kSteps <= depth; k += kSteps, advance(kSteps)) {
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kSteps; ++i) multiply(i);
+    }
+    for (; k < depth; ++k, advance(1)) multiply(0);
+  });
+}
+
+inline void RunInPlace(size_t depth, const float* a, size_t stride, const float* b, size_t vectors,
+                       const Into& into) {
+  static_assert(kTileVectors == 2);
+  return vectors == 1 ? TileInPlace<1>(depth, a, stride, b, into)
+                      : TileInPlace<2>(depth, a, stride, b, into);
 }
 
 using TileFunction = void (*)(size_t depth, const float* a, const float* b, const Into& into);
