@@ -27,6 +27,7 @@ struct Curve {
   std::vector<double> y;
   std::vector<double> low;
   std::vector<double> high;
+  int style = -1;  // number of colour and marker: one run looks alike everywhere; -1: its place
 };
 
 struct LineChart {

@@ -129,6 +129,19 @@ void PutBlock(std::string& out, const ChartChoice& choice) {
   out += "</div>\n";
 }
 
+// Few short columns: stands beside a chart.
+bool IsNarrow(const PageTable& table) {
+  size_t width = 0;
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    size_t widest = table.header[c].size();
+    for (const auto& row : table.rows) {
+      if (c < row.size()) widest = std::max(widest, row[c].size());
+    }
+    width += widest + 4;
+  }
+  return width < 60 && table.rows.size() <= 40;
+}
+
 void PutBlock(std::string& out, const PageTable& table) {
   if (table.folded) {
     Put(out, "<details class=\"panel full\"><summary>{}</summary>", EscapeHtml(table.title));
@@ -136,7 +149,7 @@ void PutBlock(std::string& out, const PageTable& table) {
     out += "</details>\n";
     return;
   }
-  out += "<div class=\"panel full\">";
+  out += IsNarrow(table) ? "<div class=\"panel\">" : "<div class=\"panel full\">";
   if (!table.title.empty()) Put(out, "<h3>{}</h3>", EscapeHtml(table.title));
   PutTable(out, table);
   out += "</div>\n";

@@ -1,5 +1,6 @@
 #include "record/page/page_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
@@ -33,7 +34,7 @@ Json ToPageJson(const Curve& curve) {
   Json json = Json::Object();
   json.AddNew("name", curve.name).AddNew("kind", kKindNames[int(curve.kind)]);
   json.AddNew("x", curve.x).AddNew("y", curve.y);
-  json.AddNew("low", curve.low).AddNew("high", curve.high);
+  json.AddNew("low", curve.low).AddNew("high", curve.high).AddNew("style", curve.style);
   return json;
 }
 
@@ -149,9 +150,10 @@ CurveKind KindOf(const std::string& name) {
 }
 
 Curve CurveOf(const Json& json) {
-  CheckPageKeys(json, {"name", "kind", "x", "y", "low", "high"});
+  CheckPageKeys(json, {"name", "kind", "x", "y", "low", "high", "style"});
   Curve curve{TextAt(json, "name"),    KindOf(TextAt(json, "kind")), NumbersOf(json.At("x")),
               NumbersOf(json.At("y")), NumbersOf(json.At("low")),    NumbersOf(json.At("high"))};
+  curve.style = int(std::clamp<int64_t>(json.At("style").AsInt(), -1, 1 << 20));
   const size_t points = curve.x.size();
   const auto fits = [&](const std::vector<double>& v) { return v.empty() || v.size() == points; };
   if (curve.y.size() != points || !fits(curve.low) || !fits(curve.high)) {

@@ -11,7 +11,7 @@ std::string_view PageStyle() {
 --k0:#5ab4f0;--k1:#ff8f4d;--k2:#3ecf9f;--k3:#e79ac6;--k4:#f0b840;--k5:#9ad6fa;--k6:#bda7ec;--k7:#cfcf5a;--on:#0d1116}}
 @media print{:root{--bg:#fff;--fg:#000;--soft:#444;--line:#ccc;--card:#fff;--page:#fff;
 --k0:#0072b2;--k1:#d55e00;--k2:#009e73;--k3:#b8558f;--k4:#a87500;--k5:#3a9bd1;--k6:#6b4fa0;--k7:#6f6f00;--on:#fff}
-#tip,.copy,.tabs{display:none!important}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}body{padding:0!important}
+#tip,.copy,.tabs{display:none!important}figure,.choice,tr{break-inside:avoid}h2,h3{break-after:avoid}body{padding:0!important}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 .c0{--c:var(--k0)}.c1{--c:var(--k1)}.c2{--c:var(--k2)}.c3{--c:var(--k3)}
 .c4{--c:var(--k4)}.c5{--c:var(--k5)}.c6{--c:var(--k6)}.c7{--c:var(--k7)}
@@ -42,10 +42,11 @@ path.m{fill:var(--c);stroke:var(--c);stroke-width:1.3}
 .predicted path.m,.published path.m{fill:var(--card)}
 .ideal .l{stroke:var(--soft);stroke-dasharray:10 4 2 4;stroke-width:1.3}
 .part{fill:var(--c)}
-.hatch{pointer-events:none}.ink{stroke:var(--card);fill:none;stroke-width:1.6}.dot{fill:var(--card)}
-.cell{fill:var(--k0)}.count{font-size:12px}.count.on{fill:var(--on)!important}
+.hatch{pointer-events:none}.ink{stroke:var(--card);fill:none;stroke-width:1.1;stroke-opacity:.75}.dot{fill:var(--card);fill-opacity:.8}
+.cell{fill:var(--k0)}.count{font-size:11px}.count.on{fill:var(--on)!important}
 .off{display:none}
-.choice{min-width:0;position:relative}.tabs{display:flex;flex-wrap:wrap;gap:.25rem;margin:0 0 .4rem}
+.choice{min-width:0;padding:.9rem 1rem;background:var(--card);border:1px solid var(--line);border-radius:8px}
+.choice figure{border:0;padding:0}.tabs{display:flex;flex-wrap:wrap;gap:.25rem;margin:0 0 .5rem}
 .tabs button{font:inherit;font-size:.82rem;color:var(--soft);background:none;border:1px solid var(--line);border-radius:99px;
 padding:.05rem .7rem;cursor:pointer}.tabs button[aria-pressed=true]{color:var(--bg);background:var(--fg);border-color:var(--fg)}
 .guide{stroke:var(--soft);stroke-dasharray:3 3}.spot{fill:var(--c);stroke:var(--card);stroke-width:1.5}
@@ -56,10 +57,12 @@ border:1px solid transparent;border-radius:6px;padding:.1rem .35rem;text-align:l
 .legend button[aria-pressed=false]{opacity:.45;text-decoration:line-through}
 .swatch{width:34px;height:12px;flex:none}.swatch.wide{width:80px}
 .scroll{overflow-x:auto}
+.panel:not(.full) table{width:100%}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;overflow-wrap:normal}
 th{font-weight:600;white-space:nowrap}th:first-child,td:first-child{text-align:left;padding-left:0}
-td.t{text-align:left;max-width:26rem;overflow-wrap:anywhere;min-width:5rem}th.t{text-align:left}
+td{white-space:nowrap}td.t{text-align:left;white-space:normal;max-width:26rem;overflow-wrap:break-word}
+td:first-child{white-space:normal}th.t{text-align:left}
 details{margin-top:.5rem;font-size:.875rem}summary{cursor:pointer;color:var(--soft)}
 details .scroll{max-height:20rem;overflow:auto;margin-top:.4rem}
 pre{margin:0;white-space:pre-wrap;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace}
@@ -68,7 +71,7 @@ padding:.1rem .5rem;cursor:pointer}
 #tip{position:fixed;z-index:9;left:0;top:0;visibility:hidden;pointer-events:none;background:var(--fg);color:var(--bg);
 padding:.35rem .6rem;border-radius:6px;font-size:.82rem;line-height:1.4;white-space:pre-line;max-width:min(22rem,90vw);
 font-variant-numeric:tabular-nums}
-@media (max-width:520px){h1{font-size:1.3rem}figure,.panel{padding:.7rem .6rem}}
+@media (max-width:520px){h1{font-size:1.3rem}figure,.panel,.choice{padding:.7rem .6rem}}
 )css";
 }
 
@@ -87,7 +90,7 @@ std::string_view PageScript() {
 (function(){'use strict';
 var tip=document.getElementById('tip'),NS='http://www.w3.org/2000/svg';
 function numbers(s){return s.trim()?s.trim().split(' ').map(Number):[]}
-function show(v,digits){if(Number.isInteger(v))return v.toLocaleString('en-US');return String(Number(v.toPrecision(digits||5)))}
+function show(v,digits){if(Number.isInteger(v)||Math.abs(v)>=1e4&&Math.abs(v)<1e15)return Math.round(v).toLocaleString('en-US');return String(Number(v.toPrecision(digits||5)))}
 function place(e,text){tip.textContent=text;tip.style.visibility='visible';
 var w=tip.offsetWidth,h=tip.offsetHeight,x=e.clientX+14,y=e.clientY+14;
 if(x+w>innerWidth-6)x=Math.max(6,e.clientX-w-14);if(y+h>innerHeight-6)y=Math.max(6,e.clientY-h-14);

@@ -8,8 +8,8 @@ namespace trireme {
 namespace {
 
 constexpr size_t kMostBars = 80;
-constexpr double kRotatedWidth = 90;  // of a name that is written upwards
-constexpr int kPatterns = 5;          // of page_style.cc; 0 is none
+constexpr double kRotatedWidth = 130;  // of a name that is written upwards
+constexpr int kPatterns = 5;           // of page_style.cc; 0 is none
 
 double BarValue(const BarChart& chart, size_t part, size_t bar) {
   if (part >= chart.values.size() || bar >= chart.values[part].size()) return 0;

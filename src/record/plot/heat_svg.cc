@@ -8,7 +8,8 @@ namespace trireme {
 namespace {
 
 constexpr size_t kMostCells = 50;  // in a row; more are added up
-constexpr double kLabelWidth = 84;
+constexpr double kCountSize = 11;
+constexpr double kLabelWidth = 110;
 
 // The matrix in at most kMostCells rows and columns, each the sum of `block` of them.
 struct Cells {
@@ -16,6 +17,7 @@ struct Cells {
   std::vector<std::string> rows, columns;
   std::vector<std::vector<double>> values;
   double most = 0;
+  double widest = 0;  // of the numbers as text
 };
 
 std::vector<std::string> BlockNames(const std::vector<std::string>& names, size_t block) {
@@ -42,6 +44,11 @@ Cells CellsOf(const HeatChart& chart) {
       cells.most = std::max(cells.most, sum);
     }
   }
+  for (const auto& row : cells.values) {
+    for (const double value : row) {
+      cells.widest = std::max(cells.widest, TextWidth(ValueText(value), kCountSize));
+    }
+  }
   return cells;
 }
 
@@ -66,7 +73,7 @@ HeatBox PlaceCells(const Cells& cells) {
   place.box.width = kChartWidth - place.box.left - 8;
   place.cell_width = place.box.width / double(std::max<size_t>(1, cells.columns.size()));
   place.upwards = column_width + 6 > place.cell_width;
-  place.box.top = 26 + (place.upwards ? std::min(column_width, kLabelWidth) + 26 : 40);
+  place.box.top = 26 + (place.upwards ? std::min(column_width, kLabelWidth) + 16 : 24);
   const double rows = double(std::max<size_t>(1, cells.rows.size()));
   place.cell_height = std::clamp(place.cell_width * 0.8, 5.0, 34.0);
   place.box.height = place.cell_height * rows;
@@ -85,7 +92,8 @@ void PutHeatLabels(std::string& out, const Cells& cells, const HeatBox& place) {
   const size_t every = std::max<size_t>(1, size_t(std::ceil(needed / place.cell_width)));
   for (size_t c = 0; c < cells.columns.size(); c += every) {
     const double x = box.left + (double(c) + 0.5) * place.cell_width;
-    const std::string text = EscapeHtml(ShortenText(cells.columns[c], kLabelWidth, kTextSize));
+    const std::string text = EscapeHtml(
+        ShortenText(cells.columns[c], place.upwards ? kLabelWidth : place.cell_width, kTextSize));
     if (place.upwards) {
       Put(out,
           "<text class=\"tick\" x=\"{0}\" y=\"{1}\" transform=\"rotate(-90 {0} {1})\">{2}</text>",
@@ -112,10 +120,10 @@ void PutCell(std::string& out, const HeatChart& chart, const Cells& cells, const
         Px(std::max(1.0, place.cell_height - 1)), 0.06 + 0.94 * strength, EscapeHtml(tip));
   }
   const std::string text = ValueText(value);
-  const bool fits = TextWidth(text, kTextSize) + 4 <= place.cell_width && place.cell_height > 15;
+  const bool fits = cells.widest + 2 <= place.cell_width && place.cell_height > 14;
   if (fits && value > 0) {
     Put(out, "<text class=\"count m {}\" x=\"{}\" y=\"{}\">{}</text>", strength > 0.6 ? "on" : "",
-        Px(x + place.cell_width / 2), Px(y + place.cell_height / 2 + 4.5), text);
+        Px(x + place.cell_width / 2), Px(y + place.cell_height / 2 + 4), text);
   }
 }
 

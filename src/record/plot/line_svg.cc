@@ -46,6 +46,11 @@ std::string MarkerPath(int shape, double x, double y) {
   }
 }
 
+int StyleOf(const LineChart& chart, size_t number) {
+  const int style = chart.curves[number].style;
+  return style < 0 ? int(number) : style;
+}
+
 struct PlotPoint {
   double x = 0, y = 0;  // in the picture
   size_t index = 0;     // in the curve
@@ -137,7 +142,8 @@ bool HasSpread(const Curve& curve) {
 void PutCurve(std::string& out, const LineChart& chart, size_t number, const LineAxes& axes) {
   const Curve& curve = chart.curves[number];
   const auto points = PointsOf(curve, axes);
-  Put(out, "<g class=\"s c{} {}\" data-s=\"{}\" data-x=\"", number % kColours, ClassOf(curve.kind),
+  const int style = StyleOf(chart, number);
+  Put(out, "<g class=\"s c{} {}\" data-s=\"{}\" data-x=\"", style % kColours, ClassOf(curve.kind),
       number);
   for (const PlotPoint& p : points) Put(out, "{:.7g} ", curve.x[p.index]);
   out += "\" data-y=\"";
@@ -146,7 +152,7 @@ void PutCurve(std::string& out, const LineChart& chart, size_t number, const Lin
   if (!points.empty()) {
     if (HasSpread(curve)) PutSpread(out, curve, points, axes);
     PutLine(out, points);
-    if (curve.kind != CurveKind::kIdeal) PutMarkers(out, points, int(number));
+    if (curve.kind != CurveKind::kIdeal) PutMarkers(out, points, style);
   }
   out += "</g>";
 }
@@ -159,7 +165,7 @@ void PutXAxis(std::string& out, const LineAxes& axes, const Axis& axis) {
     const double x = axes.PxOf(axes.x.ticks[i]);
     const double half = TextWidth(texts[i], kTextSize) / 2;
     Put(out, "<path class=\"grid\" d=\"M{},{}v4\"/>", Px(x), Px(box.bottom()));
-    labels.push_back({std::min(x, kChartWidth - half), texts[i]});
+    labels.push_back({std::min(x, kChartWidth - 4 - half), texts[i]});
   }
   for (const Label& label : FittingLabels(labels, 8)) {
     Put(out, "<text class=\"tick m\" x=\"{}\" y=\"{}\">{}</text>", Px(label.at),
@@ -182,14 +188,10 @@ LineAxes AxesOf(const LineChart& chart) {
   LineAxes axes;
   axes.x = MakeScale(xs, chart.x.logarithmic, chart.x.from_zero, 6);
   axes.y = MakeScale(ys, chart.y.logarithmic, chart.y.from_zero, 6);
-  if (!axes.x.logarithmic) {
-    // A horizontal axis need not end at a round number; less of the picture stays empty.
-    double last = axes.x.begin;
-    for (const double x : xs) {
-      if (Drawable(x)) last = std::max(last, x);
-    }
-    if (last > axes.x.begin) axes.x.end = last;
-    while (axes.x.ticks.size() > 1 && axes.x.ticks.back() > axes.x.end) axes.x.ticks.pop_back();
+  axes.x.EndAt(xs);
+  const auto over_all = [](double y) { return Drawable(y) && y > 100; };
+  if (chart.y.unit == "%" && std::none_of(ys.begin(), ys.end(), over_all)) {
+    axes.y.EndBefore(100);
   }
   axes.box = BoxFor(axes.y, 46);
   return axes;
@@ -223,9 +225,9 @@ std::string CurveSwatch(const LineChart& chart, size_t number) {
   std::string out = fmt::format(
       "<svg class=\"swatch c{} {}\" viewBox=\"0 0 34 12\" aria-hidden=\"true\">"
       "<path class=\"l\" d=\"M1,6H33\"/>",
-      number % kColours, ClassOf(kind));
+      StyleOf(chart, number) % kColours, ClassOf(kind));
   if (kind != CurveKind::kIdeal) {
-    Put(out, "<path class=\"m\" d=\"{}\"/>", MarkerPath(int(number), 17, 6));
+    Put(out, "<path class=\"m\" d=\"{}\"/>", MarkerPath(StyleOf(chart, number), 17, 6));
   }
   return out + "</svg>";
 }

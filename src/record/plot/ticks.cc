@@ -90,8 +90,26 @@ std::vector<double> PowerTicks(Ends ends, double base, int every, std::span<cons
   return ticks;
 }
 
+// The next of 1, 2, 5 times a power of ten, downwards or upwards.
+double RoundPower(double value, bool up) {
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  constexpr double kSteps[] = {1, 2, 5, 10};
+  if (up) {
+    for (const double step : kSteps) {
+      if (step * power >= value * (1 - 1e-9)) return step * power;
+    }
+    return 10 * power;
+  }
+  double below = power;
+  for (const double step : kSteps) {
+    if (step * power <= value * (1 + 1e-9)) below = step * power;
+  }
+  return below;
+}
+
 AxisScale LogarithmicScale(Ends ends, bool powers_of_two, int wanted) {
   if (ends.high / ends.low < 1 + 1e-9) ends = {ends.low / 2, ends.high * 2};
+  if (!powers_of_two) ends = {RoundPower(ends.low, false), RoundPower(ends.high, true)};
   const double base = powers_of_two ? 2 : 10;
   const int powers = int(std::log(ends.high / ends.low) / std::log(base)) + 1;
   const int every = std::max(1, (powers + wanted - 1) / wanted);
@@ -164,6 +182,25 @@ double AxisScale::Place(double value) const {
   return std::log(value / begin) / std::log(end / begin);
 }
 
+void AxisScale::EndAt(std::span<const double> values) {
+  const Ends ends = EndsOf(values, logarithmic);
+  const bool wide =
+      logarithmic ? ends.high / ends.low > 1.01 : ends.high - begin > (end - begin) * 1e-3;
+  if (!wide || ends.high > end) return;
+  end = ends.high;
+  if (logarithmic) begin = std::max(begin, ends.low);
+  while (ticks.size() > 1 && ticks.back() > end * (1 + 1e-9)) ticks.pop_back();
+  while (ticks.size() > 1 && ticks.front() < begin * (1 - 1e-9) && logarithmic) {
+    ticks.erase(ticks.begin());
+  }
+}
+
+void AxisScale::EndBefore(double limit) {
+  if (end <= limit || begin >= limit) return;
+  end = limit;
+  while (ticks.size() > 1 && ticks.back() > end * (1 + 1e-9)) ticks.pop_back();
+}
+
 AxisScale MakeScale(std::span<const double> values, bool logarithmic, bool from_zero, int wanted) {
   wanted = std::max(wanted, 2);
   const Ends ends = EndsOf(values, logarithmic);
@@ -187,6 +224,7 @@ std::vector<std::string> TickTexts(const AxisScale& scale) {
 std::string ValueText(double value) {
   if (!std::isfinite(value)) return "-";
   if (value == std::rint(value) && std::abs(value) < 1e15) return FormatCount(int64_t(value));
+  if (std::abs(value) >= 1e4 && std::abs(value) < 1e15) return FormatCount(std::llround(value));
   return fmt::format("{:.5g}", value);
 }
 

@@ -18,6 +18,10 @@ struct AxisScale {
   std::vector<double> ticks;  // ascending, within [begin, end]
 
   double Place(double value) const;  // 0 at the beginning, 1 at the end
+  // Ends (and where logarithmic begins) at one of these values instead of at a round number: less
+  // stays empty.
+  void EndAt(std::span<const double> values);
+  void EndBefore(double limit);  // where it would go beyond what there can be
 };
 
 // Holds all drawable values, with ticks at 1, 2, 5 times a power of ten, or where all values of a

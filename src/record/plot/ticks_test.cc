@@ -26,7 +26,20 @@ TEST(Ticks, AreRoundNumbers) {
 TEST(Ticks, OfALogarithmicAxisArePowers) {
   EXPECT_EQ(Texts({1, 2, 4, 16}, true), (Words{"1", "2", "4", "8", "16"}));
   EXPECT_EQ(Texts({1e-4, 1}, true), (Words{"0.0001", "0.001", "0.01", "0.1", "1"}));
-  EXPECT_EQ(Texts({3, 7}, true), (Words{"3", "4", "5", "6", "7"}));
+  EXPECT_EQ(Texts({3, 7}, true), (Words{"2", "5", "10"}));
+}
+
+TEST(Ticks, AnAxisMayEndWhereItsValuesDo) {
+  AxisScale steps = MakeScale(Values{0, 930}, false, true, 5);
+  EXPECT_EQ(steps.end, 1000);
+  steps.EndAt(Values{0, 930});
+  EXPECT_EQ(steps.end, 930);
+  EXPECT_EQ(steps.ticks.back(), 800);
+  AxisScale nodes = MakeScale(Values{3, 70}, true, true, 5);
+  EXPECT_EQ(nodes.begin, 2);
+  nodes.EndAt(Values{3, 70});
+  EXPECT_EQ(nodes.begin, 3);
+  EXPECT_EQ(nodes.end, 70);
 }
 
 TEST(Ticks, WhateverTheValuesTheAxisHoldsThemAndNamesAFew) {
@@ -40,7 +53,8 @@ TEST(Ticks, WhateverTheValuesTheAxisHoldsThemAndNamesAFew) {
                        : std::ldexp(double(random()) - 9e18, int(random() % 200) - 100);
     }
     const bool log = random() % 2;
-    const AxisScale scale = MakeScale(values, log, random() % 2, 2 + int(random() % 9));
+    AxisScale scale = MakeScale(values, log, random() % 2, 2 + int(random() % 9));
+    if (random() % 2) scale.EndAt(values);
     ASSERT_LT(scale.begin, scale.end);
     ASSERT_LE(scale.ticks.size(), 22u);
     ASSERT_EQ(TickTexts(scale).size(), scale.ticks.size());
@@ -56,6 +70,7 @@ TEST(Ticks, WhateverTheValuesTheAxisHoldsThemAndNamesAFew) {
 TEST(Ticks, ValuesAreShort) {
   EXPECT_EQ(ValueText(100000), "100,000");
   EXPECT_EQ(ValueText(0.123456789), "0.12346");
+  EXPECT_EQ(ValueText(1348730.25), "1,348,730");
   EXPECT_EQ(ValueText(NAN), "-");
   EXPECT_EQ(ValueText(std::numeric_limits<double>::max()), "1.7977e+308");
 }
