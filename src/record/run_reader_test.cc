@@ -130,7 +130,7 @@ TEST_F(RunReaderTest, NoDamageOfAnyFileCrashesThePage) {
     }
     return text;
   };
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 400; ++round) {
     Write("metrics.jsonl", damaged(metrics));
     Write("summary.json", damaged(summary));
     Write("config.toml", damaged("[model]\nname = \"mlp\"\n"));
