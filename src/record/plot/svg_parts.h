@@ -3,9 +3,11 @@
 
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "record/page/page.h"
 #include "record/plot/ticks.h"
 
 namespace trireme {
