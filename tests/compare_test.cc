@@ -30,6 +30,12 @@ TEST_F(CompareTest, AFreePaceKeepsWhatTheWorkersCanDo) {
   const Json summary = Summary("c/easgd");
   EXPECT_EQ(summary.At("emulated").At("slow").AsString(), "4:3x");  // the fourth worker
   EXPECT_EQ(Read("c/compare.csv").find("strategy,epoch,"), 0u);
+  Succeed({"report", "c", "--out", "pages/c.html"});
+  const std::string page = Read("pages/c.html");
+  for (const char* part : {"Accuracy on test samples", "sent between ranks", "Updates of weights",
+                           "Mean staleness", "trireme compare iris --strategies"}) {
+    EXPECT_NE(page.find(part), page.npos) << part;
+  }
 }
 
 TEST_F(CompareTest, AStrategyThatFailsIsARow) {

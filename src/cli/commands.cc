@@ -14,12 +14,15 @@ extern const Command kJoin;
 extern const Command kLaunchSlurm;
 extern const Command kList;
 extern const Command kPredict;
+extern const Command kReport;
 extern const Command kTrain;
+extern const Command kWatch;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kJoin,      &kCompare,   &kEval,      &kPredict,        &kList,        &kDoctor,
-      &kBenchPeak, &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain,     &kWatch,     &kReport,    &kJoin,           &kCompare,
+      &kEval,      &kPredict,   &kList,      &kDoctor,         &kBenchPeak,
+      &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }

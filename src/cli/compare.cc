@@ -8,7 +8,10 @@
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/comparison.h"
+#include "cli/comparison_page.h"
 #include "cli/link_words.h"
+#include "record/page/page_json.h"
+#include "record/page/run_page.h"
 #include "strategy/presets.h"
 #include "trainer/emulate.h"
 #include "trainer/recipe.h"
@@ -195,11 +198,15 @@ int Run(const Args& args, Process& process) {
   json.Add("runs", ComparisonJson(runs));
   ReplaceFile(c.out + "/compare.json", json.Text(1) + "\n");
   ReplaceFile(c.out + "/compare.csv", ComparisonCsv(runs));
+  std::vector<std::string> words{"trireme", "compare", c.recipe};
+  for (std::string& word : args.FlagsWithout({"--out", "--json"})) words.push_back(std::move(word));
+  ReplaceFile(c.out + "/page.json", PageJson(ComparisonPage(c.recipe, runs, ShellLine(words))));
   if (args.Has("--json")) {
     process.out.Write(json.Text() + "\n");
   } else {
     process.out.Write(ComparisonTable(runs));
     process.out.Print("runs, compare.json and compare.csv are in {}\n", c.out);
+    process.out.Print("diagrams: trireme report {}\n", c.out);
   }
   const bool any = std::any_of(runs.begin(), runs.end(),
                                [](const ComparedRun& run) { return run.error.empty(); });

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "record/run_reader.h"
 
 namespace trireme {
 namespace {
@@ -17,34 +18,20 @@ std::optional<double> Number(const Json& json, std::string_view key) {
   return found->AsDouble();
 }
 
-// All ranks' where they are there.
-int64_t BytesOfEpoch(const Json& line) {
-  if (const Json* ranks = line.Find("ranks")) {
-    double sum = 0;
-    for (const Json& rank : ranks->Items()) sum += Number(rank, "bytes_sent").value_or(0);
-    return int64_t(sum);
-  }
-  return int64_t(Number(line, "bytes_sent").value_or(0) +
-                 Number(line, "bytes_received").value_or(0));
+std::optional<double> IfSaid(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-void ReadPoints(const std::string& path, ComparedRun& run) {
-  if (!Exists(path)) return;  // it ended within its first epoch
-  ComparedPoint at;
-  for (const std::string& text : Split(ReadFile(path), '\n')) {
-    if (Trim(text).empty()) continue;
-    const Json line = ParseJson(text, path);
-    if (line.At("event").AsString() != "epoch") continue;
-    const double seconds = line.At("seconds").AsDouble();
-    at.seconds += seconds;
-    at.samples += std::llround(seconds * line.At("samples_per_second").AsDouble());
-    at.bytes += BytesOfEpoch(line);
-    at.train_loss = Number(line, "train_loss");
-    at.test_loss = Number(line, "test_loss");
-    at.test_accuracy = Number(line, "test_accuracy");
-    run.points.push_back(at);
+void ReadPoints(const std::string& folder, ComparedRun& run) {
+  for (const MetricsLine& line : ReadRun(folder).epochs) {
+    run.points.push_back({.seconds = line.time_s,
+                          .samples = std::llround(line.samples),
+                          .bytes = int64_t(line.bytes),
+                          .train_loss = IfSaid(line.train_loss),
+                          .test_loss = IfSaid(line.test_loss),
+                          .test_accuracy = IfSaid(line.test_accuracy)});
+    run.bytes = run.points.back().bytes;
   }
-  run.bytes = at.bytes;
 }
 
 std::string Text(const std::optional<double>& value, const char* format, double scale = 1) {
@@ -66,7 +53,7 @@ ComparedRun ReadComparedRun(const std::string& folder, int workers, bool local) 
   run.strategy = summary.At("strategy").AsString();
   run.workers = workers;
   run.ranks = int(summary.At("ranks").AsInt());
-  ReadPoints(folder + "/metrics.jsonl", run);
+  ReadPoints(folder, run);
   run.test_accuracy = Number(summary, "test_accuracy");
   run.test_loss = Number(summary, "test_loss");
   run.train_seconds = summary.At("train_seconds").AsDouble();

@@ -9,8 +9,10 @@
 #include "base/files.h"
 #include "base/machine.h"
 #include "base/signals.h"
+#include "base/version.h"
 #include "cli/plan_text.h"
 #include "record/checkpoint.h"
+#include "record/page/run_page.h"
 #include "record/state_files.h"
 #include "strategy/presets.h"
 #include "trainer/model_file.h"
@@ -162,6 +164,17 @@ Crew MakeCrew(Settings& settings) {
   return Crew(transport, ranks_given, launched);
 }
 
+// What the run's directory tells of this start.
+Json StartLine(const Args& args, const Job& job) {
+  std::vector<std::string> words{"trireme", "train"};
+  if (const auto recipe = args.Optional("RECIPE")) words.push_back(*recipe);
+  for (std::string& word : args.FlagsWithout({})) words.push_back(std::move(word));
+  Json line = Json::Object();
+  line.Add("command", ShellLine(words)).Add("machine", MachineText(job)).Add("version", Version());
+  line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
+  return line;
+}
+
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
   const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
@@ -179,7 +192,8 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     if (records) directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine), crew.neighbours());
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
+                       crew.neighbours());
   const std::string& init = settings.recipe.trainer.init;
   if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
     InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
@@ -203,6 +217,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
         out ? RunDirectory::Create(*out, ConfigText(job.recipe))
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
+  if (records && !job.only_self_test) directory->AppendStart(StartLine(args, job));
   const ProgressStyle style =
       ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
   Progress progress(style, process.log);

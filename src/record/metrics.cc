@@ -71,6 +71,7 @@ Json ToJson(const EpochRecord& record) {
   AddIfKnown(json, "test_top5", record.test_top5);
   json.AddNew("lr", record.lr).AddNew("samples_per_second", record.samples_per_second);
   json.AddNew("seconds", record.seconds);
+  json.AddNew("samples", record.samples).AddNew("time", record.time);
   AddIfKnown(json, "evaluation_seconds", record.evaluation_seconds);
   json.AddNew("times", ToJson(record.times));
   json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
@@ -89,7 +90,9 @@ Json ToJson(const StepRecord& record) {
   json.AddNew("event", "step").AddNew("epoch", record.epoch).AddNew("step", record.step);
   json.AddNew("train_loss", record.train_loss).AddNew("lr", record.lr);
   json.AddNew("samples_per_second", record.samples_per_second);
-  json.AddNew("seconds", record.seconds).AddNew("times", ToJson(record.times));
+  json.AddNew("seconds", record.seconds);
+  json.AddNew("samples", record.samples).AddNew("time", record.time);
+  json.AddNew("times", ToJson(record.times));
   json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
   return json;
 }

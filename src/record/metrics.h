@@ -57,7 +57,9 @@ struct EpochRecord {
   std::optional<double> test_loss, test_accuracy, test_top5;
   double lr = 0;
   double samples_per_second = 0;
-  double seconds = 0;  // of training in this epoch
+  double seconds = 0;   // of training in this epoch
+  int64_t samples = 0;  // trained since the run began
+  double time = 0;      // seconds of training since then
   std::optional<double> evaluation_seconds;
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
@@ -72,7 +74,9 @@ struct StepRecord {
   double train_loss = 0;
   double lr = 0;
   double samples_per_second = 0;
-  double seconds = 0;  // since the last such line
+  double seconds = 0;   // since the last such line
+  int64_t samples = 0;  // trained since the run began
+  double time = 0;      // seconds of training since then
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
 };

@@ -8,6 +8,8 @@ void Describe(OptionTable<RecordOptions>& t) {
         "none");
   t.Add("trace_mb", &RecordOptions::trace_mb, Between(1, 4096),
         "megabytes of the trace at most; what is older than fits is left out");
+  t.Add("tensorboard", &RecordOptions::tensorboard, Any(),
+        "write the metrics for TensorBoard, too: RUN/tensorboard");
 }
 
 }  // namespace trireme

@@ -9,6 +9,7 @@ namespace trireme {
 struct RecordOptions {
   std::string trace;
   int trace_mb = 64;
+  bool tensorboard = false;
 };
 
 void Describe(OptionTable<RecordOptions>& t);

@@ -17,6 +17,7 @@ namespace {
 constexpr char kConfig[] = "config.toml";
 constexpr char kMetrics[] = "metrics.jsonl";
 constexpr char kSummary[] = "summary.json";
+constexpr char kStarts[] = "starts.jsonl";
 
 std::string Inside(const std::string& path, const char* name) { return path + "/" + name; }
 
@@ -111,6 +112,12 @@ void RunDirectory::AppendMetrics(const Json& line) { metrics_->Write(line.Text()
 
 void RunDirectory::WriteSummary(const Json& summary) {
   ReplaceFile(Inside(path_, kSummary), summary.Text(2) + "\n");
+}
+
+void RunDirectory::AppendStart(const Json& line) {
+  OutputFile file(Inside(path_, kStarts), OutputFile::Start::kAtEnd);
+  file.Write(line.Text() + "\n");
+  file.Close();
 }
 
 void RunDirectory::DropMetricsAfter(int64_t step) {

@@ -16,6 +16,7 @@ namespace trireme {
 //   config.toml    written first: a run that has it can be resumed
 //   metrics.jsonl  one JSON object per line
 //   summary.json   the end result
+//   starts.jsonl   a line for each time that it was started or resumed: command, machine, version
 //   checkpoints/   see checkpoint.h
 class RunDirectory {
  public:
@@ -36,6 +37,7 @@ class RunDirectory {
   void SyncMetrics() { metrics_->Sync(); }
 
   void WriteSummary(const Json& summary);
+  void AppendStart(const Json& line);
 
   // After a resume at `step`: lines of later steps, and one that a kill cut short, are dropped, so
   // that nothing is counted twice.

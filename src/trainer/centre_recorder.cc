@@ -16,7 +16,7 @@ CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress
     : job_(job),
       progress_(progress),
       signals_(signals),
-      recorder_(job, directory, progress),
+      recorder_(job, directory, progress, resume ? Progression::Load(*resume).step : 0),
       next_snapshot_s_(job.recipe.strategy.snapshot_s),
       at_(resume ? Progression::Load(*resume) : Progression{}),
       seconds_before_(at_.seconds),
@@ -166,6 +166,8 @@ void CentreRecorder::EndEpoch(const Image& image) {
   at_.loss_sum = at_.correct = 0;
   at_.samples = 0;
   record.samples_per_second = double(job_.plan.samples) / record.seconds;
+  record.samples = at_.all_samples;
+  record.time = at_.train_seconds;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   record.bytes_sent = int64_t(image.progress.bytes_sent - sent_before_);
   record.bytes_received = int64_t(image.progress.bytes_received - received_before_);

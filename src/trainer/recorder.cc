@@ -38,14 +38,26 @@ ClientsRecord RecordsOf(std::span<const ClientNumbers> clients) {
   return records;
 }
 
-Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress)
+std::string MachineText(const Job& job) {
+  const Machine machine = ReadMachine();
+  return fmt::format("{}, {}, {} threads a rank", machine.cpu_model, machine.architecture,
+                     job.threads_per_rank);
+}
+
+Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress, int64_t done)
     : job_(job),
       directory_(directory),
       progress_(progress),
-      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep) {}
+      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep) {
+  if (job.recipe.record.tensorboard) tensorboard_.emplace(directory.path() + "/tensorboard", done);
+}
 
 void Recorder::Step(const StepResult& result, const Progression& at,
                     FunctionRef<RankRecord()> spent) {
+  if (last_line_samples_ < 0) {  // a resumed run has some behind it
+    const int64_t own = job_.in_step ? StepSamples(job_.plan, result.step) : result.samples;
+    last_line_samples_ = at.all_samples - own;
+  }
   const int64_t every = job_.recipe.trainer.metrics_steps;
   line_loss_sum_ += result.loss * double(result.samples);
   line_samples_ += result.samples;
@@ -63,7 +75,10 @@ void Recorder::Step(const StepResult& result, const Progression& at,
     record.bytes_received = own.bytes_received;
     last_line_s_ = result.ended_s;
     last_line_samples_ = at.all_samples;
+    record.samples = at.all_samples;
+    record.time = at.train_seconds;
     directory_.AppendMetrics(ToJson(record));
+    if (tensorboard_) tensorboard_->Add(record.step, ScalarsOf(record));
   }
   progress_.Step(result.step + 1, [&] {
     StepProgress shown;
@@ -80,6 +95,7 @@ void Recorder::Step(const StepResult& result, const Progression& at,
 
 void Recorder::Epoch(const EpochRecord& record) {
   directory_.AppendMetrics(ToJson(record));
+  if (tensorboard_) tensorboard_->Add(record.step, ScalarsOf(record));
   progress_.Epoch(record, job_.epochs());
 }
 
@@ -121,9 +137,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.transport = recipe.transport.name;
   summary.device = recipe.trainer.device;
   summary.precision = recipe.trainer.precision;
-  const Machine machine = ReadMachine();
-  summary.machine = fmt::format("{}, {}, {} threads a rank", machine.cpu_model,
-                                machine.architecture, job_.threads_per_rank);
+  summary.machine = MachineText(job_);
   summary.version = Version();
   summary.clients = clients;
   summary.emulated = Emulated(recipe.emulate);

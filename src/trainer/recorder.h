@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "record/metrics.h"
 #include "record/progress.h"
 #include "record/run_directory.h"
+#include "record/tensorboard.h"
 #include "strategy/strategy.h"
 #include "trainer/evaluation.h"
 #include "trainer/job.h"
@@ -20,11 +22,15 @@ namespace trireme {
 ClientRecord RecordOf(const ClientNumbers& numbers);
 ClientsRecord RecordsOf(std::span<const ClientNumbers> clients);  // each, and their sum
 
+// "CPU, architecture, threads": what the numbers of a run were measured on.
+std::string MachineText(const Job& job);
+
 // Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
 // that records; one thread.
 class Recorder {
  public:
-  Recorder(const Job& job, RunDirectory& directory, Progress& progress);
+  // `done`: the steps that a resumed run has behind it.
+  Recorder(const Job& job, RunDirectory& directory, Progress& progress, int64_t done);
 
   // Cheap: called after every step. `spent` since the last line is asked where one is written.
   void Step(const StepResult& result, const Progression& at, FunctionRef<RankRecord()> spent);
@@ -41,10 +47,11 @@ class Recorder {
   RunDirectory& directory_;
   Progress& progress_;
   CheckpointStore checkpoints_;
+  std::optional<TensorBoardWriter> tensorboard_;
   Summary summary_;
   double last_line_s_ = Now();
-  int64_t last_line_samples_ = 0;
-  double line_loss_sum_ = 0;  // of the steps since the last line
+  int64_t last_line_samples_ = -1;  // none yet
+  double line_loss_sum_ = 0;        // of the steps since the last line
   int64_t line_samples_ = 0;
 };
 

@@ -65,7 +65,7 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
-    recorder.emplace(job, *site.directory, site.progress);
+    recorder.emplace(job, *site.directory, site.progress, start.step());
     if (setup.options.algorithm != job.recipe.strategy.algorithm) {
       WriteChoice(job, site, setup.options);
     }

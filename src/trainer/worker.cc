@@ -168,6 +168,7 @@ void Worker::Count(const StepResult& result) {
     throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
                 diverged_since_);
   }
+  if (recorder_) at_.train_seconds = TrainSeconds();
   if (recorder_) recorder_->Step(result, at_, [&] { return SpentSince(before_line_); });
 }
 
@@ -225,6 +226,8 @@ EpochRecord Worker::MeasureEpoch() {
   }
   // Where workers count their own samples, together they have done all of the epoch.
   record.samples_per_second = double(job_.plan.samples) / record.seconds;
+  record.samples = strategy_.InStep() ? at_.all_samples : at_.epochs_done * job_.plan.samples;
+  record.time = now;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   const RankRecord spent = SpentSince(before_epoch_);
   record.times = spent.times;

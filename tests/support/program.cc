@@ -78,6 +78,8 @@ Outcome Running::Wait(double timeout_s) {
   return outcome;
 }
 
+std::string Running::out() const { return ReadFile(out_path_); }
+
 std::string Running::err() const { return ReadFile(err_path_); }
 
 }  // namespace trireme::whole

@@ -31,7 +31,8 @@ class Running {
   void Kill(int signal);
   bool Over();                     // without waiting
   Outcome Wait(double timeout_s);  // past it the program is killed
-  std::string err() const;         // so far
+  std::string out() const;         // so far
+  std::string err() const;
 
  private:
   pid_t pid_ = -1;  // -1 when it was waited for

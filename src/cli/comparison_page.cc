@@ -1,0 +1,132 @@
+#include "cli/comparison_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "record/page/run_curves.h"
+
+namespace trireme {
+namespace {
+
+using Reached = std::optional<double> ComparedPoint::*;
+
+double AsNumber(const std::optional<double>& value) { return value.value_or(NAN); }
+
+struct Overs {
+  UnitChoice time, bytes;
+};
+
+Overs OversOf(std::span<const ComparedRun> runs) {
+  double seconds = 0, bytes = 0;
+  for (const ComparedRun& run : runs) {
+    seconds = std::max(seconds, run.train_seconds);
+    bytes = std::max(bytes, double(run.bytes));
+  }
+  return {TimeUnit(seconds), ByteUnit(bytes)};
+}
+
+ChartChoice ChoiceFor(std::span<const ComparedRun> runs, const std::string& title, const Axis& y,
+                      Reached reached, double factor) {
+  const Overs overs = OversOf(runs);
+  ChartChoice choice;
+  choice.names = {"time", "samples", "bytes"};
+  const Axis axes[] = {{"training time", overs.time.unit},
+                       {"samples trained", ""},
+                       {"sent between ranks", overs.bytes.unit}};
+  for (size_t over = 0; over < std::size(axes); ++over) {
+    LineChart chart{title, axes[over], y, {}, ""};
+    for (const ComparedRun& run : runs) {
+      Curve curve{run.strategy, CurveKind::kMeasured, {}, {}, {}, {}};
+      curve.style = int(&run - runs.data());
+      for (const ComparedPoint& point : run.points) {
+        const double places[] = {point.seconds / overs.time.per, double(point.samples),
+                                 double(point.bytes) / overs.bytes.per};
+        if (!(point.*reached)) continue;
+        curve.x.push_back(places[over]);
+        curve.y.push_back(*(point.*reached) * factor);
+      }
+      if (!curve.x.empty()) chart.curves.push_back(std::move(curve));
+    }
+    choice.charts.push_back(std::move(chart));
+  }
+  return choice;
+}
+
+BarChart BarsFor(std::span<const ComparedRun> runs, const std::string& title, const Axis& y,
+                 const std::string& part, double (*value)(const ComparedRun&)) {
+  BarChart chart{title, y, {}, {part}, {{}}, "", "strategy"};
+  for (const ComparedRun& run : runs) {
+    const double number = value(run);
+    if (!run.error.empty() || std::isnan(number)) continue;
+    chart.bars.push_back(run.strategy);
+    chart.values[0].push_back(number);
+  }
+  return chart;
+}
+
+PageTable ResultsOf(std::span<const ComparedRun> runs) {
+  PageTable table{"",
+                  {"strategy", "workers", "test accuracy", "test loss", "training time",
+                   "samples/s", "updates/s", "traffic", "mean staleness", "largest staleness"},
+                  {},
+                  ""};
+  const auto text = [](const std::optional<double>& value, const char* format, double scale = 1) {
+    return value ? fmt::format(fmt::runtime(format), *value * scale) : std::string("-");
+  };
+  for (const ComparedRun& run : runs) {
+    std::vector<std::string> row{run.strategy, fmt::format("{}", run.workers)};
+    if (!run.error.empty()) {
+      row = {run.strategy, "failed"};
+    } else {
+      row.push_back(text(run.test_accuracy, "{:.2f} %", 100));
+      row.push_back(text(run.test_loss, "{:.4f}"));
+      row.push_back(FormatSeconds(run.train_seconds));
+      row.push_back(fmt::format("{:.0f}", run.samples_per_second));
+      row.push_back(fmt::format("{:.1f}", run.updates_per_second));
+      row.push_back(FormatBytes(double(run.bytes)));
+      row.push_back(text(run.staleness_mean, "{:.2f}"));
+      row.push_back(text(run.staleness_most, "{:.0f}"));
+    }
+    row.resize(table.header.size(), "-");
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+Page ComparisonPage(const std::string& recipe, std::span<const ComparedRun> runs,
+                    const std::string& command) {
+  Page page{"Comparison of strategies",
+            fmt::format("recipe {}, {} strategies under the same budget", recipe, runs.size()),
+            {}};
+  Section results{"Result", {ResultsOf(runs)}};
+  for (const ComparedRun& run : runs) {
+    if (run.error.empty()) continue;
+    results.blocks.push_back(Paragraph{fmt::format("{} failed: {}", run.strategy, run.error)});
+  }
+  page.sections.push_back(std::move(results));
+  page.sections.push_back(
+      {"Learning",
+       {ChoiceFor(runs, "Loss on test samples", {"loss", ""}, &ComparedPoint::test_loss, 1),
+        ChoiceFor(runs, "Accuracy on test samples", {"accuracy", "%", false, false},
+                  &ComparedPoint::test_accuracy, 100),
+        ChoiceFor(runs, "Loss on training samples", {"loss", ""}, &ComparedPoint::train_loss, 1)}});
+  Section speed{"Speed",
+                {BarsFor(runs, "Updates of weights", {"updates", "1/s"}, "updates",
+                         [](const ComparedRun& run) { return run.updates_per_second; }),
+                 BarsFor(runs, "Throughput", {"throughput", "samples/s"}, "throughput",
+                         [](const ComparedRun& run) { return run.samples_per_second; })}};
+  BarChart staleness =
+      BarsFor(runs, "Mean staleness of updates", {"staleness", "updates"}, "mean staleness",
+              [](const ComparedRun& run) { return AsNumber(run.staleness_mean); });
+  if (!staleness.bars.empty()) speed.blocks.push_back(std::move(staleness));
+  page.sections.push_back(std::move(speed));
+  page.sections.push_back({"How to repeat it", {Commands{{command}}}});
+  return page;
+}
+
+}  // namespace trireme

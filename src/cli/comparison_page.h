@@ -1,0 +1,15 @@
+#pragma once
+#include <span>
+#include <string>
+
+#include "cli/comparison.h"
+#include "record/page/page.h"
+
+namespace trireme {
+
+// Loss and accuracy of each strategy over time, samples and bytes, how often it updates, how stale
+// its updates are. `command` repeats it.
+Page ComparisonPage(const std::string& recipe, std::span<const ComparedRun> runs,
+                    const std::string& command);
+
+}  // namespace trireme

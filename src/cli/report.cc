@@ -1,0 +1,87 @@
+// One page of runs, sweeps and comparisons that opens anywhere.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "cli/command.h"
+#include "record/page/page_html.h"
+#include "record/page/page_json.h"
+#include "record/page/run_page.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--out", "FILE", "where the page is written; DIR/report.html without, report.html of several"},
+};
+
+constexpr Place kPlaces[] = {
+    {"DIR", Place::kMany, "directories of runs, sweeps, comparisons, replays"}};
+
+struct Shown {
+  std::vector<RunData> runs;  // over each other
+  std::vector<Page> pages;    // one after the other
+};
+
+void ReadShown(const std::string& folder, Shown& shown) {
+  if (Exists(folder + "/page.json")) {
+    shown.pages.push_back(ReadPageJson(folder + "/page.json"));
+    return;
+  }
+  if (!Exists(folder)) throw UsageError("{}: is not there", folder);
+  if (!Exists(folder + "/config.toml") && !Exists(folder + "/metrics.jsonl")) {
+    throw UsageError(
+        "{}: is neither a run (config.toml, metrics.jsonl) nor the result of a sweep or comparison "
+        "(page.json)",
+        folder);
+  }
+  shown.runs.push_back(ReadRun(folder));
+}
+
+Page Together(const Shown& shown) {
+  if (shown.runs.empty() && shown.pages.size() == 1) return shown.pages[0];
+  Page page;
+  if (!shown.runs.empty()) page = RunsPage(shown.runs);
+  if (shown.runs.empty()) page.title = fmt::format("{} results", shown.pages.size());
+  for (const Page& next : shown.pages) {
+    Section head{next.title, {}};
+    if (!next.subtitle.empty()) head.blocks.push_back(Paragraph{next.subtitle});
+    page.sections.push_back(std::move(head));
+    page.sections.insert(page.sections.end(), next.sections.begin(), next.sections.end());
+  }
+  return page;
+}
+
+int Run(const Args& args, Process& process) {
+  const auto folders = args.Many("DIR");
+  if (folders.empty()) throw UsageError("DIR is missing: the directory of a run or a sweep");
+  Shown shown;
+  for (const std::string& folder : folders) ReadShown(folder, shown);
+  const std::string out = args.Value("--out").value_or(
+      folders.size() == 1 ? folders[0] + "/report.html" : "report.html");
+  const std::string html = PageHtml(Together(shown));
+  const auto parent = std::filesystem::path(out).parent_path();
+  if (!parent.empty()) MakeDirectories(parent);
+  ReplaceFile(out, html);
+  process.out.Print("{} ({})\n", out, FormatBytes(double(html.size())));
+  return 0;
+}
+
+}  // namespace
+
+extern const Command kReport;
+const Command kReport = {
+    .name = "report",
+    .summary = "write a page with diagrams of runs, sweeps and comparisons",
+    .usage = "trireme report DIR... [--out page.html]",
+    .examples =
+        "trireme report runs/a                        # writes runs/a/report.html\n"
+        "trireme report runs/a runs/b --out ab.html   # over each other\n"
+        "trireme report runs/compare-1                # of a comparison or a sweep\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

@@ -1,0 +1,164 @@
+// A run as it goes on, in the terminal or the browser; reads its files and nothing else.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/clock.h"
+#include "base/signals.h"
+#include "cli/command.h"
+#include "cli/page_server.h"
+#include "cli/watch_view.h"
+#include "record/json.h"
+#include "record/page/page_html.h"
+#include "record/page/run_page.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kUsualPort = 8377;
+
+constexpr Flag kFlags[] = {
+    {"--once", "", "print one view and end"},
+    {"--http", "", "serve the page of `trireme report`, which updates itself, on 127.0.0.1"},
+    {"--port", "N", "of --http; 8377 without, or any free one where that is taken; 0: any"},
+    {"--every", "SECONDS", "between looks at the run's files; 1 without"},
+};
+
+constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
+
+bool Utf8Locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (!value || !*value) continue;
+    const std::string text = value;
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos ||
+           text.find("UTF8") != text.npos || text.find("utf-8") != text.npos;
+  }
+  return false;
+}
+
+ViewSize SizeOfTerminal(bool terminal) {
+  ViewSize size{80, 40, Utf8Locale()};
+  winsize window{};
+  if (terminal && ::ioctl(1, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
+    size.width = window.ws_col;
+    size.height = window.ws_row;
+  }
+  return size;
+}
+
+// The reader, and since when it has found nothing new.
+struct Watched {
+  explicit Watched(const std::string& path) : reader(path) {}
+  bool Poll() {
+    const bool news = reader.Poll();
+    if (news) last_news_s = Now();
+    return news;
+  }
+  double silent_s() const { return Now() - last_news_s; }
+
+  RunReader reader;
+  double last_news_s = Now();
+};
+
+// Draws over itself on a terminal; elsewhere a line for each news and the view at the end.
+int WatchText(Watched& watched, double every_s, Process& process) {
+  const Signals signals;
+  const bool terminal = ::isatty(1) == 1;
+  const RunData& run = watched.reader.data();
+  double drawn_s = -1e9;
+  while (!signals.stop()) {
+    const bool news = watched.Poll();
+    if (terminal && (news || Now() - drawn_s > 10)) {
+      const ViewSize size = SizeOfTerminal(true);
+      process.out.Write("\x1b[H\x1b[J" + WatchView(run, watched.silent_s(), size));
+      drawn_s = Now();
+    } else if (!terminal && news) {
+      process.out.Write(WatchStatus(run, watched.silent_s()) + "\n");
+    }
+    if (run.over) {
+      if (!terminal) process.out.Write(WatchView(run, 0, SizeOfTerminal(false)));
+      return 0;
+    }
+    ::poll(nullptr, 0, int(every_s * 1000));
+  }
+  return signals.ExitCode();
+}
+
+PageServer OpenServer(const Args& args) {
+  const int port = args.Number("--port", kUsualPort);
+  if (port < 0 || port > 65535)
+    throw UsageError("--port must be between 0 and 65535, got {}", port);
+  if (args.Has("--port")) return PageServer(port);
+  try {
+    return PageServer(kUsualPort);
+  } catch (const Error&) {
+    return PageServer(0);
+  }
+}
+
+// Goes on after the run's end, for whoever looks at the page; ends with a signal.
+int WatchHttp(Watched& watched, double every_s, PageServer& server, Process& process) {
+  const Signals signals;
+  const RunData& run = watched.reader.data();
+  process.out.Print("http://127.0.0.1:{}/ shows {}; Ctrl-C ends it\n", server.port(), run.path);
+  std::string data;  // of the newest state, once somebody asks
+  const auto pages = [&](std::string_view path) -> HttpAnswer {
+    const std::string state = WatchStatus(run, watched.silent_s());
+    if (path == "/") {
+      return {200, "text/html; charset=utf-8", LivePageHtml(RunsPage({&run, 1}), state)};
+    }
+    if (path != "/data") return {404, {}, "there are / and /data\n"};
+    if (data.empty()) data = PageContent(RunsPage({&run, 1}));
+    Json json = Json::Object();
+    json.Add("html", data).Add("state", state).Add("over", run.over);
+    return {200, "application/json", json.Text()};
+  };
+  while (!signals.stop()) {
+    if (watched.Poll()) data.clear();
+    server.Serve(every_s, pages);
+  }
+  return signals.ExitCode();
+}
+
+int Run(const Args& args, Process& process) {
+  const double every_s = args.Number("--every", 1.0);
+  if (!(every_s >= 0.1 && every_s <= 3600)) {
+    throw UsageError("--every must be between 0.1 and 3600, got {}", every_s);
+  }
+  if (args.Has("--port") && !args.Has("--http")) throw UsageError("--port belongs to --http");
+  if (args.Has("--once") && args.Has("--http")) throw UsageError("--once prints, --http serves");
+  Watched watched(args.Required("RUN"));
+  if (args.Has("--http")) {
+    PageServer server = OpenServer(args);
+    return WatchHttp(watched, every_s, server, process);
+  }
+  if (args.Has("--once")) {
+    watched.Poll();
+    process.out.Write(WatchView(watched.reader.data(), 0, SizeOfTerminal(::isatty(1) == 1)));
+    return 0;
+  }
+  return WatchText(watched, every_s, process);
+}
+
+}  // namespace
+
+extern const Command kWatch;
+const Command kWatch = {
+    .name = "watch",
+    .summary = "watch a run in the terminal or the browser",
+    .usage = "trireme watch RUN [--once | --http [--port N]]",
+    .examples =
+        "trireme watch runs/a            # until it ends or Ctrl-C\n"
+        "trireme watch runs/a --once     # as it is now\n"
+        "trireme watch runs/a --http     # a page that updates itself, on this machine only\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

@@ -1,0 +1,19 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "record/page/page.h"
+#include "record/run_reader.h"
+
+namespace trireme {
+
+// One run, or several over each other: what was reached, loss and accuracy over steps, epochs, time
+// and samples, speed, where the time went, classes, what differs, how to repeat it. What the files
+// do not hold is left out; what could not be read is said.
+Page RunsPage(std::span<const RunData> runs);
+
+// Words that a shell reads as they are.
+std::string ShellLine(std::span<const std::string> words);
+
+}  // namespace trireme

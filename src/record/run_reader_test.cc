@@ -1,0 +1,144 @@
+#include "record/run_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "record/page/page_html.h"
+#include "record/page/run_page.h"
+
+namespace trireme {
+namespace {
+
+class RunReaderTest : public testing::Test {
+ protected:
+  RunReaderTest() {
+    Write("config.toml", "[model]\nname = \"mlp:4-3\"\n[trainer]\nepochs = 3\n");
+    Write("metrics.jsonl", Epoch(1) + Epoch(2));
+  }
+
+  static std::string Epoch(int epoch) {
+    EpochRecord record;
+    record.epoch = epoch;
+    record.step = 10 * epoch;
+    record.train_loss = 1.0 / epoch;
+    record.test_accuracy = 0.5;
+    record.samples_per_second = 100;
+    record.seconds = 2;
+    record.samples = 200 * epoch;
+    record.time = 2 * epoch;
+    record.ranks = {{0, {.forward = 1}, 5, 6}, {1, {.forward = 1}, 7, 8}};
+    return ToJson(record).Text() + "\n";
+  }
+
+  static std::string SummaryText() {
+    Summary summary;
+    summary.confusion = {{3, 1}, {0, 4}};
+    summary.classes = {"a", "<b>"};
+    return ToJson(summary).Text(1);
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    OutputFile file(folder_ / name);
+    file.Write(text);
+    file.Close();
+  }
+  void Append(const std::string& name, const std::string& text) {
+    OutputFile file(folder_ / name, OutputFile::Start::kAtEnd);
+    file.Write(text);
+    file.Close();
+  }
+  std::string path() const { return folder_.path(); }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(RunReaderTest, FollowsARunAsItIsWritten) {
+  RunReader reader(path());
+  EXPECT_TRUE(reader.Poll());
+  EXPECT_EQ(reader.data().epochs.size(), 2u);
+  EXPECT_FALSE(reader.Poll());
+  const std::string next = Epoch(3);
+  Append("metrics.jsonl", next.substr(0, 20));
+  reader.Poll();
+  EXPECT_EQ(reader.data().epochs.size(), 2u);
+  EXPECT_TRUE(reader.data().problems.empty());
+  Append("metrics.jsonl", next.substr(20));
+  EXPECT_TRUE(reader.Poll());
+  ASSERT_EQ(reader.data().epochs.size(), 3u);
+  EXPECT_EQ(reader.data().epochs[2].step, 30);
+  EXPECT_EQ(reader.data().epochs[2].samples, 600);
+  EXPECT_EQ(reader.data().epochs[2].bytes, 36);  // three times what both ranks sent
+  EXPECT_FALSE(reader.data().over);
+  Write("summary.json", SummaryText());
+  EXPECT_TRUE(reader.Poll());
+  EXPECT_TRUE(reader.data().over);
+}
+
+TEST_F(RunReaderTest, BeginsAnewWhereAResumeDroppedLines) {
+  RunReader reader(path());
+  reader.Poll();
+  ReplaceFile(folder_ / "metrics.jsonl", Epoch(1));
+  EXPECT_TRUE(reader.Poll());
+  EXPECT_EQ(reader.data().epochs.size(), 1u);
+}
+
+TEST_F(RunReaderTest, ReckonsWhatOlderRunsDoNotSay) {
+  Write("metrics.jsonl",
+        "{\"event\":\"epoch\",\"epoch\":1,\"step\":5,\"seconds\":2,\"samples_per_second\":10}\n"
+        "{\"event\":\"epoch\",\"epoch\":2,\"step\":10,\"seconds\":3,\"samples_per_second\":10}\n");
+  const RunData run = ReadRun(path());
+  ASSERT_EQ(run.epochs.size(), 2u);
+  EXPECT_EQ(run.epochs[1].samples, 50);
+  EXPECT_EQ(run.epochs[1].time_s, 5);
+}
+
+TEST_F(RunReaderTest, PassesOverWhatIsDamagedAndSaysSo) {
+  Append("metrics.jsonl",
+         "{\"event\":\n\nnonsense\n[1,2]\n" + std::string(3 << 20, 'x') + "\n" + Epoch(3));
+  Write("summary.json", "{\"classes\": 7");
+  const RunData run = ReadRun(path());
+  EXPECT_EQ(run.epochs.size(), 3u);
+  EXPECT_GE(run.problems.size(), 4u);
+  EXPECT_FALSE(run.summary);
+  EXPECT_NE(PageHtml(RunsPage({&run, 1})).find("summary.json"), std::string::npos);
+}
+
+TEST_F(RunReaderTest, AnEmptyRunGivesAPageAndAnEmptyFolderAnError) {
+  Write("metrics.jsonl", "");
+  const RunData run = ReadRun(path());
+  EXPECT_NE(PageHtml(RunsPage({&run, 1})).find("has not written any metrics"), std::string::npos);
+  TemporaryDirectory empty;
+  EXPECT_THROW(RunReader{empty.path()}, UsageError);
+}
+
+TEST_F(RunReaderTest, NoDamageOfAnyFileCrashesThePage) {
+  const std::string metrics = Epoch(1) + Epoch(2) + Epoch(3), summary = SummaryText();
+  std::mt19937 random(11);
+  const auto damaged = [&](std::string text) {
+    for (int i = 1 + int(random() % 6); i > 0; --i) {
+      const size_t at = random() % text.size();
+      if (random() % 8 == 0) {
+        text.resize(at + 1);
+      } else if (random() % 3 == 0) {
+        text.insert(at, text.substr(random() % text.size(), random() % 12));
+      } else {
+        text[at] = "0123456789[]{},:\"-e.nul\xFF\n"[random() % 25];
+      }
+    }
+    return text;
+  };
+  for (int round = 0; round < 400; ++round) {
+    Write("metrics.jsonl", damaged(metrics));
+    Write("summary.json", damaged(summary));
+    Write("config.toml", damaged("[model]\nname = \"mlp\"\n"));
+    Write("starts.jsonl", damaged("{\"command\":\"trireme train\",\"machine\":\"m\"}\n"));
+    const RunData run = ReadRun(path());
+    EXPECT_FALSE(PageHtml(RunsPage({&run, 1})).empty());
+  }
+}
+
+}  // namespace
+}  // namespace trireme
