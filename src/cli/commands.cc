@@ -14,12 +14,16 @@ extern const Command kJoin;
 extern const Command kLaunchSlurm;
 extern const Command kList;
 extern const Command kPredict;
+extern const Command kReplay;
+extern const Command kScale;
+extern const Command kSweep;
 extern const Command kTrain;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kJoin,      &kCompare,   &kEval,      &kPredict,        &kList,        &kDoctor,
-      &kBenchPeak, &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain,     &kJoin,      &kCompare,        &kSweep,       &kScale,     &kReplay,
+      &kEval,      &kPredict,   &kList,           &kDoctor,      &kBenchPeak, &kBenchGemm,
+      &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }

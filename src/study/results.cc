@@ -1,0 +1,40 @@
+#include "study/results.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "base/files.h"
+
+namespace trireme {
+
+std::string DatedFolder(const std::string& stem) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char date[32];
+  std::strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &local);
+  const std::string name = fmt::format("runs/{}-{}", stem, date);
+  std::string folder = name;
+  for (int i = 2; Exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
+  return folder;
+}
+
+std::string ShellLine(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+%@";
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace trireme
