@@ -37,6 +37,13 @@ struct LineChart {
   std::string caption;
 };
 
+// The same values over several x, of which a reader chooses: steps, epochs, time. A choice by one
+// of these names is made for all charts of the page that offer it.
+struct ChartChoice {
+  std::vector<std::string> names;
+  std::vector<LineChart> charts;  // one for each name
+};
+
 // Parts lie on one another in each bar: values[part][bar].
 struct BarChart {
   std::string title;
@@ -45,6 +52,7 @@ struct BarChart {
   std::vector<std::string> parts;
   std::vector<std::vector<double>> values;
   std::string caption;
+  std::string bars_title = "";  // what the bars are: rank, strategy
 };
 
 // A matrix of counts, such as a confusion matrix: values[row][column].
@@ -63,6 +71,7 @@ struct PageTable {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
   std::string caption;
+  bool folded = false;  // only its title is seen until it is opened
 };
 
 struct Paragraph {
@@ -74,7 +83,8 @@ struct Commands {
   std::vector<std::string> lines;
 };
 
-using Block = std::variant<LineChart, BarChart, HeatChart, PageTable, Paragraph, Commands>;
+using Block =
+    std::variant<LineChart, BarChart, HeatChart, PageTable, Paragraph, Commands, ChartChoice>;
 
 struct Section {
   std::string title;

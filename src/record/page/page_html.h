@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+#include "record/page/page.h"
+
+namespace trireme {
+
+// One file that needs no other: style, script and pictures are inside, nothing is fetched. Readable
+// on a phone, in print, on a dark background and without colour vision; every chart is also there
+// as a table. Every text of the page is escaped. Long curves and tables are thinned, and say so.
+std::string PageHtml(const Page& page);
+
+// The same, which asks its server for newer content every two seconds: GET /data answers
+// {"html": PageContent(...), "state": "running", "over": false}.
+std::string LivePageHtml(const Page& page, const std::string& state);
+
+std::string PageContent(const Page& page);  // the sections alone
+
+}  // namespace trireme
