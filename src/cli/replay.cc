@@ -83,11 +83,12 @@ int Run(const Args& args, Process& process) {
   MakeDirectories(out);
   const Json json = ReplayJson(replay, parts);
   ReplaceFile(out + "/replay.json", json.Text(1) + "\n");
+  WritePage(ReplayPage(replay, parts, CommandOf(args, out)), out);
   if (args.Has("--json")) {
     process.out.Write(json.Text() + "\n");
   } else {
     process.out.Write(ReplayText(replay, parts));
-    process.out.Print("\nruns and results are in {}\n", out);
+    process.out.Print("\nruns, replay.json and page.html are in {}\n", out);
   }
   const bool failed = std::any_of(parts.begin(), parts.end(), [](const ReplayedPart& part) {
     return std::any_of(part.rows.begin(), part.rows.end(),

@@ -65,10 +65,11 @@ std::string CommandOf(const Args& args) {
 }
 
 void Show(const Args& args, Process& process, const std::string& text, const Json& json,
-          const Page&) {
+          const Page& page) {
   if (const auto out = args.Value("--out")) {
     MakeDirectories(*out);
     ReplaceFile(*out + "/scale.json", json.Text(1) + "\n");
+    WritePage(page, *out);
   }
   process.out.Write(args.Has("--json") ? json.Text() + "\n" : text);
 }

@@ -71,12 +71,13 @@ int Run(const Args& args, Process& process) {
   const Json json = SweepJson(plan, rows);
   ReplaceFile(out + "/sweep.json", json.Text(1) + "\n");
   ReplaceFile(out + "/sweep.csv", SweepCsv(plan, rows));
+  WritePage(SweepPage(plan, rows, CommandOf(args, out)), out);
   if (args.Has("--json")) {
     process.out.Write(json.Text() + "\n");
   } else {
     process.out.Write(SweepText(plan, rows));
     process.out.Print("training s: of the epochs, as summary.json has it (train_seconds)\n");
-    process.out.Print("runs, sweep.json and sweep.csv are in {}\n", out);
+    process.out.Print("runs, sweep.json, sweep.csv and page.html are in {}\n", out);
   }
   return std::any_of(rows.begin(), rows.end(),
                      [](const SweepNumbers& row) { return row.seconds.has_value(); })

@@ -5,8 +5,15 @@
 #include <ctime>
 
 #include "base/files.h"
+#include "record/page/page_html.h"
+#include "record/page/page_json.h"
 
 namespace trireme {
+
+void WritePage(const Page& page, const std::string& folder) {
+  ReplaceFile(folder + "/page.html", PageHtml(page));
+  ReplaceFile(folder + "/page.json", PageJson(page) + "\n");
+}
 
 std::string DatedFolder(const std::string& stem) {
   const std::time_t now = std::time(nullptr);
