@@ -72,12 +72,10 @@ BarChart PartsChart(std::span<const ForecastRow> rows) {
 }
 
 PageTable RowsTable(std::span<const ForecastRow> rows) {
-  PageTable table{
-      .title = "Predictions",
-      .header = {"ranks", "step", "epoch", "speed-up", "efficiency", "bound by", "algorithm",
-                 "best algorithm", "best bucket", "step then", "measured", "error"}};
+  PageTable table{.title = "Predictions",
+                  .header = {"ranks", "step", "epoch", "speed-up", "efficiency", "bound by",
+                             "measured step", "error"}};
   for (const ForecastRow& row : rows) {
-    const bool alone = row.ranks == 1;
     const std::string error =
         row.measured_s ? fmt::format("{:+.1f} %{}", 100 * (row.step.step_s / *row.measured_s - 1),
                                      row.fitted ? " (fitted)" : "")
@@ -85,11 +83,23 @@ PageTable RowsTable(std::span<const ForecastRow> rows) {
     table.rows.push_back({std::to_string(row.ranks), FormatSeconds(row.step.step_s),
                           FormatSeconds(row.epoch_s), fmt::format("{:.2f}", row.speedup),
                           fmt::format("{:.1f} %", 100 * row.efficiency),
-                          std::string(row.step.Bound()), alone ? "-" : row.choice.algorithm,
-                          alone ? "-" : row.best.choice.algorithm,
-                          alone ? "-" : fmt::format("{:g} MB", row.best.choice.bucket_bytes / 1e6),
-                          alone ? "-" : FormatSeconds(row.best.forecast.step_s),
+                          std::string(row.step.Bound()),
                           row.measured_s ? FormatSeconds(*row.measured_s) : "-", error});
+  }
+  return table;
+}
+
+PageTable ChoicesTable(std::span<const ForecastRow> rows) {
+  PageTable table{
+      .title = "How gradients are summed",
+      .header = {"ranks", "algorithm", "bucket", "best algorithm", "best bucket", "step then"}};
+  for (const ForecastRow& row : rows) {
+    if (row.ranks == 1) continue;
+    table.rows.push_back({std::to_string(row.ranks), row.choice.algorithm,
+                          fmt::format("{:g} MB", row.choice.bucket_bytes / 1e6),
+                          row.best.choice.algorithm,
+                          fmt::format("{:g} MB", row.best.choice.bucket_bytes / 1e6),
+                          FormatSeconds(row.best.forecast.step_s)});
   }
   return table;
 }
@@ -101,7 +111,8 @@ Page ForecastPage(const StepFit& fit, std::span<const ForecastRow> rows, const s
   Page page{.title = "What " + what + " would do on more ranks",
             .subtitle = "a model of a step, simulated event by event"};
   Section charts{.title = "Prediction and measurement"};
-  charts.blocks = {StepChart(rows), SpeedChart(rows), PartsChart(rows), RowsTable(rows)};
+  charts.blocks = {StepChart(rows), SpeedChart(rows), PartsChart(rows), RowsTable(rows),
+                   ChoicesTable(rows)};
   page.sections.push_back(std::move(charts));
   Section how{.title = "What it stands on"};
   for (const std::string& remark : fit.remarks) how.blocks.push_back(Paragraph{remark + "."});

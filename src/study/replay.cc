@@ -226,13 +226,14 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
 }
 
 Replay DdpSweep(const ReplaySize& size) {
-  Replay replay{.name = "ddp-sweep",
-                .title =
-                    "Distributed data-parallel training: ranks, nodes, loaders, batch, "
-                    "precision",
-                .text =
-                    "The published times are hours of a cluster; ours are seconds of an "
-                    "emulated one. What is compared is the shape: how many times as fast."};
+  Replay replay{
+      .name = "ddp-sweep",
+      .title =
+          "Distributed data-parallel training: ranks, nodes, loaders, batch, "
+          "precision",
+      .text =
+          "The published times are minutes and hours of a cluster; ours are seconds of an "
+          "emulated one. What is compared is the shape: how many times as fast."};
   replay.parts = {DdpRanks(size), DdpNodes(size), DdpLoaders(size), DdpBatch(size),
                   DdpPrecision(size)};
   return replay;

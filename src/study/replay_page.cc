@@ -113,14 +113,7 @@ Section PartSection(const ReplayedPart& replayed) {
     return section;
   }
   const Variation& variation = part.plan.vary[part.axis];
-  if (part.published) {
-    if (HasNumbers(variation)) section.blocks.push_back(BesideChart(replayed));
-    PageTable table{.title = "Published and ours", .header = BesideHeader(part)};
-    for (const Beside& one : BesideOf(replayed)) table.rows.push_back(BesideCells(one));
-    table.caption = "Published: " + std::string(part.published->title) +
-                    ". Source: " + std::string(part.published->source) + ".";
-    section.blocks.push_back(std::move(table));
-  }
+  if (part.published && HasNumbers(variation)) section.blocks.push_back(BesideChart(replayed));
   if (HasNumbers(variation)) {
     LineChart chart{.title = part.title + " (ours)",
                     .x = {.title = variation.key, .from_zero = false},
@@ -128,6 +121,13 @@ Section PartSection(const ReplayedPart& replayed) {
     chart.curves = CurvesOver(part.plan, replayed.rows, part.axis, TimeOf);
     chart.caption = "Bars reach from the slowest to the fastest run.";
     if (!chart.curves.empty()) section.blocks.push_back(std::move(chart));
+  }
+  if (part.published) {
+    PageTable table{.title = "Published and ours", .header = BesideHeader(part)};
+    for (const Beside& one : BesideOf(replayed)) table.rows.push_back(BesideCells(one));
+    table.caption = "Published: " + std::string(part.published->title) +
+                    ". Source: " + std::string(part.published->source) + ".";
+    section.blocks.push_back(std::move(table));
   }
   section.blocks.push_back(SweepPageTable(part.plan, replayed.rows));
   return section;
