@@ -25,9 +25,12 @@ const std::map<std::string, Folders> kStandsOn = {
     {"strategy", {"base", "flat", "optimizer", "transport"}},
     {"trainer",
      {"base", "flat", "data", "record", "graph", "optimizer", "transport", "engine", "strategy"}},
-    {"cli",
+    {"study",
      {"base", "flat", "data", "record", "graph", "optimizer", "transport", "engine", "strategy",
       "trainer"}},
+    {"cli",
+     {"base", "flat", "data", "record", "graph", "optimizer", "transport", "engine", "strategy",
+      "trainer", "study"}},
 };
 
 TEST(Architecture, IncludesFollowTheArrows) {

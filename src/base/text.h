@@ -23,6 +23,7 @@ std::string DidYouMean(std::string_view word, std::span<const std::string> candi
 std::string_view Trim(std::string_view text);
 std::vector<std::string> Split(std::string_view text, char separator);  // keeps empty parts
 bool IsUtf8(std::string_view text);
+std::string ShellLine(std::span<const std::string> words);  // that a shell reads as they are
 
 // The number that is the whole of `text`: no spaces, no rest, no overflow, no NaN or infinity.
 template <class T>

@@ -14,15 +14,18 @@ extern const Command kJoin;
 extern const Command kLaunchSlurm;
 extern const Command kList;
 extern const Command kPredict;
+extern const Command kReplay;
 extern const Command kReport;
+extern const Command kScale;
+extern const Command kSweep;
 extern const Command kTrain;
 extern const Command kWatch;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kWatch,     &kReport,    &kJoin,           &kCompare,
-      &kEval,      &kPredict,   &kList,      &kDoctor,         &kBenchPeak,
-      &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain,     &kWatch,     &kReport,    &kJoin,      &kCompare,        &kSweep,
+      &kScale,     &kReplay,    &kEval,      &kPredict,   &kList,           &kDoctor,
+      &kBenchPeak, &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
   };
   return kAll;
 }

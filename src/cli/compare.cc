@@ -2,17 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/files.h"
-#include "cli/child.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/comparison.h"
 #include "cli/comparison_page.h"
-#include "cli/link_words.h"
-#include "record/page/page_json.h"
-#include "record/page/run_page.h"
 #include "strategy/presets.h"
+#include "study/child.h"
+#include "study/link_words.h"
+#include "study/results.h"
 #include "trainer/emulate.h"
 #include "trainer/recipe.h"
 
@@ -50,17 +49,6 @@ struct Comparison {
   std::string slow_text;                                 // behind the colon
   std::string out;
 };
-
-std::string DatedFolder() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  char name[64];
-  std::strftime(name, sizeof(name), "runs/compare-%Y%m%d-%H%M%S", &local);
-  std::string folder = name;
-  for (int i = 2; Exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
-  return folder;
-}
 
 void ReadSettings(const Args& args, Comparison& c) {
   for (const std::string& text : args.Values("--for")) {
@@ -122,7 +110,7 @@ Comparison ReadComparison(const Args& args) {
   if (const double step_ms = args.Number("--step-ms", 0.0); step_ms != 0) {
     c.common.insert(c.common.end(), {"--set", fmt::format("emulate.step_ms={}", step_ms)});
   }
-  c.out = args.Value("--out").value_or(DatedFolder());
+  c.out = args.Value("--out").value_or(DatedFolder("compare"));
   if (Exists(c.out)) throw UsageError("--out {} exists already", c.out);
   return c;
 }
@@ -155,26 +143,17 @@ std::vector<std::string> WordsFor(const Comparison& c, const std::string& strate
   return words;
 }
 
-// What the run said last of an error.
-std::string ErrorIn(const std::string& log, int code) {
-  std::string error;
-  for (const std::string& line : Split(ReadFile(log), '\n')) {
-    const size_t at = line.find("error: ");
-    if (at != line.npos && error.empty()) error = line.substr(at + 7);
-  }
-  return error.empty() ? fmt::format("exit code {} (see {})", code, log) : error;
-}
-
-ComparedRun RunOne(const Comparison& c, const std::string& strategy, int& code) {
+ComparedRun RunOne(const Comparison& c, const std::string& strategy, const Signals& signals,
+                   int& code) {
   const std::string log = c.out + "/" + strategy + ".log";
   const StrategyPreset& preset = FindPreset(strategy);
   try {
-    code = RunChild(WordsFor(c, strategy), log);
+    code = RunChild(WordsFor(c, strategy), log, signals);
     if (code == 0) {
       return ReadComparedRun(c.out + "/" + strategy, c.workers,
                              !preset.in_step || preset.local_steps);
     }
-    return {.strategy = strategy, .error = ErrorIn(log, code)};
+    return {.strategy = strategy, .error = ChildError(log, code)};
   } catch (const Error& error) {
     return {.strategy = strategy, .error = error.what()};
   }
@@ -183,13 +162,14 @@ ComparedRun RunOne(const Comparison& c, const std::string& strategy, int& code) 
 int Run(const Args& args, Process& process) {
   const Comparison c = ReadComparison(args);
   const Log log(process.log, Log::kNoRank);
+  const Signals signals;
   MakeDirectories(c.out);
   std::vector<ComparedRun> runs;
   for (const std::string& strategy : c.strategies) {
     log.Info("compare", "{}: {} workers", strategy, c.workers);
     int code = 0;
-    runs.push_back(RunOne(c, strategy, code));
-    if (code == 130 || code == 143) return code;  // somebody wants to stop
+    runs.push_back(RunOne(c, strategy, signals, code));
+    if (signals.stop()) return signals.ExitCode();
   }
   Json json = Json::Object();
   json.Add("recipe", c.recipe);
@@ -200,13 +180,13 @@ int Run(const Args& args, Process& process) {
   ReplaceFile(c.out + "/compare.csv", ComparisonCsv(runs));
   std::vector<std::string> words{"trireme", "compare", c.recipe};
   for (std::string& word : args.FlagsWithout({"--out", "--json"})) words.push_back(std::move(word));
-  ReplaceFile(c.out + "/page.json", PageJson(ComparisonPage(c.recipe, runs, ShellLine(words))));
+  WritePage(ComparisonPage(c.recipe, runs, ShellLine(words)), c.out);
   if (args.Has("--json")) {
     process.out.Write(json.Text() + "\n");
   } else {
     process.out.Write(ComparisonTable(runs));
     process.out.Print("runs, compare.json and compare.csv are in {}\n", c.out);
-    process.out.Print("diagrams: trireme report {}\n", c.out);
+    process.out.Print("diagrams: {}/page.html\n", c.out);
   }
   const bool any = std::any_of(runs.begin(), runs.end(),
                                [](const ComparedRun& run) { return run.error.empty(); });

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "cli/link_words.h"
+#include "study/link_words.h"
 
 namespace trireme {
 namespace {

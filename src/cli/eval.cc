@@ -35,7 +35,8 @@ int Run(const Args& args, Process& process) {
                 model.card.shape.width, model.card.shape.channels);
   }
 
-  const Rig rig = RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
+  const Rig rig =
+      RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
   const auto queue = rig.engine->device().NewQueue();
   const Buffer state(rig.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);

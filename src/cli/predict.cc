@@ -79,7 +79,8 @@ int Run(const Args& args, Process& process) {
   args.ApplyTo(sections);
   const std::vector<std::string> files = args.Many("FILE");
   if (files.empty()) throw UsageError("no FILE was given");
-  const Rig rig = RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
+  const Rig rig =
+      RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
   Predictor predictor(model, *rig.engine);
   Printer printer(args, model.card.classes, process.out);
   for (const std::string& file : files) {

@@ -9,8 +9,10 @@
 #include "base/files.h"
 #include "base/machine.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/plan_text.h"
+#include "cli/recipe_flags.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
 #include "record/state_files.h"
@@ -21,28 +23,8 @@
 namespace trireme {
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"--model", "NAME", "the network: mlp:4-30-20-3, cnn, resnet18, ... (`trireme list models`)",
-     "model.name"},
-    {"--data", "SOURCE", "the samples: iris, csv:FILE, mnist:DIR, ... (`trireme list data`)",
-     "data.source"},
-    {"--epochs", "N", "passes over the training samples", "trainer.epochs"},
-    {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
-    {"--batch", "N", "samples of a step over all workers, or full", "trainer.batch"},
-    {"--lr", "X", "learning rate", "optimizer.lr"},
-    {"--optimizer", "NAME", "sgd, adam, adamw, adagrad", "optimizer.name"},
-    {"--seed", "N", "of weights, order, augmentation and split", "trainer.seed"},
-    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
-    {"--precision", "NAME", "f32", "trainer.precision"},
-    {"--device", "NAME", "cpu or ref", "trainer.device"},
-    {"--ranks", "N", "replicas that train together", "transport.ranks"},
-    {"--transport", "NAME", "how they talk: threads, shm (processes), tcp, mpi", "transport.name"},
-    {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
-    {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
-    {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
-     "trainer.deterministic"},
+constexpr Flag kOwnFlags[] = {
     {"--trace", "FILE", "write a Chrome trace of all ranks", "record.trace"},
-    kSetFlag,
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
     {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
@@ -52,6 +34,7 @@ constexpr Flag kFlags[] = {
     {"--quiet", "", "no progress"},
     {"--json", "", "progress as JSON lines on standard output"},
 };
+constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);
 
 constexpr Place kPlaces[] = {
     {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe; iris without"}};

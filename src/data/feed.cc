@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/assert.h"
@@ -25,6 +27,9 @@ Feed Feed::ForEvaluation(const Source& source, const Normalizer& normalizer) {
 
 void Feed::Fill(const Positions& range, float* inputs, int32_t* labels) const {
   TRIREME_ASSERT(range.begin >= 0 && range.begin <= range.end && range.end <= size());
+  if (decode_s_ > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(decode_s_ * double(range.count())));
+  }
   const size_t values = shape().size();
   std::array<int64_t, 64> indices;
   for (int64_t begin = range.begin; begin < range.end;) {

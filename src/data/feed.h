@@ -33,6 +33,10 @@ class Feed {
   const Order& order() const { return order_; }
   const SampleShape& shape() const { return source_->shape(); }
 
+  // Every sample takes so much longer to fetch, as if it were to be decoded (emulate.decode_ms).
+  void PretendDecoding(double seconds_per_sample) { decode_s_ = seconds_per_sample; }
+  bool decodes() const { return decode_s_ > 0; }
+
   // Allocates nothing, unless the source does.
   void Fill(const Positions& range, float* inputs, int32_t* labels) const;
 
@@ -43,6 +47,7 @@ class Feed {
   Normalizer normalizer_;
   Order order_;
   Augment augment_;
+  double decode_s_ = 0;
 };
 
 }  // namespace trireme

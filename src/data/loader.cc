@@ -108,7 +108,7 @@ void Loader::TakeFromThreads(Request& oldest) {
 }
 
 int Loader::CountPieces(int64_t count) const {
-  const int64_t worth = count * feed_.shape().size() / kWorthAThread;
+  const int64_t worth = feed_.decodes() ? count : count * feed_.shape().size() / kWorthAThread;
   const int64_t most = std::min<int64_t>(count, static_cast<int64_t>(threads_.size()));
   return static_cast<int>(std::max<int64_t>(1, std::min(worth, most)));
 }

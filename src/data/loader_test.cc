@@ -178,6 +178,23 @@ TEST(Loader, EndsWhileRequestsAreOpen) {
   }
 }
 
+// However small the samples are: their threads share them.
+TEST(Loader, PretendedDecodingIsSharedByThreadsAndChangesNothing) {
+  const DataOptions options = Pictures("none");
+  const DataSet data = OpenData(options, 5);
+  Feed feed = Feed::ForTraining(*data.train, FitNormalizer(*data.train, "standard"), options, 5);
+  const std::vector<float> expected = Consume(feed, 100, 1, 0);
+  feed.PretendDecoding(1e-3);
+  const auto seconds = [&](int threads) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(Consume(feed, 100, 1, threads), expected);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double alone = seconds(1), shared = seconds(8);
+  EXPECT_GE(alone, 0.68);  // 680 samples
+  EXPECT_LT(shared, 0.7 * alone);
+}
+
 TEST(Loader, CountsTheTimeOfWaiting) {
   for (const int threads : {0, 2}) {
     const OddSource source(-1, std::chrono::milliseconds(5));

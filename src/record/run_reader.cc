@@ -75,14 +75,14 @@ MetricsLine LineOf(const Json& json, const MetricsLine* before) {
   line.test_accuracy = NumberIn(json, "test_accuracy");
   line.lr = NumberIn(json, "lr");
   line.samples_per_second = NumberIn(json, "samples_per_second");
-  const double seconds = NumberOrZero(json, "seconds");
+  line.seconds = NumberOrZero(json, "seconds");
   line.samples = NumberIn(json, "samples");
   if (std::isnan(line.samples)) {
     const double rate = std::isfinite(line.samples_per_second) ? line.samples_per_second : 0;
-    line.samples = (before ? before->samples : 0) + std::round(seconds * rate);
+    line.samples = (before ? before->samples : 0) + std::round(line.seconds * rate);
   }
   line.time_s = NumberIn(json, "time");
-  if (std::isnan(line.time_s)) line.time_s = (before ? before->time_s : 0) + seconds;
+  if (std::isnan(line.time_s)) line.time_s = (before ? before->time_s : 0) + line.seconds;
   if (const Json* times = json.Find("times")) line.times = TimesIn(*times, "communication");
   line.ranks = RanksIn(json);
   line.bytes = (before ? before->bytes : 0) + BytesIn(json, line.ranks);

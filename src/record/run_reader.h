@@ -21,6 +21,7 @@ struct MetricsLine {
   double train_loss = NAN, train_accuracy = NAN;
   double test_loss = NAN, test_accuracy = NAN;
   double lr = NAN, samples_per_second = NAN;
+  double seconds = 0;  // from the line before, of the same kind
   StepTimes times;
   double bytes = 0;               // since the run began; of all ranks where they are told
   std::vector<RankRecord> ranks;  // of an epoch

@@ -16,6 +16,9 @@ void Describe(OptionTable<EmulateOptions>& t) {
       "step_ms", &EmulateOptions::step_ms, AtLeast(0) && AtMost(1e6),
       "every step of a worker takes so many milliseconds: it sleeps in forward for what computing "
       "leaves of them, so that a few processors carry many workers; 0: as long as it takes");
+  t.Add("decode_ms", &EmulateOptions::decode_ms, AtLeast(0) && AtMost(1e6),
+        "every training sample takes so many milliseconds more to fetch: the thread that fetches "
+        "it (data.threads) sleeps, so that a few processors carry many of them");
   t.Add("slow", &EmulateOptions::slow, Any(),
         "RANK:MS: that rank sleeps so many milliseconds more in the forward part of every step; "
         "RANK:FACTORx: its steps take so many times as long");
@@ -63,6 +66,7 @@ std::optional<SlowRank> ParseSlow(const std::string& text, const char* key, int 
 std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& options) {
   std::vector<std::pair<std::string, std::string>> keys;
   if (options.step_ms > 0) keys.emplace_back("step_ms", fmt::format("{:g}", options.step_ms));
+  if (options.decode_ms > 0) keys.emplace_back("decode_ms", fmt::format("{:g}", options.decode_ms));
   if (!options.slow.empty()) keys.emplace_back("slow", options.slow);
   if (!options.hang.empty()) keys.emplace_back("hang", options.hang);
   if (!options.flip.empty()) keys.emplace_back("flip", options.flip);

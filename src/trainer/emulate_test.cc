@@ -54,10 +54,11 @@ TEST(Emulate, SlowAloneIsOnTopOfComputing) {
 
 TEST(Emulate, IsTold) {
   EXPECT_TRUE(Emulated({}).empty());
-  const auto told = Emulated({.step_ms = 2.5, .slow = "0:3x"});
-  ASSERT_EQ(told.size(), 2u);
+  const auto told = Emulated({.step_ms = 2.5, .decode_ms = 4, .slow = "0:3x"});
+  ASSERT_EQ(told.size(), 3u);
   EXPECT_EQ(told[0], std::make_pair(std::string("step_ms"), std::string("2.5")));
-  EXPECT_EQ(told[1].second, "0:3x");
+  EXPECT_EQ(told[1], std::make_pair(std::string("decode_ms"), std::string("4")));
+  EXPECT_EQ(told[2].second, "0:3x");
 }
 
 }  // namespace

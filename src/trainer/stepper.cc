@@ -69,9 +69,10 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                       std::span(labels_).subspan(begin, job.shard_capacity)});
   }
   in_use_.reserve(num_slots);
-  loader_ = std::make_unique<Loader>(
-      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed),
-      slots_, threads);
+  Feed feed =
+      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
+  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
+  loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 

@@ -202,26 +202,6 @@ Section RepeatSection(std::span<const NamedRun> runs) {
 
 }  // namespace
 
-std::string ShellLine(std::span<const std::string> words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    const bool plain =
-        !word.empty() &&
-        word.find_first_not_of(
-            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") ==
-            word.npos;
-    if (plain) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
-  return line;
-}
-
 Page RunsPage(std::span<const RunData> runs) {
   const auto named = NameRuns(runs);
   Page page;

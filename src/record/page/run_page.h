@@ -13,7 +13,4 @@ namespace trireme {
 // do not hold is left out; what could not be read is said.
 Page RunsPage(std::span<const RunData> runs);
 
-// Words that a shell reads as they are.
-std::string ShellLine(std::span<const std::string> words);
-
 }  // namespace trireme

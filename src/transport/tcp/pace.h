@@ -11,6 +11,9 @@ namespace trireme {
 // after a silence is taken so much later. Thread-safe.
 class WirePace {
  public:
+  // What a late wake-up lost is made good, up to this; idle time is not saved beyond it.
+  static constexpr double kMadeGoodSeconds = 5e-3;
+
   explicit WirePace(double bytes_per_s, double latency_s = 0)
       : rate_(bytes_per_s), latency_s_(latency_s) {}
 
@@ -27,14 +30,15 @@ class WirePace {
     if (rate_ <= 0) return {};
     const Deadline now = std::chrono::steady_clock::now();
     std::lock_guard lock(mutex_);
-    // What a late wake-up lost is made good, but idle time is not saved.
-    free_ = std::max(free_, now - std::chrono::milliseconds(5)) +
-            std::chrono::duration_cast<Deadline::duration>(
-                std::chrono::duration<double>(double(bytes) / rate_));
+    free_ = std::max(free_, now - InTicks(kMadeGoodSeconds)) + InTicks(double(bytes) / rate_);
     return free_;
   }
 
  private:
+  static Deadline::duration InTicks(double seconds) {
+    return std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
+  }
+
   const double rate_, latency_s_;
   std::mutex mutex_;
   Deadline free_{};  // guarded by mutex_

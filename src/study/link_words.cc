@@ -1,4 +1,4 @@
-#include "cli/link_words.h"
+#include "study/link_words.h"
 
 #include <optional>
 #include <string>

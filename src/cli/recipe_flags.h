@@ -1,0 +1,45 @@
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "cli/args.h"
+
+namespace trireme {
+
+// The common keys of a recipe as flags, for every command that trains.
+inline constexpr Flag kRecipeFlags[] = {
+    {"--model", "NAME", "the network: mlp:4-30-20-3, cnn, resnet18, ... (`trireme list models`)",
+     "model.name"},
+    {"--data", "SOURCE", "the samples: iris, csv:FILE, mnist:DIR, ... (`trireme list data`)",
+     "data.source"},
+    {"--epochs", "N", "passes over the training samples", "trainer.epochs"},
+    {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
+    {"--batch", "N", "samples of a step over all workers, or full", "trainer.batch"},
+    {"--lr", "X", "learning rate", "optimizer.lr"},
+    {"--optimizer", "NAME", "sgd, adam, adamw, adagrad", "optimizer.name"},
+    {"--seed", "N", "of weights, order, augmentation and split", "trainer.seed"},
+    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--precision", "NAME", "f32", "trainer.precision"},
+    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    {"--ranks", "N", "replicas that train together", "transport.ranks"},
+    {"--transport", "NAME", "how they talk: threads, shm (processes), tcp, mpi", "transport.name"},
+    {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
+    {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
+    {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
+     "trainer.deterministic"},
+    kSetFlag,
+};
+
+template <size_t N, size_t M>
+constexpr std::array<Flag, N + M> JoinFlags(const Flag (&first)[N], const Flag (&second)[M]) {
+  std::array<Flag, N + M> all;
+  for (size_t i = 0; i < N; ++i) all[i] = first[i];
+  for (size_t i = 0; i < M; ++i) all[N + i] = second[i];
+  return all;
+}
+
+// Every --set and every one of these flags as section.key=value, so that the flags win.
+std::vector<std::string> SettingsOf(const Args& args);
+
+}  // namespace trireme

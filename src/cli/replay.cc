@@ -1,0 +1,117 @@
+// The field's published experiments, run again.
+#include "study/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "study/child.h"
+#include "study/results.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--full", "", "at the original size, instead of minutes on two processors"},
+    {"--repeat", "N", "runs of each combination (3)"},
+    {"--data", "SOURCE", "samples to train on, instead of those that are found here"},
+    {"--out", "DIR", "where runs and results are written; an unfinished replay there goes on"},
+    {"--quiet", "", "no progress"},
+    {"--json", "", "print JSON"},
+};
+
+constexpr Place kPlaces[] = {
+    {"NAME", Place::kOptional,
+     "bsp-mnist, iris-mpi, scenes-mpi, resnet50-batch, ddp-sweep; a list of them without"}};
+
+std::string CommandOf(const Args& args, const std::string& out) {
+  std::vector<std::string> words{"trireme", "replay", args.Optional("NAME").value_or("")};
+  const auto flags = args.FlagsWithout({"--out", "--quiet", "--json"});
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), {"--out", out});
+  return ShellLine(words);
+}
+
+int List(Process& process) {
+  for (const ReplayKind& kind : ReplayKinds()) {
+    process.out.Print("{:<16} {}\n", kind.name, kind.summary);
+  }
+  return 0;
+}
+
+int Run(const Args& args, Process& process) {
+  const auto name = args.Optional("NAME");
+  if (!name) return List(process);
+  const ReplayKind& kind = FindReplay(*name);
+  const Replay replay = kind.make({.full = args.Has("--full"),
+                                   .repeat = args.Number("--repeat", 3),
+                                   .data = args.Value("--data")});
+  for (const ReplayPart& part : replay.parts) {
+    if (part.skipped.empty()) CheckPlan(part.plan);
+  }
+  const std::string out = args.Value("--out").value_or(DatedFolder("replay-" + replay.name));
+  const Log log(process.log, Log::kNoRank);
+  const Signals signals;
+  const bool quiet = args.Has("--quiet");
+  std::vector<ReplayedPart> parts;
+  for (const ReplayPart& part : replay.parts) {
+    parts.push_back({part, {}});
+    if (!part.skipped.empty()) {
+      log.Warn("replay", "{} is skipped: {}", part.name, part.skipped);
+      continue;
+    }
+    const std::string folder = out + "/" + part.name;
+    const int code =
+        RunSweep(part.plan,
+                 {.out = folder,
+                  .train = [&](const auto& words,
+                               const std::string& path) { return RunChild(words, path, signals); },
+                  .stopped = [&] { return signals.ExitCode(); },
+                  .say =
+                      [&](const std::string& line) {
+                        if (!quiet) log.Info("replay", "{}: {}", part.name, line);
+                      }});
+    if (code) {
+      log.Info("replay", "stopped by a signal; go on with: {}", CommandOf(args, out));
+      return code;
+    }
+    parts.back().rows = NumbersOf(part.plan, ReadSweep(part.plan, folder));
+  }
+  MakeDirectories(out);
+  const Json json = ReplayJson(replay, parts);
+  ReplaceFile(out + "/replay.json", json.Text(1) + "\n");
+  WritePage(ReplayPage(replay, parts, CommandOf(args, out)), out);
+  if (args.Has("--json")) {
+    process.out.Write(json.Text() + "\n");
+  } else {
+    process.out.Write(ReplayText(replay, parts));
+    process.out.Print("\nruns, replay.json and page.html are in {}\n", out);
+  }
+  const bool failed = std::any_of(parts.begin(), parts.end(), [](const ReplayedPart& part) {
+    return std::any_of(part.rows.begin(), part.rows.end(),
+                       [](const SweepNumbers& row) { return !row.seconds; });
+  });
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+extern const Command kReplay;
+const Command kReplay = {
+    .name = "replay",
+    .summary = "run a published experiment again, and show its numbers beside ours",
+    .usage = "trireme replay [NAME] [--full] [flags]",
+    .examples =
+        "trireme replay                                   # which ones there are\n"
+        "trireme replay ddp-sweep --out runs/ddp\n"
+        "trireme replay bsp-mnist --data mnist:DIR --full\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

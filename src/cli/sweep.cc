@@ -1,0 +1,107 @@
+// One recipe in every combination of some keys.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/recipe_flags.h"
+#include "study/child.h"
+#include "study/results.h"
+#include "study/sweep_table.h"
+
+namespace trireme {
+namespace {
+
+constexpr Flag kOwnFlags[] = {
+    {"--vary", "KEY=V1,V2", "a key and the values that it takes; repeated: every combination"},
+    {"--repeat", "N", "runs of each combination (3)"},
+    {"--out", "DIR", "where runs and results are written; an unfinished sweep there goes on"},
+    {"--keep-checkpoints", "", "of every run; without, they go when it is done"},
+    {"--retry", "", "run combinations that failed again"},
+    {"--quiet", "", "no progress"},
+    {"--json", "", "print JSON"},
+};
+constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);
+
+constexpr Place kPlaces[] = {
+    {"RECIPE", Place::kRequired, "a TOML file or the name of a built-in recipe"}};
+
+std::string CommandOf(const Args& args, const std::string& out) {
+  std::vector<std::string> words{"trireme", "sweep", args.Required("RECIPE")};
+  const std::vector<std::string> flags =
+      args.FlagsWithout({"--out", "--retry", "--quiet", "--json"});
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), {"--out", out});
+  return ShellLine(words);
+}
+
+int Run(const Args& args, Process& process) {
+  SweepPlan plan{.recipe = args.Required("RECIPE"),
+                 .settings = SettingsOf(args),
+                 .repeat = args.Number("--repeat", 3)};
+  for (const std::string& text : args.Values("--vary")) plan.vary.push_back(ParseVariation(text));
+  if (plan.vary.empty()) {
+    throw UsageError("--vary is missing: a key and its values, as in transport.ranks=1,2,4");
+  }
+  CheckPlan(plan);
+  const std::string out = args.Value("--out").value_or(
+      DatedFolder("sweep-" + std::filesystem::path(plan.recipe).stem().string()));
+  const Log log(process.log, Log::kNoRank);
+  const Signals signals;
+  const bool quiet = args.Has("--quiet");
+  const int code = RunSweep(
+      plan, {.out = out,
+             .retry = args.Has("--retry"),
+             .keep_checkpoints = args.Has("--keep-checkpoints"),
+             .train = [&](const auto& words,
+                          const std::string& path) { return RunChild(words, path, signals); },
+             .stopped = [&] { return signals.ExitCode(); },
+             .say =
+                 [&](const std::string& line) {
+                   if (!quiet) log.Info("sweep", "{}", line);
+                 }});
+  if (code) {
+    log.Info("sweep", "stopped by a signal; go on with: {}", CommandOf(args, out));
+    return code;
+  }
+  const std::vector<SweepNumbers> rows = NumbersOf(plan, ReadSweep(plan, out));
+  const Json json = SweepJson(plan, rows);
+  ReplaceFile(out + "/sweep.json", json.Text(1) + "\n");
+  ReplaceFile(out + "/sweep.csv", SweepCsv(plan, rows));
+  WritePage(SweepPage(plan, rows, CommandOf(args, out)), out);
+  if (args.Has("--json")) {
+    process.out.Write(json.Text() + "\n");
+  } else {
+    process.out.Write(SweepText(plan, rows));
+    process.out.Print("training s: of the epochs, as summary.json has it (train_seconds)\n");
+    process.out.Print("runs, sweep.json, sweep.csv and page.html are in {}\n", out);
+  }
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const SweepNumbers& row) { return row.seconds.has_value(); })
+             ? 0
+             : 1;
+}
+
+}  // namespace
+
+extern const Command kSweep;
+const Command kSweep = {
+    .name = "sweep",
+    .summary = "train a recipe in every combination of some keys, and compare the times",
+    .usage = "trireme sweep RECIPE --vary KEY=V1,V2 ... [flags]",
+    .examples =
+        "trireme sweep fashion-mlp --vary transport.ranks=1,2,4 --epochs 2   # strong scaling\n"
+        "trireme sweep fashion-mlp --vary transport.ranks=1,2,4 --set trainer.batch_per_worker=32 "
+        "--steps 500   # weak scaling\n"
+        "trireme sweep iris --vary transport.ranks=1,2 --vary transport.name=threads,shm "
+        "--repeat 5 --out runs/s\n",
+    .flags = kFlags,
+    .places = kPlaces,
+    .run = Run,
+};
+
+}  // namespace trireme

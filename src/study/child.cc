@@ -1,0 +1,81 @@
+#include "study/child.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+
+namespace trireme {
+namespace {
+
+// Between fork and exec: system calls only.
+[[noreturn]] void BecomeChild(char* const* arguments, int log, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 ||
+      dup2(log, 2) < 0) {
+    _exit(127);
+  }
+  execv("/proc/self/exe", arguments);
+  _exit(127);
+}
+
+pid_t StartChild(const std::vector<std::string>& words, const std::string& log) {
+  std::vector<char*> arguments{const_cast<char*>("trireme")};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) throw Error("cannot write {}: {}", log, std::strerror(errno));
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  const int error = errno;
+  if (child == 0) BecomeChild(arguments.data(), fd, parent);
+  close(fd);
+  if (child < 0) throw Error("cannot start the program again: {}", std::strerror(error));
+  return child;
+}
+
+}  // namespace
+
+int RunChild(const std::vector<std::string>& words, const std::string& log,
+             const Signals& signals) {
+  const pid_t child = StartChild(words, log);
+  bool told = false;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR) {
+      throw Error("cannot wait for the program: {}", std::strerror(errno));
+    }
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    // Not as an interrupt: a terminal has sent one to both, and a second one ends a run at once.
+    if (signals.stop() && !told) {
+      kill(child, SIGTERM);
+      told = true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+std::string ChildError(const std::string& log, int code) {
+  std::string last;
+  for (const std::string& line : Split(ReadFile(log), '\n')) {
+    const size_t at = line.find("error: ");
+    if (at != line.npos) return line.substr(at + 7);
+    if (!Trim(line).empty()) last = Trim(line);
+  }
+  return fmt::format("exit code {}{}{} (see {})", code, last.empty() ? "" : ": ", last, log);
+}
+
+}  // namespace trireme

@@ -1,0 +1,17 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/signals.h"
+
+namespace trireme {
+
+// Runs this program again with other words; what it prints goes to the file `log`. Returns its exit
+// code, 128 + the signal if one ended it. A signal that `signals` got is handed on, so that the
+// child writes what it has and ends; its code says so. The child does not outlive this process.
+int RunChild(const std::vector<std::string>& words, const std::string& log, const Signals& signals);
+
+// What a child that failed with `code` said of it: its first error, else its last line.
+std::string ChildError(const std::string& log, int code);
+
+}  // namespace trireme

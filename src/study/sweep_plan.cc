@@ -1,0 +1,188 @@
+#include "study/sweep_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "strategy/presets.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kMostRuns = 10'000;
+
+// At commas that stand in no bracket and no quotes.
+std::vector<std::string> SplitValues(std::string_view text) {
+  std::vector<std::string> values(1);
+  int depth = 0;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && c == '[') ++depth;
+    if (!quoted && c == ']') --depth;
+    if (c == ',' && !quoted && depth == 0) {
+      values.emplace_back();
+    } else {
+      values.back() += c;
+    }
+  }
+  for (std::string& value : values) value = std::string(Trim(value));
+  return values;
+}
+
+std::string KeyOf(const std::string& assignment) {
+  return std::string(Trim(assignment.substr(0, assignment.find('='))));
+}
+
+void Load(const SweepPlan& plan, Sections& sections) {
+  LoadRecipe(sections, plan.recipe);
+  for (const std::string& setting : plan.settings) sections.SetAssignment(setting);
+}
+
+void CheckVariation(const SweepPlan& plan, const Variation& variation) {
+  for (const std::string& setting : plan.settings) {
+    if (KeyOf(setting) == variation.key) {
+      throw UsageError("--vary {}: the key is also set ({})", variation.key, setting);
+    }
+  }
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  std::vector<std::string> seen;
+  for (const std::string& value : variation.values) {
+    try {
+      sections.SetAssignment(variation.key + "=" + value);
+    } catch (const UsageError& error) {
+      std::string_view what = error.what();  // --set ...: said of what was written as --vary
+      if (what.starts_with("--set ")) what.remove_prefix(6);
+      throw UsageError("--vary {}", what);
+    }
+    if (std::find(seen.begin(), seen.end(), value) != seen.end()) {
+      throw UsageError("--vary {}: {} is there twice", variation.key, value);
+    }
+    seen.push_back(value);
+  }
+}
+
+}  // namespace
+
+Variation ParseVariation(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == text.npos) throw UsageError("--vary must be KEY=V1,V2,..., got {}", text);
+  Variation variation{std::string(Trim(text.substr(0, equals))),
+                      SplitValues(std::string_view(text).substr(equals + 1))};
+  for (const std::string& value : variation.values) {
+    if (value.empty()) throw UsageError("--vary {}: a value is empty", text);
+  }
+  return variation;
+}
+
+void CheckPlan(const SweepPlan& plan) {
+  if (plan.repeat < 1 || plan.repeat > 1000) {
+    throw UsageError("--repeat must be between 1 and 1000, got {}", plan.repeat);
+  }
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  Load(plan, sections);
+  size_t runs = size_t(plan.repeat);
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    CheckVariation(plan, plan.vary[i]);
+    for (size_t j = 0; j < i; ++j) {
+      if (plan.vary[j].key == plan.vary[i].key) {
+        throw UsageError("--vary {} is there twice", plan.vary[i].key);
+      }
+    }
+    runs *= plan.vary[i].values.size();
+    if (runs > kMostRuns) throw UsageError("a sweep has at most {} runs", kMostRuns);
+  }
+}
+
+std::vector<Combination> Combinations(const SweepPlan& plan) {
+  std::vector<Combination> all(1);
+  for (const Variation& variation : plan.vary) {
+    std::vector<Combination> longer;
+    for (const Combination& combination : all) {
+      for (const std::string& value : variation.values) {
+        longer.push_back(combination);
+        longer.back().values.push_back(value);
+      }
+    }
+    all = std::move(longer);
+  }
+  for (size_t i = 0; i < all.size(); ++i) all[i].index = int(i);
+  return all;
+}
+
+Recipe RecipeOf(const SweepPlan& plan, const Combination& combination) {
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  Load(plan, sections);
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    sections.SetAssignment(plan.vary[i].key + "=" + combination.values[i]);
+  }
+  return recipe;
+}
+
+bool CountsHands(const std::string& key) {
+  return key == "transport.ranks" || key == "trainer.threads" || key == "data.threads";
+}
+
+std::optional<double> HandsOf(const SweepPlan& plan, const Combination& combination) {
+  const Recipe recipe = RecipeOf(plan, combination);
+  double hands = 1;
+  try {
+    hands = CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
+  } catch (const UsageError&) {
+    return {};
+  }
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    if (plan.vary[i].key == "transport.ranks" || !CountsHands(plan.vary[i].key)) continue;
+    const auto threads = ParseNumber<double>(combination.values[i]);
+    if (!threads || *threads <= 0) return {};
+    hands *= *threads;
+  }
+  return hands;
+}
+
+std::vector<std::string> TrainWords(const SweepPlan& plan, const Combination& combination) {
+  std::vector<std::string> words{"train", plan.recipe};
+  for (const std::string& setting : plan.settings) {
+    words.insert(words.end(), {"--set", setting});
+  }
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    words.insert(words.end(), {"--set", plan.vary[i].key + "=" + combination.values[i]});
+  }
+  words.push_back("--quiet");
+  return words;
+}
+
+std::string CombinationText(const SweepPlan& plan, const Combination& combination) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    parts.push_back(plan.vary[i].key + "=" + combination.values[i]);
+  }
+  return parts.empty() ? plan.recipe : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Json PlanJson(const SweepPlan& plan) {
+  Json vary = Json::Array();
+  for (const Variation& variation : plan.vary) {
+    Json one = Json::Object();
+    one.Add("key", variation.key).Add("values", variation.values);
+    vary.Append(std::move(one));
+  }
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  Load(plan, sections);
+  Json json = Json::Object();
+  json.Add("recipe", plan.recipe).Add("settings", plan.settings);
+  json.Add("vary", std::move(vary)).Add("config", sections.ToToml());
+  return json;
+}
+
+}  // namespace trireme

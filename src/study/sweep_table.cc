@@ -1,0 +1,209 @@
+#include "study/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/version.h"
+
+namespace trireme {
+namespace {
+
+// The one whose counting keys have their first values.
+size_t BaseOf(const SweepPlan& plan, const Combination& combination) {
+  size_t index = 0;
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    const auto& values = plan.vary[i].values;
+    const auto at = std::find(values.begin(), values.end(), combination.values[i]);
+    const size_t place = CountsHands(plan.vary[i].key) ? 0 : size_t(at - values.begin());
+    index = index * values.size() + place;
+  }
+  return index;
+}
+
+bool CountsAny(const SweepPlan& plan) {
+  return std::any_of(plan.vary.begin(), plan.vary.end(),
+                     [](const Variation& v) { return CountsHands(v.key); });
+}
+
+void ReadNumbers(SweepNumbers& row) {
+  std::vector<double> seconds, rates, accuracies;
+  for (const SweepRun& run : row.runs) {
+    if (!run.error.empty()) {
+      if (row.error.empty()) row.error = run.error;
+      continue;
+    }
+    seconds.push_back(run.seconds);
+    rates.push_back(run.samples_per_second);
+    if (run.test_accuracy) accuracies.push_back(*run.test_accuracy);
+  }
+  if (!seconds.empty()) row.seconds = SpreadOf(seconds);
+  if (!rates.empty()) row.rate = SpreadOf(rates);
+  if (!accuracies.empty()) row.accuracy = SpreadOf(accuracies);
+}
+
+void Compare(const SweepNumbers& base, SweepNumbers& row) {
+  if (!row.rate || !base.rate || base.rate->median <= 0) return;
+  const double unit = base.rate->median;
+  row.speedup = {row.rate->median / unit, row.rate->low / unit, row.rate->high / unit};
+  if (row.hands && base.hands) row.efficiency = row.speedup->median / (*row.hands / *base.hands);
+}
+
+std::string SpeedText(const std::optional<double>& value, const char* format, double scale = 1) {
+  return value ? fmt::format(fmt::runtime(format), *value * scale) : "-";
+}
+
+std::vector<std::string> CellsOf(const SweepNumbers& row) {
+  std::vector<std::string> cells = row.combination.values;
+  const size_t good = size_t(std::count_if(row.runs.begin(), row.runs.end(),
+                                           [](const SweepRun& run) { return run.error.empty(); }));
+  cells.push_back(fmt::format("{}", good));
+  if (!row.seconds) {
+    cells.push_back(row.error.empty() ? "not run" : "failed: " + row.error);
+    return cells;
+  }
+  cells.push_back(fmt::format("{:.3g}", row.seconds->median));
+  cells.push_back(fmt::format("{:.1f} %", 100 * row.seconds->share()));
+  cells.push_back(fmt::format("{:.0f}", row.rate->median));
+  cells.push_back(row.speedup ? fmt::format("{:.2f}", row.speedup->median) : "-");
+  cells.push_back(SpeedText(row.efficiency, "{:.0f} %", 100));
+  cells.push_back(row.accuracy ? fmt::format("{:.2f} %", 100 * row.accuracy->median) : "-");
+  if (!row.error.empty()) cells.push_back("some failed: " + row.error);
+  return cells;
+}
+
+std::vector<std::string> Header(const SweepPlan& plan) {
+  std::vector<std::string> header;
+  for (const Variation& variation : plan.vary) header.push_back(variation.key);
+  header.insert(header.end(), {"runs", "training s", "spread", "samples/s", "speed-up",
+                               "efficiency", "accuracy"});
+  return header;
+}
+
+// As CSV writes a field.
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+Json ToJson(const Spread& spread) {
+  Json json = Json::Object();
+  json.Add("median", spread.median).Add("low", spread.low).Add("high", spread.high);
+  return json;
+}
+
+Json ToJson(const SweepRun& run) {
+  Json json = Json::Object();
+  json.Add("run", run.folder);
+  if (!run.error.empty()) return std::move(json.Add("error", run.error));
+  json.Add("train_seconds", run.seconds).Add("samples_per_second", run.samples_per_second);
+  json.Add("test_accuracy", run.test_accuracy ? Json(*run.test_accuracy) : Json());
+  return json;
+}
+
+}  // namespace
+
+std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const SweepRow> rows) {
+  std::vector<SweepNumbers> all;
+  for (const SweepRow& row : rows) {
+    all.push_back({.combination = row.combination,
+                   .runs = row.runs,
+                   .hands = HandsOf(plan, row.combination)});
+    ReadNumbers(all.back());
+  }
+  if (!CountsAny(plan)) return all;
+  for (SweepNumbers& row : all) Compare(all[BaseOf(plan, row.combination)], row);
+  return all;
+}
+
+std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
+  std::vector<std::vector<std::string>> lines{Header(plan)};
+  for (const SweepNumbers& row : rows) lines.push_back(CellsOf(row));
+  const size_t columns = lines[0].size();
+  std::vector<size_t> widths(columns);
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size() && i < columns; ++i) {
+      if (line[i].find("failed") == line[i].npos) widths[i] = std::max(widths[i], line[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string out;
+    for (size_t i = 0; i < line.size(); ++i) {
+      out += fmt::format("{}{:>{}}", i ? "  " : "", line[i], i < columns ? widths[i] : 0);
+    }
+    text += out + "\n";
+  }
+  return text;
+}
+
+std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
+  std::string text;
+  for (const Variation& variation : plan.vary) text += variation.key + ",";
+  text += "repetition,train_seconds,samples_per_second,test_accuracy,error\n";
+  for (const SweepNumbers& row : rows) {
+    for (size_t i = 0; i < row.runs.size(); ++i) {
+      const SweepRun& run = row.runs[i];
+      for (const std::string& value : row.combination.values) text += CsvField(value) + ",";
+      text += fmt::format("{},", i + 1);
+      if (run.error.empty()) {
+        text += fmt::format("{:.6g},{:.6g},{},\n", run.seconds, run.samples_per_second,
+                            run.test_accuracy ? fmt::format("{:.6g}", *run.test_accuracy) : "");
+      } else {
+        text += ",,," + CsvField(run.error) + "\n";
+      }
+    }
+  }
+  return text;
+}
+
+Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
+  Json list = Json::Array();
+  for (const SweepNumbers& row : rows) {
+    Json values = Json::Object(), runs = Json::Array(), entry = Json::Object();
+    for (size_t i = 0; i < plan.vary.size(); ++i) {
+      values.Add(plan.vary[i].key, row.combination.values[i]);
+    }
+    for (const SweepRun& run : row.runs) runs.Append(ToJson(run));
+    entry.Add("values", std::move(values)).Add("runs", std::move(runs));
+    if (!row.error.empty()) entry.Add("error", row.error);
+    if (row.seconds) entry.Add("train_seconds", ToJson(*row.seconds));
+    if (row.rate) entry.Add("samples_per_second", ToJson(*row.rate));
+    if (row.accuracy) entry.Add("test_accuracy", ToJson(*row.accuracy));
+    if (row.speedup) entry.Add("speedup", ToJson(*row.speedup));
+    if (row.efficiency) entry.Add("efficiency", *row.efficiency);
+    list.Append(std::move(entry));
+  }
+  const Json identity = PlanJson(plan);
+  Json json = Json::Object();
+  json.Add("what", "sweep").Add("recipe", plan.recipe).Add("settings", plan.settings);
+  json.Add("vary", identity.At("vary")).Add("repeat", plan.repeat);
+  json.Add("version", Version()).Add("rows", std::move(list));
+  return json;
+}
+
+PageTable SweepPageTable(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
+  PageTable table{.title = "All combinations", .header = Header(plan)};
+  table.header.push_back("remark");
+  for (const SweepNumbers& row : rows) {
+    std::vector<std::string> cells = CellsOf(row);
+    if (!row.seconds) {  // the remark stands alone
+      const std::string remark = cells.back();
+      cells.back() = "-";
+      cells.resize(table.header.size() - 1, "-");
+      cells.push_back(remark);
+    }
+    cells.resize(table.header.size());
+    table.rows.push_back(std::move(cells));
+  }
+  table.caption =
+      "Medians over the runs. Time is the training time of the epochs (train_seconds of "
+      "summary.json): without the start of processes, evaluation and checkpoints. Spread is half "
+      "the distance between the slowest and the fastest run.";
+  return table;
+}
+
+}  // namespace trireme

@@ -1,0 +1,171 @@
+#include "study/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "study/sweep_table.h"
+
+namespace trireme {
+namespace {
+
+std::string After(const std::vector<std::string>& words, const std::string& start) {
+  for (const std::string& word : words) {
+    if (word.starts_with(start)) return word.substr(start.size());
+  }
+  return "";
+}
+
+// A folder, and somebody who does not train but says how long it took: 8 s by the number of ranks.
+class SweepTest : public testing::Test {
+ protected:
+  SweepPlan plan_{
+      .recipe = "iris",
+      .settings = {"trainer.epochs=2"},
+      .vary = {{"transport.ranks", {"1", "2", "4"}}, {"transport.name", {"threads", "shm"}}},
+      .repeat = 2};
+  std::vector<std::string> trained_;  // combinations, in order
+  size_t stop_after_ = 1000;
+  std::string fails_;  // transport.name
+  TemporaryDirectory folder_;
+
+  int Run(bool retry = false) {
+    const auto train = [&](const std::vector<std::string>& words, const std::string& log) {
+      const std::string ranks = After(words, "transport.ranks="),
+                        name = After(words, "transport.name="), out = words.back();
+      EXPECT_FALSE(Exists(out)) << "an interrupted run is begun anew";
+      MakeDirectories(out);
+      trained_.push_back(ranks + name);
+      if (trained_.size() > stop_after_) return 143;  // in the middle: no summary
+      ReplaceFile(log, "0.1 train: here\n0.2 error: it is too hot\n");
+      if (name == fails_) return 1;
+      const double n = std::stod(ranks), seconds = name == "shm" ? 8 / n : 8;
+      Json summary = Json::Object();
+      summary.Add("train_seconds", seconds).Add("samples_per_second", 800 / seconds);
+      summary.Add("test_accuracy", 0.5);
+      ReplaceFile(out + "/summary.json", summary.Text());
+      return 0;
+    };
+    return RunSweep(plan_, {.out = folder_ / "s",
+                            .retry = retry,
+                            .train = train,
+                            .stopped = [&] { return trained_.size() > stop_after_ ? 143 : 0; },
+                            .say = [](const std::string&) {}});
+  }
+  std::vector<SweepNumbers> Numbers() { return NumbersOf(plan_, ReadSweep(plan_, folder_ / "s")); }
+};
+
+TEST_F(SweepTest, RunsAllCombinationsOnceThenAgain) {
+  EXPECT_EQ(Run(), 0);
+  const std::vector<std::string> once = {"1threads", "1shm",     "2threads",
+                                         "2shm",     "4threads", "4shm"};
+  std::vector<std::string> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  EXPECT_EQ(trained_, twice);
+}
+
+TEST_F(SweepTest, SpeedUpIsAgainstTheFirstNumberOfRanksOfTheSameKind) {
+  Run();
+  const auto rows = Numbers();
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[5].combination.values, (std::vector<std::string>{"4", "shm"}));
+  EXPECT_DOUBLE_EQ(rows[5].speedup->median, 4);
+  EXPECT_DOUBLE_EQ(*rows[5].efficiency, 1);
+  EXPECT_DOUBLE_EQ(rows[4].speedup->median, 1);
+  EXPECT_DOUBLE_EQ(*rows[4].efficiency, 0.25);
+  const Page page = SweepPage(plan_, rows, "trireme sweep");
+  const auto& chart = std::get<LineChart>(page.sections[0].blocks[1]);
+  EXPECT_EQ(chart.title, "Speed-up over ranks");
+  ASSERT_EQ(chart.curves.size(), 3u);  // two transports and the ideal
+  EXPECT_EQ(chart.curves[1].y, (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(chart.curves[2].y, chart.curves[1].y);
+}
+
+TEST_F(SweepTest, StoppedAnywhereItGoesOnAndEndsWithTheSameTable) {
+  Run();
+  const std::string undisturbed = SweepText(plan_, Numbers());
+  for (size_t stop = 0; stop < 12; ++stop) {
+    RemoveTree(folder_ / "s");
+    trained_.clear();
+    stop_after_ = stop;
+    EXPECT_EQ(Run(), 143);
+    trained_.clear();
+    stop_after_ = 1000;
+    EXPECT_EQ(Run(), 0);
+    EXPECT_EQ(trained_.size(), 12 - stop) << "no run is done twice";
+    EXPECT_EQ(SweepText(plan_, Numbers()), undisturbed);
+  }
+  trained_.clear();
+  EXPECT_EQ(Run(), 0);
+  EXPECT_TRUE(trained_.empty());
+}
+
+TEST_F(SweepTest, WhatFailsIsARowAndIsNotRunAgainUnlessAsked) {
+  fails_ = "shm";
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(trained_.size(), 12u);
+  auto rows = Numbers();
+  EXPECT_EQ(rows[1].error, "it is too hot");
+  EXPECT_FALSE(rows[1].seconds);
+  EXPECT_TRUE(rows[0].seconds);
+  EXPECT_NE(SweepText(plan_, rows).find("failed: it is too hot"), std::string::npos);
+  EXPECT_NE(SweepCsv(plan_, rows).find("1,shm,1,,,,it is too hot\n"), std::string::npos);
+  EXPECT_EQ(SweepJson(plan_, rows).At("rows").Items()[1].At("error").AsString(), "it is too hot");
+  trained_.clear();
+  Run();
+  EXPECT_TRUE(trained_.empty());
+  fails_.clear();
+  Run(/*retry=*/true);
+  EXPECT_EQ(trained_.size(), 6u);
+  EXPECT_TRUE(Numbers()[1].error.empty());
+}
+
+TEST_F(SweepTest, MoreRepetitionsGoOnAndAnotherSweepIsRefused) {
+  Run();
+  trained_.clear();
+  plan_.repeat = 3;
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(trained_.size(), 6u);
+  plan_.settings = {"trainer.epochs=3"};
+  EXPECT_THROW(Run(), UsageError);
+  plan_.settings = {"trainer.epochs=2"};
+  plan_.vary[0].values.push_back("8");
+  EXPECT_THROW(Run(), UsageError);
+}
+
+TEST(SweepPlan, ReadsValuesWithCommasInside) {
+  const Variation v = ParseVariation("optimizer.decay_epochs=[1,2],[3]");
+  EXPECT_EQ(v.values, (std::vector<std::string>{"[1,2]", "[3]"}));
+  EXPECT_EQ(ParseVariation("data.source=\"a,b\",c").values.size(), 2u);
+  EXPECT_THROW(ParseVariation("transport.ranks"), UsageError);
+  EXPECT_THROW(ParseVariation("transport.ranks=1,,2"), UsageError);
+}
+
+TEST(SweepPlan, RefusesWhatNoRunCouldBe) {
+  const auto check = [](std::vector<Variation> vary, std::vector<std::string> settings = {}) {
+    CheckPlan({.recipe = "iris", .settings = std::move(settings), .vary = std::move(vary)});
+  };
+  EXPECT_NO_THROW(check({{"transport.ranks", {"1", "2"}}}));
+  EXPECT_THROW(check({{"transport.rank", {"1"}}}), UsageError);
+  EXPECT_THROW(check({{"transport.ranks", {"1", "zwei"}}}), UsageError);
+  EXPECT_THROW(check({{"transport.ranks", {"1", "1"}}}), UsageError);
+  EXPECT_THROW(check({{"trainer.seed", {"1"}}, {"trainer.seed", {"2"}}}), UsageError);
+  EXPECT_THROW(check({{"trainer.seed", {"1"}}}, {"trainer.seed=4"}), UsageError);
+  EXPECT_THROW(CheckPlan({.recipe = "iris", .repeat = 0}), UsageError);
+}
+
+// A server does not train: two ranks of sync-ps are one worker.
+TEST(SweepPlan, CountsWorkersNotRanks) {
+  const SweepPlan plan{.recipe = "iris",
+                       .vary = {{"strategy.name", {"sync-ps", "allreduce"}},
+                                {"transport.ranks", {"3"}},
+                                {"trainer.threads", {"2"}}}};
+  const auto all = Combinations(plan);
+  EXPECT_EQ(HandsOf(plan, all[0]), 4);
+  EXPECT_EQ(HandsOf(plan, all[1]), 6);
+}
+
+}  // namespace
+}  // namespace trireme
