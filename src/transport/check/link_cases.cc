@@ -57,10 +57,11 @@ void OffersNeverBuildAQueue(World& world) {
       link.Offer({.kind = i, .body = std::vector<float>(1'000'000, float(i))});
     }
     link.Send({.kind = 0});
+    Barrier(world.group(), 0);
     Expect(link);  // the other has seen all it wants
     return;
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  Barrier(world.group(), 0);  // it is slow: all offers are made before it looks
   int last = 0, seen = 0;
   bool message = false;
   while (last < kOffers || !message) {

@@ -22,8 +22,9 @@
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
-#include <asio/use_future.hpp>
 #include <asio/write.hpp>
+#include <exception>
+#include <future>
 #include <memory>
 
 #include "transport/deadline.h"
@@ -31,6 +32,26 @@
 namespace trireme {
 
 using Socket = asio::ip::tcp::socket;
+
+// Begins a coroutine on the loop; the future is its exception, or null when it has ended well. The
+// loop keeps no part of the exception. (asio::use_future does, and runs threads of its own.)
+inline std::future<std::exception_ptr> Begin(asio::io_context& io, asio::awaitable<void> what) {
+  auto ended = std::make_shared<std::promise<std::exception_ptr>>();
+  std::future<std::exception_ptr> future = ended->get_future();
+  const auto run =
+      [](asio::awaitable<void> body,
+         std::shared_ptr<std::promise<std::exception_ptr>> tell) -> asio::awaitable<void> {
+    std::exception_ptr error;
+    try {
+      co_await std::move(body);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    tell->set_value(std::move(error));
+  };
+  asio::co_spawn(io, run(std::move(what), std::move(ended)), asio::detached);
+  return future;
+}
 
 // Closes a socket when its time is up, which ends the operations on it. For coroutines of the
 // loop's thread.

@@ -320,17 +320,19 @@ std::unique_ptr<World> JoinStar(const StarSetup& setup) {
 
 std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s) {
   asio::io_context io(1);
-  const auto read = [&]() -> asio::awaitable<std::string> {
+  std::string text;
+  const auto read = [&]() -> asio::awaitable<void> {
     const Hello hello{.purpose = Purpose::kNotice, .from = kNoRank, .incarnation = RandomNumber()};
     uint64_t found = 0;
     Socket socket = co_await Dial(Resolve(io, meet), hello, secret, &found);
     const Watch watch(socket, After(timeout_s));
-    co_return co_await ReadText(socket, kMostText);
+    text = co_await ReadText(socket, kMostText);
   };
-  auto text = asio::co_spawn(io, read(), asio::use_future);
+  auto ended = Begin(io, read());
   io.run();
   try {
-    return text.get();
+    if (std::exception_ptr error = ended.get()) std::rethrow_exception(std::move(error));
+    return text;
   } catch (const std::system_error& error) {
     throw Error("no server answers at {}: {}", meet, error.code().message());
   }

@@ -77,7 +77,8 @@ TcpWorld::TcpWorld(const TcpSetup& setup)
   door_.emplace(Listen(io_, setup), setup.secret, incarnation_, Host());
   door_->Open();
   loop_.emplace(*this);
-  asio::co_spawn(io_, meeting_.Run(*door_), asio::use_future).get();
+  std::exception_ptr error = Begin(io_, meeting_.Run(*door_)).get();
+  if (error) std::rethrow_exception(std::move(error));
 }
 
 TcpWorld::~TcpWorld() {
