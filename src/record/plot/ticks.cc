@@ -39,7 +39,12 @@ double RoundStep(double least) {
   return 10 * power;
 }
 
-AxisScale LinearScale(Ends ends, bool from_zero, int wanted) {
+bool WholeNumbers(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return !Drawable(value) || value == std::round(value); });
+}
+
+AxisScale LinearScale(Ends ends, bool from_zero, bool whole, int wanted) {
   if (from_zero && ends.low > 0) ends.low = 0;
   if (from_zero && ends.high < 0) ends.high = 0;
   // Values that are all alike, up to what double can tell apart.
@@ -50,7 +55,8 @@ AxisScale LinearScale(Ends ends, bool from_zero, int wanted) {
     if (ends.low != 0) ends.low -= around;
     ends.high += around;
   }
-  const double step = RoundStep((ends.high - ends.low) / wanted);
+  const double least = (ends.high - ends.low) / wanted;
+  const double step = whole && least < 1 ? 1 : RoundStep(least);
   AxisScale scale;
   const double first = std::floor(ends.low / step + 1e-9);
   const double last = std::ceil(ends.high / step - 1e-9);
@@ -119,7 +125,7 @@ AxisScale LogarithmicScale(Ends ends, bool powers_of_two, int wanted) {
   AxisScale scale{ends.low, ends.high, true, {}};
   scale.ticks = PowerTicks(ends, base, every, fine ? std::span<const double>(kThree) : kOne);
   if (scale.ticks.size() < 2 && !powers_of_two) {  // less than a decade: round numbers all the same
-    AxisScale linear = LinearScale(ends, false, wanted);
+    AxisScale linear = LinearScale(ends, false, false, wanted);
     scale.ticks.clear();
     for (const double tick : linear.ticks) {
       if (tick >= ends.low * (1 - 1e-9) && tick <= ends.high * (1 + 1e-9)) {
@@ -205,7 +211,7 @@ AxisScale MakeScale(std::span<const double> values, bool logarithmic, bool from_
   wanted = std::max(wanted, 2);
   const Ends ends = EndsOf(values, logarithmic);
   if (logarithmic) return LogarithmicScale(ends, PowersOfTwo(values), wanted);
-  return LinearScale(ends, from_zero, wanted);
+  return LinearScale(ends, from_zero, WholeNumbers(values), wanted);
 }
 
 std::vector<std::string> TickTexts(const AxisScale& scale) {

@@ -24,8 +24,9 @@ struct AxisScale {
   void EndBefore(double limit);  // where it would go beyond what there can be
 };
 
-// Holds all drawable values, with ticks at 1, 2, 5 times a power of ten, or where all values of a
-// logarithmic axis are powers of two, at those. About `wanted` ticks, never more than twice that.
+// Holds all drawable values, with ticks at 1, 2, 5 times a power of ten (among whole numbers at
+// whole ones), or where all values of a logarithmic axis are powers of two, at those. About
+// `wanted` ticks, never more than twice that.
 AxisScale MakeScale(std::span<const double> values, bool logarithmic, bool from_zero, int wanted);
 
 // As short as the distance to the next tick allows: 0.25, 1500, 20k, 1.5M, 1e-7.

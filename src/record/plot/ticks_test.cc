@@ -21,6 +21,7 @@ TEST(Ticks, AreRoundNumbers) {
   EXPECT_EQ(Texts({3, 97}), (Words{"0", "20", "40", "60", "80", "100"}));
   EXPECT_EQ(Texts({0, 100000}), (Words{"0", "20k", "40k", "60k", "80k", "100k"}));
   EXPECT_EQ(Texts({0.91, 0.94}, false, false), (Words{"0.91", "0.92", "0.93", "0.94"}));
+  EXPECT_EQ(Texts({1, 2, 4}, false, false), (Words{"1", "2", "3", "4"}));  // ranks: no halves
 }
 
 TEST(Ticks, OfALogarithmicAxisArePowers) {
