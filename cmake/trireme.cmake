@@ -62,14 +62,14 @@ function(trireme_library name)
   endif()
 endfunction()
 
-# Half of a build's time were the tests' headers and what -O3 makes of their templates. What tests
-# do themselves is watched for addresses and threads only.
+# Half of a build's time were the tests' headers and what optimizing makes of their templates. What
+# tests do themselves is watched for addresses and threads only.
 add_library(trireme_test_flags INTERFACE)
 target_link_libraries(trireme_test_flags INTERFACE trireme_flags fmt::fmt GTest::gtest_main)
 if(TRIREME_SANITIZE)
   target_compile_options(trireme_test_flags INTERFACE -fno-sanitize=undefined)
 else()
-  target_compile_options(trireme_test_flags INTERFACE -O1)
+  target_compile_options(trireme_test_flags INTERFACE -O0)
 endif()
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc CONTENT "")
 add_executable(trireme_test_headers ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc)

@@ -22,12 +22,11 @@ TEST_F(TrainTest, WithoutAnyWordsTrainsIris) {
   EXPECT_EQ(Summary("a").At("classes").Items().size(), 3u);
   EXPECT_EQ(Summary("a").At("confusion").Items().size(), 3u);
   ASSERT_EQ(Epochs("a").size(), 100u);
+  const Json epoch = Epochs("a")[5];
   double measured = 0;
-  for (const auto& [name, seconds] : Epochs("a")[5].At("times").Members()) {
-    measured += seconds.AsDouble();
-  }
+  for (const auto& [name, seconds] : epoch.At("times").Members()) measured += seconds.AsDouble();
   EXPECT_GT(measured, 0);
-  EXPECT_LE(measured, Epochs("a")[5].At("seconds").AsDouble());
+  EXPECT_LE(measured, epoch.At("seconds").AsDouble());
 }
 
 TEST_F(TrainTest, LinesOfStepsSayWhereTheirTimeWent) {
