@@ -1,4 +1,6 @@
 // What a run leaves behind, and the ways in which it may end.
+#include <filesystem>
+
 #include "base/text.h"
 #include "support/whole_test.h"
 
@@ -27,6 +29,13 @@ TEST_F(TrainTest, WithoutAnyWordsTrainsIris) {
   for (const auto& [name, seconds] : epoch.At("times").Members()) measured += seconds.AsDouble();
   EXPECT_GT(measured, 0);
   EXPECT_LE(measured, epoch.At("seconds").AsDouble());
+}
+
+TEST_F(TrainTest, AFolderNamedLikeARecipeIsNotTakenForIt) {
+  std::filesystem::create_directory(At("iris"));
+  Succeed({"train", "--steps", "5", "--out", "iris/a"});
+  Succeed({"train", "iris", "--steps", "5", "--out", "iris/b"});
+  Refuse({"train", "./iris"}, 2, {"./iris", "directory"});
 }
 
 TEST_F(TrainTest, LinesOfStepsSayWhereTheirTimeWent) {

@@ -2,9 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include <filesystem>
-
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "record/run_directory.h"
@@ -30,13 +29,14 @@ std::string ConfigText(Recipe recipe) {
 }
 
 void LoadRecipe(Sections& sections, const std::string& path_or_name) {
-  const std::filesystem::path path(path_or_name);
-  if (std::filesystem::exists(path)) return sections.LoadFile(path_or_name);
   for (const BuiltInRecipe& recipe : BuiltInRecipes()) {
+    // A name means the recipe, whatever the present folder holds; a path means the file if it is
+    // there.
     const std::string file = std::string("recipes/") + std::string(recipe.name) + ".toml";
-    if (path_or_name != recipe.name && path_or_name != file) continue;
+    if (path_or_name != recipe.name && (path_or_name != file || Exists(file))) continue;
     return sections.Load(ParseToml(recipe.text, file), file);
   }
+  if (Exists(path_or_name)) return sections.LoadFile(path_or_name);
   std::vector<std::string> names;
   for (const BuiltInRecipe& recipe : BuiltInRecipes()) names.emplace_back(recipe.name);
   throw UsageError("recipe {}: no such file, and no built-in recipe has this name ({}){}",

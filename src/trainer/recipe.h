@@ -41,7 +41,7 @@ struct BuiltInRecipe {
 };
 std::span<const BuiltInRecipe> BuiltInRecipes();
 
-// Loads a file, or a built-in recipe by its name or by the path it has in the repository.
+// Loads a built-in recipe by its name, a file, or a built-in one by the path it has in the repository.
 void LoadRecipe(Sections& sections, const std::string& path_or_name);
 // The recipe that a run was made with; a UsageError if the folder holds no run.
 void LoadRunRecipe(Sections& sections, const std::string& run);
