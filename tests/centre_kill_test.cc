@@ -3,6 +3,7 @@
 // TRIREME_SERVER_KILLS and TRIREME_SEED in the environment ask for more (scripts/soak-async).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 
@@ -83,18 +84,23 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
               Number("a", "test_accuracy"));
 }
 
+// Every strategy with a server, over both transports of processes.
 std::vector<Case> Cases() {
-  const auto strategy = [](const char* name) { return Words{"--strategy", name}; };
-  const Words gradient = {"--set", "strategy.merge=gradient", "--lr", "0.02",
-                          "--set", "optimizer.momentum=0"};
-  return {{"async_ps_tcp", "tcp", strategy("async-ps")},
-          {"async_ps_gradient_shm", "shm", strategy("async-ps") + gradient},
-          {"downpour_tcp", "tcp",
-           strategy("downpour") + Words{"--lr", "0.02", "--set", "optimizer.momentum=0"}},
-          {"easgd_shm", "shm", strategy("easgd")},
-          {"ssp_tcp", "tcp", strategy("ssp")},
-          {"mpi_ps_tcp", "tcp", strategy("mpi-ps")},
-          {"federated_tcp", "tcp", strategy("federated")}};
+  const Words plain = {"--lr", "0.02", "--set", "optimizer.momentum=0"};
+  const std::vector<std::pair<std::string, Words>> strategies = {
+      {"async-ps", {}},    {"async-ps", Words{"--set", "strategy.merge=gradient"} + plain},
+      {"downpour", plain}, {"easgd", {}},
+      {"ssp", {}},         {"dogwild", {}},
+      {"mpi-ps", {}},      {"federated", {}}};
+  std::vector<Case> cases;
+  for (const auto& [strategy, words] : strategies) {
+    for (const char* transport : {"tcp", "shm"}) {
+      std::string name = strategy + (words.size() > plain.size() ? "_gradient_" : "_") + transport;
+      std::replace(name.begin(), name.end(), '-', '_');
+      cases.push_back({name, transport, Words{"--strategy", strategy} + words});
+    }
+  }
+  return cases;
 }
 INSTANTIATE_TEST_SUITE_P(All, CentreKillTest, testing::ValuesIn(Cases()),
                          testing::PrintToStringParamName());
