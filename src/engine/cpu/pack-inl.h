@@ -256,9 +256,9 @@ inline void Transpose(const float* HWY_RESTRICT from, size_t from_stride, size_t
 #if HWY_TARGET != HWY_SCALAR
   const hn::FixedTag<float, 4> d;
   const hn::Repartition<double, decltype(d)> dd;
+  const size_t fours = columns - columns % 4;
   for (; i + 4 <= rows; i += 4) {
-    size_t j = 0;
-    for (; j + 4 <= columns; j += 4) {
+    for (size_t j = 0; j < fours; j += 4) {
       const float* at = from + i * from_stride + j;
       const auto r0 = hn::LoadU(d, at), r1 = hn::LoadU(d, at + from_stride);
       const auto r2 = hn::LoadU(d, at + 2 * from_stride), r3 = hn::LoadU(d, at + 3 * from_stride);
@@ -272,7 +272,7 @@ inline void Transpose(const float* HWY_RESTRICT from, size_t from_stride, size_t
       hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, out + 2 * to_stride);
       hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, out + 3 * to_stride);
     }
-    for (; j < columns; ++j) {
+    for (size_t j = fours; j < columns; ++j) {
       for (size_t r = 0; r < 4; ++r) to[j * to_stride + i + r] = from[(i + r) * from_stride + j];
     }
   }
