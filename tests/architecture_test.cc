@@ -16,7 +16,8 @@ using Folders = std::set<std::string>;
 const std::map<std::string, Folders> kStandsOn = {
     {"base", {}},
     {"flat", {"base"}},
-    {"data", {"base"}},
+    {"image", {"base"}},
+    {"data", {"base", "image"}},
     {"record", {"base"}},
     {"graph", {"base", "flat"}},
     {"optimizer", {"base", "flat"}},
@@ -24,13 +25,14 @@ const std::map<std::string, Folders> kStandsOn = {
     {"engine", {"base", "flat", "graph"}},
     {"strategy", {"base", "flat", "optimizer", "transport"}},
     {"trainer",
-     {"base", "flat", "data", "record", "graph", "optimizer", "transport", "engine", "strategy"}},
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "engine",
+      "strategy"}},
     {"study",
-     {"base", "flat", "data", "record", "graph", "optimizer", "transport", "engine", "strategy",
-      "trainer"}},
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "engine",
+      "strategy", "trainer"}},
     {"cli",
-     {"base", "flat", "data", "record", "graph", "optimizer", "transport", "engine", "strategy",
-      "trainer", "study"}},
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "engine",
+      "strategy", "trainer", "study"}},
 };
 
 TEST(Architecture, IncludesFollowTheArrows) {
