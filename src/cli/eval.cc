@@ -43,8 +43,9 @@ int Run(const Args& args, Process& process) {
   Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
   const Evaluation result = evaluator.Run(state);
   queue->Sync();
-  process.out.Write(args.Has("--json") ? EvaluationJson(result, model.card.classes)
-                                       : EvaluationText(result, model.card.classes));
+  const RocCurves roc = evaluator.Curves();
+  process.out.Write(args.Has("--json") ? EvaluationJson(result, roc, model.card.classes)
+                                       : EvaluationText(result, roc, model.card.classes));
   return 0;
 }
 
