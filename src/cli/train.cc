@@ -102,6 +102,12 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("data.limit", before.data.limit, now.data.limit);
   same("data.shuffle", before.data.shuffle, now.data.shuffle);
   same("data.normalize", before.data.normalize, now.data.normalize);
+  same("data.mean", before.data.mean, now.data.mean);
+  same("data.deviation", before.data.deviation, now.data.deviation);
+  same("data.size", before.data.size, now.data.size);
+  same("data.train_folder", before.data.train_folder, now.data.train_folder);
+  same("data.test_folder", before.data.test_folder, now.data.test_folder);
+  same("data.on_error", before.data.on_error, now.data.on_error);
   same("trainer.seed", before.trainer.seed, now.trainer.seed);
   same("trainer.batch", before.trainer.batch, now.trainer.batch);
   same("trainer.batch_per_worker", before.trainer.batch_per_worker, now.trainer.batch_per_worker);

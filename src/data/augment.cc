@@ -1,51 +1,32 @@
 #include "data/augment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <string>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/text.h"
 
 namespace trireme {
 namespace {
 
 constexpr uint64_t kStream = 0x61756d656e74;  // other random numbers than the order's
+constexpr uint64_t kCropStream = 0x63726f70;
+constexpr uint64_t kEraseStream = 0x6572617365;
+constexpr int kMargin = 4;
 
-}  // namespace
-
-Augment::Augment(std::string_view kind, uint64_t seed, const SampleShape& shape,
-                 const Normalizer& normalizer)
-    : seed_(Hash(seed, kStream)), shape_(shape) {
-  if (kind == "none") return;
-  if (kind != "flip" && kind != "crop-flip") {
-    throw UsageError("data.augment must be none, flip or crop-flip, got '{}'", kind);
-  }
-  if (shape.width == 1) {
-    throw UsageError("data.augment = '{}' needs pictures, but a sample is {} x {} x {}", kind,
-                     shape.height, shape.width, shape.channels);
-  }
-  flip_ = true;
-  if (kind == "flip") return;
-  margin_ = std::min({4, shape.height, shape.width});
-  for (int x = 0; x < shape.width; ++x) {
-    black_.insert(black_.end(), normalizer.shift().begin(), normalizer.shift().end());
-  }
+void FrameFlip(const AugmentContext&, uint64_t draw, Framing& framing) {
+  framing.mirrored = (draw & 1) != 0;
 }
 
-void Augment::Apply(int64_t epoch, int64_t sample, std::span<float> picture) const {
-  const uint64_t draw = Hash(seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
-  if (flip_ && (draw & 1) != 0) Flip(picture);
-  if (margin_ == 0) return;
-  const auto places = static_cast<uint64_t>(2 * margin_ + 1);
-  const int down = static_cast<int>((draw >> 8 & 0xffffff) * places >> 24) - margin_;
-  const int right = static_cast<int>((draw >> 32 & 0xffffff) * places >> 24) - margin_;
-  Shift(down, right, picture);
-}
-
-void Augment::Flip(std::span<float> picture) const {
-  const int c = shape_.channels;
-  const ptrdiff_t row = ptrdiff_t{shape_.width} * c;
-  for (int y = 0; y < shape_.height; ++y) {
+void Flip(const AugmentContext& context, uint64_t draw, std::span<float> picture) {
+  if ((draw & 1) == 0) return;
+  const SampleShape& shape = context.shape;
+  const int c = shape.channels;
+  const ptrdiff_t row = ptrdiff_t{shape.width} * c;
+  for (int y = 0; y < shape.height; ++y) {
     float* left = picture.data() + y * row;
     float* right = left + row - c;
     for (; left < right; left += c, right -= c) std::swap_ranges(left, left + c, right);
@@ -53,26 +34,131 @@ void Augment::Flip(std::span<float> picture) const {
 }
 
 // In place: rows are visited from the side they move to, so none is overwritten before it moved.
-void Augment::Shift(int down, int right, std::span<float> picture) const {
-  const ptrdiff_t c = shape_.channels;
-  const ptrdiff_t row = shape_.width * c;
+void Shift(const AugmentContext& context, int down, int right, std::span<float> picture) {
+  const SampleShape& shape = context.shape;
+  const std::vector<float>& black = context.black;
+  const ptrdiff_t c = shape.channels;
+  const ptrdiff_t row = shape.width * c;
   const ptrdiff_t kept = row - std::abs(right) * c;
-  for (int i = 0; i < shape_.height; ++i) {
-    const int y = down > 0 ? shape_.height - 1 - i : i;
+  for (int i = 0; i < shape.height; ++i) {
+    const int y = down > 0 ? shape.height - 1 - i : i;
     float* to = picture.data() + y * row;
-    if (y - down < 0 || y - down >= shape_.height) {
-      std::copy(black_.begin(), black_.end(), to);
+    if (y - down < 0 || y - down >= shape.height) {
+      std::copy(black.begin(), black.end(), to);
       continue;
     }
     const float* from = to - down * row;
     if (right >= 0) {
       std::copy_backward(from, from + kept, to + row);
-      std::copy_n(black_.begin(), row - kept, to);
+      std::copy_n(black.begin(), row - kept, to);
     } else {
       std::copy(from + (row - kept), from + row, to);
-      std::copy_n(black_.begin(), row - kept, to + kept);
+      std::copy_n(black.begin(), row - kept, to + kept);
     }
   }
+}
+
+void PadCrop(const AugmentContext& context, uint64_t draw, std::span<float> picture) {
+  const int margin = std::min({kMargin, context.shape.height, context.shape.width});
+  const auto places = static_cast<uint64_t>(2 * margin + 1);
+  const int down = static_cast<int>((draw >> 8 & 0xffffff) * places >> 24) - margin;
+  const int right = static_cast<int>((draw >> 32 & 0xffffff) * places >> 24) - margin;
+  Shift(context, down, right, picture);
+}
+
+void FrameCrop(const AugmentContext& context, uint64_t draw, Framing& framing) {
+  framing.least_area = context.least_area;
+  framing.key = Hash(draw, kCropStream);
+}
+
+// Zhong et al. 2017, with the numbers of torchvision.
+void Erase(const AugmentContext& context, uint64_t draw, std::span<float> picture) {
+  const SampleShape& shape = context.shape;
+  const Random random(Hash(draw, kEraseStream));
+  if (random.Uniform(0) < 0.5) return;
+  for (uint64_t i = 1; i < 41; i += 4) {
+    const double area = (0.02 + 0.31 * random.Uniform(i)) * shape.height * shape.width;
+    const double form = std::exp(std::log(3.3) * (2 * random.Uniform(i + 1) - 1));
+    const auto height = static_cast<ptrdiff_t>(std::lround(std::sqrt(area * form)));
+    const auto width = static_cast<ptrdiff_t>(std::lround(std::sqrt(area / form)));
+    if (height < 1 || width < 1 || height >= shape.height || width >= shape.width) continue;
+    const auto top = static_cast<ptrdiff_t>(random.Uniform(i + 2) * double(shape.height - height));
+    const auto left = static_cast<ptrdiff_t>(random.Uniform(i + 3) * double(shape.width - width));
+    for (ptrdiff_t y = top; y < top + height; ++y) {
+      std::fill_n(picture.data() + (y * shape.width + left) * shape.channels,
+                  width * shape.channels, 0.0f);
+    }
+    return;
+  }
+}
+
+constexpr AugmentKind kKinds[] = {
+    {"flip", "left-right, every other time", FrameFlip, Flip},
+    {"random-resized-crop",
+     "a random part of at least data.least_area, of a shape between 3:4 and 4:3, resized; for "
+     "pictures that are cut when they are read (images:DIR, pack:FILE)",
+     FrameCrop, nullptr},
+    {"pad-crop", "surrounded by 4 black pixels and cut again at a random place", nullptr, PadCrop},
+    {"erase", "every other time a random rectangle, 2 to 33 % of the picture, becomes 0", nullptr,
+     Erase},
+};
+
+const AugmentKind& FindKind(std::string_view name, std::string_view all) {
+  std::string known;
+  for (const AugmentKind& kind : kKinds) {
+    if (name == kind.name) return kind;
+    known += std::string(", ") + kind.name;
+  }
+  throw UsageError("data.augment = '{}': there is no '{}'; known are none, crop-flip{}", all, name,
+                   known);
+}
+
+}  // namespace
+
+std::span<const AugmentKind> AugmentKinds() { return kKinds; }
+
+Augment::Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape,
+                 const Normalizer& normalizer, bool cut, double least_area)
+    : seed_(Hash(seed, kStream)), context_{.shape = shape, .least_area = least_area} {
+  if (kinds == "none") return;
+  for (const std::string& name : Split(kinds == "crop-flip" ? "flip,pad-crop" : kinds, ',')) {
+    const AugmentKind& kind = FindKind(Trim(name), kinds);
+    if (cut && kind.frame != nullptr) {
+      frames_.push_back(&kind);
+    } else if (kind.change != nullptr) {
+      changes_.push_back(&kind);
+    } else {
+      throw UsageError(
+          "data.augment = '{}': {} is for pictures that are cut when they are read (images:DIR, "
+          "pack:FILE)",
+          kinds, kind.name);
+    }
+  }
+  if (shape.width == 1) {
+    throw UsageError("data.augment = '{}' needs pictures, but a sample is {} x {} x {}", kinds,
+                     shape.height, shape.width, shape.channels);
+  }
+  for (int x = 0; x < shape.width; ++x) {
+    context_.black.insert(context_.black.end(), normalizer.shift().begin(),
+                          normalizer.shift().end());
+  }
+}
+
+uint64_t Augment::Draw(int64_t epoch, int64_t sample) const {
+  return Hash(seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
+}
+
+Framing Augment::Frame(int64_t epoch, int64_t sample) const {
+  Framing framing;
+  if (frames_.empty()) return framing;
+  const uint64_t draw = Draw(epoch, sample);
+  for (const AugmentKind* kind : frames_) kind->frame(context_, draw, framing);
+  return framing;
+}
+
+void Augment::Apply(int64_t epoch, int64_t sample, std::span<float> picture) const {
+  const uint64_t draw = Draw(epoch, sample);
+  for (const AugmentKind* kind : changes_) kind->change(context_, draw, picture);
 }
 
 }  // namespace trireme

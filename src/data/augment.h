@@ -4,10 +4,29 @@
 #include <string_view>
 #include <vector>
 
+#include "data/framing.h"
 #include "data/normalizer.h"
 #include "data/sample.h"
 
 namespace trireme {
+
+// What an augmentation may need to know of the samples.
+struct AugmentContext {
+  SampleShape shape;
+  std::vector<float> black;  // one row, normalised
+  double least_area = 0.08;  // data.least_area
+};
+
+// A row of the list of augmentations: pure functions of `draw`, 64 random bits of (seed, epoch,
+// sample). Either may be null; where the picture is cut when it is read, `frame` goes before.
+struct AugmentKind {
+  const char* name;
+  const char* help;
+  void (*frame)(const AugmentContext& context, uint64_t draw, Framing& framing);
+  void (*change)(const AugmentContext& context, uint64_t draw, std::span<float> picture);
+};
+
+std::span<const AugmentKind> AugmentKinds();
 
 // Random changes to a training picture: functions of (seed, epoch, sample) alone, so every rank and
 // loader thread makes the same ones. A value; every thread may call everything.
@@ -15,25 +34,26 @@ class Augment {
  public:
   Augment() = default;  // changes nothing
 
-  // `kind` is "none", "flip" or "crop-flip": the picture is surrounded by 4 black pixels and cut
-  // again at a random place. `normalizer` says what black has become.
-  Augment(std::string_view kind, uint64_t seed, const SampleShape& shape,
-          const Normalizer& normalizer);
+  // `kinds` is "none" or names of AugmentKinds() with commas between, in their order; "crop-flip"
+  // stands for "flip,pad-crop". `normalizer` says what black has become; `cut` whether pictures
+  // are cut when they are read.
+  Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape,
+          const Normalizer& normalizer, bool cut = false, double least_area = 0.08);
 
-  bool active() const { return flip_ || margin_ > 0; }
+  // How to cut the picture, if it is.
+  Framing Frame(int64_t epoch, int64_t sample) const;
+
+  bool active() const { return !changes_.empty(); }
 
   // Changes the normalised picture in place.
   void Apply(int64_t epoch, int64_t sample, std::span<float> picture) const;
 
  private:
-  void Flip(std::span<float> picture) const;
-  void Shift(int down, int right, std::span<float> picture) const;
+  uint64_t Draw(int64_t epoch, int64_t sample) const;
 
-  bool flip_ = false;
-  int margin_ = 0;
   uint64_t seed_ = 0;
-  SampleShape shape_;
-  std::vector<float> black_;  // one row
+  AugmentContext context_;
+  std::vector<const AugmentKind*> frames_, changes_;
 };
 
 }  // namespace trireme

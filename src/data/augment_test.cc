@@ -106,5 +106,54 @@ TEST(Augment, RefusesTablesAndUnknownKinds) {
                     {"data.augment", "mixup"}));
 }
 
+TEST(Augment, EraseMakesARectangleOfZerosEveryOtherTime) {
+  const SampleShape shape{40, 60, 3};
+  const Augment augment("erase", 3, shape, Normalizer::Identity(3));
+  int erased = 0;
+  for (int sample = 0; sample < 400; ++sample) {
+    std::vector<float> picture(shape.size(), 1.0f);
+    augment.Apply(1, sample, picture);
+    int top = 40, left = 60, bottom = 0, right = 0, zeros = 0;
+    for (int y = 0; y < 40; ++y) {
+      for (int x = 0; x < 60; ++x) {
+        if (picture[(y * 60 + x) * 3] != 0) continue;
+        ++zeros;
+        top = std::min(top, y), bottom = std::max(bottom, y + 1);
+        left = std::min(left, x), right = std::max(right, x + 1);
+      }
+    }
+    if (zeros == 0) continue;
+    ++erased;
+    EXPECT_EQ(zeros, (bottom - top) * (right - left));
+    EXPECT_GE(zeros, 2400 * 0.015);
+    EXPECT_LE(zeros, 2400 * 0.35);
+  }
+  EXPECT_NEAR(erased, 200, 50);
+}
+
+TEST(Augment, WhereReadingCutsItAlsoFlips) {
+  const SampleShape shape{8, 8, 3};
+  const Normalizer normalizer = Normalizer::Identity(3);
+  const Augment cut("random-resized-crop, flip", 3, shape, normalizer, true, 0.3);
+  const Augment plain("flip", 3, shape, normalizer);
+  EXPECT_FALSE(cut.active());
+  int mirrored = 0;
+  for (int sample = 0; sample < 200; ++sample) {
+    const Framing framing = cut.Frame(2, sample);
+    EXPECT_EQ(framing.least_area, 0.3);
+    EXPECT_NE(framing.key, cut.Frame(3, sample).key);
+    std::vector<float> picture(shape.size());
+    picture[0] = 1;
+    plain.Apply(2, sample, picture);
+    EXPECT_EQ(framing.mirrored, picture[0] == 0);
+    mirrored += framing.mirrored;
+  }
+  EXPECT_NEAR(mirrored, 100, 40);
+  EXPECT_TRUE(Holds(Refusal([&] { Augment("random-resized-crop", 3, shape, normalizer); }),
+                    {"random-resized-crop is for pictures that are cut"}));
+  EXPECT_TRUE(Holds(Refusal([&] { Augment("flip,blur", 3, shape, normalizer); }),
+                    {"there is no 'blur'", "erase"}));
+}
+
 }  // namespace
 }  // namespace trireme

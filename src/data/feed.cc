@@ -18,7 +18,8 @@ Feed::Feed(const Source& source, const Normalizer& normalizer, const Order& orde
 Feed Feed::ForTraining(const Source& source, const Normalizer& normalizer,
                        const DataOptions& options, uint64_t seed) {
   return {source, normalizer, Order(seed, source.size(), options.shuffle),
-          Augment(options.augment, seed, source.shape(), normalizer)};
+          Augment(options.augment, seed, source.shape(), normalizer, source.cuts(),
+                  options.least_area)};
 }
 
 Feed Feed::ForEvaluation(const Source& source, const Normalizer& normalizer) {
@@ -36,7 +37,13 @@ void Feed::Fill(const Positions& range, float* inputs, int32_t* labels) const {
     const size_t count = std::min<size_t>(indices.size(), range.end - begin);
     const std::span<int64_t> samples(indices.data(), count);
     order_.Fill(range.epoch, begin, samples);
-    source_->Gather(samples, normalizer_, inputs, labels);
+    if (source_->cuts()) {
+      std::array<Framing, 64> framings;
+      for (size_t i = 0; i < count; ++i) framings[i] = augment_.Frame(range.epoch, samples[i]);
+      source_->GatherFramed(samples, {framings.data(), count}, normalizer_, inputs, labels);
+    } else {
+      source_->Gather(samples, normalizer_, inputs, labels);
+    }
     if (augment_.active()) {
       for (size_t i = 0; i < count; ++i) {
         augment_.Apply(range.epoch, samples[i], {inputs + i * values, values});

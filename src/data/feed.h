@@ -35,7 +35,7 @@ class Feed {
 
   // Every sample takes so much longer to fetch, as if it were to be decoded (emulate.decode_ms).
   void PretendDecoding(double seconds_per_sample) { decode_s_ = seconds_per_sample; }
-  bool decodes() const { return decode_s_ > 0; }
+  bool decodes() const { return decode_s_ > 0 || source_->cuts(); }
 
   // Allocates nothing, unless the source does.
   void Fill(const Positions& range, float* inputs, int32_t* labels) const;

@@ -20,6 +20,7 @@ constexpr int64_t kTinyRequest = 512;
 constexpr int64_t kTinyInterval = 16;
 
 constexpr int64_t kMaxThreads = 1024;
+constexpr int kMostDecoders = 8;
 
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -27,13 +28,15 @@ double SecondsSince(Clock::time_point begin) {
 
 }  // namespace
 
-int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores) {
+int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
+                        bool decodes) {
   if (!threads.is_word()) {
     if (threads.number > kMaxThreads) {
       throw UsageError("data.threads must be at most {}, got {}", kMaxThreads, threads.number);
     }
     return static_cast<int>(threads.number);
   }
+  if (decodes) return std::clamp(cores, 1, kMostDecoders);
   return cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
 }
 

@@ -26,8 +26,10 @@ struct Filled {
 };
 
 // How many threads a loader should have: `threads` if it is a number; "auto": none where a request
-// is filled faster than a thread is woken, or where the step has but one core.
-int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores);
+// is filled faster than a thread is woken, or where the step has but one core; as many as cores, up
+// to eight, where samples are decoded.
+int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
+                        bool decodes = false);
 
 // Fills slots with the samples of ranges, ahead of need. Requests are delivered in the order of
 // Want, in slots 0, 1, ..., 0, 1, ...; their contents depend on the feed and the range alone.

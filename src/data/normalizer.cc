@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "data/options.h"
 #include "data/source.h"
 
 namespace trireme {
@@ -84,6 +85,38 @@ Normalizer FitNormalizer(const Source& train, std::string_view kind) {
     shift[c] = static_cast<float>(b);
   }
   return {std::move(scale), std::move(shift)};
+}
+
+Normalizer KnownNormalizer(std::span<const double> mean, std::span<const double> deviation) {
+  TRIREME_ASSERT(mean.size() == deviation.size());
+  std::vector<float> scale, shift;
+  for (size_t c = 0; c < mean.size(); ++c) {
+    scale.push_back(static_cast<float>(1 / deviation[c]));
+    shift.push_back(static_cast<float>(-mean[c] / deviation[c]));
+  }
+  return {std::move(scale), std::move(shift)};
+}
+
+Normalizer MakeNormalizer(const Source& train, const DataOptions& options) {
+  const bool given = options.normalize == "given";
+  if (!given && !(options.mean.empty() && options.deviation.empty())) {
+    throw UsageError("data.mean and data.deviation are for data.normalize = \"given\", not \"{}\"",
+                     options.normalize);
+  }
+  if (!given && options.normalize != "imagenet") return FitNormalizer(train, options.normalize);
+  const std::vector<double> mean = given ? options.mean : std::vector{0.485, 0.456, 0.406};
+  const std::vector<double> deviation =
+      given ? options.deviation : std::vector{0.229, 0.224, 0.225};
+  const auto channels = static_cast<size_t>(train.shape().channels);
+  if (mean.size() != channels || deviation.size() != channels) {
+    throw UsageError(
+        "data.normalize = \"{}\": {} means and {} deviations, but samples have {} channels",
+        options.normalize, mean.size(), deviation.size(), channels);
+  }
+  for (const double value : deviation) {
+    if (!(value >= 1e-6)) throw UsageError("data.deviation must be above 0, got {}", value);
+  }
+  return KnownNormalizer(mean, deviation);
 }
 
 }  // namespace trireme

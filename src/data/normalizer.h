@@ -9,6 +9,7 @@
 namespace trireme {
 
 class Source;
+struct DataOptions;
 
 // What a network sees of a raw value: value * scale + shift, per channel of an image or column of
 // a table. A value to copy; saved with a model as its two vectors.
@@ -56,5 +57,11 @@ class ChannelStatistics {
 // `kind` is "standard" (mean 0, deviation 1), "minmax" (0 to 1) or "none". A channel that is
 // constant in the training set becomes 0. Beyond 2^28 values an even sample of the set is measured.
 Normalizer FitNormalizer(const Source& train, std::string_view kind);
+
+// Mean 0 and deviation 1 where these are the training set's.
+Normalizer KnownNormalizer(std::span<const double> mean, std::span<const double> deviation);
+
+// As the options say; "imagenet" and "given" measure nothing.
+Normalizer MakeNormalizer(const Source& train, const DataOptions& options);
 
 }  // namespace trireme

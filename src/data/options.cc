@@ -14,13 +14,32 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("threads", &D::threads, AtLeast(0) || OneOf({"auto"}),
         "threads that fetch samples ahead; 0: the step fetches its own");
   t.Add("shuffle", &D::shuffle, Any(), "visit the training samples in random order");
-  t.Add("normalize", &D::normalize, OneOf({"standard", "minmax", "none"}),
-        "mean 0 and deviation 1, or 0 to 1, by the training samples");
-  t.Add("augment", &D::augment, OneOf({"none", "flip", "crop-flip"}),
-        "of training pictures: mirrored, also shifted by up to 4 pixels");
-  t.Add("ledger", &D::ledger, Any(),
-        "folder in which every worker notes the samples that it trains on (worker-0.csv, ...: step, "
-        "epoch, position, sample); empty: none");
+  t.Add("normalize", &D::normalize, OneOf({"standard", "minmax", "imagenet", "given", "none"}),
+        "mean 0 and deviation 1, or 0 to 1, by the training samples; imagenet, given: mean 0 and "
+        "deviation 1 by known numbers (data.mean, data.deviation)");
+  t.Add("mean", &D::mean, Any(), "normalize given: of every channel, of values from 0 to 1");
+  t.Add("deviation", &D::deviation, Any(), "normalize given: of every channel");
+  t.Add("augment", &D::augment, Any(),
+        "of training pictures, with commas between: flip (left-right), random-resized-crop, "
+        "pad-crop (shifted by up to 4 pixels), erase; none; crop-flip is flip,pad-crop");
+  t.Add("least_area", &D::least_area, Between(0.001, 1),
+        "random-resized-crop: at least this share of the picture");
+  t.Add("size", &D::size, Between(0, 4096),
+        "images, pack: pixels across and down of what the network sees; 0: 224");
+  t.Add("centre", &D::centre, Between(0.01, 1),
+        "images, pack: the square in the middle that is shown without a random crop, as a share "
+        "of the shorter side");
+  t.Add("train_folder", &D::train_folder, Any(),
+        "images: the folder with the training part, if it is not train or seg_train");
+  t.Add("test_folder", &D::test_folder, Any(),
+        "images: the folder with the test part, if it is not val, test or seg_test");
+  t.Add("on_error", &D::on_error, OneOf({"fail", "skip"}),
+        "images, pack: a file that does not decode ends the run, or all files are tried before it "
+        "begins and those are left out");
+  t.Add(
+      "ledger", &D::ledger, Any(),
+      "folder in which every worker notes the samples that it trains on (worker-0.csv, ...: step, "
+      "epoch, position, sample); empty: none");
 }
 
 }  // namespace trireme

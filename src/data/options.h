@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/options.h"
 
@@ -22,10 +23,23 @@ struct DataOptions {
   IntOrWord threads = "auto";
   // Whether an epoch visits the training samples in random order.
   bool shuffle = true;
-  // standard (mean 0, deviation 1), minmax (0 to 1) or none, with the training set's statistics.
+  // standard (mean 0, deviation 1) or minmax (0 to 1) with the training set's statistics, imagenet
+  // or given (mean 0, deviation 1 with known ones), or none.
   std::string normalize = "standard";
-  // none, flip (left-right, every other time) or crop-flip (also shifted by up to 4 pixels).
+  // given: of every channel, of values from 0 to 1.
+  std::vector<double> mean, deviation;
+  // none, or names of AugmentKinds() with commas between.
   std::string augment = "none";
+  // random-resized-crop: at least this share of the picture.
+  double least_area = 0.08;
+  // images, pack: pixels across and down of what the network sees; 0: 224.
+  int size = 0;
+  // images, pack: what is shown without a random crop, as a share of the shorter side.
+  double centre = 0.875;
+  // images: the folders of the two parts, if they are not named as usual.
+  std::string train_folder, test_folder;
+  // images, pack: a file that does not decode ends the run, or is left out.
+  std::string on_error = "fail";
   // A folder in which every worker notes the samples that it trains on; empty: none.
   std::string ledger;
 };

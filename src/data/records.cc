@@ -7,24 +7,28 @@
 #include "data/cifar.h"
 #include "data/csv.h"
 #include "data/idx.h"
+#include "data/images.h"
 #include "data/sources.h"
 
 namespace trireme {
 namespace {
 
-enum class Format { kCsv, kIdx, kCifar };
+enum class Format { kCsv, kIdx, kCifar, kPicture };
 
 struct NamedFormat {
   std::string_view prefix;
   Format format;
 };
 
-constexpr NamedFormat kFormats[] = {
-    {"csv:", Format::kCsv}, {"idx:", Format::kIdx}, {"cifar10:", Format::kCifar}};
+constexpr NamedFormat kFormats[] = {{"csv:", Format::kCsv},
+                                    {"idx:", Format::kIdx},
+                                    {"cifar10:", Format::kCifar},
+                                    {"image:", Format::kPicture}};
 
 Format SeeFormat(const std::string& path) {
   if (path.ends_with(".csv") || path.ends_with(".csv.gz")) return Format::kCsv;
   if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return Format::kCifar;
+  if (HasPictureName(path)) return Format::kPicture;
   return LooksLikeIdx(ReadBytes(path)) ? Format::kIdx : Format::kCsv;
 }
 
@@ -35,6 +39,15 @@ Records Open(const std::string& path, Format format, const SampleShape& shape,
       return {OpenIdxPictures(path), false};
     case Format::kCifar:
       return {OpenCifarRecords({path}), true};
+    case Format::kPicture: {
+      if (shape.height != shape.width || shape.channels != 3) {
+        throw Error("{}: a picture, but the model takes {} x {} x {}", path, shape.height,
+                    shape.width, shape.channels);
+      }
+      DataOptions sized = options;
+      sized.size = shape.height;
+      return {OpenImageFile(path, sized), false};
+    }
     case Format::kCsv:
       break;
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace trireme {
 
 void Source::Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
@@ -15,6 +17,11 @@ void Source::Gather(std::span<const int64_t> indices, const Normalizer& normaliz
     normalizer.Apply(sample, sample.data());
     labels[i] = label(indices[i]);
   }
+}
+
+void Source::GatherFramed(std::span<const int64_t>, std::span<const Framing>, const Normalizer&,
+                          float*, int32_t*) const {
+  TRIREME_ASSERT(!"this source does not cut");
 }
 
 void Source::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {
@@ -45,6 +52,14 @@ void Subset::Gather(std::span<const int64_t> indices, const Normalizer& normaliz
     whole_->Gather({mapped.data(), count}, normalizer, out + begin * shape().size(),
                    labels + begin);
   }
+}
+
+void Subset::GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
+                          const Normalizer& normalizer, float* out, int32_t* labels) const {
+  std::vector<int64_t> mapped;
+  mapped.reserve(indices.size());
+  for (const int64_t index : indices) mapped.push_back(indices_[index]);
+  whole_->GatherFramed(mapped, framings, normalizer, out, labels);
 }
 
 void Subset::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/framing.h"
 #include "data/normalizer.h"
 #include "data/sample.h"
 
@@ -32,6 +33,13 @@ class Source {
   virtual void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
                       int32_t* labels) const;
 
+  // Whether its pictures have sizes of their own and are decoded and cut when they are read.
+  virtual bool cuts() const { return false; }
+
+  // As Gather, each picture cut as its framing says; only of a source that cuts.
+  virtual void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
+                            const Normalizer& normalizer, float* out, int32_t* labels) const;
+
   // Adds the raw values of the samples to the statistics.
   virtual void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const;
 
@@ -49,6 +57,9 @@ class Subset : public Source {
   void Read(int64_t index, std::span<float> out) const override;
   void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
               int32_t* labels) const override;
+  bool cuts() const override { return whole_->cuts(); }
+  void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
+                    const Normalizer& normalizer, float* out, int32_t* labels) const override;
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
  private:
@@ -61,6 +72,7 @@ struct DataSet {
   SampleShape shape;
   std::vector<std::string> classes;  // the label is the index
   std::unique_ptr<Source> train, test;
+  std::vector<std::string> left_out;  // what is wrong with each file that is not used
 };
 
 }  // namespace trireme

@@ -11,6 +11,7 @@
 #include "data/cifar.h"
 #include "data/csv.h"
 #include "data/idx.h"
+#include "data/images.h"
 #include "data/iris.h"
 #include "data/order.h"
 #include "data/synthetic.h"
@@ -82,6 +83,10 @@ DataSet OpenCifarSource(const SourceRequest& request) {
   return OpenCifarFolder(RequireFolderArgument(request, "cifar10:DIR"));
 }
 
+DataSet OpenImagesSource(const SourceRequest& request) {
+  return OpenImages(RequireFolderArgument(request, "images:DIR"), request.options, request.classes);
+}
+
 DataSet OpenSyntheticSource(const SourceRequest& request) {
   return OpenSynthetic(RequireArgument(request, "synthetic:HxWxC:CLASSES:N"));
 }
@@ -101,6 +106,10 @@ constexpr SourceKind kSources[] = {
      OpenFashionSource},
     {"cifar10", "cifar10:DIR", "the binary version: data_batch*.bin, test_batch*.bin; plain or .gz",
      OpenCifarSource},
+    {"images", "images:DIR",
+     "JPEG and PNG files in a folder for each class; DIR holds train and val (or test), seg_train "
+     "and seg_test, data.train_folder and data.test_folder, or the classes; data.size, data.centre",
+     OpenImagesSource},
     {"synthetic", "synthetic:HxWxC:CLASSES:N",
      "N pictures made on the fly that can be learned, and N / 5 to test", OpenSyntheticSource},
 };
@@ -127,6 +136,14 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
   if (!csv && !(options.label.empty() && options.id.empty())) {
     throw UsageError("data.label and data.id choose columns of csv:FILE; data.source is '{}'",
                      options.source);
+  }
+  if (!(kind.open == OpenImagesSource) &&
+      !(options.size == 0 && options.train_folder.empty() && options.test_folder.empty() &&
+        options.on_error == "fail")) {
+    throw UsageError(
+        "data.size, data.train_folder, data.test_folder and data.on_error are for images:DIR; "
+        "data.source is '{}'",
+        options.source);
   }
   if (options.limit < 0) throw UsageError("data.limit must be at least 0, got {}", options.limit);
   if (options.test_fraction != -1 && !(options.test_fraction > 0 && options.test_fraction < 1)) {

@@ -40,8 +40,8 @@ struct Records {
 };
 
 // Opens one file of records for a model that takes `shape` and answers with `classes`: csv, idx
-// pictures or CIFAR-10 records; the format is named ("csv:FILE", "idx:FILE", "cifar10:FILE") or
-// seen from the file.
+// pictures, CIFAR-10 records, or one JPEG or PNG picture; the format is named ("csv:FILE",
+// "idx:FILE", "cifar10:FILE", "image:FILE") or seen from the file.
 Records OpenRecords(const std::string& spec, const SampleShape& shape,
                     std::span<const std::string> classes, const DataOptions& options);
 

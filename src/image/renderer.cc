@@ -1,5 +1,7 @@
 #include "image/renderer.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "image/rows.h"
 

@@ -3,10 +3,12 @@
 #include <jpeglib.h>
 #include <png.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>  // before jpeglib.h
 #include <cstdlib>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 

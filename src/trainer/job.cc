@@ -136,7 +136,7 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   }
 
   job.data = OpenData(recipe.data, trainer.seed);
-  job.normalizer = FitNormalizer(*job.data.train, recipe.data.normalize);
+  job.normalizer = MakeNormalizer(*job.data.train, recipe.data);
   const SampleShape shape = job.data.shape;
   job.graph = BuildModel(recipe.model, {shape.height, shape.width, shape.channels},
                          int(job.data.classes.size()));

@@ -58,7 +58,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   const int shards = job.MostShards(worker);
   const int64_t values = job.graph.input().size();
   const int threads = ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity,
-                                          job.threads_per_rank);
+                                          job.threads_per_rank, job.data.train->cuts());
   ahead_.resize(strategy.InStep() && threads > 0 ? kStepsAhead : 1);
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_.resize(num_slots * job.shard_capacity * values);

@@ -1,0 +1,107 @@
+#include "data/folder_scan.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "image/decoder.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kMaxDepth = 32;  // a link to a folder above would never end
+
+struct Names {
+  std::vector<std::string> folders, pictures;
+};
+
+bool IsFolder(const std::string& path, unsigned char type) {
+  if (type != DT_UNKNOWN && type != DT_LNK) return type == DT_DIR;
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+Names List(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
+  if (!directory) throw Error("cannot list {}: {}", path, std::strerror(errno));
+  Names names;
+  errno = 0;
+  while (const dirent* entry = readdir(directory.get())) {
+    const std::string name = entry->d_name;
+    if (name.starts_with('.')) continue;
+    if (IsFolder(path + "/" + name, entry->d_type)) {
+      names.folders.push_back(name);
+    } else if (HasPictureName(name)) {
+      names.pictures.push_back(name);
+    }
+    errno = 0;
+  }
+  if (errno != 0) throw Error("cannot list {}: {}", path, std::strerror(errno));
+  std::sort(names.folders.begin(), names.folders.end());
+  std::sort(names.pictures.begin(), names.pictures.end());
+  return names;
+}
+
+class Scanner {
+ public:
+  explicit Scanner(const std::string& root) : root_(root) {}
+
+  ScannedFolder Scan() {
+    const Names top = ListBelow("");
+    if (top.folders.empty()) {
+      throw Error("{}: no class in it; expected a folder for every class, as {}/CLASS/PICTURE.jpg",
+                  root_, root_);
+    }
+    if (!top.pictures.empty()) {
+      throw Error("{}: {} pictures beside the folders of the classes, as {}", root_,
+                  top.pictures.size(), top.pictures[0]);
+    }
+    for (const std::string& name : top.folders) {
+      const size_t before = result_.files.size();
+      Walk(name, 1);
+      if (result_.files.size() == before) {
+        throw Error("{}/{}: a class without a picture (.jpg, .jpeg, .png)", root_, name);
+      }
+      result_.labels.resize(result_.files.size(), static_cast<int32_t>(result_.classes.size()));
+      result_.classes.push_back(name);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Names ListBelow(const std::string& below) {
+    const std::string path = below.empty() ? root_ : root_ + "/" + below;
+    result_.directories.push_back({below, DirectoryChanged(path)});  // before it is listed
+    return List(path);
+  }
+
+  void Walk(const std::string& below, int depth) {
+    if (depth > kMaxDepth) {
+      throw Error("{}/{}: more than {} folders deep; a link to a folder above?", root_, below,
+                  kMaxDepth);
+    }
+    const Names names = ListBelow(below);
+    for (const std::string& name : names.pictures) result_.files.Add(below + "/" + name);
+    for (const std::string& name : names.folders) Walk(below + "/" + name, depth + 1);
+  }
+
+  const std::string& root_;
+  ScannedFolder result_;
+};
+
+}  // namespace
+
+int64_t DirectoryChanged(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+ScannedFolder ScanFolder(const std::string& folder) { return Scanner(folder).Scan(); }
+
+}  // namespace trireme

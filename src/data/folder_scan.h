@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+// Many paths in one stretch of memory.
+class PathList {
+ public:
+  void Add(std::string_view path) {
+    text_.append(path);
+    ends_.push_back(text_.size());
+  }
+  size_t size() const { return ends_.size(); }
+  std::string_view operator[](size_t i) const {
+    const size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::string_view(text_).substr(begin, ends_[i] - begin);
+  }
+
+ private:
+  std::string text_;
+  std::vector<size_t> ends_;
+};
+
+// A folder whose folders are classes: FOLDER/CLASS/..., pictures at any depth.
+struct ScannedFolder {
+  struct Directory {
+    std::string path;        // below the folder; empty: itself
+    int64_t changed_ns = 0;  // when a name in it came or went
+  };
+
+  std::vector<std::string> classes;  // sorted
+  PathList files;                    // CLASS/.../NAME.jpg, class by class and sorted in each
+  std::vector<int32_t> labels;       // of the files
+  std::vector<Directory> directories;
+};
+
+// Names that begin with a dot and files that are not named as pictures are left alone. No class, a
+// class without a picture, and pictures beside the classes are errors.
+ScannedFolder ScanFolder(const std::string& folder);
+
+// When a name in the directory came or went, or -1.
+int64_t DirectoryChanged(const std::string& path);
+
+}  // namespace trireme

@@ -1,0 +1,175 @@
+#include "data/images.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/sha256.h"
+#include "data/loader.h"
+#include "data/sources.h"
+#include "data/testing.h"
+#include "image/testing.h"
+
+namespace trireme {
+namespace {
+
+// Pictures of one colour each, of different sizes: red says which it is.
+class Pictures {
+ public:
+  void Add(const std::string& name, int red, bool png = false) {
+    std::filesystem::create_directories(
+        (folder_.path() + "/" + name).substr(0, (folder_.path() + "/" + name).rfind('/')));
+    RgbPicture picture = SmoothPicture(20 + red % 7, 30 + red % 5);
+    for (size_t i = 0; i < picture.rgb.size(); i += 3) picture.rgb[i] = static_cast<uint8_t>(red);
+    folder_.Write(name, png ? MakePng(picture) : MakeJpeg(picture));
+  }
+  void Write(const std::string& name, const std::string& content) { folder_.Write(name, content); }
+  void MakeFolder(const std::string& name) const {
+    std::filesystem::create_directories(folder_.path() + "/" + name);
+  }
+  DataOptions options(int size = 8) const {
+    return {.source = "images:" + folder_.path(), .normalize = "none", .size = size};
+  }
+  const std::string& path() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// The red of each sample in the middle of the picture.
+std::vector<int> Reds(const Source& source) {
+  std::vector<int> reds;
+  std::vector<float> sample(source.shape().size());
+  for (int64_t i = 0; i < source.size(); ++i) {
+    source.Read(i, sample);
+    reds.push_back(static_cast<int>(std::lround(sample[sample.size() / 2 / 3 * 3] * 255)));
+  }
+  return reds;
+}
+
+TEST(Images, FoldersAreClassesAndPartsAreFound) {
+  for (const auto& [train, test] : std::vector<std::pair<std::string, std::string>>{
+           {"train", "val"}, {"train", "test"}, {"seg_train", "seg_test"}, {"a", "b"}}) {
+    Pictures pictures;
+    pictures.Add(train + "/dog/1.png", 10, true);
+    pictures.Add(train + "/cat/odd name, é.PNG", 20, true);
+    pictures.Add(train + "/cat/deep/er/3.png", 30, true);
+    pictures.Add(test + "/dog/1.png", 40, true);
+    pictures.Write(train + "/cat/notes.txt", "no picture");
+    pictures.Write(train + "/cat/.hidden.png", "no picture");
+    DataOptions options = pictures.options();
+    if (train == "a") options.train_folder = "a", options.test_folder = "b";
+    const DataSet data = OpenData(options, 1);
+    EXPECT_EQ(data.classes, (std::vector<std::string>{"cat", "dog"}));
+    EXPECT_EQ(data.shape, (SampleShape{8, 8, 3}));
+    EXPECT_EQ(Reds(*data.train), (std::vector<int>{20, 30, 10}));
+    EXPECT_EQ(Reds(*data.test), (std::vector<int>{40}));
+    EXPECT_EQ(data.train->label(1), 0);
+    EXPECT_EQ(data.test->label(0), 1);
+    EXPECT_EQ(OpenData(options, 1, std::vector<std::string>{"dog", "cow", "cat"}).test->label(0),
+              0);
+  }
+}
+
+TEST(Images, OneFolderIsSplit) {
+  Pictures pictures;
+  for (int i = 0; i < 10; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 2 ? "x" : "y", i), 20 * i);
+  DataOptions options = pictures.options();
+  options.test_fraction = 0.3;
+  const DataSet data = OpenData(options, 1);
+  EXPECT_EQ(data.train->size(), 7);
+  EXPECT_EQ(data.test->size(), 3);
+  EXPECT_TRUE(data.train->cuts());
+}
+
+TEST(Images, MistakesAreNamed) {
+  Pictures pictures;
+  const auto refusal = [&](DataOptions options) { return Refusal([&] { OpenData(options, 1); }); };
+  EXPECT_TRUE(Holds(refusal(pictures.options()), {"no class in it", pictures.path()}));
+  pictures.MakeFolder("cat");
+  EXPECT_TRUE(Holds(refusal(pictures.options()), {"/cat", "a class without a picture"}));
+  pictures.Add("cat/1.jpg", 1);
+  pictures.Add("2.jpg", 1);
+  EXPECT_TRUE(Holds(refusal(pictures.options()), {"1 pictures beside", "2.jpg"}));
+  pictures.Add("train/cat/1.jpg", 1);
+  EXPECT_TRUE(Holds(refusal(pictures.options()), {"has train, but no val"}));
+  pictures.Add("val/dog/1.jpg", 1);
+  EXPECT_TRUE(Holds(refusal(pictures.options()), {"val/dog", "no such class"}));
+  DataOptions file = pictures.options();
+  file.source += "/2.jpg";
+  EXPECT_TRUE(Holds(refusal(file), {"is a file, expected a folder"}));
+  DataOptions half = pictures.options();
+  half.train_folder = "train";
+  EXPECT_TRUE(Holds(refusal(half), {"set both or none"}));
+  EXPECT_TRUE(Holds(refusal({.source = "iris", .size = 8}), {"data.size", "images:DIR"}));
+  EXPECT_TRUE(Holds(refusal({.source = "images:"}), {"lacks its place"}));
+}
+
+TEST(Images, ABrokenFileIsNamedWhenItIsRead) {
+  Pictures pictures;
+  for (int i = 0; i < 4; ++i) pictures.Add(fmt::format("train/x/{}.jpg", i), 20 * i);
+  pictures.Add("val/x/1.jpg", 7);
+  pictures.Write("train/x/2.jpg", "\xff\xd8\xff rubbish");
+  const DataSet data = OpenData(pictures.options(), 1);
+  std::vector<float> sample(data.shape.size());
+  data.train->Read(1, sample);
+  EXPECT_TRUE(Holds(Refusal([&] { data.train->Read(2, sample); }), {"train/x/2.jpg: "}));
+}
+
+// All that a network is shown in two epochs.
+std::string HashOfEpochs(const DataSet& data, const DataOptions& options, int threads, int ranks) {
+  const Normalizer normalizer = MakeNormalizer(*data.train, options);
+  constexpr int kBatch = 6;
+  std::vector<std::string> shown(2 * data.train->size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<float> inputs(2 * kBatch * data.shape.size());
+    std::vector<int32_t> labels(2 * kBatch);
+    std::vector<Slot> slots;
+    for (size_t i = 0; i < 2; ++i) {
+      slots.push_back(
+          {std::span(inputs).subspan(i * kBatch * data.shape.size(), kBatch * data.shape.size()),
+           std::span(labels).subspan(i * kBatch, kBatch)});
+    }
+    Loader loader(Feed::ForTraining(*data.train, normalizer, options, 5), slots, threads);
+    for (int64_t epoch = 0; epoch < 2; ++epoch) {
+      for (int64_t begin = 0; begin < data.train->size(); begin += kBatch) {
+        const int64_t count = std::min<int64_t>(kBatch, data.train->size() - begin);
+        const int64_t first = begin + count * rank / ranks,
+                      last = begin + count * (rank + 1) / ranks;
+        if (first == last) continue;
+        loader.Want({epoch, first, last});
+        const Filled& filled = loader.Take();
+        for (int64_t i = 0; i < filled.count; ++i) {
+          Sha256 hash;
+          hash.Add(slots[filled.slot].inputs.subspan(i * data.shape.size(), data.shape.size()));
+          shown[epoch * data.train->size() + first + i] =
+              hash.Hex() + std::to_string(slots[filled.slot].labels[i]);
+        }
+        loader.Release();
+      }
+    }
+  }
+  EXPECT_GT(std::set<std::string>(shown.begin(), shown.end()).size(), shown.size() * 9 / 10);
+  std::string all;
+  for (const std::string& one : shown) all += one;
+  return Sha256Hex(all);
+}
+
+TEST(Images, ThreadsAndRanksShowTheSameBytes) {
+  Pictures pictures;
+  for (int i = 0; i < 23; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 3, i), 10 * i);
+  DataOptions options = pictures.options(16);
+  options.normalize = "imagenet";
+  options.augment = "random-resized-crop,flip,pad-crop,erase";
+  const DataSet data = OpenData(options, 1);
+  const std::string expected = HashOfEpochs(data, options, 0, 1);
+  for (const int threads : {1, 4}) {
+    for (const int ranks : {1, 2, 3}) {
+      EXPECT_EQ(HashOfEpochs(data, options, threads, ranks), expected) << threads << " " << ranks;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "data/options.h"
+#include "data/source.h"
+#include "image/decoder.h"
+
+namespace trireme {
+
+// Opens the pictures of a source one after the other. One thread.
+class PictureReader {
+ public:
+  virtual ~PictureReader() = default;
+  virtual Decoder& Open(int64_t index) = 0;  // valid until the next call
+};
+
+// Pictures that are decoded when they are read: nothing of them is kept in memory. RGB, square.
+class PictureSource : public Source {
+ public:
+  PictureSource(const DataOptions& options, int64_t size);
+
+  bool cuts() const override { return true; }
+  virtual std::unique_ptr<PictureReader> NewReader() const = 0;
+
+  // The square in the middle.
+  void Read(int64_t index, std::span<float> out) const override;
+  void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
+              int32_t* labels) const override;
+  void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
+                    const Normalizer& normalizer, float* out, int32_t* labels) const override;
+  // Decoding all would take as long as an epoch: some hundred tell enough.
+  void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
+
+ private:
+  const double centre_;
+};
+
+}  // namespace trireme
