@@ -27,7 +27,10 @@ int Run(const Args& args, Process& process) {
   Bind(sections, model.recipe);
   args.ApplyTo(sections);
   DataOptions options = model.recipe.data;
-  options.source = args.Value("--data").value_or(options.source);
+  if (const auto other = args.Value("--data")) {
+    options.source = *other;
+    options.folds = 0;  // of the run's own samples
+  }
   const DataSet data = OpenData(options, model.recipe.trainer.seed, model.card.classes);
   if (!(data.shape == model.card.shape)) {
     throw Error("{} has samples of {}x{}x{}, the model takes {}x{}x{}", options.source,
