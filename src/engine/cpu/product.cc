@@ -252,12 +252,6 @@ struct TransposedTask {
       return i < tiles_of_b ? Part(of_b, i, tiles_of_b)
                             : Part(of_a, i - tiles_of_b, tiles - tiles_of_b);
     }
-    static Ahead Part(Ahead all, size_t i, size_t of) {
-      const size_t begin = all.rows * i / of, end = all.rows * (i + 1) / of;
-      all.first += begin * all.stride;
-      all.rows = end - begin;
-      return all;
-    }
   };
 
   // A tile's floats in a block; not a power of two, or tiles would share cache sets.

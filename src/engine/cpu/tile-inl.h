@@ -53,6 +53,14 @@ struct Ahead {
   size_t stride = 0, floats = 0, rows = 0;
 };
 
+// Part `i` of `of` about equal ones, in whole rows.
+inline Ahead Part(Ahead all, size_t i, size_t of) {
+  const size_t begin = all.rows * i / of, end = all.rows * (i + 1) / of;
+  all.first += begin * all.stride;
+  all.rows = end - begin;
+  return all;
+}
+
 // Fetches it into the second cache bit by bit while a tile of `depth` is computed; all at once it
 // would hold up the tile's own reads.
 class Fetcher {
