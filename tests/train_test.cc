@@ -145,7 +145,7 @@ TEST_F(TrainTest, DivergenceEndsWithAMessage) {
   Refuse(words + Words{"--out", "b", "--ranks", "3"}, 1, {"not finite", "optimizer.lr"});
   const Outcome served = Run(words + Words{"--out", "c", "--ranks", "3", "--strategy", "easgd"});
   EXPECT_EQ(served.exit_code, 1);
-  EXPECT_NE(served.err.find("refused a push of client 1"), std::string::npos) << served.err;
+  EXPECT_NE(served.err.find("refused a push of client"), std::string::npos) << served.err;
   EXPECT_NE(served.err.find("not finite (lower optimizer.lr"), std::string::npos) << served.err;
   // Too short to be sure: it ends, and says in its summary what became of it.
   Succeed(words + Words{"--out", "d", "--steps", "30"});

@@ -275,11 +275,22 @@ bool CentreServer::Over() {
 
 // ---- clients
 
-void CentreServer::Free(int client) {
-  Peer& peer = peers_[client];
+void CentreServer::TakeBack(int client) {
   leases_.Drop(client);
-  peer.asks = peer.holds = false;
-  if (peer.from >= 0) gate_.End(std::exchange(peer.from, -1));
+  int64_t& from = peers_[client].from;
+  if (from >= 0) gate_.End(std::exchange(from, -1));
+}
+
+// What it has asked for is answered when it is back: in the same life it does not ask again.
+void CentreServer::Lose(int client) {
+  TakeBack(client);
+  Presence& presence = peers_[client].presence;
+  if (presence == Presence::kHere) presence = Presence::kGone;
+}
+
+void CentreServer::Forget(int client) {
+  TakeBack(client);
+  peers_[client].asks = peers_[client].holds = false;
   std::erase(want_weights_, client);
 }
 
@@ -302,12 +313,11 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
     case Arrival::kBack:
       if (peer.presence == Presence::kGone) peer.presence = Presence::kHere;
       break;
-    case Arrival::kGone:  // its leases go to others
-      Free(client);
-      if (peer.presence == Presence::kHere) peer.presence = Presence::kGone;
+    case Arrival::kGone:
+      Lose(client);
       break;
     case Arrival::kRenewed:  // another life of the client: it knows nothing of the first one's work
-      Free(client);
+      Forget(client);
       peer.presence = Presence::kHere;
       peer.waits = false;
       peer.told = -1;
@@ -325,9 +335,7 @@ void CentreServer::Watch(int client) {
   const double silent_s = peer.link->overdue_s();
   if (silent_s <= 0) return;
   const int64_t open = leases_.open();
-  Free(client);
-  peer.presence = Presence::kGone;
-  peer.waits = false;
+  Lose(client);
   ++peer.numbers.removed;
   if (setup_.log) {
     setup_.log->Warn("server", "{} is silent for {:.1f} s and removed; {} of its leases are free",
@@ -377,10 +385,10 @@ void CentreServer::Handle(int client, Message& message) {
       break;
     case kLeave:
     case kAnew:
-      Free(client);
+      Forget(client);
       break;
     case kBye:
-      Free(client);
+      Forget(client);
       peer.presence = Presence::kBye;
       break;
     default:
@@ -459,14 +467,14 @@ void CentreServer::Refuse(int client, const char* why) {
   if (++peer.numbers.refused <= kNamedRefusals && setup_.log) {
     setup_.log->Warn("server", "refused a push of {}: {}", peer.numbers.name, why);
   }
-  Free(client);
+  Forget(client);
   peer.link->Send({.kind = kRefused});
 }
 
 void CentreServer::Dismiss(int client) {
   Peer& peer = peers_[client];
   ++peer.numbers.refused;
-  Free(client);
+  Forget(client);
   peer.presence = Presence::kDismissed;
   peer.link->Send({.kind = kDismissed});
   if (setup_.log) {
@@ -507,9 +515,13 @@ void CentreServer::ApplyInTime() {
 
 // To compute from, as soon as one more may.
 void CentreServer::GiveWeights() {
-  while (!want_weights_.empty() && gate_.MayBegin()) {
-    Peer& peer = peers_[want_weights_.front()];
-    want_weights_.pop_front();
+  while (gate_.MayBegin()) {
+    const auto next = std::find_if(want_weights_.begin(), want_weights_.end(), [&](int client) {
+      return peers_[client].presence == Presence::kHere;
+    });
+    if (next == want_weights_.end()) return;
+    Peer& peer = peers_[*next];
+    want_weights_.erase(next);
     peer.from = version_;
     gate_.Begin(version_);
     SendCentre(*peer.link, peer.fetch);

@@ -102,7 +102,9 @@ class CentreServer : public Server {
   void ReadInbox(int client);
   bool Waits(const Message& message, int client) const;
   void Watch(int client);
-  void Free(int client);  // its leases and what else it had asked for
+  void TakeBack(int client);  // its leases, for others
+  void Lose(int client);      // it is away
+  void Forget(int client);    // its leases, and what else it has asked for
   void Push(int client, Message& message);
   const char* Fault(int client, const Message& push) const;  // null: none
   void Refuse(int client, const char* why);

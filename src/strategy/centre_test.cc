@@ -704,6 +704,50 @@ TEST(CentreServerTest, BoundsStaleness) {
   }
 }
 
+// A client asks once. If it was given up meanwhile and is back, in the same life, it still waits.
+TEST(CentreServerTest, AnswersWhatAClientAskedBeforeItWasAway) {
+  struct Watcher : ServerKeeper {
+    bool Stop() override { return false; }
+    void EpochEnded(const Server&) override {}
+    void Look(const Server& server) override { second_is_here = server.clients()[1].here; }
+    std::atomic<bool> second_is_here = true;
+  } watcher;
+  Wire first(10, 10), second(10, 0.01);
+  CentreServer::Setup setup = OneClient(first);
+  setup.clients.push_back(&second.server());
+  setup.lease = 100;  // all there is
+  const std::vector<float> start(32, 1.0f);
+  CentreServer server(std::move(setup), start);
+  const std::jthread thread([&] { server.Run(&watcher); });
+  const struct Leaving {  // also when an assertion ends the test
+    Wire &first, &second;
+    ~Leaving() {
+      for (Wire* wire : {&first, &second}) wire->client().Send({.kind = kBye});
+    }
+  } leaving{first, second};
+
+  Message message;
+  first.client().Send({.kind = kAsk, .ints = {0}});
+  ASSERT_EQ(first.client().Receive(message, After(10)), Arrival::kMessage);
+  ASSERT_EQ(message.kind, kGrant);
+  second.client().Send({.kind = kAsk, .ints = {0}});
+  second.client().Send({.kind = kFetch, .ints = {0}});  // answered: the server has read the first
+  ASSERT_EQ(second.client().Receive(message, After(10)), Arrival::kMessage);
+  ASSERT_EQ(message.kind, kCentre);
+
+  second.Cut(1000);
+  const auto deadline = After(10);
+  while (watcher.second_is_here && After(0) < deadline) std::this_thread::yield();
+  ASSERT_FALSE(watcher.second_is_here);
+  second.Cut(0);  // it is mended
+  first.client().Send({.kind = kLeave});
+  do {
+    const Arrival arrival = second.client().Receive(message, After(5));
+    ASSERT_NE(arrival, Arrival::kNothing) << "the server has forgotten what it was asked";
+    if (arrival != Arrival::kMessage) message = {};
+  } while (message.kind != kGrant);
+}
+
 TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
   Wire wire(10, 10);
   CentreServer::Setup setup = OneClient(wire);
