@@ -1,6 +1,7 @@
 // Pictures per second from files to what a network is shown: decoding, a random part resized,
 // mirrored every other time, normalised.
 #include <atomic>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -26,9 +27,8 @@ constexpr Place kPlaces[] = {
     {"DIR", Place::kRequired, "class folders of pictures, as of images:DIR; the training part"}};
 
 // Seconds that some threads need to read every picture once, for another epoch each time.
-double SecondsOf(const Feed& feed, int threads, int64_t epoch) {
-  Team team(threads);
-  std::vector<std::vector<float>> samples(threads);
+double SecondsOf(const Feed& feed, Team& team, int64_t epoch) {
+  std::vector<std::vector<float>> samples(team.size());
   for (auto& sample : samples) sample.resize(size_t(feed.shape().size()));
   std::atomic<int64_t> next = 0;
   const Stopwatch watch;
@@ -63,6 +63,8 @@ int Run(const Args& args, Process& process) {
 
   const int repeat = RepeatOf(args, 5);
   const std::set<int> counts{1, ThreadsOf(args)};
+  std::map<int, Team> teams;  // as long-lived as a loader's threads, so that they find their cores
+  for (const int count : counts) teams.try_emplace(count, count);
   std::vector<std::vector<double>> seconds(2 * counts.size());
   for (int i = 0; i <= repeat; ++i) {  // in turns, so that all see the same noise
     size_t row = 0;
@@ -70,7 +72,7 @@ int Run(const Args& args, Process& process) {
       const Normalizer normalizer = MakeNormalizer(*subject.data.train, options);
       const Feed feed = Feed::ForTraining(*subject.data.train, normalizer, options, /*seed=*/0);
       for (const int count : counts) {
-        const double time = SecondsOf(feed, count, i);
+        const double time = SecondsOf(feed, teams.at(count), i);
         if (i > 0) seconds[row].push_back(time);  // the first brings the files into memory
         ++row;
       }
