@@ -90,7 +90,7 @@ std::vector<Case> Cases() {
   const std::vector<std::pair<std::string, Words>> strategies = {
       {"async-ps", {}},    {"async-ps", Words{"--set", "strategy.merge=gradient"} + plain},
       {"downpour", plain}, {"easgd", {}},
-      {"ssp", {}},         {"dogwild", {}},
+      {"ssp", {}},         {"dogwild", plain},
       {"mpi-ps", {}},      {"federated", {}}};
   std::vector<Case> cases;
   for (const auto& [strategy, words] : strategies) {

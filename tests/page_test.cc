@@ -160,13 +160,13 @@ TEST_F(PageTest, OfOneRunAndOfThree) {
   Succeed(Words{"train", "--out", "runs/a-third-with-a-name-that-is-rather-long", "--ranks", "4",
                 "--strategy", "easgd", "--epochs", "12", "--quiet"});
   Succeed({"report", "runs/one"});
-  // The time of ranks, the confusion, and over four axes each: loss, accuracy, throughput, learning
-  // rate, bytes.
-  ExpectGood("runs/one/report.html", 1 + 1 + 4 * 5);
+  // The time of ranks, the confusion, ROC curves, and over four axes each: loss, accuracy,
+  // throughput, learning rate, bytes.
+  ExpectGood("runs/one/report.html", 1 + 1 + 1 + 4 * 5);
   Succeed({"report", "runs/one", "runs/two", "runs/a-third-with-a-name-that-is-rather-long",
            "--out", "three.html"});
-  // Loss and accuracy are two each; three matrices; staleness.
-  ExpectGood("three.html", 1 + 3 + 1 + 4 * 7);
+  // Loss and accuracy are two each; three matrices, three with ROC curves; staleness.
+  ExpectGood("three.html", 1 + 3 + 3 + 1 + 4 * 7);
 }
 
 TEST_F(PageTest, OfASweepAndOfAReplay) {

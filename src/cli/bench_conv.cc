@@ -1,8 +1,14 @@
 // Every layer of a model's step on its own: which of them are far from the ceiling.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "engine/cpu/call_list.h"
@@ -16,9 +22,10 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,     kSizeFlag,     kThreadsFlag,
-    kRepeatFlag,    kWinogradFlag, {"--all", "", "also operations that are no products"},
-    kBenchJsonFlag,
+    kBatchFlag,     kSizeFlag,
+    kThreadsFlag,   kRepeatFlag,
+    kWinogradFlag,  {"--all", "", "also operations that are no products"},
+    kBenchJsonFlag, {"--by", "WHAT", "layer, or op: one row for all operations of a kind"},
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
 
@@ -66,7 +73,56 @@ std::string AlgorithmText(const Instruction& instruction) {
   return tile ? fmt::format("winograd f{}", tile) : "direct";
 }
 
+// One instruction's row, or the sum of all of a kind.
+struct Measured {
+  double seconds = 0, multiply_adds = 0, bytes = 0;  // of the whole batch
+  int count = 0;
+};
+
+BenchTable TableByOp(const Program& program, std::span<const Measured> measured, int threads,
+                     const PeakMeter& peak) {
+  std::map<std::string, Measured> kinds;
+  double all = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const Instruction& instruction = program.instructions[i];
+    std::string kind = instruction.op->name;
+    if (measured[i].multiply_adds > 0) {
+      const Attributes& a = instruction.attributes;
+      kind += fmt::format(" {}x{}/{} {}", a.kernel, a.kernel, a.stride, AlgorithmText(instruction));
+    }
+    Measured& sum = kinds[kind];
+    sum.seconds += measured[i].seconds;
+    sum.multiply_adds += measured[i].multiply_adds;
+    sum.bytes += measured[i].bytes;
+    ++sum.count;
+    all += measured[i].seconds;
+  }
+  std::vector<std::pair<std::string, Measured>> rows(kinds.begin(), kinds.end());
+  std::ranges::stable_sort(rows, std::greater(),
+                           [](const auto& row) { return row.second.seconds; });
+  BenchTable table;
+  for (const auto& [kind, sum] : rows) {
+    const double flops = 2 * sum.multiply_adds / sum.seconds;
+    table.Add({{"what", "operations"},
+               {"operation", kind},
+               {"count", sum.count},
+               {"batch", program.capacity},
+               {"threads", threads},
+               {"ms", 1e3 * sum.seconds, 3},
+               {"share_of_time", sum.seconds / all},
+               {"gflops", flops * 1e-9, 1},
+               {"share_of_peak", flops / peak.flops()},
+               {"moved_mb", sum.bytes * 1e-6, 1},
+               {"gb_per_s", sum.bytes / sum.seconds * 1e-9, 1}});
+  }
+  return table;
+}
+
 int Run(const Args& args, Process& process) {
+  const std::string by = args.Value("--by").value_or("layer");
+  if (by != "layer" && by != "op") {
+    throw UsageError("--by must be layer or op, got {}", QuoteToml(by));
+  }
   const Graph graph = BenchModel(args);
   Team team(ThreadsOf(args));
   HostDevice device(&team);
@@ -74,16 +130,21 @@ int Run(const Args& args, Process& process) {
   const auto program = Compile(graph, engine, BatchOf(args), Mode::kTrain, size_t{1} << 40);
   PeakMeter peak(team);
   const Timed timed = Measure(*program, engine.kernels(), team, device, RepeatOf(args, 5), peak);
-  std::vector<double> work;
+  std::vector<Measured> measured;
   for (const Node& node : program->graph.nodes) {
-    if (!node.op->view) work.push_back(CountWork(program->graph, node).multiply_adds);
+    if (node.op->view) continue;
+    const size_t i = measured.size();
+    measured.push_back({Median(timed.seconds[i]),
+                        CountWork(program->graph, node).multiply_adds * program->capacity,
+                        BytesOf(program->instructions[i], program->capacity), 1});
   }
   BenchTable table;
-  for (size_t i = 0; i < program->instructions.size(); ++i) {
+  if (by == "op") table = TableByOp(*program, measured, team.size(), peak);
+  for (size_t i = 0; by == "layer" && i < measured.size(); ++i) {
     const Instruction& instruction = program->instructions[i];
-    if (work[i] == 0 && !args.Has("--all")) continue;
-    const double seconds = Median(timed.seconds[i]);
-    const double flops = 2 * work[i] * program->capacity / seconds;
+    const Measured& m = measured[i];
+    if (m.multiply_adds == 0 && !args.Has("--all")) continue;
+    const double flops = 2 * m.multiply_adds / m.seconds;
     table.Add({{"what", "conv"},
                {"layer", instruction.name},
                {"operation", instruction.op->name},
@@ -92,9 +153,9 @@ int Run(const Args& args, Process& process) {
                {"batch", program->capacity},
                {"threads", team.size()},
                {"precision", "f32"},
-               {"ms", 1e3 * seconds, 3},
+               {"ms", 1e3 * m.seconds, 3},
                {"gflops", flops * 1e-9, 1},
-               {"gb_per_s", BytesOf(instruction, program->capacity) / seconds * 1e-9, 1},
+               {"gb_per_s", m.bytes / m.seconds * 1e-9, 1},
                {"share_of_peak", flops / peak.flops()}});
   }
   process.out.Write(table.Text(args.Has("--json")));
@@ -110,7 +171,8 @@ const Command kBenchConv = {
     .usage = "trireme bench conv MODEL [flags]",
     .examples =
         "trireme bench conv resnet18 --batch 16 --size 224\n"
-        "trireme bench conv cnn --all --json              # also what is no product\n",
+        "trireme bench conv cnn --all --json              # also what is no product\n"
+        "trireme bench conv resnet50 --by op              # where the time of a step goes\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

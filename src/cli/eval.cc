@@ -27,7 +27,10 @@ int Run(const Args& args, Process& process) {
   Bind(sections, model.recipe);
   args.ApplyTo(sections);
   DataOptions options = model.recipe.data;
-  options.source = args.Value("--data").value_or(options.source);
+  if (const auto other = args.Value("--data")) {
+    options.source = *other;
+    options.folds = 0;  // of the run's own samples
+  }
   const DataSet data = OpenData(options, model.recipe.trainer.seed, model.card.classes);
   if (!(data.shape == model.card.shape)) {
     throw Error("{} has samples of {}x{}x{}, the model takes {}x{}x{}", options.source,
@@ -43,8 +46,9 @@ int Run(const Args& args, Process& process) {
   Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
   const Evaluation result = evaluator.Run(state);
   queue->Sync();
-  process.out.Write(args.Has("--json") ? EvaluationJson(result, model.card.classes)
-                                       : EvaluationText(result, model.card.classes));
+  const RocCurves roc = evaluator.Curves();
+  process.out.Write(args.Has("--json") ? EvaluationJson(result, roc, model.card.classes)
+                                       : EvaluationText(result, roc, model.card.classes));
   return 0;
 }
 

@@ -23,35 +23,66 @@ std::string ConfusionText(const Evaluation& evaluation, size_t name_width) {
   return text;
 }
 
+// A share as per cent; nothing as a dash.
+std::string Percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100 * *share) : "-";
+}
+
+std::string AreaText(const std::optional<double>& area) {
+  return area ? fmt::format("{:.5f}", *area) : "-";
+}
+
+std::string ClassRow(const std::string& name, size_t width, int64_t samples,
+                     const std::optional<double>& recall, const std::optional<double>& precision,
+                     const std::optional<double>& f1, const std::optional<double>& auc) {
+  return fmt::format("{:>{}}  {:>7}  {:>8}  {:>9}  {:>8}  {:>7}\n", name, width, samples,
+                     Percent(recall), Percent(precision), Percent(f1), AreaText(auc));
+}
+
+std::string ClassesText(const Evaluation& evaluation, const RocCurves& roc,
+                        const std::vector<std::string>& classes, size_t width) {
+  const std::vector<ClassScore> scores = ScoresOf(evaluation.confusion);
+  const MacroScore macro = MacroOf(scores);
+  std::string text = fmt::format("\n{:>{}}  samples    recall  precision        F1      AUC\n",
+                                 "class", width + 5);
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const ClassScore& score = scores[i];
+    text += ClassRow(fmt::format("{:>4} {:>{}}", i, classes[i], width), width + 5, score.samples,
+                     score.recall, score.precision, score.f1, roc.classes[i].auc);
+  }
+  text += ClassRow("mean", width + 5, evaluation.samples, macro.recall, macro.precision, macro.f1,
+                   roc.MacroAuc());
+  if (roc.bins) {
+    text += fmt::format("AUC by a histogram of {} bins: each is off by {:.2g} at most\n", roc.bins,
+                        roc.AucError());
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string EvaluationText(const Evaluation& evaluation, const std::vector<std::string>& classes) {
+std::string EvaluationText(const Evaluation& evaluation, const RocCurves& roc,
+                           const std::vector<std::string>& classes) {
   std::string text =
       fmt::format("samples    {}\nloss       {:.4f}\naccuracy   {:.2f} %\n",
                   FormatCount(evaluation.samples), evaluation.loss, 100 * evaluation.accuracy);
   if (classes.size() > 5) text += fmt::format("top 5      {:.2f} %\n", 100 * evaluation.top5);
   size_t width = 5;
   for (const std::string& name : classes) width = std::max(width, name.size());
-  text += fmt::format("\n{:>{}}  accuracy  samples\n", "class", width + 5);
-  const auto shares = PerClassAccuracy(evaluation.confusion);
-  for (size_t i = 0; i < classes.size(); ++i) {
-    int64_t samples = 0;
-    for (const int64_t count : evaluation.confusion[i]) samples += count;
-    text += fmt::format("{:>4} {:>{}}  {:>8}  {:>7}\n", i, classes[i], width,
-                        shares[i] ? fmt::format("{:.2f} %", 100 * *shares[i]) : "-", samples);
-  }
+  text += ClassesText(evaluation, roc, classes, width);
   if (classes.size() <= kMostColumns) text += ConfusionText(evaluation, width + 5);
   return text;
 }
 
-std::string EvaluationJson(const Evaluation& evaluation, const std::vector<std::string>& classes) {
+std::string EvaluationJson(const Evaluation& evaluation, const RocCurves& roc,
+                           const std::vector<std::string>& classes) {
   Json json = Json::Object();
   json.Add("test_accuracy", evaluation.accuracy)
       .Add("test_top5", evaluation.top5)
       .Add("test_loss", evaluation.loss)
       .Add("samples", evaluation.samples)
-      .Add("classes", classes)
-      .Add("confusion", evaluation.confusion);
+      .Add("classes", classes);
+  AddClasses(json, evaluation.confusion, roc);
   return json.Text() + "\n";
 }
 

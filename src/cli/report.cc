@@ -17,7 +17,7 @@ constexpr Flag kFlags[] = {
 };
 
 constexpr Place kPlaces[] = {
-    {"DIR", Place::kMany, "directories of runs, sweeps, comparisons, replays"}};
+    {"DIR", Place::kMany, "directories of runs, sweeps, comparisons, replays, cross-validations"}};
 
 struct Shown {
   std::vector<RunData> runs;  // over each other

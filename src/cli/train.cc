@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "cli/plan_text.h"
 #include "cli/recipe_flags.h"
+#include "cli/train_folds.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
 #include "record/state_files.h"
@@ -29,6 +30,9 @@ constexpr Flag kOwnFlags[] = {
     {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
     {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
+    {"--folds", "K",
+     "cross-validation: a run for each of K folds of the samples, and what all say"},
+    {"--parallel", "N", "of these runs, so many at once, each with its share of the processors"},
     {"--self-test", "", "compare the ranks' gradient with the one of a rank alone, train nothing"},
     {"--dry-run", "", "print the plan, train nothing"},
     {"--help-config", "", "print every key of a recipe with its default and meaning"},
@@ -100,6 +104,8 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("data.label", before.data.label, now.data.label);
   same("data.id", before.data.id, now.data.id);
   same("data.test_fraction", before.data.test_fraction, now.data.test_fraction);
+  same("data.folds", before.data.folds, now.data.folds);
+  same("data.fold", before.data.fold, now.data.fold);
   same("data.limit", before.data.limit, now.data.limit);
   same("data.shuffle", before.data.shuffle, now.data.shuffle);
   same("data.normalize", before.data.normalize, now.data.normalize);
@@ -245,6 +251,18 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
                      .report = report});
 }
 
+// The first of them; what a recipe holds out yields.
+void TakeFolds(const Args& args, Settings& settings) {
+  if (settings.sections.GivenBy("data.test_fraction") > Origin::kRecipe) {
+    throw UsageError("--folds and data.test_fraction both say what is held out; set one");
+  }
+  DataOptions& data = settings.recipe.data;
+  data.test_fraction = DataOptions{}.test_fraction;
+  data.folds = args.Number("--folds", 0);
+  data.fold = 1;
+  if (data.folds < 2) throw UsageError("--folds must be at least 2, got {}", data.folds);
+}
+
 int Run(const Args& args, Process& process) {
   Settings settings;
   if (args.Has("--help-config")) {
@@ -253,6 +271,14 @@ int Run(const Args& args, Process& process) {
     return 0;
   }
   LoadSettings(args, settings);
+  if (args.Has("--folds")) {
+    TakeFolds(args, settings);
+    if (!args.Has("--dry-run")) {
+      return CrossValidate(args, process, std::move(settings.recipe), settings.stem);
+    }
+  } else if (args.Has("--parallel")) {
+    throw UsageError("--parallel is for --folds: runs at once");
+  }
   Crew crew = MakeCrew(settings);
   crew.Join();
   try {
@@ -281,6 +307,8 @@ const Command kTrain = {
         "trireme train                                        # Iris, a few seconds\n"
         "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
         "trireme train --resume runs/a --epochs 20            # go on, further\n"
+        "trireme train --folds 5 --parallel 2                 # 5-fold cross-validation, two at "
+        "once\n"
         "trireme train --ranks 4                              # four threads, all-reduce\n"
         "trireme train --ranks 2 --transport shm --self-test  # do the ranks agree?\n"
         "mpirun -n 4 trireme train fashion-cnn                # one job, four ranks\n"

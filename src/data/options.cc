@@ -10,6 +10,9 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("id", &D::id, Any(), "csv: a column to leave out, by name or number; empty: none");
   t.Add("test_fraction", &D::test_fraction, Between(-1, 1),
         "share of the samples held out for the test, where the source has no test part; -1: 0.2");
+  t.Add("folds", &D::folds, AtLeast(0),
+        "cut the samples into so many folds, alike in their classes (train --folds); 0: none");
+  t.Add("fold", &D::fold, AtLeast(1), "the fold that tests, from 1; the others train");
   t.Add("limit", &D::limit, AtLeast(0), "at most so many training samples; 0: all");
   t.Add("threads", &D::threads, AtLeast(0) || OneOf({"auto"}),
         "threads that fetch samples ahead; 0: the step fetches its own");

@@ -17,6 +17,9 @@ struct DataOptions {
   std::string id;
   // Share of the samples held out for the test, for sources without a test part; -1: 0.2.
   double test_fraction = -1;
+  // Cross-validation: fold `fold` (from 1) of `folds` is the test part, the others train; 0: none.
+  int folds = 0;
+  int fold = 1;
   // At most this many training samples, chosen at random by trainer.seed; 0: all.
   int64_t limit = 0;
   // Threads that fetch samples ahead; 0: none, the step fetches its own; auto: by their size.

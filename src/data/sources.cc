@@ -10,6 +10,7 @@
 #include "data/bytes.h"
 #include "data/cifar.h"
 #include "data/csv.h"
+#include "data/folds.h"
 #include "data/idx.h"
 #include "data/images.h"
 #include "data/iris.h"
@@ -195,7 +196,12 @@ DataSet OpenData(const DataOptions& options, uint64_t seed, std::span<const std:
   CheckOptions(options, kind);
   DataSet data = kind.open({options.source, CutSpec(options.source).second, options, classes});
   data.name = options.source;
-  if (!data.test) {
+  if (options.folds) {
+    if (options.test_fraction != -1) {
+      throw UsageError("data.folds and data.test_fraction both say what is held out; set one");
+    }
+    TakeFold(data, options.folds, options.fold, seed);
+  } else if (!data.test) {
     Split(data, options.test_fraction == -1 ? kTestFraction : options.test_fraction, seed);
   } else if (options.test_fraction != -1) {
     throw UsageError("data.test_fraction = {}, but '{}' has a test part of its own",

@@ -1,7 +1,6 @@
 #include "record/metrics.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace trireme {
 namespace {
@@ -11,6 +10,14 @@ void AddIfKnown(Json& object, const char* key, const std::optional<double>& valu
 }
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+// One number of each class.
+template <class T>
+Json ListOf(const std::vector<T>& classes, std::optional<double> T::*number) {
+  Json list = Json::Array();
+  for (const T& one : classes) list.Append(OrNull(one.*number));
+  return list;
+}
 
 Json ToJson(const RankRecord& record) {
   Json json = Json::Object();
@@ -98,8 +105,6 @@ Json ToJson(const StepRecord& record) {
 }
 
 Json ToJson(const Summary& summary) {
-  Json per_class = Json::Array();
-  for (const auto& share : PerClassAccuracy(summary.confusion)) per_class.Append(OrNull(share));
   Json json = Json::Object();
   json.AddNew("test_accuracy", OrNull(summary.test_accuracy));
   json.AddNew("test_top5", OrNull(summary.test_top5));
@@ -115,8 +120,8 @@ Json ToJson(const Summary& summary) {
   json.AddNew("precision", summary.precision).AddNew("machine", summary.machine);
   json.AddNew("version", summary.version);
   json.AddNew("parameters_sha256", summary.parameters_sha256);
-  json.AddNew("classes", summary.classes).AddNew("per_class_accuracy", std::move(per_class));
-  json.AddNew("confusion", summary.confusion);
+  json.AddNew("classes", summary.classes);
+  AddClasses(json, summary.confusion, summary.roc);
   const ClientsRecord& clients = summary.clients;
   if (clients.all.updates) {
     json.AddNew("updates", clients.all.updates);
@@ -135,16 +140,28 @@ Json ToJson(const Summary& summary) {
   return json;
 }
 
-std::vector<std::optional<double>> PerClassAccuracy(
-    const std::vector<std::vector<int64_t>>& confusion) {
-  std::vector<std::optional<double>> shares;
-  for (size_t truth = 0; truth < confusion.size(); ++truth) {
-    const auto& row = confusion[truth];
-    const int64_t samples = std::accumulate(row.begin(), row.end(), int64_t{0});
-    shares.emplace_back();
-    if (samples > 0) shares.back() = static_cast<double>(row[truth]) / static_cast<double>(samples);
+void AddClasses(Json& json, const Confusion& confusion, const RocCurves& roc) {
+  const std::vector<ClassScore> scores = ScoresOf(confusion);
+  const MacroScore macro = MacroOf(scores);
+  json.AddNew("macro_precision", OrNull(macro.precision));
+  json.AddNew("macro_recall", OrNull(macro.recall)).AddNew("macro_f1", OrNull(macro.f1));
+  json.AddNew("macro_auc", OrNull(roc.MacroAuc())).AddNew("auc_error", roc.AucError());
+  json.AddNew("per_class_accuracy", ListOf(scores, &ClassScore::recall));
+  json.AddNew("per_class_precision", ListOf(scores, &ClassScore::precision));
+  json.AddNew("per_class_recall", ListOf(scores, &ClassScore::recall));
+  json.AddNew("per_class_f1", ListOf(scores, &ClassScore::f1));
+  json.AddNew("per_class_auc", ListOf(roc.classes, &Roc::auc));
+  json.AddNew("confusion", confusion);
+  Json curves = Json::Array();
+  for (const Roc& one : roc.classes) {
+    Json curve = Json::Object();
+    curve.AddNew("false_positive_rate", one.false_positive_rate);
+    curve.AddNew("true_positive_rate", one.true_positive_rate);
+    curves.Append(std::move(curve));
   }
-  return shares;
+  Json all = Json::Object();
+  all.AddNew("bins", roc.bins).AddNew("curves", std::move(curves));
+  json.AddNew("roc", std::move(all));
 }
 
 }  // namespace trireme

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "record/class_report.h"
 #include "record/json.h"
+#include "record/roc.h"
 
 namespace trireme {
 
@@ -84,7 +86,8 @@ struct StepRecord {
 // The end result. Scripts rely on the names; what was not measured is null.
 struct Summary {
   std::optional<double> test_accuracy, test_top5, test_loss, train_loss;
-  std::vector<std::vector<int64_t>> confusion;  // [true class][predicted class]
+  Confusion confusion;
+  RocCurves roc;  // without classes: not measured
   std::vector<std::string> classes;
   std::string parameters_sha256;
   double samples_per_second = 0;
@@ -103,8 +106,7 @@ Json ToJson(const EpochRecord& record);  // {"event":"epoch", ...}
 Json ToJson(const StepRecord& record);   // {"event":"step", ...}
 Json ToJson(const Summary& summary);
 
-// The share of each true class that was recognised; nothing for a class without samples.
-std::vector<std::optional<double>> PerClassAccuracy(
-    const std::vector<std::vector<int64_t>>& confusion);
+// What the confusion and the curves say of each class and of all: per_class_..., macro_..., roc.
+void AddClasses(Json& json, const Confusion& confusion, const RocCurves& roc);
 
 }  // namespace trireme

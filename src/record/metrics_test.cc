@@ -28,10 +28,35 @@ TEST(Metrics, AnEpochLeavesOutWhatWasNotMeasured) {
 // The list of DESIGN.md, "Names that users and scripts rely on".
 TEST(Metrics, TheSummaryHasTheNamesThatScriptsRelyOn) {
   const Json empty = ToJson(Summary{});
-  for (const char* key :
-       {"test_accuracy", "test_top5", "test_loss", "train_loss", "confusion", "parameters_sha256",
-        "samples_per_second", "seconds", "epochs", "steps", "ranks", "strategy", "transport",
-        "device", "precision", "machine", "version", "classes", "per_class_accuracy"}) {
+  for (const char* key : {"test_accuracy",
+                          "test_top5",
+                          "test_loss",
+                          "train_loss",
+                          "confusion",
+                          "parameters_sha256",
+                          "samples_per_second",
+                          "seconds",
+                          "epochs",
+                          "steps",
+                          "ranks",
+                          "strategy",
+                          "transport",
+                          "device",
+                          "precision",
+                          "machine",
+                          "version",
+                          "classes",
+                          "per_class_accuracy",
+                          "per_class_precision",
+                          "per_class_recall",
+                          "per_class_f1",
+                          "per_class_auc",
+                          "macro_precision",
+                          "macro_recall",
+                          "macro_f1",
+                          "macro_auc",
+                          "auc_error",
+                          "roc"}) {
     EXPECT_NE(empty.Find(key), nullptr) << key;
   }
   EXPECT_TRUE(empty.At("test_accuracy").IsNull());

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <vector>
 
 namespace trireme {
@@ -12,5 +13,11 @@ struct Spread {
 };
 
 Spread SpreadOf(std::vector<double> values);  // of at least one
+
+// The mean, and the standard deviation of what the values are a sample of (n - 1); 0 of one value.
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+Moments MomentsOf(std::span<const double> values);  // of at least one
 
 }  // namespace trireme

@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <thread>
-
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "record/run_lock.h"
 #include "study/child.h"
-#include "study/statistics.h"
+#include "study/turns.h"
 
 namespace trireme {
 namespace {
-
-constexpr double kLockPatience = 30;  // seconds: the ranks of a killed run take a moment to go
 
 struct SweepTurn {
   Combination combination;
@@ -63,45 +57,8 @@ std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
   }
 }
 
-// What an interrupted run left; its ranks may still be about to die.
-void Clear(const std::string& folder) {
-  if (!Exists(folder)) return;
-  const Stopwatch watch;
-  for (;;) {
-    try {
-      const RunLock lock(folder);
-      return RemoveTree(folder);
-    } catch (const Error&) {
-      if (watch.seconds() > kLockPatience) throw;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-}
-
-// How long the rest takes: each as its combination took, or as all did.
-class TimeLeft {
- public:
-  explicit TimeLeft(size_t combinations) : seconds_(combinations) {}
-  void Took(int combination, double seconds) {
-    seconds_[size_t(combination)].push_back(seconds);
-    all_.push_back(seconds);
-  }
-  double Of(std::span<const SweepTurn> turns) const {
-    double left = 0;
-    for (const SweepTurn& turn : turns) {
-      const auto& own = seconds_[size_t(turn.combination.index)];
-      if (!all_.empty()) left += SpreadOf(own.empty() ? all_ : own).median;
-    }
-    return left;
-  }
-
- private:
-  std::vector<std::vector<double>> seconds_;
-  std::vector<double> all_;
-};
-
 // All combinations once, then again: what drifts with time drifts for all alike.
-std::vector<SweepTurn> Turns(const SweepPlan& plan) {
+std::vector<SweepTurn> TurnsOf(const SweepPlan& plan) {
   const std::vector<Combination> combinations = Combinations(plan);
   std::vector<SweepTurn> turns;
   for (int repetition = 0; repetition < plan.repeat; ++repetition) {
@@ -112,7 +69,7 @@ std::vector<SweepTurn> Turns(const SweepPlan& plan) {
 
 void RunOnce(const SweepPlan& plan, const SweepContext& context, const SweepTurn& turn,
              const std::string& folder) {
-  Clear(folder);
+  ClearRun(folder);
   std::vector<std::string> words = TrainWords(plan, turn.combination);
   words.insert(words.end(), {"--out", folder});
   const int code = context.train(words, folder + ".log");
@@ -139,37 +96,29 @@ int RunSweep(const SweepPlan& plan, const SweepContext& context) {
   MakeDirectories(context.out + "/runs");
   const RunLock lock(context.out);
   AdoptSweepPlan(plan, context.out);
-  std::vector<SweepTurn> left;
-  const std::vector<SweepTurn> all = Turns(plan);
-  for (const SweepTurn& turn : all) {
-    const std::string folder = RunFolder(context.out, turn);
-    if (context.retry && Exists(folder + ".error")) RemoveTree(folder + ".error");
-    if (!ReadSweepRun(folder)) left.push_back(turn);
+  const std::vector<SweepTurn> all = TurnsOf(plan);
+  const auto folder_of = [&](size_t turn) { return RunFolder(context.out, all[turn]); };
+  for (size_t i = 0; context.retry && i < all.size(); ++i) {
+    if (Exists(folder_of(i) + ".error")) RemoveTree(folder_of(i) + ".error");
   }
-  if (left.size() < all.size()) {
-    context.say(
-        fmt::format("{} of {} runs are done already", all.size() - left.size(), all.size()));
-  }
-  TimeLeft time_left(Combinations(plan).size());
-  for (size_t i = 0; i < left.size(); ++i) {
-    const std::string folder = RunFolder(context.out, left[i]);
-    const Stopwatch watch;
-    RunOnce(plan, context, left[i], folder);
-    if (const int code = context.stopped()) return code;
-    time_left.Took(left[i].combination.index, watch.seconds());
-    const double rest = time_left.Of(std::span(left).subspan(i + 1));
-    context.say(fmt::format(
-        "{}/{} {}: {}{}", all.size() - left.size() + i + 1, all.size(),
-        CombinationText(plan, left[i].combination), OutcomeText(ReadSweepRun(folder).value()),
-        i + 1 < left.size() ? fmt::format("; about {} left", FormatSeconds(rest)) : ""));
-  }
-  return 0;
+  return RunTurns({.count = all.size(),
+                   .done = [&](size_t turn) { return ReadSweepRun(folder_of(turn)).has_value(); },
+                   .run =
+                       [&](size_t turn, int /*slot*/, int /*slots*/) {
+                         RunOnce(plan, context, all[turn], folder_of(turn));
+                         if (context.stopped()) return std::string();
+                         return fmt::format("{}: {}", CombinationText(plan, all[turn].combination),
+                                            OutcomeText(ReadSweepRun(folder_of(turn)).value()));
+                       },
+                   .kind = [&](size_t turn) { return size_t(all[turn].combination.index); },
+                   .stopped = context.stopped,
+                   .say = context.say});
 }
 
 std::vector<SweepRow> ReadSweep(const SweepPlan& plan, const std::string& out) {
   std::vector<SweepRow> rows;
   for (const Combination& combination : Combinations(plan)) rows.push_back({combination, {}});
-  for (const SweepTurn& turn : Turns(plan)) {
+  for (const SweepTurn& turn : TurnsOf(plan)) {
     const auto run = ReadSweepRun(RunFolder(out, turn));
     if (run) rows[size_t(turn.combination.index)].runs.push_back(*run);
   }

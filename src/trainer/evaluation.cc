@@ -80,14 +80,17 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
       executable_(engine.Load(Compile(graph, engine, chunk_size_, Mode::kEvaluate, 0), queue)),
       inputs_(size_t(chunk_size_) * graph.input().size()),
       logits_(size_t(chunk_size_) * classes_),
+      probabilities_(logits_.size()),
       losses_(chunk_size_),
       labels_(chunk_size_),
+      tally_(classes_, samples.size()),
       loader_(Feed::ForEvaluation(samples, normalizer), {{inputs_, labels_}}, /*threads=*/0) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                           const Observer& observer, int64_t step) {
   const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
   Score score(classes_, num_chunks);
+  tally_.Clear();
   for (int64_t chunk = worker; worker >= 0 && chunk < num_chunks; chunk += workers) {
     observer.Tell(Phase::kEvaluate, step, chunk / workers);
     const int64_t begin = chunk * chunk_size_;
@@ -98,11 +101,13 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
     const auto inputs = std::span<const float>(inputs_).first(count * inputs_.size() / chunk_size_);
     const auto labels = std::span<const int32_t>(labels_).first(count);
     const auto logits = std::span(logits_).first(size_t(count) * classes_);
+    const auto probabilities = std::span(probabilities_).first(logits.size());
     const auto losses = std::span(losses_).first(count);
     executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
-                          {.logits = logits, .losses = losses});
+                          {.logits = logits, .probabilities = probabilities, .losses = losses});
     loader_.Release();
     score.Add(chunk, logits, losses, labels);
+    tally_.Add(probabilities, labels);
   }
   observer.Tell(Phase::kScore, step);
   if (group) score.SumOver(*group);

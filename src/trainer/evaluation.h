@@ -8,6 +8,8 @@
 #include "data/normalizer.h"
 #include "data/source.h"
 #include "graph/engine.h"
+#include "record/class_report.h"
+#include "trainer/roc_tally.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -15,9 +17,9 @@ namespace trireme {
 // How well a state does on the test samples.
 struct Evaluation {
   int64_t samples = 0;
-  double loss = 0;                              // mean
-  double accuracy = 0, top5 = 0;                // fractions
-  std::vector<std::vector<int64_t>> confusion;  // [label][prediction]
+  double loss = 0;                // mean
+  double accuracy = 0, top5 = 0;  // fractions
+  Confusion confusion;            // [label][prediction]
 };
 
 // Adds up predictions. Sums are kept per chunk of samples and added in chunk order, so the result
@@ -52,13 +54,18 @@ class Evaluator {
   Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr,
                  const Observer& observer = {}, int64_t step = 0);
 
+  // The ROC curves of the last Run, at rank 0 of the group; all who took part in it call it.
+  RocCurves Curves(Group* group = nullptr) const { return tally_.Result(group); }
+  const RocTally& tally() const { return tally_; }  // what this rank saw in the last Run
+
  private:
   const Source& samples_;
   const int classes_;
   const int chunk_size_;
   std::unique_ptr<Executable> executable_;
-  std::vector<float> inputs_, logits_, losses_;
+  std::vector<float> inputs_, logits_, probabilities_, losses_;
   std::vector<int32_t> labels_;
+  RocTally tally_;
   Loader loader_;
 };
 

@@ -111,7 +111,8 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
 }
 
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
-                         const Evaluation& evaluation, const ClientsRecord& clients) {
+                         const Evaluation& evaluation, RocCurves roc,
+                         const ClientsRecord& clients) {
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
   summary.test_accuracy = evaluation.accuracy;
@@ -120,6 +121,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   // A run may end within an epoch: then its part counts.
   summary.train_loss = at.samples ? at.loss_sum / double(at.samples) : at.train_loss;
   summary.confusion = evaluation.confusion;
+  summary.roc = std::move(roc);
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
   // At a free pace this rank has trained a part of the samples that the workers have used.

@@ -40,7 +40,7 @@ class Recorder {
                   FunctionRef<void(StateWriter&)> save);
   const Summary& summary() const { return summary_; }  // empty before Summarize
   void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
-                 const ClientsRecord& clients = {});
+                 RocCurves roc, const ClientsRecord& clients = {});
 
  private:
   const Job& job_;

@@ -322,12 +322,18 @@ void Worker::Finish(Ending ending) {
   if (!strategy_.InStep() && !recorder_) return;
   at_.train_seconds = TrainSeconds();
   if (ending != Ending::kSignal && evaluated_step_ != at_.step) Evaluate();
+  RocCurves roc;
+  if (ending != Ending::kSignal) {
+    observer_.Tell(Phase::kScore, at_.step);
+    roc = evaluator_->Curves(strategy_.InStep() ? &world_.group() : nullptr);
+  }
   if (watch_) watch_->End();  // nobody waits for another any more
   if (ending == Ending::kSignal) return;
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, RecordsOf(strategy_.workers()));
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, std::move(roc),
+                       RecordsOf(strategy_.workers()));
 }
 
 }  // namespace trireme

@@ -5,18 +5,21 @@
 // depend on the sizes alone, so the number of threads changes nothing.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/batch_norm.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "engine/cpu/elementwise-inl.h"
-#include "engine/cpu/strips-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
+
+// Floats that are fetched ahead of a reading: two pages, where processors stop to guess.
+constexpr size_t kAhead = 2048;
 
 struct Rows {
   size_t rows, channels, chunk;
@@ -27,34 +30,68 @@ struct Rows {
 
   size_t chunks() const { return hwy::DivCeil(rows, chunk); }
   size_t length(size_t i) const { return std::min(chunk, rows - i * chunk); }
-  // Two floats a channel for each chunk, then two doubles a channel, and one.
-  size_t scratch() const { return chunks() * 2 * channels + 4 * channels + 32; }
+  // Two floats a channel for each chunk, then two doubles a channel, and one, then three floats a
+  // channel.
+  size_t scratch() const { return chunks() * 2 * channels + 7 * channels + 32; }
   double* totals(float* scratch) const {
     return reinterpret_cast<double*>(scratch + hwy::RoundUpTo(chunks() * 2 * channels, 16));
+  }
+  float* factors(float* scratch) const {
+    return reinterpret_cast<float*>(totals(scratch) + 2 * channels + 2);
   }
   size_t row_grain() const { return 1 + GrainFor(1) / channels; }
   size_t chunk_grain() const { return 1 + GrainFor(1) / (channels * chunk); }
 };
 
-// means[.], squares[.] = mean and sum of centred squares of the rows of x.
+// Calls each(at, c, n) for n channels from c on of all rows [begin, end), as they lie in memory:
+// what belongs to a channel comes from the first cache each time, but each line from memory only
+// once and in order.
+template <class F>
+HWY_INLINE void ForRowLanes(const Rows& r, size_t begin, size_t end, const F& each) {
+  for (size_t row = begin; row < end; ++row) {
+    ForLanes(0, r.channels, [&](size_t c, size_t n) HWY_ATTR { each(row * r.channels + c, c, n); });
+  }
+}
+
+// Adds rows up channel by channel, some rows at a time: calls add(at, c, n, kRows) to add the
+// values of kRows rows, from `at` on, to the sums of n channels from c on.
+template <class F>
+HWY_INLINE void SumUpRows(size_t rows, size_t channels, const F& add) {
+  constexpr std::integral_constant<size_t, 4> kSome;
+  constexpr std::integral_constant<size_t, 1> kOne;
+  size_t i = 0;
+  for (; i + kSome <= rows; i += kSome) {
+    ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR { add(i * channels + c, c, n, kSome); });
+  }
+  for (; i < rows; ++i) {
+    ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR { add(i * channels + c, c, n, kOne); });
+  }
+}
+
+// means[.], squares[.] = mean and sum of centred squares of the rows of x. The second reading is
+// from the cache, so it also fetches the next chunk.
 void MeasureChunk(const float* x, size_t rows, size_t channels, float* means, float* squares) {
+  std::fill_n(means, channels, 0.0f);
+  std::fill_n(squares, channels, 0.0f);
+  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
+    V sum = LoadN(means + c, n);
+    for (size_t u = 0; u < some; ++u) sum = hn::Add(sum, LoadN(x + at + u * channels, n));
+    StoreN(sum, means + c, n);
+  });
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(rows));
-  ForStrips(channels, [&](auto strip) HWY_ATTR {
-    using S = decltype(strip);
-    Sums<S> sums, products;
-    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
-      sums.parts[u][v] = hn::Add(sums.parts[u][v], strip.Load(x + i * channels + strip.j, v));
-    });
-    V mean[S::kVectors];
-    for (size_t v = 0; v < S::kVectors; ++v) mean[v] = hn::Mul(sums.Total(v), share);
-    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
-      const V off = hn::Sub(strip.Load(x + i * channels + strip.j, v), mean[v]);
-      products.parts[u][v] = hn::MulAdd(off, off, products.parts[u][v]);
-    });
-    for (size_t v = 0; v < S::kVectors; ++v) {
-      strip.Store(mean[v], means + strip.j, v);
-      strip.Store(products.Total(v), squares + strip.j, v);
+  ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
+    StoreN(hn::Mul(LoadN(means + c, n), share), means + c, n);
+  });
+  const float* next = x + rows * channels;
+  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
+    const V mean = LoadN(means + c, n);
+    V square = LoadN(squares + c, n);
+    for (size_t u = 0; u < some; ++u) {
+      __builtin_prefetch(next + at + u * channels, 0, 2);
+      const V off = hn::Sub(LoadN(x + at + u * channels, n), mean);
+      square = hn::MulAdd(off, off, square);
     }
+    StoreN(square, squares + c, n);
   });
 }
 
@@ -125,29 +162,23 @@ void Measure(const Call& call, const Shard& shard, const Rows& r, float* mean, f
 // y = (x - mean) * inv_std * weight + bias, then + residual, then relu.
 template <bool kAdd, bool kRelu>
 void Normalize(const Call& call, const Shard& shard, const Rows& r, const float* mean,
-               const float* inv_std) {
+               const float* inv_std, float* scale) {
   const float* x = call.inputs[0].floats();
   const float* residual = kAdd ? call.inputs[1].floats() : nullptr;
   float* y = call.outputs[0].floats();
+  const bool stream = MayStream(y, r.rows * r.channels, r.channels);
   const float* weight = shard.state + call.parameters[0].begin;
   const float* bias = shard.state + call.parameters[1].begin;
-  ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) HWY_ATTR {
-    ForStrips(r.channels, [&](auto strip) HWY_ATTR {
-      using S = decltype(strip);
-      V m[S::kVectors], scale[S::kVectors], shift[S::kVectors];
-      for (size_t v = 0; v < S::kVectors; ++v) {
-        m[v] = strip.Load(mean + strip.j, v);
-        scale[v] = hn::Mul(strip.Load(inv_std + strip.j, v), strip.Load(weight + strip.j, v));
-        shift[v] = strip.Load(bias + strip.j, v);
-      }
-      ForRows(strip, end - begin, [&](size_t i, size_t, size_t v) HWY_ATTR {
-        const size_t at = (begin + i) * r.channels + strip.j;
-        V value = hn::MulAdd(hn::Sub(strip.Load(x + at, v), m[v]), scale[v], shift[v]);
-        if constexpr (kAdd) value = hn::Add(value, strip.Load(residual + at, v));
-        if constexpr (kRelu) value = PositivePart(value);
-        strip.Store(value, y + at, v);
-      });
+  for (size_t c = 0; c < r.channels; ++c) scale[c] = inv_std[c] * weight[c];
+  ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {
+    ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
+      V value = hn::MulAdd(hn::Sub(LoadN(x + at, n), LoadN(mean + c, n)), LoadN(scale + c, n),
+                           LoadN(bias + c, n));
+      if constexpr (kAdd) value = hn::Add(value, LoadN(residual + at, n));
+      if constexpr (kRelu) value = PositivePart(value);
+      StoreN(value, y + at, n, stream);
     });
+    hwy::FlushStream();
   });
 }
 
@@ -156,27 +187,26 @@ void Forward(const Call& call, const Shard& shard) {
   const Rows r(call, shard.count);
   float *mean = call.outputs[1].floats(), *inv_std = call.outputs[2].floats();
   Measure(call, shard, r, mean, inv_std);
-  Normalize<kAdd, kRelu>(call, shard, r, mean, inv_std);
+  Normalize<kAdd, kRelu>(call, shard, r, mean, inv_std, r.factors(shard.scratch));
 }
 
 // sums[.] = sum of dy, products[.] = sum of dy * (x - mean) over the rows.
 void SumChunk(const float* x, const float* dy, const float* mean, size_t rows, size_t channels,
               float* sums, float* products) {
-  ForStrips(channels, [&](auto strip) HWY_ATTR {
-    using S = decltype(strip);
-    Sums<S> sum, product;
-    V m[S::kVectors];
-    for (size_t v = 0; v < S::kVectors; ++v) m[v] = strip.Load(mean + strip.j, v);
-    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
-      const size_t at = i * channels + strip.j;
-      const V g = strip.Load(dy + at, v), off = hn::Sub(strip.Load(x + at, v), m[v]);
-      sum.parts[u][v] = hn::Add(sum.parts[u][v], g);
-      product.parts[u][v] = hn::MulAdd(g, off, product.parts[u][v]);
-    });
-    for (size_t v = 0; v < S::kVectors; ++v) {
-      strip.Store(sum.Total(v), sums + strip.j, v);
-      strip.Store(product.Total(v), products + strip.j, v);
+  std::fill_n(sums, channels, 0.0f);
+  std::fill_n(products, channels, 0.0f);
+  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
+    const V m = LoadN(mean + c, n);
+    V sum = LoadN(sums + c, n), product = LoadN(products + c, n);
+    for (size_t u = 0; u < some; ++u) {
+      __builtin_prefetch(x + at + u * channels + kAhead, 0, 2);
+      __builtin_prefetch(dy + at + u * channels + kAhead, 0, 2);
+      const V g = LoadN(dy + at + u * channels, n);
+      sum = hn::Add(sum, g);
+      product = hn::MulAdd(g, hn::Sub(LoadN(x + at + u * channels, n), m), product);
     }
+    StoreN(sum, sums + c, n);
+    StoreN(product, products + c, n);
   });
 }
 
@@ -184,21 +214,14 @@ void SumChunk(const float* x, const float* dy, const float* mean, size_t rows, s
 void GradRows(const Rows& r, const float* x, const float* dy, const float* mean,
               const float* factor, const float* slope, const float* level, float* dx, size_t begin,
               size_t end) {
-  ForStrips(r.channels, [&](auto strip) HWY_ATTR {
-    using S = decltype(strip);
-    V m[S::kVectors], f[S::kVectors], s[S::kVectors], l[S::kVectors];
-    for (size_t v = 0; v < S::kVectors; ++v) {
-      m[v] = strip.Load(mean + strip.j, v);
-      f[v] = strip.Load(factor + strip.j, v);
-      s[v] = strip.Load(slope + strip.j, v);
-      l[v] = strip.Load(level + strip.j, v);
-    }
-    ForRows(strip, end - begin, [&](size_t i, size_t, size_t v) HWY_ATTR {
-      const size_t at = (begin + i) * r.channels + strip.j;
-      const V flat = hn::MulAdd(hn::Sub(strip.Load(x + at, v), m[v]), s[v], l[v]);
-      strip.Store(hn::MulSub(f[v], strip.Load(dy + at, v), flat), dx + at, v);
-    });
+  const bool stream = dx != dy && MayStream(dx, r.rows * r.channels, r.channels);
+  ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
+    const V off = hn::Sub(LoadN(x + at, n), LoadN(mean + c, n));
+    const V flat = hn::MulAdd(off, LoadN(slope + c, n), LoadN(level + c, n));
+    const V value = hn::MulSub(LoadN(factor + c, n), LoadN(dy + at, n), flat);
+    StoreN(value, dx + at, n, stream);
   });
+  hwy::FlushStream();
 }
 
 }  // namespace
@@ -214,13 +237,15 @@ size_t BatchNormScratch(const Call& call, size_t samples, size_t) {
 void BatchNormInference(const Call& call, const Shard& shard) {
   const Rows r(call, shard.count);
   const float* variance = shard.state + call.statistics[1].begin;
+  float* inv_std = shard.scratch;
   for (size_t c = 0; c < r.channels; ++c) {
-    shard.scratch[c] = 1 / std::sqrt(variance[c] + call.attributes.epsilon);
+    inv_std[c] = 1 / std::sqrt(variance[c] + call.attributes.epsilon);
   }
-  Normalize<false, false>(call, shard, r, shard.state + call.statistics[0].begin, shard.scratch);
+  Normalize<false, false>(call, shard, r, shard.state + call.statistics[0].begin, inv_std,
+                          inv_std + r.channels);
 }
 size_t BatchNormInferenceScratch(const Call& call, size_t, size_t) {
-  return size_t(call.inputs[0].shape.channels);
+  return 2 * size_t(call.inputs[0].shape.channels);
 }
 
 void BatchNormGrad(const Call& call, const Shard& shard) {
@@ -251,8 +276,8 @@ void BatchNormGrad(const Call& call, const Shard& shard) {
   double& n = totals[2 * r.channels];
   n = static_cast<double>(r.rows);
   if (shard.batch->sum_over_shards) shard.batch->sum_over_shards({totals, 2 * r.channels + 1});
-  float *factor = reinterpret_cast<float*>(totals + 2 * r.channels + 2),
-        *slope = factor + r.channels, *level = slope + r.channels;
+  float *factor = r.factors(shard.scratch), *slope = factor + r.channels,
+        *level = slope + r.channels;
   for (size_t c = 0; c < r.channels; ++c) {
     const double s = inv_std[c], scale = weight[c] * s;
     factor[c] = static_cast<float>(scale);
@@ -265,8 +290,7 @@ void BatchNormGrad(const Call& call, const Shard& shard) {
   });
 }
 size_t BatchNormGradScratch(const Call& call, size_t samples, size_t) {
-  const Rows r(call, samples);
-  return r.scratch() + 3 * r.channels;
+  return Rows(call, samples).scratch();
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

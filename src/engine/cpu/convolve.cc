@@ -50,7 +50,9 @@ void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu
   const float* bias = call.parameters[1].size ? shard.state + call.parameters[1].begin : nullptr;
   const float* x = call.inputs[0].floats();
   float* y = call.outputs[0].floats();
-  const Finish finish = {.bias = bias, .relu = relu};
+  const Finish finish = {.bias = bias,
+                         .relu = relu,
+                         .stream = MayStream(y, shard.count * call.outputs[0].size(), s.out)};
   const size_t rows = shard.count * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   if (s.dense() && IsThin(rows, depth, s.out)) {
     return MultiplyDirectly({x, s.in, 1}, rows, s.in, weight, s.out, y, finish, *shard.team);
@@ -132,7 +134,8 @@ void GradInputPhase(const ConvShape& s, const Phase& py, const Phase& px, const 
                          s.stride * s.width * s.in, s.stride * s.in};
   const TapGrid taps = {py.first_tap, px.first_tap, s.stride, py.taps, px.taps, s.kernel};
   PackTransposedPanels(weight, taps, s.out, s.in, shard.scratch, *shard.team);
-  MultiplyPatches(patches, shard.count * py.pixels * px.pixels, shard.scratch, s.in, places, {},
+  const Finish finish = {.stream = MayStream(dx, shard.count * s.in_pixels() * s.in, s.in)};
+  MultiplyPatches(patches, shard.count * py.pixels * px.pixels, shard.scratch, s.in, places, finish,
                   shard.scratch + PanelScratch(s.kernel * s.kernel * s.out, s.in), *shard.team);
 }
 

@@ -90,6 +90,25 @@ void RunRows(const Strided& a, size_t depth, const float* b, size_t columns, siz
   kParts[vectors - 1](a, depth, b + into.first, columns, rest, into);
 }
 
+// Columns [begin, end) of rows of c (+)= a column times a row: the weights' gradient of one sample.
+// Memory is written in one stream and, where rows are long, in whole cache lines.
+void Outer(const Strided& a, size_t row, size_t row_end, const float* HWY_RESTRICT b,
+           size_t columns, size_t begin, size_t end, bool add, float* HWY_RESTRICT c) {
+  const bool aligns = end - begin >= 4 * kLanes;
+  for (; row < row_end; ++row) {
+    float* to = c + row * columns;
+    const V factor = hn::Set(Floats(), a.data[row * a.row_stride]);
+    const auto put = [&](size_t j, size_t n) HWY_ATTR {
+      const V product = hn::Mul(factor, LoadN(b + j, n));
+      StoreN(add ? hn::Add(LoadN(to + j, n), product) : product, to + j, n);
+    };
+    const size_t off = reinterpret_cast<uintptr_t>(to + begin) / sizeof(float) % kLanes;
+    const size_t head = aligns && off > 0 ? kLanes - off : 0;
+    if (head > 0) put(begin, head);
+    ForLanes(begin + head, end, put);
+  }
+}
+
 struct DirectTask {
   const Strided& a;
   size_t depth;
@@ -117,6 +136,9 @@ struct DirectTask {
   }
 
   void Run(size_t row, size_t row_end, size_t begin, size_t end) const {
+    if (depth == 1 && !finish.bias && !finish.relu) {
+      return Outer(a, row, row_end, b, columns, begin, end, finish.add, c);
+    }
     if constexpr (kMostRows == 8) row = RunFrom<8>(row, row_end, begin, end);
     row = RunFrom<4>(row, row_end, begin, end);
     row = RunFrom<2>(row, row_end, begin, end);

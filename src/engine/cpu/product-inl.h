@@ -18,6 +18,8 @@ struct Finish {
   const float* bias = nullptr;  // added to each row
   bool relu = false;
   bool add = false;  // to what is there; not with bias
+  bool stream =
+      false;  // past the caches (MayStream), where the sums are written once; not with add
 };
 
 // Where the row of patches (sample, y, x) goes.

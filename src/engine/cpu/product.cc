@@ -138,8 +138,18 @@ struct PatchTask {
                               ? TileOfA{patches.MatrixRow(row_begin + i) + begin, patches.channels}
                               : TileOfA{tile, 0};
         const bool is_last = c + 1 == chunks.count;
+        const size_t panel_count = panel_end - panel_begin;
         for (size_t j = panel_begin; j < panel_end; ++j) {
-          RunTile(a, count, j, begin, depth, targets + i, c == 0, is_last);
+          Ahead ahead;
+          if (in_place) {  // while the panels pass, the rows of the next tile come from memory
+            const size_t first = kTileRows * (j - panel_begin) / panel_count;
+            const size_t last = kTileRows * (j - panel_begin + 1) / panel_count;
+            ahead = {.first = a.values + (kTileRows + first) * patches.depth(),
+                     .stride = patches.depth(),
+                     .floats = depth,
+                     .rows = last - first};
+          }
+          RunTile(a, count, j, begin, depth, targets + i, c == 0, is_last, ahead);
         }
       }
     }
@@ -151,7 +161,7 @@ struct PatchTask {
   };
 
   void RunTile(const TileOfA& a, size_t count, size_t j, size_t begin, size_t depth,
-               float* const* targets, bool is_first, bool is_last) const {
+               float* const* targets, bool is_first, bool is_last, const Ahead& ahead) const {
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
     const float* b = panels + at * patches.depth() + begin * width;
     const Into into = {.rows = targets,
@@ -159,7 +169,9 @@ struct PatchTask {
                        .columns = std::min(width, columns - at),
                        .add = finish.add || !is_first,
                        .bias = finish.bias,
-                       .relu = finish.relu && is_last};
+                       .relu = finish.relu && is_last,
+                       .stream = finish.stream && is_first && is_last,
+                       .ahead = ahead};
     if (a.stride) return RunInPlace(depth, a.values, size_t(a.stride), b, width / kLanes, into);
     ChooseTile<Order::kByRow>(count, width / kLanes)(depth, a.values, b, into);
   }
@@ -183,21 +195,64 @@ struct TransposedTask {
       const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
       PatchRow sources[kWeightDepth];
       RowWalker walker(patches, begin);
-      for (size_t k = 0; k < depth; ++k, walker.Next()) {
-        sources[k] = RowAt(walker);
-        PackPanelRow(b + (begin + k) * columns, columns, depth, k, panel_begin, panel_end, panels);
+      for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
+      // Some rows at a time: panels are a power of two apart, and one row's parts of all of them
+      // would share cache sets.
+      for (size_t first = 0; first < depth; first += kGroup) {
+        for (size_t j = panel_begin; j < panel_end; ++j) {
+          for (size_t k = first; k < std::min(depth, first + kGroup); ++k) {
+            PackPanelRow(b + (begin + k) * columns, columns, depth, k, j, j + 1, panels);
+          }
+        }
       }
+      const Next next(*this, tile_begin * kWeightRows, last, panel_begin, panel_end,
+                      chunks.begin(chunk + 1), chunks.begin(chunk + 2));
       for (size_t row = tile_begin * kWeightRows; row < last; row += kWeightBlock) {
         const size_t count = std::min(kWeightBlock, last - row);
         PackBlock(sources, row, count, depth, block);
-        for (size_t i = 0; i < count; i += kWeightRows) {
-          RunTile(row + i, std::min(kWeightRows, count - i), depth,
-                  block + i / kWeightRows * TileFloats(depth), panels, panel_begin, panel_end,
-                  add || chunk > 0);
+        // A panel stays in the first cache while all tiles pass, which are a quarter of its size.
+        for (size_t j = panel_begin; j < panel_end; ++j) {
+          for (size_t i = 0; i < count; i += kWeightRows) {
+            RunTile(row + i, std::min(kWeightRows, count - i), depth,
+                    block + i / kWeightRows * TileFloats(depth), panels, j, add || chunk > 0, next);
+          }
         }
       }
     }
   }
+
+  // What this thread will read of the next chunk, rows [begin, end), shared out among its tiles of
+  // this one.
+  struct Next {
+    Ahead of_b, of_a;
+    size_t first_row, panel_begin, panels, tiles, tiles_of_b;
+
+    Next(const TransposedTask& t, size_t row, size_t last_row, size_t first_panel,
+         size_t last_panel, size_t begin, size_t end)
+        : of_b{.first = t.b + begin * t.columns + first_panel * kTileColumns,
+               .stride = t.columns,
+               .floats =
+                   std::min(t.columns, last_panel * kTileColumns) - first_panel * kTileColumns,
+               .rows = end - begin},
+          first_row(row),
+          panel_begin(first_panel),
+          panels(last_panel - first_panel),
+          tiles(panels * hwy::DivCeil(last_row - row, kWeightRows)) {
+      if (t.patches.IsMatrix()) {
+        of_a = {.first = t.patches.MatrixRow(begin) + row,
+                .stride = t.patches.depth(),
+                .floats = last_row - row,
+                .rows = end - begin};
+      }
+      tiles_of_b = tiles * of_b.floats / (of_b.floats + of_a.floats);
+    }
+
+    Ahead For(size_t row, size_t panel) const {
+      const size_t i = (row - first_row) / kWeightRows * panels + panel - panel_begin;
+      return i < tiles_of_b ? Part(of_b, i, tiles_of_b)
+                            : Part(of_a, i - tiles_of_b, tiles - tiles_of_b);
+    }
+  };
 
   // A tile's floats in a block; not a power of two, or tiles would share cache sets.
   static size_t TileFloats(size_t depth) { return depth * kWeightRows + kGroup; }
@@ -210,29 +265,27 @@ struct TransposedTask {
   }
 
   void RunTile(size_t first, size_t count, size_t depth, const float* tile, const float* panels,
-               size_t panel_begin, size_t panel_end, bool add_now) const {
+               size_t j, bool add_now, const Next& next) const {
     float* targets[kWeightRows];
     for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
-    for (size_t j = panel_begin; j < panel_end; ++j) {
-      const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
-      const Into into = {.rows = targets,
-                         .first = at,
-                         .columns = std::min(width, columns - at),
-                         .add = add_now,
-                         .bias = nullptr,
-                         .relu = false};
-      ChooseTile<Order::kByDepth>(count, width / kLanes)(depth, tile, panels + at * depth, into);
-    }
+    const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
+    const Into into = {.rows = targets,
+                       .first = at,
+                       .columns = std::min(width, columns - at),
+                       .add = add_now,
+                       .bias = nullptr,
+                       .relu = false,
+                       .ahead = next.For(first, j)};
+    ChooseTile<Order::kByDepth>(count, width / kLanes)(depth, tile, panels + at * depth, into);
   }
 };
 
-// Divides the tiles or the panels among the threads, whichever there are more of, and calls
+// Divides the tiles or the panels among the threads and calls
 // run(tile_begin, tile_end, panel_begin, panel_end, thread).
 template <class F>
-void Divide(Team& team, size_t tiles, size_t panels, size_t work, const F& run) {
+void Divide(Team& team, size_t tiles, size_t panels, bool by_tiles, size_t work, const F& run) {
   const size_t threads = work < kParallelWork ? 1 : static_cast<size_t>(team.size());
-  const bool by_tiles = tiles >= panels;
-  const size_t blocks = std::min(threads, std::max(tiles, panels));
+  const size_t blocks = std::min(threads, by_tiles ? tiles : panels);
   if (blocks <= 1) return run(0, tiles, 0, panels, 0);
   team.Run([&](int thread) {
     const size_t t = static_cast<size_t>(thread);
@@ -252,10 +305,12 @@ void Divide(Team& team, size_t tiles, size_t panels, size_t work, const F& run) 
 void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
                      const Places& places, const Finish& finish, float* scratch, Team& team) {
   const PatchTask task{patches, rows, panels, columns, places, finish};
+  const size_t tiles = hwy::DivCeil(rows, kTileRows), panel_count = PanelCount(columns);
   Divide(
-      team, hwy::DivCeil(rows, kTileRows), PanelCount(columns), rows * columns * patches.depth(),
+      team, tiles, panel_count, tiles >= panel_count, rows * columns * patches.depth(),
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kTileFloats);
+        if (finish.stream) hwy::FlushStream();
       });
 }
 
@@ -263,9 +318,12 @@ void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float*
                                float* c, bool add, float* scratch, Team& team) {
   const TransposedTask task{patches, rows, b, columns, c, add};
   const size_t own = MultiplyTransposedScratch(columns, 1);
+  const size_t tiles = hwy::DivCeil(patches.depth(), kWeightRows), panels = PanelCount(columns);
+  // Each thread reads its part of one matrix and all of the other: the smaller one.
+  const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
+  const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
   Divide(
-      team, hwy::DivCeil(patches.depth(), kWeightRows), PanelCount(columns),
-      rows * columns * patches.depth(),
+      team, tiles, panels, by_tiles, rows * columns * patches.depth(),
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         float* block = scratch + thread * own;
         task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kWeightBlockFloats);

@@ -47,6 +47,45 @@ constexpr size_t kGroup = 16;  // of k, by row: a cache line of each row
 
 enum class Order { kByRow, kByDepth };
 
+// Memory that later tiles will read: rows of `floats` floats, `stride` apart.
+struct Ahead {
+  const float* first = nullptr;
+  size_t stride = 0, floats = 0, rows = 0;
+};
+
+// Part `i` of `of` about equal ones, in whole rows.
+inline Ahead Part(Ahead all, size_t i, size_t of) {
+  const size_t begin = all.rows * i / of, end = all.rows * (i + 1) / of;
+  all.first += begin * all.stride;
+  all.rows = end - begin;
+  return all;
+}
+
+// Fetches it into the second cache bit by bit while a tile of `depth` is computed; all at once it
+// would hold up the tile's own reads.
+class Fetcher {
+ public:
+  Fetcher(const Ahead& ahead, size_t depth)
+      : ahead_(ahead),
+        left_(ahead.rows * hwy::DivCeil(ahead.floats, kGroup)),
+        each_(left_ ? hwy::DivCeil(left_, hwy::DivCeil(depth, kGroup)) : 0) {}
+
+  // To be called once for each kGroup values of k.
+  HWY_INLINE void Next() {
+    for (size_t i = 0; i < each_ && left_ > 0; ++i, --left_) {
+      __builtin_prefetch(ahead_.first + at_, 0, 2);
+      at_ += kGroup;
+      if (at_ < ahead_.floats) continue;
+      at_ = 0;
+      ahead_.first += ahead_.stride;
+    }
+  }
+
+ private:
+  Ahead ahead_;
+  size_t left_, each_, at_ = 0;
+};
+
 // Where a tile's result goes.
 struct Into {
   float* const* rows;  // R pointers to C's first column
@@ -55,9 +94,9 @@ struct Into {
   bool add;            // to what is there
   const float* bias;   // of C's first column, or null; not with add
   bool relu;
-  // Memory that the next tiles will read, from here on.
-  const float* next = nullptr;
-  size_t next_floats = 0;
+  bool stream =
+      false;  // past the caches; rows are aligned, the tile's vectors whole, nothing added
+  Ahead ahead = {};
 };
 
 // A tile whose last vector is not whole, through memory.
@@ -107,6 +146,12 @@ HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
   }
   if (into.relu) {
     ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = PositivePart(sum[r][v]); });
+  }
+  if (into.stream) {
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+      hn::Stream(sum[r][v], d, into.rows[r] + into.first + v * kLanes);
+    });
+    return;
   }
   ForTile<R, N>([&](size_t r, size_t v)
                     HWY_ATTR { hn::StoreU(sum[r][v], d, into.rows[r] + into.first + v * kLanes); });
@@ -188,9 +233,8 @@ HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
 // C = what sum_up(sum) adds to sums of zero.
 template <size_t R, size_t N, class F>
 HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
-  // C is needed at the end of this tile, the next panel at the end of this one.
-  for (size_t i = 0; i < into.next_floats; i += kGroup) __builtin_prefetch(into.next + i, 0, 2);
-  for (size_t r = 0; r < R; ++r) {
+  // C is needed at the end of this tile.
+  for (size_t r = 0; r < R && !into.stream; ++r) {
     for (size_t v = 0; v < N; ++v) hwy::Prefetch(into.rows[r] + into.first + v * kLanes);
   }
   V sum[R][N];
@@ -202,15 +246,25 @@ HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
 template <Order order, size_t R, size_t N>
 void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
           const Into& into) {
+  Fetcher fetcher(into.ahead, depth);
   ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
     if constexpr (order == Order::kByDepth) {
+      size_t k = 0;
+      for (; k + kGroup <= depth;
+           k += kGroup, a += kGroup * kWeightRows, b += kGroup * N * kLanes) {
+        fetcher.Next();
 #pragma GCC unroll 4
-      for (size_t k = 0; k < depth; ++k) {
-        MultiplyDepth(a + k * kWeightRows, b + k * N * kLanes, sum);
+        for (size_t i = 0; i < kGroup; ++i) {
+          MultiplyDepth(a + i * kWeightRows, b + i * N * kLanes, sum);
+        }
+      }
+      for (size_t i = 0; k < depth; ++i, ++k) {
+        MultiplyDepth(a + i * kWeightRows, b + i * N * kLanes, sum);
       }
     } else {
       size_t k = 0;
       for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup, b += kGroup * N * kLanes) {
+        fetcher.Next();
         MultiplyGroup(a, b, sum);
       }
       for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
@@ -225,6 +279,7 @@ void TileInPlace(size_t depth, const float* HWY_RESTRICT a, size_t stride,
   // Four rows from each of a few places: rows 1 and 2 are that place and a multiple of one offset,
   // so that all addresses stay in registers.
   constexpr size_t kFrom = 4, kPlaces = hwy::DivCeil(kTileRows, kFrom), kSteps = 4;
+  Fetcher fetcher(into.ahead, depth);
   ComputeTile<kTileRows, N>(into, [&](V(&sum)[kTileRows][N]) HWY_ATTR {
     const float* places[kPlaces];
     for (size_t p = 0; p < kPlaces; ++p) places[p] = a + p * kFrom * stride;
@@ -243,6 +298,7 @@ void TileInPlace(size_t depth, const float* HWY_RESTRICT a, size_t stride,
     };
     size_t k = 0;
     for (; k + kSteps <= depth; k += kSteps, advance(kSteps)) {
+      if (k % kGroup == 0) fetcher.Next();
 #pragma GCC unroll 4
       for (size_t i = 0; i < kSteps; ++i) multiply(i);
     }

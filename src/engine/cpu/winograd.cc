@@ -28,7 +28,7 @@ struct WinogradKernels {
 
   static constexpr size_t kStep = 16;  // rows that are turned at once
 
-  // Rows [first, last) of panel j, `last` - `first` at most kStep; `to` is the panel's first row.
+  // Rows [first, last) of panel j, `last` - `first` at most kStep; `to` is where row `first` goes.
   template <class W>
   void Turn(size_t j, size_t first, size_t last, float* to, size_t stride) const {
     if (round) {
@@ -50,7 +50,8 @@ struct WinogradKernels {
             [&](size_t a, size_t b)
                 HWY_ATTR { return LoadN(from + (a * 3 + b) * depth * columns, n); },
             [&](size_t a, size_t b, V value) HWY_ATTR {
-              hn::StoreU(value, Floats(), to + (a * W::kTile + b) * stride + k * width + v);
+              hn::StoreU(value, Floats(),
+                         to + (a * W::kTile + b) * stride + (k - first) * width + v);
             });
       }
     }
@@ -76,7 +77,7 @@ struct WinogradKernels {
       }
       const size_t padded = hwy::RoundUpTo(across, kLanes);
       for (size_t f = 0; f < W::kTile * W::kTile; ++f) {
-        float* rows = to + f * stride + first * width + c0;
+        float* rows = to + f * stride + c0;
         Transpose(square[f], kStep, across, last - first, rows, width);
         for (size_t k = 0; across < padded && k < last - first; ++k) {
           ZeroFloats(padded - across, rows + k * width + across);
@@ -92,6 +93,7 @@ struct WinogradKernels {
 constexpr size_t kFewKernels = 128 * 128;
 constexpr size_t kBlock = hwy::RoundUpTo(48, kTileRows);       // tiles
 constexpr size_t kWideBlock = hwy::RoundUpTo(512, kTileRows);  // tiles turned over at once
+constexpr size_t kWideDepth = 256;  // of a panel's kernels that are turned over at once
 
 // One convolution from x to y with padding; by input, x is dy and y is dx.
 template <class W>
@@ -112,7 +114,7 @@ class WinogradTask {
     const size_t zeros = hwy::RoundUpTo(depth, 16);
     if (depth * columns > kFewKernels) {
       return zeros + kFrequencies * Rows(kWideBlock, depth) +
-             threads * kFrequencies * (PanelStride(depth) + Products(kBlock, kTileColumns));
+             threads * kFrequencies * (PanelStride(depth) + Products(kWideBlock, kTileColumns));
     }
     return zeros + kFrequencies * KernelStride(depth, columns) +
            threads * kFrequencies * (Rows(kBlock, depth) + Products(kBlock, columns));
@@ -144,7 +146,11 @@ class WinogradTask {
   static size_t KernelStride(size_t depth, size_t columns) {
     return hwy::RoundUpTo(PanelFloats(depth, columns), 16) + 272;
   }
-  static size_t PanelStride(size_t depth) { return hwy::RoundUpTo(depth * kTileColumns, 16) + 16; }
+  static size_t PanelStride(size_t depth) {
+    return hwy::RoundUpTo(std::min(depth, kWideDepth) * kTileColumns, 16) + 16;
+  }
+  // Packed rows of one register tile.
+  size_t GroupFloats() const { return kTileRows * hwy::RoundUpTo(depth_, kGroup); }
 
   // All kernels first, then each thread its tiles, block by block.
   void RunTiles(size_t tiles, float* scratch, Team& team) const {
@@ -161,21 +167,28 @@ class WinogradTask {
         for (size_t i = 0; i < count; ++i) TurnInput(first + i, i, rows, block);
         for (size_t f = 0; f < kFrequencies; ++f) {
           for (size_t j = 0; j < PanelCount(columns_); ++j) {
-            Multiply(count, j, scratch + f * stride + j * kTileColumns * depth_, block + f * rows,
-                     product + f * products + j * kTileColumns, Apart(columns_));
+            // What is likely the next panel is fetched meanwhile.
+            const float* panel = scratch + f * stride + j * kTileColumns * depth_;
+            const size_t floats = depth_ * PanelWidth(j, columns_);
+            const size_t part =
+                hwy::RoundUpTo(hwy::DivCeil(floats, hwy::DivCeil(count, kTileRows)), kGroup);
+            Multiply(count, j, depth_, panel, block + f * rows,
+                     product + f * products + j * kTileColumns, Apart(columns_), false,
+                     {.first = panel + floats, .stride = part, .floats = part});
           }
         }
         for (size_t i = 0; i < count; ++i) {
           TurnOutput(first + i, product + i * Apart(columns_), products, 0, columns_);
         }
       });
+      hwy::FlushStream();
     });
   }
 
   // All tiles (at most kWideBlock) first, then each thread its panels of columns.
   void RunColumns(size_t first, size_t tiles, float* scratch, Team& team) const {
     const size_t rows = Rows(kWideBlock, depth_), stride = PanelStride(depth_);
-    const size_t products = Products(kBlock, kTileColumns), row = Apart(kTileColumns);
+    const size_t products = Products(kWideBlock, kTileColumns), row = Apart(kTileColumns);
     ParallelFor(team, tiles, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) TurnInput(first + i, i, rows, scratch);
     });
@@ -190,24 +203,31 @@ class WinogradTask {
       for (size_t unit = units * t / threads; unit < units * (t + 1) / threads; ++unit) {
         const size_t j = unit / shares, share = unit % shares;
         const size_t at = j * kTileColumns, width = std::min(kTileColumns, columns_ - at);
-        for (size_t k = 0; k < depth_; k += WinogradKernels::kStep) {
-          kernels_.template Turn<W>(j, k, std::min(depth_, k + WinogradKernels::kStep), kernels,
-                                    stride);
-        }
         const size_t groups = hwy::DivCeil(tiles, kTileRows);
         const size_t begin = groups * share / shares * kTileRows;
         const size_t end = std::min(tiles, groups * (share + 1) / shares * kTileRows);
-        ForBlocks(begin, end, [&](size_t tile, size_t count) {
-          for (size_t f = 0; f < kFrequencies; ++f) {
-            Multiply(count, j, kernels + f * stride,
-                     scratch + f * rows + tile * hwy::RoundUpTo(depth_, kGroup),
-                     product + f * products, row);
+        for (size_t k0 = 0; k0 < depth_; k0 += kWideDepth) {
+          const size_t deep = std::min(kWideDepth, depth_ - k0);
+          for (size_t k = 0; k < deep; k += WinogradKernels::kStep) {
+            kernels_.template Turn<W>(j, k0 + k, k0 + std::min(deep, k + WinogradKernels::kStep),
+                                      kernels + k * PanelWidth(j, columns_), stride);
           }
-          for (size_t i = 0; i < count; ++i) {
-            TurnOutput(first + tile + i, product + i * row, products, at, width);
-          }
-        });
+          ForBlocks(begin, end, [&](size_t tile, size_t count) {
+            for (size_t f = 0; f < kFrequencies; ++f) {
+              // The panel's kernels are in the second cache; the next frequency's tiles are not.
+              const float* from =
+                  scratch + f * rows + tile / kTileRows * GroupFloats() + k0 * kTileRows;
+              Multiply(count, j, deep, kernels + f * stride, from,
+                       product + f * products + (tile - begin) * row, row, k0 > 0,
+                       {.first = from + rows, .stride = GroupFloats(), .floats = deep * kTileRows});
+            }
+          });
+        }
+        for (size_t i = begin; i < end; ++i) {
+          TurnOutput(first + i, product + (i - begin) * row, products, at, width);
+        }
       }
+      hwy::FlushStream();
     });
   }
 
@@ -228,7 +248,8 @@ class WinogradTask {
     ParallelFor(team, steps * PanelCount(columns_), grain, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         const size_t j = i / steps, k = i % steps * kStep;
-        kernels_.template Turn<W>(j, k, std::min(depth_, k + kStep), to + j * kTileColumns * depth_,
+        kernels_.template Turn<W>(j, k, std::min(depth_, k + kStep),
+                                  to + j * kTileColumns * depth_ + k * PanelWidth(j, columns_),
                                   stride);
       }
     });
@@ -248,29 +269,26 @@ class WinogradTask {
     });
   }
 
-  // Products of `count` tiles with panel j, whose first column stands at `products`.
-  void Multiply(size_t count, size_t j, const float* panel, const float* rows, float* products,
-                size_t product_row) const {
+  // Products of `count` tiles with panel j, over `depth` values of k; the first ones stand at
+  // `panel`, `rows` and `products`. Register tile t fetches ahead.floats floats from ahead.first +
+  // t * ahead.stride on.
+  void Multiply(size_t count, size_t j, size_t depth, const float* panel, const float* rows,
+                float* products, size_t product_row, bool add, const Ahead& ahead) const {
     const size_t width = PanelWidth(j, columns_);
-    const size_t tiles = hwy::DivCeil(count, kTileRows);
     float* targets[kTileRows];
     Into into = {.rows = targets,
                  .first = 0,
                  .columns = std::min(width, columns_ - j * kTileColumns),
-                 .add = false,
+                 .add = add,
                  .bias = nullptr,
                  .relu = false};
-    // Each register tile fetches a part of what is likely the next panel.
-    const size_t part = hwy::RoundUpTo(hwy::DivCeil(depth_ * width, tiles), kGroup);
-    for (size_t t = 0; t < tiles; ++t) {
+    for (size_t t = 0; t * kTileRows < count; ++t) {
       const size_t left = std::min(kTileRows, count - t * kTileRows);
       for (size_t r = 0; r < left; ++r) {
         targets[r] = products + (t * kTileRows + r) * product_row;
       }
-      into.next = panel + depth_ * width + t * part;
-      into.next_floats = part;
-      ChooseTile<Order::kByRow>(left, width / kLanes)(
-          depth_, rows + t * kTileRows * hwy::RoundUpTo(depth_, kGroup), panel, into);
+      into.ahead = {.first = ahead.first + t * ahead.stride, .floats = ahead.floats, .rows = 1};
+      ChooseTile<Order::kByRow>(left, width / kLanes)(depth, rows + t * GroupFloats(), panel, into);
     }
   }
 
@@ -292,7 +310,7 @@ class WinogradTask {
             if (a >= rows || b >= columns) return;
             value = hn::Add(value, bias);
             if (finish_.relu) value = PositivePart(value);
-            StoreN(value, to + (a * out_width_ + b) * columns_ + c, n);
+            StoreN(value, to + (a * out_width_ + b) * columns_ + c, n, finish_.stream);
           });
     });
   }
@@ -338,7 +356,8 @@ void WinogradGradInputBy(const ConvShape& s, size_t samples, const float* dy, co
                               hwy::DivCeil(s.width, W::kOut),
                               ptrdiff_t(W::kOut),
                               ptrdiff_t(s.padding) - 2};
-  WinogradTask<W>(images, {weights, s.out, s.in, true}, dx, s.height, s.width, {})
+  const Finish finish = {.stream = MayStream(dx, samples * s.in_pixels() * s.in, s.in)};
+  WinogradTask<W>(images, {weights, s.out, s.in, true}, dx, s.height, s.width, finish)
       .Run(samples, scratch, team);
 }
 

@@ -28,14 +28,16 @@ constexpr size_t WeightBlockTiles(size_t in, size_t out) { return in * out <= 64
 template <size_t R, size_t N>
 void WeightTile(size_t depth, const float* HWY_RESTRICT a, size_t a_stride,
                 const float* HWY_RESTRICT b, size_t b_stride, const Into& into) {
-  for (size_t r = 0; r < R; ++r) {
-    for (size_t v = 0; v < N; ++v) hwy::Prefetch(into.rows[r] + into.first + v * kLanes);
-  }
-  V sum[R][N];
-  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
+  Fetcher fetcher(into.ahead, depth);
+  ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
+    size_t k = 0;
+    for (; k + kGroup <= depth; k += kGroup) {
+      fetcher.Next();
 #pragma GCC unroll 2
-  for (size_t k = 0; k < depth; ++k) MultiplyDepth(a + k * a_stride, b + k * b_stride, sum);
-  StoreTile(sum, into);
+      for (size_t i = 0; i < kGroup; ++i, a += a_stride, b += b_stride) MultiplyDepth(a, b, sum);
+    }
+    for (; k < depth; ++k, a += a_stride, b += b_stride) MultiplyDepth(a, b, sum);
+  });
 }
 
 using WeightFunction = void (*)(size_t, const float*, size_t, const float*, size_t, const Into&);
@@ -82,10 +84,41 @@ struct WeightTask {
     });
   }
 
-  // Rows [begin, end) of one frequency's sums, `step` at once, over `count` tiles.
+  // What rows [begin, end) of the next frequency's sums are made of, shared out among `tiles`
+  // register tiles of this one. Its gradients serve all rows: these fetch their part of them.
+  struct Next {
+    Ahead xs, dys, sums;
+    size_t tiles, to_xs, to_dys;  // the first tiles fetch xs, those up to to_dys dys
+
+    Next(const WeightTask& t, size_t count, size_t begin, size_t end, const float* x,
+         const float* y, const float* s, bool add, size_t num_tiles)
+        : xs{x + t.strides.x + begin, t.strides.x_row, end - begin, count},
+          dys{y + t.strides.dy + count * begin / t.in * t.strides.dy_row, t.strides.dy_row, t.out,
+              count * end / t.in - count * begin / t.in},
+          sums{s + t.strides.sums + begin * hwy::RoundUpTo(t.out, 16), hwy::RoundUpTo(t.out, 16),
+               t.out, add ? end - begin : 0},
+          tiles(num_tiles) {
+      const size_t all = Floats(xs) + Floats(dys) + Floats(sums);
+      to_xs = tiles * Floats(xs) / all;
+      to_dys = to_xs + tiles * Floats(dys) / all;
+    }
+    static size_t Floats(const Ahead& a) { return a.floats * a.rows; }
+
+    Ahead For(size_t i) const {
+      if (i < to_xs) return Part(xs, i, to_xs);
+      if (i < to_dys) return Part(dys, i - to_xs, to_dys - to_xs);
+      return Part(sums, i - to_dys, tiles - to_dys);
+    }
+  };
+
+  // Rows [begin, end) of one frequency's sums, `step` at once, over `count` tiles. Sums that are
+  // not added to go past the caches where `stream`.
   void Multiply(size_t count, size_t begin, size_t end, size_t step, const float* xs,
-                const float* dys, float* sums, bool add) const {
+                const float* dys, float* sums, bool add, bool stream) const {
     const size_t row_floats = hwy::RoundUpTo(out, 16);
+    const Next next(*this, count, begin, end, xs, dys, sums, add,
+                    hwy::DivCeil(end - begin, step) * PanelCount(out));
+    size_t tile = 0;
     for (size_t at = 0; at < out; at += kTileColumns) {
       const size_t width = std::min(kTileColumns, hwy::RoundUpTo(out - at, kLanes));
       for (size_t row = begin; row < end; row += step) {
@@ -98,7 +131,9 @@ struct WeightTask {
                            .columns = width,
                            .add = add,
                            .bias = nullptr,
-                           .relu = false};
+                           .relu = false,
+                           .stream = stream,
+                           .ahead = next.For(tile++)};
         ChooseWeightTile(rows, width / kLanes)(count, xs + row, strides.x_row, dys + at,
                                                strides.dy_row, into);
       }
@@ -152,6 +187,7 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
   // Work is divided into rows of sums of all frequencies; register tiles are about equally high.
   const size_t step = hwy::DivCeil(s.in, hwy::DivCeil(s.in, kTileRows)), some = 4 * step;
   const size_t rows = hwy::DivCeil(s.in, some), block = WeightBlockTiles(s.in, s.out);
+  const bool only = tiles <= block;  // then each sum is written once
   for (size_t first = 0; first < tiles; first += block) {
     const size_t count = std::min(block, tiles - first);
     ParallelFor(team, count, 1, [&](size_t begin, size_t end) {
@@ -164,8 +200,10 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
       for (size_t i = begin; i < end; ++i) {
         const size_t f = i / rows, row = i % rows * some;
         task.Multiply(count, row, std::min(s.in, row + some), step, xs + f * strides.x,
-                      dys + f * strides.dy, sums + f * strides.sums, first > 0);
+                      dys + f * strides.dy, sums + f * strides.sums, first > 0,
+                      only && MayStream(sums, kFrequencies * strides.sums, 16));
       }
+      if (only) hwy::FlushStream();
     });
   }
   TurnBack<W>(task, sums, dw, add, team);

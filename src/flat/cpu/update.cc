@@ -86,9 +86,17 @@ void SgdSkippingZeros(float rate, float factor, const float* HWY_RESTRICT g, flo
   }
 }
 
+// Looking for zeros costs half as much as an update: is there a chance? A few gradients tell.
+bool SeemsSparse(const float* g, size_t n) {
+  constexpr size_t kStride = 32 * Layout::kAlignment;
+  size_t looks = 0, zeros = 0;
+  for (size_t i = 0; i < n; i += kStride, ++looks) zeros += g[i] == 0;
+  return 8 * zeros >= looks;
+}
+
 void Sgd(const SgdRates& r, float factor, const float* decays, const float* g, float* v, float* w,
          size_t n) {
-  if (r.skip_zeros && r.momentum == 0 && !decays) {
+  if (r.skip_zeros && r.momentum == 0 && !decays && SeemsSparse(g, n)) {
     const size_t whole = n / Layout::kAlignment * Layout::kAlignment;
     SgdSkippingZeros(r.rate, factor, g, w, whole / Layout::kAlignment);
     g += whole;

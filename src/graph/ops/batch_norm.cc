@@ -43,6 +43,7 @@ constinit const OpDef kBatchNormGrad = {
     .summary = "gradients of the input, the scale and the shift",
     .inputs = {"x", "mean", "inv_std", "dy"},
     .outputs = {"dx"},
+    .in_place = 0b1000,
     .writes_gradients = true};
 constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
                                         .summary = "batch_norm, then relu",

@@ -54,6 +54,8 @@ constexpr Fact kResults[] = {
     {"test accuracy", "test_accuracy", Fact::kShare},
     {"top 5", "test_top5", Fact::kShare},
     {"test loss", "test_loss"},
+    {"F1, mean over classes", "macro_f1", Fact::kShare},
+    {"AUC, mean over classes", "macro_auc"},
     {"training loss", "train_loss"},
     {"epochs", "epochs"},
     {"steps", "steps"},

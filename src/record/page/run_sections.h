@@ -11,7 +11,7 @@ namespace trireme {
 std::string Said(const Json& json, std::string_view key);
 
 // Sections of a page of runs that come from their summaries; without blocks where those are silent.
-Section ClassSection(std::span<const NamedRun> runs);      // confusion, each class
+Section ClassSection(std::span<const NamedRun> runs);      // confusion, ROC curves, each class
 Section StalenessSection(std::span<const NamedRun> runs);  // of updates, and the clients
 
 }  // namespace trireme

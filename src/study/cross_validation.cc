@@ -1,0 +1,231 @@
+#include "study/cross_validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/cores.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "data/sources.h"
+#include "flat/arithmetic.h"
+#include "record/metrics.h"
+#include "record/run_lock.h"
+#include "study/child.h"
+#include "study/statistics.h"
+#include "study/turns.h"
+#include "trainer/job.h"
+#include "trainer/saved_model.h"
+
+namespace trireme {
+namespace {
+
+std::string RecipeFile(const FoldsPlan& plan) { return plan.out + "/recipe.toml"; }
+
+void AdoptRecipe(const FoldsPlan& plan) {
+  const std::string now = ConfigText(plan.recipe);
+  if (!Exists(RecipeFile(plan))) return ReplaceFile(RecipeFile(plan), now);
+  const auto before = Split(ReadFile(RecipeFile(plan)), '\n'), after = Split(now, '\n');
+  for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
+    const std::string a = i < before.size() ? before[i] : "", b = i < after.size() ? after[i] : "";
+    if (a == b) continue;
+    throw UsageError("{} holds another cross-validation: it has {}, not {}; use another --out",
+                     plan.out, a.empty() ? "nothing more" : a, b.empty() ? "nothing more" : b);
+  }
+}
+
+// The summary of a fold that is done.
+std::optional<Json> ReadDone(const std::string& folder) {
+  const std::string path = folder + "/summary.json";
+  if (!Exists(path)) return {};
+  try {
+    Json summary = ParseJson(ReadFile(path), path);
+    summary.At("test_accuracy");
+    return summary;
+  } catch (const Error&) {  // damaged: not done
+    return {};
+  }
+}
+
+// Goes on with what is there, if it came so far as to be a run.
+std::vector<std::string> WordsFor(const FoldsPlan& plan, int fold, int slots) {
+  const std::string folder = plan.Folder(fold);
+  std::vector<std::string> words;
+  if (Exists(folder + "/config.toml")) {
+    AwaitFree(folder);
+    words = {"train", "--resume", folder, "--quiet"};
+  } else {
+    ClearRun(folder);
+    words = {"train",   RecipeFile(plan), "--set", fmt::format("data.fold={}", fold + 1),
+             "--quiet", "--out",          folder};
+  }
+  if (slots > 1 && plan.recipe.trainer.threads.is_word()) {
+    const int sharing = slots * plan.recipe.transport.ranks;
+    words.insert(words.end(),
+                 {"--threads", std::to_string(CountThreads(plan.recipe.trainer, sharing))});
+  }
+  return words;
+}
+
+std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fold, int slot,
+                      int slots) {
+  // The run inherits where this thread may run.
+  std::vector<int> cpus;
+  if (slots > 1) cpus = ShareOf(OrderByCore(ReadCoreFacts().affinity), slot, slots);
+  const PinnedThread pinned(cpus);
+  const std::string log = plan.Folder(fold) + ".log";
+  const int code = context.train(WordsFor(plan, fold, slots), log);
+  if (context.stopped()) return "";
+  if (code != 0) throw Error("fold {}: {}", fold + 1, ChildError(log, code));
+  const auto summary = ReadDone(plan.Folder(fold));
+  if (!summary) throw Error("fold {} ended well but left no summary.json", fold + 1);
+  return fmt::format("fold {}: test accuracy {:.2f} %", fold + 1,
+                     100 * summary->At("test_accuracy").AsDouble());
+}
+
+// One fold's model on its fold.
+void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
+  const TrainerOptions& trainer = model.recipe.trainer;
+  const DataSet data = OpenData(model.recipe.data, trainer.seed, model.card.classes);
+  const Rig rig = RigFor(trainer, model.recipe.engine)(CountThreads(trainer));
+  const auto queue = rig.engine->device().NewQueue();
+  const Buffer state(rig.engine->device(), model.layout.state);
+  flat::Put(*queue, model.state.data(), state);
+  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
+  const Evaluation one = evaluator.Run(state);
+  queue->Sync();
+  tally.Add(evaluator.tally());
+  Evaluation& all = result.pooled;  // sums until all are there
+  const double samples = double(one.samples);
+  all.samples += one.samples;
+  all.loss += one.loss * samples;
+  all.top5 += one.top5 * samples;
+  for (size_t r = 0; r < one.confusion.size(); ++r) {
+    for (size_t c = 0; c < one.confusion.size(); ++c) {
+      all.confusion[r][c] += one.confusion[r][c];
+    }
+  }
+}
+
+int64_t SamplesOf(const Json& summary) {
+  int64_t samples = 0;
+  for (const Json& row : summary.At("confusion").Items()) {
+    for (const Json& count : row.Items()) samples += count.AsInt();
+  }
+  return samples;
+}
+
+constexpr FoldNumber kNumbers[] = {
+    {"test_accuracy", "test accuracy", true},
+    {"test_top5", "top 5", true},
+    {"test_loss", "test loss", false},
+    {"train_loss", "training loss", false},
+    {"macro_f1", "F1", true},
+    {"macro_auc", "AUC", false},
+};
+
+}  // namespace
+
+std::span<const FoldNumber> FoldNumbers() { return kNumbers; }
+
+void CheckFolds(const FoldsPlan& plan) {
+  if (plan.folds() < 2) throw UsageError("--folds must be at least 2, got {}", plan.folds());
+  if (plan.parallel < 1) throw UsageError("--parallel must be at least 1, got {}", plan.parallel);
+  if (!plan.recipe.record.trace.empty() || !plan.recipe.data.ledger.empty()) {
+    throw UsageError("--folds: record.trace and data.ledger would be one place for all folds");
+  }
+  OpenData(plan.recipe.data, plan.recipe.trainer.seed);  // there are enough samples
+}
+
+int TrainFolds(const FoldsPlan& plan, const FoldsContext& context) {
+  MakeDirectories(plan.out);
+  const RunLock lock(plan.out);
+  AdoptRecipe(plan);
+  return RunTurns(
+      {.count = size_t(plan.folds()),
+       .done = [&](size_t turn) { return ReadDone(plan.Folder(int(turn))).has_value(); },
+       .run = [&](size_t turn, int slot,
+                  int slots) { return TrainFold(plan, context, int(turn), slot, slots); },
+       .kind = [](size_t) { return size_t{0}; },
+       .stopped = context.stopped,
+       .say = context.say,
+       .parallel = plan.parallel});
+}
+
+std::optional<std::vector<double>> FoldsResult::Numbers(const char* name) const {
+  std::vector<double> numbers;
+  for (const Json& summary : summaries) {
+    const Json* number = summary.Find(name);
+    if (!number || number->IsNull()) return {};
+    numbers.push_back(number->AsDouble());
+  }
+  return numbers;
+}
+
+FoldsResult ReadFolds(const FoldsPlan& plan, const Log& log) {
+  FoldsResult result;
+  int64_t samples = 0;
+  for (int fold = 0; fold < plan.folds(); ++fold) {
+    auto summary = ReadDone(plan.Folder(fold));
+    if (!summary) throw Error("{} is not done", plan.Folder(fold));
+    samples += SamplesOf(*summary);
+    result.summaries.push_back(std::move(*summary));
+  }
+  std::optional<RocTally> tally;
+  for (int fold = 0; fold < plan.folds(); ++fold) {
+    const SavedModel model = LoadSavedModel(plan.Folder(fold), log);
+    const size_t classes = model.card.classes.size();
+    if (!tally) {
+      result.classes = model.card.classes;
+      result.pooled.confusion.assign(classes, std::vector<int64_t>(classes));
+      tally.emplace(int(classes), samples);
+    }
+    if (model.card.classes != result.classes) {
+      throw Error("{} has other classes than {}", plan.Folder(fold), plan.Folder(0));
+    }
+    AddFold(model, result, *tally);
+  }
+  Evaluation& pooled = result.pooled;
+  int64_t correct = 0;
+  for (size_t c = 0; c < pooled.confusion.size(); ++c) correct += pooled.confusion[c][c];
+  pooled.accuracy = double(correct) / double(pooled.samples);
+  pooled.loss /= double(pooled.samples);
+  pooled.top5 /= double(pooled.samples);
+  result.roc = tally->Result(nullptr);
+  return result;
+}
+
+Json FoldsJson(const FoldsPlan& plan, const FoldsResult& result) {
+  Json mean = Json::Object(), deviation = Json::Object(), runs = Json::Array();
+  for (const FoldNumber& number : kNumbers) {
+    const auto values = result.Numbers(number.name);
+    const Moments moments = values ? MomentsOf(*values) : Moments{};
+    mean.Add(number.name, values ? Json(moments.mean) : Json());
+    deviation.Add(number.name, values ? Json(moments.deviation) : Json());
+  }
+  for (int fold = 0; fold < plan.folds(); ++fold) {
+    const Json& summary = result.summaries[size_t(fold)];
+    Json run = Json::Object();
+    run.Add("fold", fold + 1).Add("run", fmt::format("fold-{}", fold + 1));
+    for (const FoldNumber& number : kNumbers) {
+      const Json* value = summary.Find(number.name);
+      run.Add(number.name, value ? *value : Json());
+    }
+    for (const char* name : {"epochs", "steps", "seconds", "parameters_sha256"}) {
+      run.Add(name, summary.At(name));
+    }
+    runs.Append(std::move(run));
+  }
+  Json json = Json::Object();
+  json.Add("folds", plan.folds()).Add("samples", result.pooled.samples);
+  json.Add("mean", std::move(mean)).Add("deviation", std::move(deviation));
+  json.Add("test_accuracy", result.pooled.accuracy).Add("test_top5", result.pooled.top5);
+  json.Add("test_loss", result.pooled.loss).Add("version", Version());
+  json.Add("runs", std::move(runs)).Add("classes", result.classes);
+  AddClasses(json, result.pooled.confusion, result.roc);
+  return json;
+}
+
+}  // namespace trireme

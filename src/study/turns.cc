@@ -1,0 +1,134 @@
+#include "study/turns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "record/run_lock.h"
+#include "study/statistics.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kLockPatience = 30;  // seconds
+
+template <class Use>
+void WhenFree(const std::string& folder, Use use) {
+  if (!Exists(folder)) return;
+  const Stopwatch watch;
+  for (;;) {
+    try {
+      const RunLock lock(folder);
+      return use();
+    } catch (const Error&) {
+      if (watch.seconds() > kLockPatience) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+// What is left to do, and how long that takes: each as its kind took, or as all did.
+class Agenda {
+ public:
+  explicit Agenda(const Turns& turns) : turns_(turns) {
+    for (size_t i = 0; i < turns.count; ++i) {
+      if (!turns.done(i)) left_.push_back(i);
+    }
+    if (left_.size() < turns.count) {
+      turns.say(
+          fmt::format("{} of {} runs are done already", turns.count - left_.size(), turns.count));
+    }
+  }
+
+  // Takes one after another until there is none, somebody stops it or something fails.
+  void Work(int slot, int slots) {
+    std::unique_lock lock(mutex_);
+    while (!failed_ && begun_ < left_.size() && !turns_.stopped()) {
+      const size_t turn = left_[begun_++];
+      lock.unlock();
+      const Stopwatch watch;
+      std::string outcome;
+      std::exception_ptr failed;
+      try {
+        outcome = turns_.run(turn, slot, slots);
+      } catch (const std::exception&) {
+        failed = std::current_exception();
+      }
+      lock.lock();
+      if (failed && !failed_) failed_ = failed;
+      if (failed || turns_.stopped()) return;
+      ++ended_;
+      Took(turn, watch.seconds());
+      turns_.say(fmt::format("{}/{} {}{}", turns_.count - left_.size() + ended_, turns_.count,
+                             outcome, TimeLeft()));
+    }
+  }
+
+  void Rethrow() const {
+    if (failed_) std::rethrow_exception(failed_);
+  }
+  size_t left() const { return left_.size(); }
+
+ private:
+  void Took(size_t turn, double seconds) {
+    seconds_[turns_.kind(turn)].push_back(seconds);
+    all_.push_back(seconds);
+  }
+
+  // Of those that nobody has begun, and of one that somebody is at.
+  std::string TimeLeft() const {
+    if (ended_ == left_.size()) return "";
+    double left = 0;
+    for (size_t i = std::min(begun_, left_.size() - 1); i < left_.size(); ++i) {
+      const auto own = seconds_.find(turns_.kind(left_[i]));
+      left += SpreadOf(own == seconds_.end() ? all_ : own->second).median;
+    }
+    return fmt::format("; about {} left", FormatSeconds(left / turns_.parallel));
+  }
+
+  const Turns& turns_;
+  std::vector<size_t> left_;
+  std::mutex mutex_;  // guards what follows
+  size_t begun_ = 0, ended_ = 0;
+  std::map<size_t, std::vector<double>> seconds_;  // by kind
+  std::vector<double> all_;
+  std::exception_ptr failed_;
+};
+
+}  // namespace
+
+int RunTurns(const Turns& turns) {
+  Agenda agenda(turns);
+  const int at_once = int(std::min<size_t>(size_t(turns.parallel), agenda.left()));
+  if (at_once <= 1) {
+    agenda.Work(0, 1);
+  } else {
+    std::vector<std::jthread> slots;
+    for (int slot = 0; slot < at_once; ++slot) {
+      slots.emplace_back([&agenda, slot, at_once] { agenda.Work(slot, at_once); });
+    }
+  }
+  if (const int code = turns.stopped()) return code;
+  agenda.Rethrow();
+  return 0;
+}
+
+void AwaitFree(const std::string& folder) {
+  WhenFree(folder, [] {});
+}
+
+void ClearRun(const std::string& folder) {
+  WhenFree(folder, [&] { RemoveTree(folder); });
+}
+
+}  // namespace trireme
