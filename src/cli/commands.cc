@@ -5,9 +5,14 @@ namespace trireme {
 extern const Command kBenchAllReduce;
 extern const Command kBenchConv;
 extern const Command kBenchGemm;
+extern const Command kBenchImages;
 extern const Command kBenchPeak;
 extern const Command kBenchStep;
 extern const Command kCompare;
+extern const Command kDataInfo;
+extern const Command kDataPack;
+extern const Command kDataShow;
+extern const Command kDataVerify;
 extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kJoin;
@@ -23,9 +28,10 @@ extern const Command kWatch;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kWatch,     &kReport,    &kJoin,      &kCompare,        &kSweep,
-      &kScale,     &kReplay,    &kEval,      &kPredict,   &kList,           &kDoctor,
-      &kBenchPeak, &kBenchGemm, &kBenchConv, &kBenchStep, &kBenchAllReduce, &kLaunchSlurm,
+      &kTrain,     &kWatch,     &kReport,     &kJoin,      &kCompare,        &kSweep,
+      &kScale,     &kReplay,    &kEval,       &kPredict,   &kList,           &kDoctor,
+      &kBenchPeak, &kBenchGemm, &kBenchConv,  &kBenchStep, &kBenchAllReduce, &kBenchImages,
+      &kDataPack,  &kDataInfo,  &kDataVerify, &kDataShow,  &kLaunchSlurm,
   };
   return kAll;
 }

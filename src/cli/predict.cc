@@ -24,7 +24,8 @@ constexpr Flag kFlags[] = {
 constexpr Place kPlaces[] = {
     {"RUN", Place::kRequired, "a run's directory"},
     {"FILE", Place::kMany,
-     "records: csv, idx pictures or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE)"}};
+     "records: csv, idx pictures or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE), or a JPEG or PNG "
+     "picture (image:FILE)"}};
 
 std::vector<int> Best(std::span<const float> shares, size_t count) {
   std::vector<int> order(shares.size());
@@ -103,7 +104,8 @@ const Command kPredict = {
     .examples =
         "trireme predict runs/iris flowers.csv\n"
         "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
-        "trireme predict runs/a cifar10:test_batch.bin --logits\n",
+        "trireme predict runs/a cifar10:test_batch.bin --logits\n"
+        "trireme predict runs/scenes *.jpg            # the top classes of each picture\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

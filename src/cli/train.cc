@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -167,7 +168,18 @@ Json StartLine(const Args& args, const Job& job) {
   Json line = Json::Object();
   line.Add("command", ShellLine(words)).Add("machine", MachineText(job)).Add("version", Version());
   line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
+  if (job.recipe.data.on_error == "skip") line.Add("left_out", int64_t(job.data.left_out.size()));
   return line;
+}
+
+// Files that are not used, each named once; many of them only counted.
+void SayLeftOut(const Log& log, const std::vector<std::string>& messages) {
+  constexpr size_t kNamed = 20;
+  for (size_t i = 0; i < std::min(messages.size(), kNamed); ++i) {
+    log.Warn("data", "left out: {}", messages[i]);
+  }
+  if (messages.empty()) return;
+  log.Warn("data", "{} files left out (data.on_error)", messages.size());
 }
 
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
@@ -189,6 +201,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
 
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
                        crew.neighbours());
+  if (records) SayLeftOut(log, job.data.left_out);
   const std::string& init = settings.recipe.trainer.init;
   if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
     InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);

@@ -1,10 +1,13 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace trireme {
+
+constexpr size_t kMaxPictureFile = size_t{1} << 29;  // bytes; larger files are refused
 
 // Many paths in one stretch of memory.
 class PathList {

@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/broken_pictures.h"
 #include "data/bytes.h"
+#include "data/scan_cache.h"
 
 namespace trireme {
 namespace {
-
-constexpr size_t kMaxFileBytes = size_t{1} << 29;
 
 struct Pair {
   const char* train;
@@ -27,7 +27,7 @@ class FileReader : public PictureReader {
   Decoder& Open(int64_t index) override {
     const std::string path = source_.path(index);
     picture_.reset();  // it borrows the bytes
-    bytes_ = ReadFile(path, kMaxFileBytes);
+    bytes_ = ReadFile(path, kMaxPictureFile);
     picture_ = OpenPicture({reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size()}, path);
     return *picture_;
   }
@@ -112,7 +112,12 @@ DataSet OpenImages(const std::string& folder, const DataOptions& options,
   data.classes.assign(classes.begin(), classes.end());
   const auto open = [&](const std::string& part) -> std::unique_ptr<Source> {
     const std::string path = part.empty() ? folder : folder + "/" + part;
-    ScannedFolder scan = ScanFolder(path);
+    ScannedFolder scan = ScanFolderCached(path);
+    if (options.on_error == "skip") {
+      for (std::string& message : LeaveOutBroken(path, scan)) {
+        data.left_out.push_back(std::move(message));
+      }
+    }
     if (data.classes.empty()) data.classes = scan.classes;
     Relabel(scan, data.classes, path);
     return std::make_unique<FileSource>(options, path, std::move(scan.files),

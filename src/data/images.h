@@ -2,6 +2,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "data/folder_scan.h"
 #include "data/options.h"
@@ -19,6 +20,7 @@ class FileSource : public PictureSource {
   int32_t label(int64_t index) const override { return labels_[index]; }
   std::unique_ptr<PictureReader> NewReader() const override;
   std::string path(int64_t index) const;
+  std::string_view name(int64_t index) const { return files_[index]; }  // CLASS/NAME.jpg
 
  private:
   const std::string folder_;

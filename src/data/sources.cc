@@ -15,6 +15,7 @@
 #include "data/images.h"
 #include "data/iris.h"
 #include "data/order.h"
+#include "data/pack.h"
 #include "data/synthetic.h"
 
 namespace trireme {
@@ -88,6 +89,10 @@ DataSet OpenImagesSource(const SourceRequest& request) {
   return OpenImages(RequireFolderArgument(request, "images:DIR"), request.options, request.classes);
 }
 
+DataSet OpenPackSource(const SourceRequest& request) {
+  return OpenPack(RequireArgument(request, "pack:FILE"), request.options, request.classes);
+}
+
 DataSet OpenSyntheticSource(const SourceRequest& request) {
   return OpenSynthetic(RequireArgument(request, "synthetic:HxWxC:CLASSES:N"));
 }
@@ -111,6 +116,8 @@ constexpr SourceKind kSources[] = {
      "JPEG and PNG files in a folder for each class; DIR holds train and val (or test), seg_train "
      "and seg_test, data.train_folder and data.test_folder, or the classes; data.size, data.centre",
      OpenImagesSource},
+    {"pack", "pack:FILE", "pictures in one file, made by trireme data pack; data.size, data.centre",
+     OpenPackSource},
     {"synthetic", "synthetic:HxWxC:CLASSES:N",
      "N pictures made on the fly that can be learned, and N / 5 to test", OpenSyntheticSource},
 };
@@ -138,12 +145,12 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
     throw UsageError("data.label and data.id choose columns of csv:FILE; data.source is '{}'",
                      options.source);
   }
-  if (!(kind.open == OpenImagesSource) &&
+  if (kind.open != OpenImagesSource && kind.open != OpenPackSource &&
       !(options.size == 0 && options.train_folder.empty() && options.test_folder.empty() &&
         options.on_error == "fail")) {
     throw UsageError(
-        "data.size, data.train_folder, data.test_folder and data.on_error are for images:DIR; "
-        "data.source is '{}'",
+        "data.size, data.train_folder, data.test_folder and data.on_error are for images:DIR and "
+        "pack:FILE; data.source is '{}'",
         options.source);
   }
   if (options.limit < 0) throw UsageError("data.limit must be at least 0, got {}", options.limit);

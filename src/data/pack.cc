@@ -1,0 +1,207 @@
+#include "data/pack.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "image/raw_picture.h"
+
+namespace trireme {
+namespace {
+
+// The whole file, readable; the mapping outlives the descriptor.
+std::span<const uint8_t> Map(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error("cannot open {}: {}", path, std::strerror(errno));
+  struct stat status {};
+  std::string problem;
+  void* memory = nullptr;
+  if (fstat(fd, &status) != 0) {
+    problem = std::strerror(errno);
+  } else if (!S_ISREG(status.st_mode)) {
+    problem = "is no file";
+  } else if (status.st_size < static_cast<int64_t>(PackHead::kBytes)) {
+    problem = "is no pack of trireme data pack";
+  } else {
+    memory = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) problem = std::strerror(errno);
+  }
+  close(fd);
+  if (!problem.empty()) throw Error("{}: {}", path, problem);
+  return {static_cast<const uint8_t*>(memory), static_cast<size_t>(status.st_size)};
+}
+
+// Texts with their length before them, one after the other.
+class Texts {
+ public:
+  explicit Texts(std::span<const uint8_t> bytes) : rest_(bytes) {}
+
+  bool Next(std::string_view& text) {
+    if (rest_.size() < 4) return false;
+    const size_t length = rest_[0] | rest_[1] << 8 | rest_[2] << 16 | size_t{rest_[3]} << 24;
+    if (length > rest_.size() - 4) return false;
+    text = {reinterpret_cast<const char*>(rest_.data() + 4), length};
+    rest_ = rest_.subspan(4 + length);
+    return true;
+  }
+  size_t left() const { return rest_.size(); }
+
+ private:
+  std::span<const uint8_t> rest_;
+};
+
+class PackReader : public PictureReader {
+ public:
+  PackReader(const Pack& pack, int64_t first) : pack_(pack), first_(first) {}
+  Decoder& Open(int64_t index) override {
+    picture_ = pack_.Open(first_ + index);
+    return *picture_;
+  }
+
+ private:
+  const Pack& pack_;
+  const int64_t first_;
+  std::unique_ptr<Decoder> picture_;
+};
+
+class PackSource : public PictureSource {
+ public:
+  PackSource(const DataOptions& options, std::shared_ptr<const Pack> pack, int64_t first,
+             int64_t size, std::vector<int32_t> labels)
+      : PictureSource(options, size),
+        pack_(std::move(pack)),
+        first_(first),
+        labels_(std::move(labels)) {}
+
+  int32_t label(int64_t index) const override {
+    return labels_[static_cast<size_t>(pack_->entry(first_ + index).label)];
+  }
+  std::unique_ptr<PictureReader> NewReader() const override {
+    return std::make_unique<PackReader>(*pack_, first_);
+  }
+
+ private:
+  const std::shared_ptr<const Pack> pack_;
+  const int64_t first_;
+  const std::vector<int32_t> labels_;  // of the pack's classes
+};
+
+}  // namespace
+
+Pack::Pack(const std::string& path) : path_(path), file_(Map(path)) {
+  try {
+    head_ = PackHead::Read(file_, path_);
+    ReadIndex();
+  } catch (...) {
+    munmap(const_cast<uint8_t*>(file_.data()), file_.size());
+    throw;
+  }
+}
+
+Pack::~Pack() { munmap(const_cast<uint8_t*>(file_.data()), file_.size()); }
+
+void Pack::ReadIndex() {
+  const std::span<const uint8_t> index = file_.subspan(head_.index_begin);
+  if (Crc(index) != head_.index_crc) throw Error("{}: damaged index", path_);
+  const auto pictures = static_cast<int64_t>(head_.pictures());
+  for (int64_t i = 0; i < pictures; ++i) {
+    const PackEntry e = entry(i);
+    const bool pixels = head_.kind == PackKind::kPixels;
+    const uint64_t expected = uint64_t{3} * e.width * e.height;
+    if (e.begin < PackHead::kBytes || e.begin > head_.index_begin ||
+        e.bytes > head_.index_begin - e.begin || e.label < 0 ||
+        static_cast<uint32_t>(e.label) >= head_.classes) {
+      throw Error("{}: picture {} of {} lies outside, or has no class", path_, i, pictures);
+    }
+    if (pixels &&
+        (e.width > kMaxPixels || e.height > kMaxPixels || e.bytes != expected || e.bytes == 0)) {
+      throw Error("{}: picture {}: {} x {} pixels in {} bytes", path_, i, e.width, e.height,
+                  e.bytes);
+    }
+  }
+  Texts texts(index.subspan(head_.pictures() * PackEntry::kBytes));
+  std::string_view text;
+  for (uint32_t i = 0; i < head_.classes; ++i) {
+    if (!texts.Next(text)) throw Error("{}: damaged names of classes", path_);
+    classes_.emplace_back(text);
+  }
+  names_begin_ = file_.size() - texts.left();
+}
+
+PackEntry Pack::entry(int64_t index) const {
+  return PackEntry::Read(file_.data() + head_.index_begin +
+                         static_cast<size_t>(index) * PackEntry::kBytes);
+}
+
+std::span<const uint8_t> Pack::picture(int64_t index) const {
+  const PackEntry e = entry(index);
+  return file_.subspan(e.begin, e.bytes);
+}
+
+std::string Pack::name(int64_t index) const {
+  Texts texts(file_.subspan(names_begin_));
+  std::string_view text;
+  for (int64_t i = 0; i <= index; ++i) {
+    if (!texts.Next(text)) return "";
+  }
+  return std::string(text);
+}
+
+std::string Pack::Called(int64_t index) const {
+  return fmt::format("{}: picture {} ({})", path_, index, name(index));
+}
+
+std::unique_ptr<Decoder> Pack::Open(int64_t index) const {
+  if (head_.kind == PackKind::kPixels) {
+    const PackEntry e = entry(index);
+    return std::make_unique<RawPicture>(
+        file_.data() + e.begin, PictureSize{static_cast<int>(e.width), static_cast<int>(e.height)});
+  }
+  return OpenPicture(picture(index), fmt::format("{}: picture {}", path_, index));
+}
+
+std::string Pack::Check(int64_t index) const {
+  if (Crc(picture(index)) != entry(index).crc) return Called(index) + ": wrong checksum";
+  try {
+    Open(index)->Verify();
+  } catch (const Error& error) {
+    return fmt::format("{} ({})", error.what(), name(index));
+  }
+  return "";
+}
+
+DataSet OpenPack(const std::string& path, const DataOptions& options,
+                 std::span<const std::string> classes) {
+  if (options.on_error == "skip" || !options.train_folder.empty() || !options.test_folder.empty()) {
+    throw UsageError(
+        "data.on_error, data.train_folder and data.test_folder are for trireme data pack and "
+        "images:DIR; a pack has been checked and has its parts");
+  }
+  const auto pack = std::make_shared<const Pack>(path);
+  DataSet data;
+  data.classes.assign(classes.begin(), classes.end());
+  if (data.classes.empty()) data.classes = pack->classes();
+  std::vector<int32_t> labels;
+  for (const std::string& name : pack->classes()) {
+    const auto at = std::find(data.classes.begin(), data.classes.end(), name);
+    if (at == data.classes.end()) {
+      throw Error("{}: its class {} is none of the {} known ones", path, name, data.classes.size());
+    }
+    labels.push_back(static_cast<int32_t>(at - data.classes.begin()));
+  }
+  const auto train = static_cast<int64_t>(pack->head().train);
+  const auto test = static_cast<int64_t>(pack->head().test);
+  data.train = std::make_unique<PackSource>(options, pack, 0, train, labels);
+  if (test > 0) data.test = std::make_unique<PackSource>(options, pack, train, test, labels);
+  data.shape = data.train->shape();
+  return data;
+}
+
+}  // namespace trireme
