@@ -56,6 +56,19 @@ void TanhGrad(const Call& call, const Shard& shard) {
 void Add(const Call& call, const Shard& shard) {
   MapTwo(call, shard, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
 }
+void AddReluGrad(const Call& call, const Shard& shard) {
+  const float *a = call.inputs[0].floats(), *b = call.inputs[1].floats();
+  const float* y = call.inputs[2].floats();
+  float* dx = call.outputs[0].floats();
+  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
+              [&](size_t begin, size_t end) HWY_ATTR {
+                ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
+                  const V sum = hn::Add(LoadN(a + i, n), LoadN(b + i, n));
+                  const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
+                  StoreN(hn::IfThenElseZero(passes, sum), dx + i, n);
+                });
+              });
+}
 
 }  // namespace trireme::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

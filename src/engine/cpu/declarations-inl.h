@@ -13,6 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
 void Add(const Call& call, const Shard& shard);
+void AddReluGrad(const Call& call, const Shard& shard);
 void AveragePool(const Call& call, const Shard& shard);
 void AveragePoolGrad(const Call& call, const Shard& shard);
 void BatchNorm(const Call& call, const Shard& shard);

@@ -20,7 +20,7 @@ constexpr Fusion kFusions[] = {
     {"dense", "relu", "dense_relu"},           {"dense", "sigmoid", "dense_sigmoid"},
     {"dense", "tanh", "dense_tanh"},           {"conv2d", "relu", "conv2d_relu"},
     {"batch_norm", "add", "batch_norm_add"},   {"batch_norm_add", "relu", "batch_norm_add_relu"},
-    {"batch_norm", "relu", "batch_norm_relu"},
+    {"batch_norm", "relu", "batch_norm_relu"}, {"add", "relu_grad", "add_relu_grad"},
 };
 
 class CpuExecutable : public Executable {

@@ -15,6 +15,7 @@ namespace trireme::cpu::HWY_NAMESPACE {
 
 constexpr KernelRow kKernels[] = {
     {"add", Add},
+    {"add_relu_grad", AddReluGrad},
     {"average_pool", AveragePool},
     {"average_pool_grad", AveragePoolGrad},
     {"batch_norm", BatchNorm, BatchNormScratch},

@@ -75,8 +75,8 @@ void Runner::Execute(const Instruction& instruction, const Slices& slices) {
 }
 
 // A fused operation: the first part reads as many inputs as it has; each later one reads the result
-// before it and the next inputs. All results but the last are put aside; what the first makes
-// beside its result are the instruction's further outputs.
+// before it and the next inputs (a gradient's dy comes last). All results but the last are put
+// aside; what the first makes beside its result are the instruction's further outputs.
 void Runner::Chain(const Instruction& instruction, const Slices& slices) {
   const int64_t samples = slices.batch.count;
   const Tensor result = Open(instruction.outputs[0], samples);
@@ -88,11 +88,14 @@ void Runner::Chain(const Instruction& instruction, const Slices& slices) {
     if (index > 0) {
       before.assign(result.values.begin(), result.values.end());
       std::ranges::fill(result.values, 0.0);
-      call.inputs.push_back({result.spec, before});
     }
-    while (call.inputs.size() < part.inputs.size()) {
+    const bool is_gradient = !part.infer;
+    if (index > 0 && !is_gradient) call.inputs.push_back({result.spec, before});
+    const size_t own = part.inputs.size() - (index > 0 && is_gradient ? 1 : 0);
+    while (call.inputs.size() < own) {
       call.inputs.push_back(Open(instruction.inputs[next_input++], samples));
     }
+    if (index > 0 && is_gradient) call.inputs.push_back({result.spec, before});
     call.outputs.push_back(result);
     for (size_t i = 1; index == 0 && i < part.outputs.size(); ++i) {
       call.outputs.push_back(Open(instruction.outputs[i], samples));

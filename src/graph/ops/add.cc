@@ -25,5 +25,12 @@ constinit const OpDef kAdd = {.name = "add",
                               .infer = Infer,
                               .gradient = Gradient,
                               .in_place = 0b11};
+constinit const OpDef kAddReluGrad = {
+    .name = "add_relu_grad",
+    .summary = "add, then relu_grad: where a value is read twice, the sum of its gradients",
+    .inputs = {"a", "b", "y"},
+    .outputs = {"dx"},
+    .in_place = 0b11,
+    .parts = {"add", "relu_grad"}};
 
 }  // namespace trireme

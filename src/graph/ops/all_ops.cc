@@ -29,6 +29,7 @@ const OpDef* const kAllOps[] = {
     &kTanh,
     &kTanhGrad,
     &kAdd,
+    &kAddReluGrad,
     &kMaxPool,
     &kMaxPoolGrad,
     &kAveragePool,

@@ -13,7 +13,7 @@ extern const OpDef kLayerNorm, kLayerNormGrad;
 extern const OpDef kRelu, kReluGrad;
 extern const OpDef kSigmoid, kSigmoidGrad;
 extern const OpDef kTanh, kTanhGrad;
-extern const OpDef kAdd;
+extern const OpDef kAdd, kAddReluGrad;
 extern const OpDef kMaxPool, kMaxPoolGrad;
 extern const OpDef kAveragePool, kAveragePoolGrad;
 extern const OpDef kGlobalAveragePool, kGlobalAveragePoolGrad;
