@@ -2,15 +2,15 @@
 // nothing to destroy.
 #include "image/jpeg.h"
 
-#include <jpeglib.h>
-
 #include <algorithm>
 #include <csetjmp>
-#include <cstdio>  // before jpeglib.h
 #include <utility>
 #include <vector>
-// After jpeglib.h:
+// clang-format off
+#include <cstdio>
+#include <jpeglib.h>
 #include <jerror.h>
+// clang-format on
 
 #include "base/error.h"
 #include "image/exif.h"

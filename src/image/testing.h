@@ -1,16 +1,18 @@
 #pragma once
 // Pictures that the tests of this folder and of data/ make themselves.
-#include <jpeglib.h>
 #include <png.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>  // before jpeglib.h
 #include <cstdlib>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
+// clang-format off
+#include <cstdio>
+#include <jpeglib.h>
+// clang-format on
 
 #include "image/geometry.h"
 

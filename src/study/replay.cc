@@ -7,18 +7,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "data/sources.h"
 
 namespace trireme {
 namespace {
 
 constexpr char kNoNumbers[] = "The published numbers were not at hand: only ours are shown.";
-
-bool KnowsSource(std::string_view name) {
-  const auto kinds = SourceKinds();
-  return std::any_of(kinds.begin(), kinds.end(),
-                     [&](const SourceKind& kind) { return name == kind.name; });
-}
 
 // Digits where they are, else clothes, else pictures made on the fly.
 struct Pictures {
@@ -101,16 +94,14 @@ Replay ScenesMpi(const ReplaySize& size) {
                                     "images, 150x150x3. ") +
                         kNoNumbers};
   ReplayPart part = ServerAgainstAllReduce(size, "iris");
-  if (!KnowsSource("images")) {
-    part.skipped = "it needs folders of images, and no data source \"images\" is there yet";
-  } else if (!size.data) {
+  if (!size.data) {
     part.skipped = "it needs the images: --data images:DIR";
   } else {
-    part.plan.settings.insert(
-        part.plan.settings.end(),
-        {Set("data.source", *size.data), Set("model.name", "mlp:67500-128-64-6"),
-         Set("trainer.batch", "32"), Set("trainer.epochs", size.full ? "10" : "1"),
-         Set("optimizer.schedule", "constant"), Set("optimizer.lr", "0.01")});
+    part.plan.settings.insert(part.plan.settings.end(),
+                              {Set("data.source", *size.data), Set("data.size", "150"),
+                               Set("model.name", "mlp:67500-128-64-6"), Set("trainer.batch", "32"),
+                               Set("trainer.epochs", size.full ? "10" : "1"),
+                               Set("optimizer.schedule", "constant"), Set("optimizer.lr", "0.01")});
     if (!size.full) part.plan.settings.push_back(Set("data.limit", "600"));
   }
   replay.parts.push_back(std::move(part));

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/sources.h"
 
 namespace trireme {
 namespace {
@@ -40,12 +39,11 @@ TEST(Replay, EveryOneIsAPlanThatCanRunOrSaysWhyNot) {
   EXPECT_THROW(FindReplay("bsp-mnst"), UsageError);
 }
 
-TEST(Replay, ScenesWaitForASourceOfImages) {
-  bool known = false;
-  for (const SourceKind& kind : SourceKinds()) known |= std::string_view(kind.name) == "images";
-  const Replay replay = FindReplay("scenes-mpi").make({});
-  EXPECT_FALSE(replay.parts[0].skipped.empty());  // no images were named, in any case
-  EXPECT_EQ(replay.parts[0].skipped.find("images:DIR") != std::string::npos, known);
+TEST(Replay, ScenesNeedPictures) {
+  const Replay without = FindReplay("scenes-mpi").make({});
+  EXPECT_NE(without.parts[0].skipped.find("images:DIR"), std::string::npos);
+  const Replay with = FindReplay("scenes-mpi").make({.data = "images:scenes"});
+  EXPECT_EQ(with.parts[0].skipped, "");
 }
 
 TEST(Replay, ShowsThePublishedTimesBesideOurs) {
