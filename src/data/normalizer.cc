@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-constexpr int64_t kMeasuredValues = int64_t{1} << 28;
+constexpr int64_t kMostMeasured = int64_t{1} << 28;
 
 std::vector<float> Repeat(const std::vector<float>& channels) {
   const size_t times = channels.size() < 64 ? 64 : 1;
@@ -26,7 +26,7 @@ std::vector<float> Repeat(const std::vector<float>& channels) {
 
 ChannelStatistics Measure(const Source& source) {
   ChannelStatistics statistics(source.shape().channels);
-  const int64_t most = std::max<int64_t>(1, kMeasuredValues / source.shape().size());
+  const int64_t most = std::max<int64_t>(1, kMostMeasured / source.shape().size());
   const int64_t measured = std::min(source.size(), most);
   std::vector<int64_t> indices(measured);
   for (int64_t i = 0; i < measured; ++i) {
