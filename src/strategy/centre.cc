@@ -73,7 +73,7 @@ Message Centre::Carry(int kind, std::vector<int64_t> ints) {
 
 void Centre::Gather() const {
   if (!board_) return;
-  RuleImage own;
+  StateImage own;
   rule_->Save(*queue_, own);
   board_->Gather(portion(), std::move(own));
 }
@@ -103,7 +103,7 @@ void Centre::Load(const StateReader& reader, int64_t new_ids) {
   }
   LoadClients(reader.Ints("centre.clients"));
   if (!board_) return rule_->Load(*queue_, reader);
-  RuleImage own;
+  StateImage own;
   rule_->Save(*queue_, own);  // names
   board_->Load(reader, own);
   rule_->Load(*queue_, own);

@@ -46,90 +46,41 @@ Layout CutLayout(const Layout& layout, Range portion) {
   return cut;
 }
 
-// ---- RuleImage
-
-namespace {
-
-[[noreturn]] void NoSuchKind(std::string_view name) {
-  throw Error("{} is of a kind that no rule of a centre on several servers keeps", name);
-}
-
-}  // namespace
-
-void RuleImage::WriteTo(StateWriter& writer) const {
-  for (const Tensors& t : tensors) {
-    const int64_t size = int64_t(t.values.size());
-    writer.Tensor(t.name, {&size, 1}, t.values);
+RuleMemory MemoryIn(StateImage& image) {
+  RuleMemory memory;
+  for (auto& [name, value] : image.entries()) {
+    if (auto* tensor = std::get_if<StateImage::Values>(&value)) {
+      memory.tensors.push_back(tensor);
+    } else if (auto* number = std::get_if<int64_t>(&value)) {
+      memory.numbers.push_back(number);
+    } else {
+      throw Error("{} is of a kind that no rule of a centre on several servers keeps", name);
+    }
   }
-  for (const auto& [name, value] : ints) writer.Int(name, value);
+  return memory;
 }
 
-void RuleImage::Tensor(std::string_view name, std::span<const int64_t>,
-                       std::span<const float> data) {
-  tensors.push_back({std::string(name), {data.begin(), data.end()}});
+void Assign(StateImage::Values& tensor, std::span<const float> values) {
+  tensor.shape = {int64_t(values.size())};
+  tensor.data.assign(values.begin(), values.end());
 }
-void RuleImage::Int(std::string_view name, int64_t value) { ints.emplace_back(name, value); }
-void RuleImage::Ints(std::string_view name, std::span<const int64_t>) { NoSuchKind(name); }
-void RuleImage::Real(std::string_view name, double) { NoSuchKind(name); }
-void RuleImage::Text(std::string_view name, std::string_view) { NoSuchKind(name); }
-
-const RuleImage::Tensors& RuleImage::Find(std::string_view name) const {
-  for (const Tensors& t : tensors) {
-    if (t.name == name) return t;
-  }
-  throw Error("the saved centre has no {}", name);
-}
-
-bool RuleImage::Has(std::string_view name) const {
-  return std::any_of(tensors.begin(), tensors.end(), [&](auto& t) { return t.name == name; }) ||
-         std::any_of(ints.begin(), ints.end(), [&](auto& i) { return i.first == name; });
-}
-
-std::vector<std::string> RuleImage::TensorNames() const {
-  std::vector<std::string> names;
-  for (const Tensors& t : tensors) names.push_back(t.name);
-  return names;
-}
-
-std::vector<int64_t> RuleImage::Shape(std::string_view name) const {
-  return {int64_t(Find(name).values.size())};
-}
-
-void RuleImage::Tensor(std::string_view name, std::span<const int64_t>,
-                       std::span<float> out) const {
-  const Tensors& found = Find(name);
-  if (found.values.size() != out.size()) {
-    throw Error("{} has {} values, not {}", name, found.values.size(), out.size());
-  }
-  std::copy(found.values.begin(), found.values.end(), out.begin());
-}
-
-int64_t RuleImage::Int(std::string_view name) const {
-  for (const auto& [known, value] : ints) {
-    if (known == name) return value;
-  }
-  throw Error("the saved centre has no {}", name);
-}
-
-std::vector<int64_t> RuleImage::Ints(std::string_view name) const { NoSuchKind(name); }
-double RuleImage::Real(std::string_view name) const { NoSuchKind(name); }
-std::string RuleImage::Text(std::string_view name) const { NoSuchKind(name); }
 
 // ---- as a message: the number of tensors, the size of each, then the whole numbers
 
-Message PackPortion(int word, std::span<const float> state, const RuleImage* memory) {
+Message PackPortion(int word, std::span<const float> state, StateImage* memory) {
   Message message{.kind = word, .body = {state.begin(), state.end()}};
   if (!memory) return message;
-  message.ints.push_back(int64_t(memory->tensors.size()));
-  for (const auto& t : memory->tensors) {
-    message.ints.push_back(int64_t(t.values.size()));
-    message.body.insert(message.body.end(), t.values.begin(), t.values.end());
+  const auto [tensors, numbers] = MemoryIn(*memory);
+  message.ints.push_back(int64_t(tensors.size()));
+  for (const StateImage::Values* tensor : tensors) {
+    message.ints.push_back(int64_t(tensor->data.size()));
+    message.body.insert(message.body.end(), tensor->data.begin(), tensor->data.end());
   }
-  for (const auto& [name, value] : memory->ints) message.ints.push_back(value);
+  for (const int64_t* number : numbers) message.ints.push_back(*number);
   return message;
 }
 
-bool UnpackPortion(const Message& message, std::span<float> state, RuleImage& memory) {
+bool UnpackPortion(const Message& message, std::span<float> state, StateImage& memory) {
   const auto require = [&](bool ok) {
     if (!ok) {
       throw Error("a server's portion has {} values and {} numbers, which do not fit {} parameters",
@@ -143,18 +94,18 @@ bool UnpackPortion(const Message& message, std::span<float> state, RuleImage& me
     require(rest.empty());
     return false;
   }
-  const size_t count = memory.tensors.size();
+  const auto [tensors, numbers] = MemoryIn(memory);
+  const size_t count = tensors.size();
   require(message.ints[0] == int64_t(count));
-  require(message.ints.size() == 1 + count + memory.ints.size());
+  require(message.ints.size() == 1 + count + numbers.size());
   for (size_t i = 0; i < count; ++i) {
     const int64_t size = message.ints[1 + i];
     require(size >= 0 && size_t(size) <= rest.size());
-    memory.tensors[i].values.assign(rest.begin(), rest.begin() + size);
+    Assign(*tensors[i], rest.first(size_t(size)));
     rest = rest.subspan(size_t(size));
   }
   require(rest.empty());
-  for (size_t i = 0; i < memory.ints.size(); ++i)
-    memory.ints[i].second = message.ints[1 + count + i];
+  for (size_t i = 0; i < numbers.size(); ++i) *numbers[i] = message.ints[1 + count + i];
   return true;
 }
 

@@ -38,31 +38,36 @@ void PortionBoard::Tell(const Message& message) {
 
 // ---- begin, and moments of the whole
 
-void PortionBoard::Load(const StateReader& reader, RuleImage& own) {
-  memory_ = own;
+void PortionBoard::Load(const StateReader& reader, StateImage& own) {
   size_t weights = 0;
   for (const Portion& p : portions_) weights += p.weights;
-  for (RuleImage::Tensors& t : memory_.tensors) {
-    const int64_t size = int64_t(weights);
-    t.values.resize(weights);
-    reader.Tensor(t.name, {&size, 1}, t.values);
+  memory_ = own;
+  for (auto& [name, value] : memory_.entries()) {
+    if (auto* tensor = std::get_if<StateImage::Values>(&value)) {
+      Assign(*tensor, std::vector<float>(weights));
+      reader.Tensor(name, tensor->shape, tensor->data);
+    } else {
+      value = reader.Int(name);
+    }
   }
-  for (auto& [name, value] : memory_.ints) value = reader.Int(name);
-  own = memory_;
-  for (RuleImage::Tensors& t : own.tensors) t.values.resize(portions_[0].weights);
+  own = PartOf(0, portions_[0].weights);
   has_memory_ = true;
+}
+
+StateImage PortionBoard::PartOf(size_t begin, size_t weights) const {
+  StateImage part = memory_;
+  for (StateImage::Values* tensor : MemoryIn(part).tensors) {
+    const std::vector<float> all = std::move(tensor->data);
+    Assign(*tensor, std::span(all).subspan(begin, weights));
+  }
+  return part;
 }
 
 void PortionBoard::SendOut() {
   size_t at = 0;
   for (const Portion& p : portions_) {
     if (p.link) {
-      RuleImage part;
-      for (const RuleImage::Tensors& t : memory_.tensors) {
-        const auto begin = t.values.begin() + std::ptrdiff_t(at);
-        part.tensors.push_back({t.name, {begin, begin + std::ptrdiff_t(p.weights)}});
-      }
-      part.ints = memory_.ints;
+      StateImage part = has_memory_ ? PartOf(at, p.weights) : StateImage();
       const auto state = std::span(whole_).subspan(p.range.begin, p.range.size);
       p.link->Send(PackPortion(kLoad, state, has_memory_ ? &part : nullptr));
     }
@@ -70,9 +75,9 @@ void PortionBoard::SendOut() {
   }
 }
 
-void PortionBoard::Gather(std::span<const float> own_state, RuleImage own) {
+void PortionBoard::Gather(std::span<const float> own_state, StateImage own) {
   Tell({.kind = kSave});
-  RuleImage part = own;  // for names and numbers
+  StateImage part = own;  // for names and numbers
   memory_ = std::move(own);
   std::copy(own_state.begin(), own_state.end(), whole_.begin());
   for (Portion& p : portions_) {
@@ -95,14 +100,20 @@ void PortionBoard::Gather(std::span<const float> own_state, RuleImage own) {
         continue;
       }
       UnpackPortion(message, std::span(whole_).subspan(p.range.begin, p.range.size), part);
-      for (size_t i = 0; i < part.tensors.size(); ++i) {
-        auto& all = memory_.tensors[i].values;
-        all.insert(all.end(), part.tensors[i].values.begin(), part.tensors[i].values.end());
-      }
+      Append(part);
       break;
     }
   }
   has_memory_ = true;
+}
+
+void PortionBoard::Append(StateImage& part) {
+  const RuleMemory all = MemoryIn(memory_), next = MemoryIn(part);
+  for (size_t i = 0; i < next.tensors.size(); ++i) {
+    std::vector<float> values = std::move(all.tensors[i]->data);
+    values.insert(values.end(), next.tensors[i]->data.begin(), next.tensors[i]->data.end());
+    Assign(*all.tensors[i], values);
+  }
 }
 
 // ---- pushes

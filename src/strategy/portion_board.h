@@ -29,12 +29,12 @@ class PortionBoard {
   // What the run begins with, and later what was gathered last.
   void Begin(std::span<const float> state) { whole_.assign(state.begin(), state.end()); }
   std::span<const float> whole() const { return whole_; }
-  const RuleImage& memory() const { return memory_; }
+  const StateImage& memory() const { return memory_; }
   // All that rules keep. `own` is what the first's rule keeps; afterwards its part of what is read.
-  void Load(const StateReader& reader, RuleImage& own);
+  void Load(const StateReader& reader, StateImage& own);
   void SendOut();  // to each its portion of that
   // A moment of the whole centre. Blocks until all have answered.
-  void Gather(std::span<const float> own_state, RuleImage own);
+  void Gather(std::span<const float> own_state, StateImage own);
 
   // Hears the others; false: nothing was there. `owned`: the lease is open and the client's.
   using Owned = FunctionRef<bool(int64_t lease, int client)>;
@@ -56,6 +56,8 @@ class PortionBoard {
     int client = 0, count = 0;
     bool bad = false;
   };
+  StateImage PartOf(size_t begin, size_t weights) const;  // of what rules keep
+  void Append(StateImage& part);                          // to what rules keep
   void Note(const Message& message, Owned owned);
   void Forget(int64_t lease, int client);
   void Tell(const Message& message);
@@ -65,7 +67,7 @@ class PortionBoard {
   std::vector<Portion> portions_;  // by server; the first is this one
   std::map<int64_t, Mark> marks_;  // by the first lease of a push
   std::vector<float> whole_;
-  RuleImage memory_;
+  StateImage memory_;
   bool has_memory_ = false;
   std::vector<Message> early_;  // came while it gathered
 };

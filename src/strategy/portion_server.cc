@@ -88,7 +88,7 @@ void PortionServer::Obey(Message& message) {
       return Decided({message.ints[0], int(message.ints[1])});
     case kSave: {
       numbers(0);
-      RuleImage memory;
+      StateImage memory;
       Save(memory);
       return setup_.first->Send(PackPortion(kSaved, centre(), &memory));
     }
@@ -101,7 +101,7 @@ void PortionServer::Obey(Message& message) {
 }
 
 void PortionServer::Begin(const Message& message) {
-  RuleImage memory;
+  StateImage memory;
   Save(memory);  // names
   if (UnpackPortion(message, portion_.slice().host(), memory)) Load(memory);
   loaded_ = true;

@@ -148,46 +148,4 @@ double Worker::last_loss() {
   return loss;
 }
 
-namespace {
-template <class Map>
-auto& Found(const Map& map, std::string_view name) {
-  const auto found = map.find(name);
-  if (found == map.end()) throw Error("nothing saved as {}", name);
-  return found->second;
-}
-}  // namespace
-
-void Memory::Tensor(std::string_view name, std::span<const int64_t>, std::span<const float> data) {
-  tensors_[std::string(name)].assign(data.begin(), data.end());
-}
-void Memory::Int(std::string_view name, int64_t value) { ints_[std::string(name)] = {value}; }
-void Memory::Ints(std::string_view name, std::span<const int64_t> values) {
-  ints_[std::string(name)].assign(values.begin(), values.end());
-}
-void Memory::Real(std::string_view name, double value) { reals_[std::string(name)] = value; }
-void Memory::Text(std::string_view name, std::string_view value) {
-  texts_[std::string(name)] = value;
-}
-bool Memory::Has(std::string_view name) const {
-  return tensors_.contains(name) || ints_.contains(name) || reals_.contains(name) ||
-         texts_.contains(name);
-}
-std::vector<std::string> Memory::TensorNames() const {
-  std::vector<std::string> names;
-  for (const auto& [name, data] : tensors_) names.push_back(name);
-  return names;
-}
-std::vector<int64_t> Memory::Shape(std::string_view name) const {
-  return {int64_t(Found(tensors_, name).size())};
-}
-void Memory::Tensor(std::string_view name, std::span<const int64_t>, std::span<float> out) const {
-  const auto& data = Found(tensors_, name);
-  if (data.size() != out.size()) throw Error("{}: another size", name);
-  std::copy(data.begin(), data.end(), out.begin());
-}
-int64_t Memory::Int(std::string_view name) const { return Found(ints_, name).at(0); }
-std::vector<int64_t> Memory::Ints(std::string_view name) const { return Found(ints_, name); }
-double Memory::Real(std::string_view name) const { return Found(reals_, name); }
-std::string Memory::Text(std::string_view name) const { return Found(texts_, name); }
-
 }  // namespace trireme::toy

@@ -2,13 +2,11 @@
 // For tests: a model of flat slices whose gradient is a plain loop, and a worker that trains it.
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "base/state_io.h"
+#include "base/state_image.h"
 #include "flat/device.h"
 #include "strategy/strategy.h"
 
@@ -29,32 +27,10 @@ float Target(int64_t epoch, int64_t position, size_t weight);
 using MakeDevice = std::function<std::unique_ptr<Device>()>;
 std::unique_ptr<Device> Host();
 
-// Values by name, as a checkpoint keeps them.
-class Memory : public StateWriter, public StateReader {
- public:
-  void Tensor(std::string_view, std::span<const int64_t>, std::span<const float> data) override;
-  void Int(std::string_view name, int64_t value) override;
-  void Ints(std::string_view name, std::span<const int64_t> values) override;
-  void Real(std::string_view name, double value) override;
-  void Text(std::string_view name, std::string_view value) override;
-
-  bool Has(std::string_view name) const override;
-  std::vector<std::string> TensorNames() const override;
-  std::vector<int64_t> Shape(std::string_view name) const override;
-  void Tensor(std::string_view, std::span<const int64_t>, std::span<float> out) const override;
-  int64_t Int(std::string_view name) const override;
-  std::vector<int64_t> Ints(std::string_view name) const override;
-  double Real(std::string_view name) const override;
-  std::string Text(std::string_view name) const override;
-
+// As a checkpoint keeps it.
+struct Memory : StateImage {
   std::vector<float> state;  // the snapshot's weights
   int64_t step = 0;
-
- private:
-  std::map<std::string, std::vector<float>, std::less<>> tensors_;
-  std::map<std::string, std::vector<int64_t>, std::less<>> ints_;
-  std::map<std::string, double, std::less<>> reals_;
-  std::map<std::string, std::string, std::less<>> texts_;
 };
 
 // The trainer's part of a step, and its order of calls.

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/signals.h"
+#include "base/state_image.h"
 #include "strategy/strategy.h"
 #include "trainer/recorder.h"
-#include "trainer/state_image.h"
 
 namespace trireme {
 
