@@ -25,6 +25,18 @@ struct Filled {
   Positions range;
 };
 
+// What a loader did since it was made.
+struct LoaderNumbers {
+  int threads = 0;           // now
+  int ready = 0;             // requests that are filled and not taken, now
+  int64_t taken = 0;         // requests
+  double seconds = 0;        // since it was made
+  double waited_s = 0;       // of them, in Take
+  double ready_at_take = 0;  // requests that lay ready when one was asked for, summed over takes
+  double ready_s = 0;        // requests that lay ready, summed over time
+  FetchTimes fetched;
+};
+
 // How many threads a loader should have: `threads` if it is a number; "auto": none where a request
 // is filled faster than a thread is woken, or where the step has but one core; as many as cores, up
 // to eight, where samples are decoded.
@@ -51,8 +63,7 @@ class Loader {
 
   const Feed& feed() const { return feed_; }
 
-  // Seconds that Take needed so far.
-  double waited_s() const { return waited_s_; }
+  LoaderNumbers numbers();
 
  private:
   struct Request {
@@ -66,9 +77,10 @@ class Loader {
   int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
   Request& request(int64_t number) { return requests_[number % num_slots()]; }
   int CountPieces(int64_t count) const;
-  void FillPiece(const Request& request, int piece) const;
+  void FillPiece(const Request& request, int piece, FetchTimes& times) const;
   void TakeInline(Request& request);
   void TakeFromThreads(Request& request);
+  void CountReady(int change);  // under mutex_
   void RunThread(std::stop_token stop);
 
   const Feed feed_;
@@ -77,9 +89,12 @@ class Loader {
   int64_t wanted_ = 0;             // numbers of requests; written under mutex_
   int64_t taken_ = 0;
   int64_t released_ = 0;
-  double waited_s_ = 0;
 
+  const double began_;
   std::mutex mutex_;
+  LoaderNumbers numbers_;   // guarded by mutex_ where there are threads
+  int ready_ = 0;           // filled and not yet taken; guarded by mutex_
+  double ready_since_ = 0;  // guarded by mutex_
   std::condition_variable_any work_, done_;
   int64_t unclaimed_ = 0;              // the first request with pieces to claim; guarded by mutex_
   std::vector<std::jthread> threads_;  // last, so that they end before what they use

@@ -222,15 +222,51 @@ TEST(Loader, CountsTheTimeOfWaiting) {
     Loader loader(feed, memory.slots(), threads);
     loader.Want({0, 0, 10});
     loader.Take();
-    EXPECT_GT(loader.waited_s(), 0.08);  // at least five samples in a row
+    EXPECT_GT(loader.numbers().waited_s, 0.08);  // at least five samples in a row
     if (threads == 0) continue;
     loader.Release();
     loader.Want({0, 10, 20});
     while (source.reads() < 20) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const double before = loader.waited_s();
+    const double before = loader.numbers().waited_s;
     loader.Take();
-    EXPECT_LT(loader.waited_s() - before, 0.08);  // it was read meanwhile
+    EXPECT_LT(loader.numbers().waited_s - before, 0.08);  // it was read meanwhile
+  }
+}
+
+TEST(Loader, CountsWhatLiesReady) {
+  const OddSource source(-1, {});
+  const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+  Memory memory(3, 10, source.shape());
+  Loader loader(feed, memory.slots(), 2);
+  for (int64_t i = 0; i < 3; ++i) loader.Want({0, 10 * i, 10 * i + 10});
+  while (loader.numbers().ready < 3) std::this_thread::yield();
+  for (const double sum : {3, 5, 6}) {
+    loader.Take();
+    EXPECT_EQ(loader.numbers().ready_at_take, sum);
+  }
+  const LoaderNumbers numbers = loader.numbers();
+  EXPECT_EQ(numbers.taken, 3);
+  EXPECT_EQ(numbers.ready, 0);
+  EXPECT_GT(numbers.ready_s, 0);
+  EXPECT_LT(numbers.ready_s, 3 * numbers.seconds);
+}
+
+TEST(Loader, TellsWhatFetchingSpendsItsTimeOn) {
+  for (const int threads : {0, 2}) {
+    const OddSource source(-1, std::chrono::milliseconds(1));
+    Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+    feed.PretendDecoding(2e-3);
+    Memory memory(1, 10, source.shape());
+    Loader loader(feed, memory.slots(), threads);
+    loader.Want({0, 0, 10});
+    loader.Take();
+    const FetchTimes fetched = loader.numbers().fetched;
+    EXPECT_GE(fetched.read, 0.01);
+    EXPECT_GE(fetched.decode, 0.02);
+    EXPECT_EQ(fetched.resize, 0);
+    EXPECT_GT(fetched.cpu, 0);
+    EXPECT_LT(fetched.cpu, fetched.Total());  // sleeping is no work
   }
 }
 

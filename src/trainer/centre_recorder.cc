@@ -149,7 +149,7 @@ void CentreRecorder::Handle(const Image& image) {
   clients.all.updates = image.progress.updates;
   clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
-  recorder_.Summarize(image.state, at_, *evaluation_, evaluator_->Curves(), clients);
+  recorder_.Summarize(image.state, at_, *evaluation_, evaluator_->Curves(), {}, clients);
 }
 
 void CentreRecorder::EndEpoch(const Image& image) {

@@ -73,6 +73,7 @@ void Recorder::Step(const StepResult& result, const Progression& at,
     record.times = own.times;
     record.bytes_sent = own.bytes_sent;
     record.bytes_received = own.bytes_received;
+    record.loader = own.loader;
     last_line_s_ = result.ended_s;
     last_line_samples_ = at.all_samples;
     record.samples = at.all_samples;
@@ -111,7 +112,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
 }
 
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
-                         const Evaluation& evaluation, RocCurves roc,
+                         const Evaluation& evaluation, RocCurves roc, const InputLoad& input,
                          const ClientsRecord& clients) {
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
@@ -142,6 +143,8 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.machine = MachineText(job_);
   summary.version = Version();
   summary.clients = clients;
+  summary.loader_threads = input.loader.threads;
+  summary.input_bound = FindInputBound(input);
   summary.emulated = Emulated(recipe.emulate);
   directory_.WriteSummary(ToJson(summary));
   progress_.End(summary);

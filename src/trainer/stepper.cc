@@ -201,9 +201,10 @@ bool Stepper::Run(int signal, StepResult& previous) {
   if (pretends) Pretend();
   strategy_.BeforeStep(replica_);
   taken_.clear();  // by a rehearsal
-  const double began = pretends ? Now() : 0;
+  // Waiting for samples is no computing.
+  const double began = pretends ? Now() - loader_->numbers().waited_s : 0;
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
-  if (pretends) pretence_.Computed(Now() - began);
+  if (pretends) pretence_.Computed(Now() - loader_->numbers().waited_s - began);
   queue_->Wait(strategy_.AfterStep(replica_));
   if (pretence_.flips(replica_.work.step)) FlipABit();
   for (const Positions& range : taken_) {
@@ -284,11 +285,24 @@ bool Stepper::Drain(StepResult& last) { return Collect(tallies_[1 - turn_], last
 StepTimes Stepper::times() const {
   StepTimes times = times_;
   const Traffic traffic = strategy_.traffic();
-  times.data = loader_->waited_s();
+  times.data = loader_->numbers().waited_s;
   times.communication = traffic.communication_s;
   times.hidden = traffic.hidden_s;
   times.update = traffic.update_s;
   return times;
+}
+
+LoaderRecord Stepper::loader() const {
+  const LoaderNumbers numbers = loader_->numbers();
+  return {.threads = numbers.threads,
+          .requests = numbers.taken,
+          .read = numbers.fetched.read,
+          .decode = numbers.fetched.decode,
+          .resize = numbers.fetched.resize,
+          .cpu = numbers.fetched.cpu,
+          .seconds = numbers.seconds,
+          .ready_at_take = numbers.ready_at_take,
+          .ready_s = numbers.ready_s};
 }
 
 }  // namespace trireme

@@ -54,6 +54,7 @@ class Stepper {
   std::vector<float> GradientAlone(int64_t step);
 
   StepTimes times() const;
+  LoaderRecord loader() const;
   const Traffic traffic() const { return strategy_.traffic(); }
 
  private:
