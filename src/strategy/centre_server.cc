@@ -44,113 +44,47 @@ LeaseTable::Cut CutAtShards(const Plan& plan) {
 CentreServer::CentreServer(Setup setup, std::span<const float> centre,
                            std::unique_ptr<PortionBoard> board)
     : setup_(std::move(setup)),
-      queue_(device_.NewQueue()),
-      board_(std::move(board)),
-      centre_(device_, board_ ? board_->own().size : centre.size()),
-      rule_(setup_.rule(device_)),
-      leases_(setup_.plan.samples, setup_.positions, setup_.lease, NewIds(),
-              setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()),
+      centre_(setup_.rule,
+              {setup_.plan.samples, setup_.positions, setup_.lease, NewIds(),
+               setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()},
+              centre, std::move(board)),
+      leases_(centre_.leases()),
+      board_(centre_.board()),
       gate_(setup_.staleness) {
-  std::copy_n(centre.begin(), centre_.slice().size, centre_.slice().host().begin());
-  if (board_) board_->Begin(centre);
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
 }
 
 void CentreServer::Meet(Link* link, std::string name) {
   // Who comes over a network is here when it is heard, and nobody waits for it before.
   const Presence presence = setup_.reception ? Presence::kGone : Presence::kHere;
-  peers_.push_back({.link = link, .presence = presence, .numbers = {.name = std::move(name)}});
+  peers_.push_back({.link = link, .presence = presence});
+  centre_.AddClient(std::move(name));
 }
 
-// ---- what is kept
-
-void CentreServer::Save(StateWriter& writer) const {
-  writer.Int("centre.version", version_);
-  writer.Ints("centre.leases", leases_.Save());
-  writer.Int("centre.updates", progress_.updates);
-  writer.Real("centre.loss_sum", progress_.loss_sum);
-  writer.Real("centre.correct", progress_.correct);
-  writer.Int("centre.samples", progress_.samples);
-  std::vector<int64_t> clients;
-  for (const Peer& peer : peers_) {
-    const auto counts = peer.numbers.staleness.counts();
-    clients.insert(clients.end(), {peer.numbers.pushes, peer.numbers.samples, peer.numbers.refused,
-                                   peer.numbers.removed, int64_t(counts.size())});
-    clients.insert(clients.end(), counts.begin(), counts.end());
-  }
-  writer.Ints("centre.clients", clients);
-  if (board_) return board_->memory().WriteTo(writer);
-  rule_->Save(*queue_, writer);
-}
-
-void CentreServer::Gather() const {
-  if (!board_) return;
-  RuleImage own;
-  rule_->Save(*queue_, own);
-  board_->Gather(portion(), std::move(own));
-}
-
-void CentreServer::Load(const StateReader& reader) {
-  version_ = reader.Int("centre.version");
-  leases_.Load(reader.Ints("centre.leases"), NewIds());
-  progress_.updates = reader.Int("centre.updates");
-  progress_.loss_sum = reader.Real("centre.loss_sum");
-  progress_.correct = reader.Real("centre.correct");
-  progress_.samples = reader.Int("centre.samples");
-  if (version_ < 0 || progress_.updates < 0 || progress_.samples < 0) {
-    throw Error("the saved centre has version {}, {} updates and {} samples", version_,
-                progress_.updates, progress_.samples);
-  }
-  const std::vector<int64_t> saved = reader.Ints("centre.clients");
-  std::span<const int64_t> rest(saved);
-  constexpr size_t kHead = 5;
-  for (size_t i = 0; rest.size() >= kHead; ++i) {
-    const int64_t counts = rest[4];
-    if (counts < 0 || size_t(counts) > rest.size() - kHead) {
-      throw Error("the saved numbers of client {} are cut short", i + 1);
-    }
-    if (i < peers_.size()) {  // with fewer clients now, the others' are forgotten
-      ClientNumbers& numbers = peers_[i].numbers;
-      numbers.pushes = rest[0];
-      numbers.samples = rest[1];
-      numbers.refused = rest[2];
-      numbers.removed = rest[3];
-      numbers.staleness = Staleness::Of(rest.subspan(kHead, size_t(counts)));
-    }
-    rest = rest.subspan(kHead + size_t(counts));
-  }
-  if (!board_) return rule_->Load(*queue_, reader);
-  RuleImage own;
-  rule_->Save(*queue_, own);  // names
-  board_->Load(reader, own);
-  rule_->Load(*queue_, own);
-}
+void CentreServer::Load(const StateReader& reader) { centre_.Load(reader, NewIds()); }
 
 Server::Progress CentreServer::progress() const {
-  Progress progress = progress_;
-  progress.positions = leases_.closed_positions();
-  progress.epochs = leases_.epoch() + (leases_.drained() && leases_.epoch_complete() ? 1 : 0);
+  Progress progress = centre_.progress();
+  progress.bytes_sent = bytes_sent_;
+  progress.bytes_received = bytes_received_;
   return progress;
 }
 
 std::vector<ClientNumbers> CentreServer::clients() const {
-  std::vector<ClientNumbers> all;
-  for (const Peer& peer : peers_) {
-    all.push_back(peer.numbers);
-    all.back().here = peer.presence == Presence::kHere;
-  }
+  std::vector<ClientNumbers> all(centre_.clients().begin(), centre_.clients().end());
+  for (size_t c = 0; c < all.size(); ++c) all[c].here = peers_[c].presence == Presence::kHere;
   return all;
 }
 
 int64_t CentreServer::refused() const {
   int64_t sum = 0;
-  for (const Peer& peer : peers_) sum += peer.numbers.refused;
+  for (const ClientNumbers& client : centre_.clients()) sum += client.refused;
   return sum;
 }
 
 Staleness CentreServer::staleness() const {
   Staleness all;
-  for (const Peer& peer : peers_) all.Add(peer.numbers.staleness);
+  for (const ClientNumbers& client : centre_.clients()) all.Add(client.staleness);
   return all;
 }
 
@@ -231,9 +165,7 @@ bool CentreServer::HearAll() {
 
 void CentreServer::EndEpoch(ServerKeeper* keeper) {
   if (keeper) keeper->EpochEnded(*this);
-  leases_.NextEpoch();
-  progress_.loss_sum = progress_.correct = 0;
-  progress_.samples = 0;
+  centre_.NextEpoch();
 }
 
 int64_t CentreServer::Here() const {
@@ -300,7 +232,7 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
     case Arrival::kNothing:
       break;
     case Arrival::kMessage:
-      progress_.bytes_received += BytesOf(message);
+      bytes_received_ += BytesOf(message);
       if (peer.presence != Presence::kHere && peer.presence != Presence::kGone) break;
       peer.presence = Presence::kHere;
       if (board_ && message.kind != kAsk && message.kind != kAnew) {
@@ -323,7 +255,7 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
       peer.told = -1;
       peer.wants = 1;
       peer.inbox.clear();
-      if (setup_.log) setup_.log->Info("server", "{} is there again", peer.numbers.name);
+      if (setup_.log) setup_.log->Info("server", "{} is there again", NameOf(client));
       break;
   }
 }
@@ -336,10 +268,10 @@ void CentreServer::Watch(int client) {
   if (silent_s <= 0) return;
   const int64_t open = leases_.open();
   Lose(client);
-  ++peer.numbers.removed;
+  ++centre_.client(client).removed;
   if (setup_.log) {
     setup_.log->Warn("server", "{} is silent for {:.1f} s and removed; {} of its leases are free",
-                     peer.numbers.name, silent_s, open - leases_.open());
+                     NameOf(client), silent_s, open - leases_.open());
   }
 }
 
@@ -378,7 +310,7 @@ void CentreServer::Handle(int client, Message& message) {
         break;
       }
       SendCentre(*peer.link, message.ints.empty() ? 0 : message.ints[0]);
-      peer.told = version_;
+      peer.told = version();
       break;
     case kPush:
       Push(client, message);
@@ -418,36 +350,36 @@ void CentreServer::Push(int client, Message& message) {
                               : "it holds values that are not finite");
   }
   peer.diverged = 0;
-  Held held{.client = client};
-  held.leases.assign(message.ints.begin() + PushHead::kInts, message.ints.end());
-  for (const int64_t id : held.leases) {
+  GoodPush push{.client = client};
+  push.leases.assign(message.ints.begin() + PushHead::kInts, message.ints.end());
+  for (const int64_t id : push.leases) {
     const Lease lease = leases_.Get(id);
-    held.samples += lease.end - lease.begin;
+    push.samples += lease.end - lease.begin;
   }
-  held.message = std::move(message);
+  push.message = std::move(message);
   if (setup_.when == When::kArrival && setup_.stale != Stale::kWait) {
-    return ApplyAlone(std::move(held));
+    return ApplyAlone(std::move(push));
   }
-  for (const int64_t id : held.leases) leases_.Hold(id);
+  for (const int64_t id : push.leases) leases_.Hold(id);
   if (setup_.when == When::kClock) {
-    const Lease lease = leases_.Get(held.leases[0]);
-    clocks_[ClockOf(lease)].emplace(lease.begin, std::move(held));
+    const Lease lease = leases_.Get(push.leases[0]);
+    clocks_[ClockOf(lease)].emplace(lease.begin, std::move(push));
     return ApplyClocks();
   }
   if (setup_.when == When::kArrival) {
     peer.from = -1;
-    early_.push_back(std::move(held));
+    early_.push_back(std::move(push));
     return ApplyInTime();
   }
   peer.waits = true;
-  round_.push_back(std::move(held));
+  round_.push_back(std::move(push));
 }
 
 // The head, then leases that are the client's, each once; a value for each of the centre.
 const char* CentreServer::Fault(int client, const Message& push) const {
   if (push.ints.size() <= PushHead::kInts) return "it names no lease";
-  if (push.ints[0] < 0 || push.ints[0] > version_) return "it is made from a version that is not";
-  if (push.body.size() != centre_.slice().size) return "it is of another shape";
+  if (push.ints[0] < 0 || push.ints[0] > version()) return "it is made from a version that is not";
+  if (push.body.size() != centre_.portion().size()) return "it is of another shape";
   if (setup_.stale == Stale::kWait && push.ints[0] != peers_[client].from) {
     return "it is made from weights that were not given for it";
   }
@@ -464,8 +396,8 @@ const char* CentreServer::Fault(int client, const Message& push) const {
 
 void CentreServer::Refuse(int client, const char* why) {
   Peer& peer = peers_[client];
-  if (++peer.numbers.refused <= kNamedRefusals && setup_.log) {
-    setup_.log->Warn("server", "refused a push of {}: {}", peer.numbers.name, why);
+  if (++centre_.client(client).refused <= kNamedRefusals && setup_.log) {
+    setup_.log->Warn("server", "refused a push of {}: {}", NameOf(client), why);
   }
   Forget(client);
   peer.link->Send({.kind = kRefused});
@@ -473,43 +405,47 @@ void CentreServer::Refuse(int client, const char* why) {
 
 void CentreServer::Dismiss(int client) {
   Peer& peer = peers_[client];
-  ++peer.numbers.refused;
+  ++centre_.client(client).refused;
   Forget(client);
   peer.presence = Presence::kDismissed;
   peer.link->Send({.kind = kDismissed});
   if (setup_.log) {
     setup_.log->Warn("server", "{} is dismissed: its last {} pushes were not finite",
-                     peer.numbers.name, kDiverged);
+                     NameOf(client), kDiverged);
   }
 }
 
-void CentreServer::ApplyAlone(Held held) {
-  const int64_t behind = version_ - held.message.ints[0];
+void CentreServer::ApplyAlone(GoodPush push) {
+  const int64_t behind = version() - push.version();
   float share = 1;
   if (behind > setup_.staleness && setup_.stale == Stale::kDrop) {
-    return Refuse(held.client, "it is staler than strategy.staleness");
+    return Refuse(push.client, "it is staler than strategy.staleness");
   }
   if (behind > setup_.staleness && setup_.stale == Stale::kScale) {
     share = float(setup_.staleness + 1) / float(behind + 1);
   }
-  Link& link = *peers_[held.client].link;
+  Link& link = *peers_[push.client].link;
   const int64_t step = leases_.closed_positions() / setup_.plan.batch;
-  if (board_) board_->Apply(held.leases[0], step, share);
-  Apply({&held, 1}, step, share);
+  if (board_) {
+    board_->Apply(push.leases[0], step, share);
+    // What came to the others.
+    bytes_received_ += (centre().size() - centre_.portion().size()) * sizeof(float);
+  }
+  centre_.Apply({&push, 1}, step, share);
   if (setup_.answers) SendCentre(link);
 }
 
 // Whatever does not make an older one too stale.
 void CentreServer::ApplyInTime() {
   for (;;) {
-    const auto next = std::find_if(early_.begin(), early_.end(), [&](const Held& held) {
-      return gate_.MayApply(held.message.ints[0], version_);
+    const auto next = std::find_if(early_.begin(), early_.end(), [&](const GoodPush& push) {
+      return gate_.MayApply(push.version(), version());
     });
     if (next == early_.end()) return;
-    Held held = std::move(*next);
+    GoodPush push = std::move(*next);
     early_.erase(next);
-    gate_.End(held.message.ints[0]);
-    ApplyAlone(std::move(held));
+    gate_.End(push.version());
+    ApplyAlone(std::move(push));
   }
 }
 
@@ -522,43 +458,10 @@ void CentreServer::GiveWeights() {
     if (next == want_weights_.end()) return;
     Peer& peer = peers_[*next];
     want_weights_.erase(next);
-    peer.from = version_;
-    gate_.Begin(version_);
+    peer.from = version();
+    gate_.Begin(version());
     SendCentre(*peer.link, peer.fetch);
   }
-}
-
-void CentreServer::Apply(std::span<Held> parts, int64_t step, float share) {
-  std::vector<CentreRule::Part> bodies;
-  // Leases and centre change in one go: no snapshot sees one without the other.
-  for (Held& part : parts) {
-    Count(part);
-    std::vector<float>& body = part.message.body;
-    bodies.push_back({.body = {body.data(), body.size(), &device_}, .samples = part.samples});
-  }
-  if (board_) {  // what came to the others
-    progress_.bytes_received += (centre().size() - portion().size()) * sizeof(float);
-  }
-  rule_->Apply(*queue_, bodies, step, share, centre_);
-  queue_->Sync();
-  ++version_;
-  spare_ = std::move(parts[0].message.body);
-}
-
-void CentreServer::Count(const Held& held) {
-  for (const int64_t id : held.leases) {
-    const Lease& lease = leases_.Close(id);
-    if (seen_) seen_(lease);
-  }
-  ClientNumbers& numbers = peers_[held.client].numbers;
-  ++numbers.pushes;
-  numbers.samples += held.samples;
-  // A clock's own staleness is how far the weights were behind its step.
-  numbers.staleness.Add(version_ - held.message.ints[0]);
-  ++progress_.updates;
-  progress_.loss_sum += RealOf(held.message.ints[1]);
-  progress_.correct += RealOf(held.message.ints[2]);
-  progress_.samples += held.samples;
 }
 
 int64_t CentreServer::ClockOf(const Lease& lease) const {
@@ -568,18 +471,18 @@ int64_t CentreServer::ClockOf(const Lease& lease) const {
 // The version is the number of complete clocks.
 void CentreServer::ApplyClocks() {
   for (;;) {
-    const auto clock = clocks_.find(version_);
+    const auto clock = clocks_.find(version());
     if (clock == clocks_.end()) return;
     const Plan& plan = setup_.plan;
-    const int64_t first = version_ % plan.steps_per_epoch() * plan.batch;
+    const int64_t first = version() % plan.steps_per_epoch() * plan.batch;
     const int64_t count = std::min(plan.batch, plan.samples - first);
     int64_t here = 0;
-    for (const auto& [begin, held] : clock->second) here += held.samples;
+    for (const auto& [begin, push] : clock->second) here += push.samples;
     if (here < count) return;
-    std::vector<Held> parts;
-    for (auto& [begin, held] : clock->second) parts.push_back(std::move(held));
+    std::vector<GoodPush> parts;
+    for (auto& [begin, push] : clock->second) parts.push_back(std::move(push));
     clocks_.erase(clock);
-    Apply(parts, version_, 1);
+    centre_.Apply(parts, version(), 1);
   }
 }
 
@@ -592,8 +495,8 @@ void CentreServer::ApplyRound() {
   if (!complete) return;
   // In the order of clients: not of arrivals, which differs from run to run.
   std::sort(round_.begin(), round_.end(),
-            [](const Held& a, const Held& b) { return a.client < b.client; });
-  Apply(round_, leases_.closed_positions() / setup_.plan.batch, 1);
+            [](const GoodPush& a, const GoodPush& b) { return a.client < b.client; });
+  centre_.Apply(round_, leases_.closed_positions() / setup_.plan.batch, 1);
   round_.clear();
   for (Peer& peer : peers_) {
     if (std::exchange(peer.waits, false)) SendCentre(*peer.link);
@@ -615,7 +518,7 @@ void CentreServer::Answer(int client) {
     return;  // others still work; what they drop is for this one
   }
   peer.asks = false;
-  progress_.bytes_sent += BytesOf(answer);
+  bytes_sent_ += BytesOf(answer);
   peer.link->Send(std::move(answer));
 }
 
@@ -633,7 +536,7 @@ Message CentreServer::Grant(int client) {
     const auto next = leases_.next();
     if (!next) break;
     const int64_t clock = ClockOf({.epoch = leases_.epoch(), .begin = *next});
-    if (clocked && clock > version_ + setup_.staleness) break;
+    if (clocked && clock > version() + setup_.staleness) break;
     if (stopping_ && clock > newest_clock_) break;  // what is begun is completed
     newest_clock_ = std::max(newest_clock_, clock);
     const auto lease = leases_.Take(client);
@@ -647,22 +550,17 @@ Message CentreServer::Grant(int client) {
 void CentreServer::Broadcast() {
   if (!setup_.broadcasts) return;
   for (Peer& peer : peers_) {
-    if (peer.presence != Presence::kHere || peer.told >= version_) continue;
-    const std::span<const float> centre = portion();
-    Message news{.kind = kNews, .ints = {version_, Here()}};
-    news.body.assign(centre.begin(), centre.end());
-    progress_.bytes_sent += BytesOf(news);
+    if (peer.presence != Presence::kHere || peer.told >= version()) continue;
+    Message news = centre_.Carry(kNews, {version(), Here()});
+    bytes_sent_ += BytesOf(news);
     peer.link->Offer(std::move(news));
-    peer.told = version_;
+    peer.told = version();
   }
 }
 
 void CentreServer::SendCentre(Link& link, int64_t fetch) {
-  const std::span<const float> centre = portion();
-  spare_.assign(centre.begin(), centre.end());
-  progress_.bytes_sent += this->centre().size() * sizeof(float);  // of all servers
-  link.Send({.kind = kCentre, .ints = {version_, Here(), fetch}, .body = std::move(spare_)});
-  spare_ = {};
+  bytes_sent_ += centre().size() * sizeof(float);  // of all servers
+  link.Send(centre_.Carry(kCentre, {version(), Here(), fetch}));
 }
 
 }  // namespace trireme

@@ -7,20 +7,17 @@
 #include <vector>
 
 #include "base/log.h"
-#include "flat/host.h"
-#include "strategy/centre_rule.h"
-#include "strategy/lease_table.h"
-#include "strategy/portion_board.h"
+#include "strategy/centre.h"
 #include "strategy/stale_gate.h"
 #include "strategy/strategy.h"
 #include "transport/reception.h"
 
 namespace trireme {
 
-// Holds the centre, hands out leases, merges what is pushed, tells clients of it. Centre, leases
-// and version change together, so a snapshot holds all three of one moment: restarted from it,
-// positions whose updates it does not hold are leased again. One thread; clients come over links,
-// come late and go. What a client says is checked before it counts.
+// Hands out leases, lets what is pushed into the centre when its time has come, tells clients of
+// it. Restarted from a snapshot, it leases again the positions whose updates that does not hold.
+// One thread; clients come over links, come late and go. What a client says is checked before it
+// counts.
 class CentreServer : public Server {
  public:
   // When pushes are applied.
@@ -46,7 +43,7 @@ class CentreServer : public Server {
     When when = When::kArrival;
     int64_t staleness = 0;
     Stale stale = Stale::kTake;
-    std::function<std::unique_ptr<CentreRule>(Device&)> rule;
+    Centre::MakeRule rule;
     bool answers = false;     // a push with the new centre
     bool broadcasts = false;  // offers every new centre to all
     const Log* log = nullptr;
@@ -58,18 +55,18 @@ class CentreServer : public Server {
 
   void Load(const StateReader& reader) override;
   void Run(ServerKeeper* keeper) override;
-  void Gather() const override;
-  std::span<const float> centre() const override { return board_ ? board_->whole() : portion(); }
-  void Save(StateWriter& writer) const override;
+  void Gather() const override { centre_.Gather(); }
+  std::span<const float> centre() const override { return centre_.whole(); }
+  void Save(StateWriter& writer) const override { centre_.Save(writer); }
   Progress progress() const override;
   std::vector<ClientNumbers> clients() const override;
 
   // On the same thread as Run.
-  const LeaseTable& leases() const { return leases_; }
-  int64_t version() const { return version_; }  // of the centre: updates, clocks or rounds
+  const LeaseTable& leases() const { return centre_.leases(); }
+  int64_t version() const { return centre_.version(); }
   int64_t refused() const;
   Staleness staleness() const;  // of all clients
-  void OnClose(std::function<void(const Lease&)> seen) { seen_ = std::move(seen); }
+  void OnClose(std::function<void(const Lease&)> seen) { centre_.OnClose(std::move(seen)); }
 
  private:
   enum class Presence { kHere, kGone, kBye, kDismissed };
@@ -85,14 +82,6 @@ class CentreServer : public Server {
     int diverged = 0;                // pushes since the last finite one
     int64_t fetch = 0;               // the number of its fetch that waits for its turn
     std::deque<Message> inbox = {};  // pushes whose other portions are awaited, and what came after
-    ClientNumbers numbers;
-  };
-  // A push that was found good and waits for others.
-  struct Held {
-    int client = 0;
-    Message message;
-    std::vector<int64_t> leases;
-    int64_t samples = 0;
   };
 
   void Meet(Link* link, std::string name);
@@ -109,45 +98,37 @@ class CentreServer : public Server {
   const char* Fault(int client, const Message& push) const;  // null: none
   void Refuse(int client, const char* why);
   void Dismiss(int client);
-  void ApplyAlone(Held held);
+  void ApplyAlone(GoodPush push);
   void ApplyInTime();
   void GiveWeights();
   void ApplyClocks();
   void ApplyRound();
-  void Apply(std::span<Held> parts, int64_t step, float share);
-  void Count(const Held& held);
   int64_t ClockOf(const Lease& lease) const;
   void Answer(int client);
   Message Grant(int client);  // without leases: there are none
   void Broadcast();
   void SendCentre(Link& link, int64_t fetch = 0);
-  std::span<const float> portion() const { return centre_.slice().host(); }  // of this server
+  const std::string& NameOf(int client) const { return centre_.client(client).name; }
   void EndEpoch(ServerKeeper* keeper);
   bool Over();
   int64_t Here() const;  // how many clients
   double timeout_s() const;
 
   const Setup setup_;
-  HostDevice device_;
-  std::unique_ptr<Queue> queue_;
-  const std::unique_ptr<PortionBoard> board_;
-  Buffer centre_;  // or this server's portion
-  std::unique_ptr<CentreRule> rule_;
-  LeaseTable leases_;
+  Centre centre_;
+  LeaseTable& leases_;         // the centre's
+  PortionBoard* const board_;  // ... null: there is one server
   std::deque<Peer> peers_;
-  int64_t version_ = 0;
-  std::map<int64_t, std::map<int64_t, Held>> clocks_;  // by step, by first position
-  std::vector<Held> round_;
+  std::map<int64_t, std::map<int64_t, GoodPush>> clocks_;  // by step, by first position
+  std::vector<GoodPush> round_;
   StaleGate gate_;                // kWait
-  std::vector<Held> early_;       // ... pushes that wait for older ones
+  std::vector<GoodPush> early_;   // ... pushes that wait for older ones
   std::deque<int> want_weights_;  // ... clients, in turn
-  Progress progress_;
+  uint64_t bytes_sent_ = 0, bytes_received_ = 0;
   bool stopping_ = false;
   int64_t newest_clock_ = -1;  // of which a shard was leased
   Deadline deserted_since_;
   Deadline looked_at_ = After(0), judges_from_ = After(0);  // who is overdue
-  std::vector<float> spare_;  // the body of the last push carries the next centre
-  std::function<void(const Lease&)> seen_;
   Bell bell_;
 };
 
