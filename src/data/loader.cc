@@ -18,33 +18,65 @@ constexpr int64_t kTinyRequest = 4096;
 constexpr int kTinyInterval = 16;
 
 constexpr int64_t kMaxThreads = 1024;
-constexpr int kMostDecoders = 8;
+
+// What a stretch of time must hold to tell whether threads help.
+constexpr int64_t kTunedRequests = 8;
+constexpr double kTuned_s = 0.25;
 
 }  // namespace
 
-int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
-                        bool decodes) {
+LoaderThreads ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
+                                  int computing, bool decodes) {
   if (!threads.is_word()) {
     if (threads.number > kMaxThreads) {
       throw UsageError("data.threads must be at most {}, got {}", kMaxThreads, threads.number);
     }
-    return static_cast<int>(threads.number);
+    const int number = static_cast<int>(threads.number);
+    return {number, number};
   }
-  if (decodes) return std::clamp(cores, 1, kMostDecoders);
-  return cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
+  if (decodes) {
+    const int most = static_cast<int>(std::clamp<int64_t>(cores, 1, kMaxThreads));
+    return {std::clamp(cores - computing, 1, most), most};
+  }
+  const int number = cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
+  return {number, number};
 }
 
-Loader::Loader(Feed feed, std::vector<Slot> slots, int threads)
+Loader::Loader(Feed feed, std::vector<Slot> slots, const LoaderThreads& threads)
     : feed_(std::move(feed)),
       slots_(std::move(slots)),
       requests_(slots_.size()),
       began_(Now()),
-      ready_since_(began_) {
-  TRIREME_ASSERT(!slots_.empty() && threads >= 0);
-  threads_.reserve(threads);
-  for (int i = 0; i < threads; ++i) {
+      ready_since_(began_),
+      tuner_(threads) {
+  TRIREME_ASSERT(!slots_.empty() && threads.first >= 0);
+  SetThreads(threads.first);
+}
+
+// Threads that are too many end with the piece that they are filling; nobody waits for them now.
+void Loader::SetThreads(int count) {
+  while (static_cast<int>(threads_.size()) > count) {
+    threads_.back().request_stop();
+    retired_.push_back(std::move(threads_.back()));
+    threads_.pop_back();
+  }
+  threads_.reserve(count);
+  while (static_cast<int>(threads_.size()) < count) {
     threads_.emplace_back([this](std::stop_token stop) { RunThread(std::move(stop)); });
   }
+}
+
+void Loader::Tune() {
+  if (tuned_taken_ >= 0 && taken_ - tuned_taken_ < kTunedRequests) return;
+  const LoaderNumbers now = numbers();
+  if (tuned_taken_ >= 0) {
+    const double seconds = now.seconds - tuned_at_.seconds;
+    if (seconds < kTuned_s) return;
+    tuner_.Add(seconds, now.waited_s - tuned_at_.waited_s, taken_ - tuned_taken_);
+    if (tuner_.threads() != now.threads) SetThreads(tuner_.threads());
+  }
+  tuned_at_ = now;
+  tuned_taken_ = taken_;
 }
 
 void Loader::Want(const Positions& range) {
@@ -79,6 +111,7 @@ const Filled& Loader::Take() {
     TakeFromThreads(oldest);
   }
   ++taken_;
+  if (!tuner_.settled()) Tune();
   return oldest.filled;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/feed.h"
+#include "data/thread_tuner.h"
 
 namespace trireme {
 
@@ -37,11 +38,12 @@ struct LoaderNumbers {
   FetchTimes fetched;
 };
 
-// How many threads a loader should have: `threads` if it is a number; "auto": none where a request
-// is filled faster than a thread is woken, or where the step has but one core; as many as cores, up
-// to eight, where samples are decoded.
-int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
-                        bool decodes = false);
+// How many threads a loader should have: `threads` if it is a number. "auto": none where a request
+// is filled faster than a thread is woken, or where there is but one core; where samples are
+// decoded as many as computing leaves of the cores, and more, up to the cores, as long as they
+// help.
+LoaderThreads ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
+                                  int computing, bool decodes);
 
 // Fills slots with the samples of ranges, ahead of need. Requests are delivered in the order of
 // Want, in slots 0, 1, ..., 0, 1, ...; their contents depend on the feed and the range alone.
@@ -51,7 +53,9 @@ int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, in
 // destructor waits for the samples being read at that moment and no longer.
 class Loader {
  public:
-  Loader(Feed feed, std::vector<Slot> slots, int threads);
+  Loader(Feed feed, std::vector<Slot> slots, const LoaderThreads& threads);
+  Loader(Feed feed, std::vector<Slot> slots, int threads)
+      : Loader(std::move(feed), std::move(slots), LoaderThreads{threads, threads}) {}
 
   // Every slot holds one request from Want to Release.
   bool HasRoom() const { return wanted_ - released_ < num_slots(); }
@@ -60,6 +64,10 @@ class Loader {
   // The oldest request not yet taken, filled. Throws what its reading threw. Valid until released.
   const Filled& Take();
   void Release();  // gives back the oldest taken slot
+
+  // What comes now is not the loader's business, such as an evaluation: its time does not tell
+  // whether there are threads enough.
+  void Pause() { tuned_taken_ = -1; }
 
   const Feed& feed() const { return feed_; }
 
@@ -81,6 +89,8 @@ class Loader {
   void TakeInline(Request& request);
   void TakeFromThreads(Request& request);
   void CountReady(int change);  // under mutex_
+  void Tune();
+  void SetThreads(int count);
   void RunThread(std::stop_token stop);
 
   const Feed feed_;
@@ -96,8 +106,12 @@ class Loader {
   int ready_ = 0;           // filled and not yet taken; guarded by mutex_
   double ready_since_ = 0;  // guarded by mutex_
   std::condition_variable_any work_, done_;
-  int64_t unclaimed_ = 0;              // the first request with pieces to claim; guarded by mutex_
-  std::vector<std::jthread> threads_;  // last, so that they end before what they use
+  int64_t unclaimed_ = 0;  // the first request with pieces to claim; guarded by mutex_
+  ThreadTuner tuner_;
+  LoaderNumbers tuned_at_;    // when its last stretch ended
+  int64_t tuned_taken_ = -1;  // the same; -1: at the next Take
+
+  std::vector<std::jthread> retired_, threads_;  // last, so that they end before what they use
 };
 
 }  // namespace trireme

@@ -234,6 +234,33 @@ TEST(Loader, CountsTheTimeOfWaiting) {
   }
 }
 
+// Sleeping samples and no computing: threads are added, and what is delivered is the same.
+TEST(Loader, AddsThreadsWhileItIsWaitedFor) {
+  const DataSet data = OpenData({}, 5);
+  Feed feed = Feed::ForTraining(*data.train, Normalizer::Identity(4), {}, 5);
+  const std::vector<float> expected = Consume(feed, 1, 1, 0);
+  feed.PretendDecoding(3e-3);
+  Memory memory(2, 1, data.shape);
+  Loader loader(feed, memory.slots(), LoaderThreads{1, 4});
+  const int64_t count = 2 * feed.size();
+  std::vector<float> all;
+  int most = 0;
+  for (int64_t taken = 0, wanted = 0; taken < count; ++taken) {
+    for (; loader.HasRoom() && wanted < count; ++wanted) {
+      const int64_t at = wanted % feed.size();
+      loader.Want({wanted / feed.size(), at, at + 1});
+    }
+    const Filled& filled = loader.Take();
+    const auto& inputs = memory.inputs[filled.slot];
+    all.insert(all.end(), inputs.begin(), inputs.end());
+    all.push_back(static_cast<float>(memory.labels[filled.slot][0]));
+    loader.Release();
+    most = std::max(most, loader.numbers().threads);
+  }
+  EXPECT_EQ(all, expected);
+  EXPECT_GT(most, 1);
+}
+
 TEST(Loader, CountsWhatLiesReady) {
   const OddSource source(-1, {});
   const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
@@ -271,11 +298,21 @@ TEST(Loader, TellsWhatFetchingSpendsItsTimeOn) {
 }
 
 TEST(ChooseLoaderThreads, KeepsSmallRequestsInTheStep) {
-  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8), 0);
-  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 8), 1);
-  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 1), 0);
-  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1), 3);
-  EXPECT_TRUE(Holds(Refusal([] { ChooseLoaderThreads(5000, 16, 1); }), {"data.threads", "5000"}));
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 8, false).most, 0);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 8, 8, false).first, 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 1, 1, false).most, 0);
+  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1, 1, true).first, 3);
+  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1, 1, true).most, 3);
+  EXPECT_TRUE(
+      Holds(Refusal([] { ChooseLoaderThreads(5000, 16, 1, 1, false); }), {"data.threads", "5000"}));
+}
+
+TEST(ChooseLoaderThreads, DecodingBeginsWithTheCoresThatComputingLeaves) {
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 6, true).first, 2);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 6, true).most, 8);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 8, true).first, 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 1, 4, true).first, 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 1, 4, true).most, 1);
 }
 
 }  // namespace

@@ -56,6 +56,9 @@ std::string AdviceText(const InputLoad& load, const InputRecord& found, const Fe
     text += fmt::format("; data.threads = {} instead of {}: {} a step, {:.1f} times as fast",
                         found.threads, load.loader.threads, StepSeconds(found.step_seconds_threads),
                         found.step_seconds / found.step_seconds_threads);
+  } else if (found.step_seconds_threads < found.step_seconds) {  // data.threads = auto added some
+    text += fmt::format("; with the {} threads of now: {} a step", found.threads,
+                        StepSeconds(found.step_seconds_threads));
   }
   if (!load.picture_size) {
     if (text.empty()) text = "; more threads (data.threads) would not help: the cores are busy";

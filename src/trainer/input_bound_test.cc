@@ -67,6 +67,16 @@ TEST(InputBound, ThreadsDoNotHelpWhereTheCoresAreBusy) {
   EXPECT_NEAR(PredictSeconds(two, 4, two.loader) / two.seconds, 0.75, 0.01);
 }
 
+TEST(InputBound, SaysThatThreadsWereAdded) {
+  InputLoad load = Simulate(1, 0.05, 0.128, 0, 2);
+  load.loader.threads = 3;  // by now
+  const auto found = FindInputBound(load);
+  ASSERT_TRUE(found);
+  EXPECT_NE(found->text.find("with the 3 threads of now: 50 ms a step"), std::string::npos)
+      << found->text;
+  EXPECT_EQ(found->text.find("data.threads"), std::string::npos) << found->text;
+}
+
 TEST(InputBound, SaysNothingWhereTrainingHardlyWaits) {
   EXPECT_FALSE(FindInputBound(Simulate(2, 0.05, 0.09, 0, 2)));
   EXPECT_FALSE(FindInputBound(Simulate(0, 0.05, 0.002, 1, 2)));      // 4 %

@@ -98,6 +98,12 @@ void Recorder::Epoch(const EpochRecord& record) {
   directory_.AppendMetrics(ToJson(record));
   if (tensorboard_) tensorboard_->Add(record.step, ScalarsOf(record));
   progress_.Epoch(record, job_.epochs());
+  const int threads = record.loader.threads;
+  const bool decodes = job_.data.train->cuts() || job_.recipe.emulate.decode_ms > 0;
+  if (!decodes || !job_.recipe.data.threads.is_word() || threads == said_threads_) return;
+  said_threads_ = threads;
+  progress_.Message(fmt::format("data.threads = auto: {} {} samples", threads,
+                                threads == 1 ? "thread fetches" : "threads fetch"));
 }
 
 void Recorder::Checkpoint(std::span<const float> state, const Progression& at,

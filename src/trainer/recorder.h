@@ -54,6 +54,7 @@ class Recorder {
   int64_t last_line_samples_ = -1;  // none yet
   double line_loss_sum_ = 0;        // of the steps since the last line
   int64_t line_samples_ = 0;
+  int said_threads_ = 0;  // of the loader
 };
 
 }  // namespace trireme

@@ -57,9 +57,13 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
 
   const int shards = job.MostShards(worker);
   const int64_t values = job.graph.input().size();
-  const int threads = ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity,
-                                          job.threads_per_rank, job.data.train->cuts());
-  ahead_.resize(strategy.InStep() && threads > 0 ? kStepsAhead : 1);
+  Feed feed =
+      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
+  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
+  const LoaderThreads threads =
+      ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity, job.cores_per_rank,
+                          job.threads_per_rank, feed.decodes());
+  ahead_.resize(strategy.InStep() && threads.first > 0 ? kStepsAhead : 1);
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_.resize(num_slots * job.shard_capacity * values);
   labels_.resize(num_slots * job.shard_capacity);
@@ -69,9 +73,6 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                       std::span(labels_).subspan(begin, job.shard_capacity)});
   }
   in_use_.reserve(num_slots);
-  Feed feed =
-      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
-  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
   loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }

@@ -38,8 +38,9 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       snapshot_(rig.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
-    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(),
-                                             *job.data.test, job.normalizer);
+    evaluator_ =
+        std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
+                                    job.normalizer, EvaluationThreads(job));
   }
 }
 
@@ -191,6 +192,7 @@ void Worker::TakeSnapshot() {
 
 void Worker::Evaluate() {
   const Stopwatch pause;
+  stepper_.Pause();
   evaluated_step_ = at_.step;
   TakeSnapshot();
   evaluation_ = strategy_.InStep() ? evaluator_->Run(snapshot_, worker_, job_.workers(),
@@ -311,6 +313,7 @@ void Worker::SaveCheckpoint() {
   unsaved_ = false;
   saved_step_ = at_.step;
   const Stopwatch pause;
+  stepper_.Pause();
   observer_.Tell(Phase::kCheckpoint, at_.step);
   TakeSnapshot();
   if (recorder_) {
