@@ -43,7 +43,8 @@ int Run(const Args& args, Process& process) {
   const auto queue = rig.engine->device().NewQueue();
   const Buffer state(rig.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);
-  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
+  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer,
+                      EvaluationThreads(model.recipe, *data.test));
   const Evaluation result = evaluator.Run(state);
   queue->Sync();
   const RocCurves roc = evaluator.Curves();

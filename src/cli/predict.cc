@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "cli/command.h"
+#include "data/joined_source.h"
 #include "data/sources.h"
 #include "record/json.h"
 #include "trainer/job.h"
@@ -13,6 +15,8 @@
 
 namespace trireme {
 namespace {
+
+constexpr size_t kTogether = 256;  // pictures
 
 constexpr Flag kFlags[] = {
     {"--top", "K", "classes to show of each record; 3 without"},
@@ -84,13 +88,36 @@ int Run(const Args& args, Process& process) {
       RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
   Predictor predictor(model, *rig.engine);
   Printer printer(args, model.card.classes, process.out);
+  std::vector<std::string> names;  // of pictures that are shown to the model together
+  std::vector<std::unique_ptr<Source>> pictures;
+  const auto flush = [&] {
+    if (pictures.empty()) return;
+    const JoinedSource joined(std::exchange(pictures, {}));
+    predictor.Run(joined, [&](int64_t index, const Prediction& prediction) {
+      printer.Print(names[size_t(index)], 0, prediction);
+    });
+    names.clear();
+  };
   for (const std::string& file : files) {
-    const Records records =
-        OpenRecords(file, model.card.shape, model.card.classes, model.recipe.data);
+    Records records;
+    try {
+      records = OpenRecords(file, model.card.shape, model.card.classes, model.recipe.data);
+    } catch (const Error&) {
+      flush();  // what was asked before it
+      throw;
+    }
+    if (records.samples->cuts()) {
+      names.push_back(file);
+      pictures.push_back(std::move(records.samples));
+      if (pictures.size() == kTogether) flush();
+      continue;
+    }
+    flush();
     predictor.Run(*records.samples, [&](int64_t index, const Prediction& prediction) {
       printer.Print(file, index, prediction);
     });
   }
+  flush();
   return 0;
 }
 

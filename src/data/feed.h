@@ -37,10 +37,14 @@ class Feed {
   void PretendDecoding(double seconds_per_sample) { decode_s_ = seconds_per_sample; }
   bool decodes() const { return decode_s_ > 0 || source_->cuts(); }
 
-  // Allocates nothing, unless the source does.
-  void Fill(const Positions& range, float* inputs, int32_t* labels) const;
+  // Allocates nothing, unless the source does. Where `times` is not null, the time it takes is
+  // added to it.
+  void Fill(const Positions& range, float* inputs, int32_t* labels,
+            FetchTimes* times = nullptr) const;
 
  private:
+  void Gather(int64_t epoch, std::span<const int64_t> samples, float* inputs, int32_t* labels,
+              FetchTimes* times) const;
   Feed(const Source& source, const Normalizer& normalizer, const Order& order, Augment augment);
 
   const Source* source_;

@@ -24,17 +24,19 @@ class FileReader : public PictureReader {
  public:
   explicit FileReader(const FileSource& source) : source_(source) {}
 
-  Decoder& Open(int64_t index) override {
-    const std::string path = source_.path(index);
+  void Fetch(int64_t index) override {
+    path_ = source_.path(index);
     picture_.reset();  // it borrows the bytes
-    bytes_ = ReadFile(path, kMaxPictureFile);
-    picture_ = OpenPicture({reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size()}, path);
+    bytes_ = ReadFile(path_, kMaxPictureFile);
+  }
+  Decoder& Open() override {
+    picture_ = OpenPicture({reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size()}, path_);
     return *picture_;
   }
 
  private:
   const FileSource& source_;
-  std::string bytes_;
+  std::string path_, bytes_;
   std::unique_ptr<Decoder> picture_;
 };
 
@@ -133,7 +135,9 @@ std::unique_ptr<Source> OpenImageFile(const std::string& path, const DataOptions
   PathList files;
   files.Add(path);
   auto source = std::make_unique<FileSource>(options, "", std::move(files), std::vector{-1});
-  source->NewReader()->Open(0);  // what is no picture is said now
+  const auto reader = source->NewReader();  // what is no picture is said now
+  reader->Fetch(0);
+  reader->Open();
   return source;
 }
 

@@ -1,52 +1,82 @@
 #include "data/loader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace trireme {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Of values: some tens of microseconds of copying, several times what waking a thread costs.
 constexpr int64_t kWorthAThread = 65'536;
 
-// Reading the clock twice costs as much as filling this many values: time every 16th such request.
-constexpr int64_t kTinyRequest = 512;
-constexpr int64_t kTinyInterval = 16;
+// Reading the clocks costs as much as filling this many values: time every 16th such request.
+constexpr int64_t kTinyRequest = 4096;
+constexpr int kTinyInterval = 16;
 
 constexpr int64_t kMaxThreads = 1024;
-constexpr int kMostDecoders = 8;
 
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
+// What a stretch of time must hold to tell whether threads help.
+constexpr int64_t kTunedRequests = 8;
+constexpr double kTuned_s = 0.25;
 
 }  // namespace
 
-int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
-                        bool decodes) {
+LoaderThreads ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
+                                  int computing, bool decodes) {
   if (!threads.is_word()) {
     if (threads.number > kMaxThreads) {
       throw UsageError("data.threads must be at most {}, got {}", kMaxThreads, threads.number);
     }
-    return static_cast<int>(threads.number);
+    const int number = static_cast<int>(threads.number);
+    return {number, number};
   }
-  if (decodes) return std::clamp(cores, 1, kMostDecoders);
-  return cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
+  if (decodes) {
+    const int most = static_cast<int>(std::clamp<int64_t>(cores, 1, kMaxThreads));
+    return {std::clamp(cores - computing, 1, most), most};
+  }
+  const int number = cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
+  return {number, number};
 }
 
-Loader::Loader(Feed feed, std::vector<Slot> slots, int threads)
-    : feed_(std::move(feed)), slots_(std::move(slots)), requests_(slots_.size()) {
-  TRIREME_ASSERT(!slots_.empty() && threads >= 0);
-  threads_.reserve(threads);
-  for (int i = 0; i < threads; ++i) {
+Loader::Loader(Feed feed, std::vector<Slot> slots, const LoaderThreads& threads)
+    : feed_(std::move(feed)),
+      slots_(std::move(slots)),
+      requests_(slots_.size()),
+      began_(Now()),
+      ready_since_(began_),
+      tuner_(threads) {
+  TRIREME_ASSERT(!slots_.empty() && threads.first >= 0);
+  SetThreads(threads.first);
+}
+
+// Threads that are too many end with the piece that they are filling; nobody waits for them now.
+void Loader::SetThreads(int count) {
+  while (static_cast<int>(threads_.size()) > count) {
+    threads_.back().request_stop();
+    retired_.push_back(std::move(threads_.back()));
+    threads_.pop_back();
+  }
+  threads_.reserve(count);
+  while (static_cast<int>(threads_.size()) < count) {
     threads_.emplace_back([this](std::stop_token stop) { RunThread(std::move(stop)); });
   }
+}
+
+void Loader::Tune() {
+  if (tuned_taken_ >= 0 && taken_ - tuned_taken_ < kTunedRequests) return;
+  const LoaderNumbers now = numbers();
+  if (tuned_taken_ >= 0) {
+    const double seconds = now.seconds - tuned_at_.seconds;
+    if (seconds < kTuned_s) return;
+    tuner_.Add(seconds, now.waited_s - tuned_at_.waited_s, taken_ - tuned_taken_);
+    if (tuner_.threads() != now.threads) SetThreads(tuner_.threads());
+  }
+  tuned_at_ = now;
+  tuned_taken_ = taken_;
 }
 
 void Loader::Want(const Positions& range) {
@@ -81,12 +111,31 @@ const Filled& Loader::Take() {
     TakeFromThreads(oldest);
   }
   ++taken_;
+  if (!tuner_.settled()) Tune();
   return oldest.filled;
 }
 
 void Loader::Release() {
   TRIREME_ASSERT(released_ < taken_);
   ++released_;
+}
+
+LoaderNumbers Loader::numbers() {
+  const std::lock_guard lock(mutex_);
+  if (!threads_.empty()) CountReady(0);
+  LoaderNumbers now = numbers_;
+  now.threads = static_cast<int>(threads_.size());
+  now.ready = ready_;
+  now.seconds = Now() - began_;
+  now.taken = taken_;
+  return now;
+}
+
+void Loader::CountReady(int change) {
+  const double now = Now();
+  numbers_.ready_s += ready_ * (now - ready_since_);
+  ready_since_ = now;
+  ready_ += change;
 }
 
 void Loader::TakeInline(Request& oldest) {
@@ -97,17 +146,22 @@ void Loader::TakeInline(Request& oldest) {
     feed_.Fill(filled.range, slot.inputs.data(), slot.labels.data());
     return;
   }
-  const Clock::time_point begin = Clock::now();
-  feed_.Fill(filled.range, slot.inputs.data(), slot.labels.data());
-  waited_s_ += SecondsSince(begin) * (tiny ? kTinyInterval : 1);
+  FetchTimes times;
+  const Stopwatch watch;
+  feed_.Fill(filled.range, slot.inputs.data(), slot.labels.data(), &times);
+  const int stands_for = tiny ? kTinyInterval : 1;
+  numbers_.waited_s += watch.seconds() * stands_for;
+  numbers_.fetched.Add(times, stands_for);
 }
 
 void Loader::TakeFromThreads(Request& oldest) {
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch watch;
   std::unique_lock lock(mutex_);
+  numbers_.ready_at_take += ready_;
   done_.wait(lock, [&] { return oldest.finished == oldest.pieces; });
-  waited_s_ += SecondsSince(begin);
+  numbers_.waited_s += watch.seconds();
   if (oldest.error) std::rethrow_exception(oldest.error);
+  CountReady(-1);
 }
 
 int Loader::CountPieces(int64_t count) const {
@@ -116,13 +170,13 @@ int Loader::CountPieces(int64_t count) const {
   return static_cast<int>(std::max<int64_t>(1, std::min(worth, most)));
 }
 
-void Loader::FillPiece(const Request& whole, int piece) const {
+void Loader::FillPiece(const Request& whole, int piece, FetchTimes& times) const {
   const Positions& range = whole.filled.range;
   const int64_t first = range.count() * piece / whole.pieces;
   const int64_t last = range.count() * (piece + 1) / whole.pieces;
   const Slot& slot = slots_[whole.filled.slot];
   feed_.Fill({range.epoch, range.begin + first, range.begin + last},
-             slot.inputs.data() + first * feed_.shape().size(), slot.labels.data() + first);
+             slot.inputs.data() + first * feed_.shape().size(), slot.labels.data() + first, &times);
 }
 
 void Loader::RunThread(std::stop_token stop) {
@@ -134,14 +188,18 @@ void Loader::RunThread(std::stop_token stop) {
     if (current.claimed == current.pieces) ++unclaimed_;
     lock.unlock();
     std::exception_ptr error;
+    FetchTimes times;
     try {
-      FillPiece(current, piece);
+      FillPiece(current, piece, times);
     } catch (...) {
       error = std::current_exception();
     }
     lock.lock();
     if (error && !current.error) current.error = error;
-    if (++current.finished == current.pieces) done_.notify_one();
+    numbers_.fetched.Add(times);
+    if (++current.finished < current.pieces) continue;
+    CountReady(1);
+    done_.notify_one();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/feed.h"
+#include "data/thread_tuner.h"
 
 namespace trireme {
 
@@ -25,11 +26,24 @@ struct Filled {
   Positions range;
 };
 
-// How many threads a loader should have: `threads` if it is a number; "auto": none where a request
-// is filled faster than a thread is woken, or where the step has but one core; as many as cores, up
-// to eight, where samples are decoded.
-int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
-                        bool decodes = false);
+// What a loader did since it was made.
+struct LoaderNumbers {
+  int threads = 0;           // now
+  int ready = 0;             // requests that are filled and not taken, now
+  int64_t taken = 0;         // requests
+  double seconds = 0;        // since it was made
+  double waited_s = 0;       // of them, in Take
+  double ready_at_take = 0;  // requests that lay ready when one was asked for, summed over takes
+  double ready_s = 0;        // requests that lay ready, summed over time
+  FetchTimes fetched;
+};
+
+// How many threads a loader should have: `threads` if it is a number. "auto": none where a request
+// is filled faster than a thread is woken, or where there is but one core; where samples are
+// decoded as many as computing leaves of the cores, and more, up to the cores, as long as they
+// help.
+LoaderThreads ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
+                                  int computing, bool decodes);
 
 // Fills slots with the samples of ranges, ahead of need. Requests are delivered in the order of
 // Want, in slots 0, 1, ..., 0, 1, ...; their contents depend on the feed and the range alone.
@@ -39,7 +53,9 @@ int ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, in
 // destructor waits for the samples being read at that moment and no longer.
 class Loader {
  public:
-  Loader(Feed feed, std::vector<Slot> slots, int threads);
+  Loader(Feed feed, std::vector<Slot> slots, const LoaderThreads& threads);
+  Loader(Feed feed, std::vector<Slot> slots, int threads)
+      : Loader(std::move(feed), std::move(slots), LoaderThreads{threads, threads}) {}
 
   // Every slot holds one request from Want to Release.
   bool HasRoom() const { return wanted_ - released_ < num_slots(); }
@@ -49,10 +65,13 @@ class Loader {
   const Filled& Take();
   void Release();  // gives back the oldest taken slot
 
+  // What comes now is not the loader's business, such as an evaluation: its time does not tell
+  // whether there are threads enough.
+  void Pause() { tuned_taken_ = -1; }
+
   const Feed& feed() const { return feed_; }
 
-  // Seconds that Take needed so far.
-  double waited_s() const { return waited_s_; }
+  LoaderNumbers numbers();
 
  private:
   struct Request {
@@ -66,9 +85,12 @@ class Loader {
   int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
   Request& request(int64_t number) { return requests_[number % num_slots()]; }
   int CountPieces(int64_t count) const;
-  void FillPiece(const Request& request, int piece) const;
+  void FillPiece(const Request& request, int piece, FetchTimes& times) const;
   void TakeInline(Request& request);
   void TakeFromThreads(Request& request);
+  void CountReady(int change);  // under mutex_
+  void Tune();
+  void SetThreads(int count);
   void RunThread(std::stop_token stop);
 
   const Feed feed_;
@@ -77,12 +99,19 @@ class Loader {
   int64_t wanted_ = 0;             // numbers of requests; written under mutex_
   int64_t taken_ = 0;
   int64_t released_ = 0;
-  double waited_s_ = 0;
 
+  const double began_;
   std::mutex mutex_;
+  LoaderNumbers numbers_;   // guarded by mutex_ where there are threads
+  int ready_ = 0;           // filled and not yet taken; guarded by mutex_
+  double ready_since_ = 0;  // guarded by mutex_
   std::condition_variable_any work_, done_;
-  int64_t unclaimed_ = 0;              // the first request with pieces to claim; guarded by mutex_
-  std::vector<std::jthread> threads_;  // last, so that they end before what they use
+  int64_t unclaimed_ = 0;  // the first request with pieces to claim; guarded by mutex_
+  ThreadTuner tuner_;
+  LoaderNumbers tuned_at_;    // when its last stretch ended
+  int64_t tuned_taken_ = -1;  // the same; -1: at the next Take
+
+  std::vector<std::jthread> retired_, threads_;  // last, so that they end before what they use
 };
 
 }  // namespace trireme

@@ -222,24 +222,97 @@ TEST(Loader, CountsTheTimeOfWaiting) {
     Loader loader(feed, memory.slots(), threads);
     loader.Want({0, 0, 10});
     loader.Take();
-    EXPECT_GT(loader.waited_s(), 0.08);  // at least five samples in a row
+    EXPECT_GT(loader.numbers().waited_s, 0.08);  // at least five samples in a row
     if (threads == 0) continue;
     loader.Release();
     loader.Want({0, 10, 20});
     while (source.reads() < 20) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const double before = loader.waited_s();
+    const double before = loader.numbers().waited_s;
     loader.Take();
-    EXPECT_LT(loader.waited_s() - before, 0.08);  // it was read meanwhile
+    EXPECT_LT(loader.numbers().waited_s - before, 0.08);  // it was read meanwhile
+  }
+}
+
+// Sleeping samples and no computing: threads are added, and what is delivered is the same.
+TEST(Loader, AddsThreadsWhileItIsWaitedFor) {
+  const DataSet data = OpenData({}, 5);
+  Feed feed = Feed::ForTraining(*data.train, Normalizer::Identity(4), {}, 5);
+  const std::vector<float> expected = Consume(feed, 1, 1, 0);
+  feed.PretendDecoding(3e-3);
+  Memory memory(2, 1, data.shape);
+  Loader loader(feed, memory.slots(), LoaderThreads{1, 4});
+  const int64_t count = 2 * feed.size();
+  std::vector<float> all;
+  int most = 0;
+  for (int64_t taken = 0, wanted = 0; taken < count; ++taken) {
+    for (; loader.HasRoom() && wanted < count; ++wanted) {
+      const int64_t at = wanted % feed.size();
+      loader.Want({wanted / feed.size(), at, at + 1});
+    }
+    const Filled& filled = loader.Take();
+    const auto& inputs = memory.inputs[filled.slot];
+    all.insert(all.end(), inputs.begin(), inputs.end());
+    all.push_back(static_cast<float>(memory.labels[filled.slot][0]));
+    loader.Release();
+    most = std::max(most, loader.numbers().threads);
+  }
+  EXPECT_EQ(all, expected);
+  EXPECT_GT(most, 1);
+}
+
+TEST(Loader, CountsWhatLiesReady) {
+  const OddSource source(-1, {});
+  const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+  Memory memory(3, 10, source.shape());
+  Loader loader(feed, memory.slots(), 2);
+  for (int64_t i = 0; i < 3; ++i) loader.Want({0, 10 * i, 10 * i + 10});
+  while (loader.numbers().ready < 3) std::this_thread::yield();
+  for (const double sum : {3, 5, 6}) {
+    loader.Take();
+    EXPECT_EQ(loader.numbers().ready_at_take, sum);
+  }
+  const LoaderNumbers numbers = loader.numbers();
+  EXPECT_EQ(numbers.taken, 3);
+  EXPECT_EQ(numbers.ready, 0);
+  EXPECT_GT(numbers.ready_s, 0);
+  EXPECT_LT(numbers.ready_s, 3 * numbers.seconds);
+}
+
+TEST(Loader, TellsWhatFetchingSpendsItsTimeOn) {
+  for (const int threads : {0, 2}) {
+    const OddSource source(-1, std::chrono::milliseconds(1));
+    Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
+    feed.PretendDecoding(2e-3);
+    Memory memory(1, 10, source.shape());
+    Loader loader(feed, memory.slots(), threads);
+    loader.Want({0, 0, 10});
+    loader.Take();
+    const FetchTimes fetched = loader.numbers().fetched;
+    EXPECT_GE(fetched.read, 0.01);
+    EXPECT_GE(fetched.decode, 0.02);
+    EXPECT_EQ(fetched.resize, 0);
+    EXPECT_GT(fetched.cpu, 0);
+    EXPECT_LT(fetched.cpu, fetched.Total());  // sleeping is no work
   }
 }
 
 TEST(ChooseLoaderThreads, KeepsSmallRequestsInTheStep) {
-  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8), 0);
-  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 8), 1);
-  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 1), 0);
-  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1), 3);
-  EXPECT_TRUE(Holds(Refusal([] { ChooseLoaderThreads(5000, 16, 1); }), {"data.threads", "5000"}));
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 8, false).most, 0);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 8, 8, false).first, 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 1, 1, false).most, 0);
+  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1, 1, true).first, 3);
+  EXPECT_EQ(ChooseLoaderThreads(3, 16, 1, 1, true).most, 3);
+  EXPECT_TRUE(
+      Holds(Refusal([] { ChooseLoaderThreads(5000, 16, 1, 1, false); }), {"data.threads", "5000"}));
+}
+
+TEST(ChooseLoaderThreads, DecodingBeginsWithTheCoresThatComputingLeaves) {
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 6, true).first, 2);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 6, true).most, 8);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 8, 8, true).first, 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 1, 4, true).first, 1);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 16, 1, 4, true).most, 1);
 }
 
 }  // namespace

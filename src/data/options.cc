@@ -15,7 +15,10 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("fold", &D::fold, AtLeast(1), "the fold that tests, from 1; the others train");
   t.Add("limit", &D::limit, AtLeast(0), "at most so many training samples; 0: all");
   t.Add("threads", &D::threads, AtLeast(0) || OneOf({"auto"}),
-        "threads that fetch samples ahead; 0: the step fetches its own");
+        "threads that fetch samples ahead; 0: the step fetches its own; auto: none or one for "
+        "samples "
+        "in memory; where they are decoded, what computing leaves of the cores, and more while "
+        "training waits and they help");
   t.Add("shuffle", &D::shuffle, Any(), "visit the training samples in random order");
   t.Add("normalize", &D::normalize, OneOf({"standard", "minmax", "imagenet", "given", "none"}),
         "mean 0 and deviation 1, or 0 to 1, by the training samples; imagenet, given: mean 0 and "

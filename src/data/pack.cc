@@ -57,17 +57,30 @@ class Texts {
   std::span<const uint8_t> rest_;
 };
 
+// Pages that are not in memory come now, and not in the middle of decoding.
+void Touch(std::span<const uint8_t> bytes) {
+  constexpr size_t kPage = 4096;
+  uint8_t sum = 0;
+  for (size_t i = 0; i < bytes.size(); i += kPage) sum = uint8_t(sum + bytes[i]);
+  static_cast<void>(*static_cast<volatile uint8_t*>(&sum));
+}
+
 class PackReader : public PictureReader {
  public:
   PackReader(const Pack& pack, int64_t first) : pack_(pack), first_(first) {}
-  Decoder& Open(int64_t index) override {
-    picture_ = pack_.Open(first_ + index);
+  void Fetch(int64_t index) override {
+    index_ = first_ + index;
+    Touch(pack_.picture(index_));
+  }
+  Decoder& Open() override {
+    picture_ = pack_.Open(index_);
     return *picture_;
   }
 
  private:
   const Pack& pack_;
   const int64_t first_;
+  int64_t index_ = 0;
   std::unique_ptr<Decoder> picture_;
 };
 

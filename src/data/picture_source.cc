@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/clock.h"
 #include "data/framing.h"
 #include "image/renderer.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr int kUsualSize = 224;
 constexpr size_t kMeasuredPictures = 512;
+
+// The clock is looked at twice per row of a timed picture, some per cent of a small one's time.
+constexpr size_t kTimedInterval = 8;
 
 SampleShape ShapeOf(const DataOptions& options) {
   const int side = options.size == 0 ? kUsualSize : options.size;
@@ -37,20 +41,31 @@ void PictureSource::Read(int64_t index, std::span<float> out) const {
 void PictureSource::Gather(std::span<const int64_t> indices, const Normalizer& normalizer,
                            float* out, int32_t* labels) const {
   const std::vector<Framing> framings(indices.size());
-  GatherFramed(indices, framings, normalizer, out, labels);
+  GatherFramed(indices, framings, normalizer, out, labels, nullptr);
 }
 
 void PictureSource::GatherFramed(std::span<const int64_t> indices,
                                  std::span<const Framing> framings, const Normalizer& normalizer,
-                                 float* out, int32_t* labels) const {
+                                 float* out, int32_t* labels, FetchTimes* times) const {
   const Colours colours = ColoursOf(normalizer);
   const std::unique_ptr<PictureReader> reader = NewReader();
   Renderer renderer;
   for (size_t i = 0; i < indices.size(); ++i) {
-    Decoder& picture = reader->Open(indices[i]);
+    const bool timed = times && i % kTimedInterval == 0;
+    double decode_s = 0;
+    const double began = timed ? Now() : 0;
+    reader->Fetch(indices[i]);
+    const double fetched = timed ? Now() : 0;
+    Decoder& picture = reader->Open();
+    const double opened = timed ? Now() : 0;
     renderer.Draw(picture, ChooseView(framings[i], picture.size(), centre_),
-                  {shape().width, shape().height}, colours, out + i * shape().size());
+                  {shape().width, shape().height}, colours, out + i * shape().size(),
+                  timed ? &decode_s : nullptr);
     labels[i] = label(indices[i]);
+    if (!timed) continue;
+    times->read += fetched - began;
+    times->decode += opened - fetched + decode_s;
+    times->resize += Now() - opened - decode_s;
   }
 }
 

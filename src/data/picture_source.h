@@ -13,7 +13,8 @@ namespace trireme {
 class PictureReader {
  public:
   virtual ~PictureReader() = default;
-  virtual Decoder& Open(int64_t index) = 0;  // valid until the next call
+  virtual void Fetch(int64_t index) = 0;  // brings its bytes into memory: what a disk is waited for
+  virtual Decoder& Open() = 0;            // the fetched one, valid until the next is fetched
 };
 
 // Pictures that are decoded when they are read: nothing of them is kept in memory. RGB, square.
@@ -29,7 +30,8 @@ class PictureSource : public Source {
   void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
               int32_t* labels) const override;
   void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
-                    const Normalizer& normalizer, float* out, int32_t* labels) const override;
+                    const Normalizer& normalizer, float* out, int32_t* labels,
+                    FetchTimes* times) const override;
   // Decoding all would take as long as an epoch: some hundred tell enough.
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 

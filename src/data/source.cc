@@ -20,7 +20,7 @@ void Source::Gather(std::span<const int64_t> indices, const Normalizer& normaliz
 }
 
 void Source::GatherFramed(std::span<const int64_t>, std::span<const Framing>, const Normalizer&,
-                          float*, int32_t*) const {
+                          float*, int32_t*, FetchTimes*) const {
   TRIREME_ASSERT(!"this source does not cut");
 }
 
@@ -55,11 +55,12 @@ void Subset::Gather(std::span<const int64_t> indices, const Normalizer& normaliz
 }
 
 void Subset::GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
-                          const Normalizer& normalizer, float* out, int32_t* labels) const {
+                          const Normalizer& normalizer, float* out, int32_t* labels,
+                          FetchTimes* times) const {
   std::vector<int64_t> mapped;
   mapped.reserve(indices.size());
   for (const int64_t index : indices) mapped.push_back(indices_[index]);
-  whole_->GatherFramed(mapped, framings, normalizer, out, labels);
+  whole_->GatherFramed(mapped, framings, normalizer, out, labels, times);
 }
 
 void Subset::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {

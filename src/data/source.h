@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/fetch_times.h"
 #include "data/framing.h"
 #include "data/normalizer.h"
 #include "data/sample.h"
@@ -36,9 +37,11 @@ class Source {
   // Whether its pictures have sizes of their own and are decoded and cut when they are read.
   virtual bool cuts() const { return false; }
 
-  // As Gather, each picture cut as its framing says; only of a source that cuts.
+  // As Gather, each picture cut as its framing says; only of a source that cuts. Where `times` is
+  // not null, the time of some pictures is added to it: enough to tell the proportions.
   virtual void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
-                            const Normalizer& normalizer, float* out, int32_t* labels) const;
+                            const Normalizer& normalizer, float* out, int32_t* labels,
+                            FetchTimes* times) const;
 
   // Adds the raw values of the samples to the statistics.
   virtual void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const;
@@ -59,7 +62,8 @@ class Subset : public Source {
               int32_t* labels) const override;
   bool cuts() const override { return whole_->cuts(); }
   void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
-                    const Normalizer& normalizer, float* out, int32_t* labels) const override;
+                    const Normalizer& normalizer, float* out, int32_t* labels,
+                    FetchTimes* times) const override;
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "image/rows.h"
 
 namespace trireme {
@@ -16,19 +17,19 @@ struct Renderer::Plan {
 };
 
 void Renderer::Draw(Decoder& picture, const View& view, PictureSize size, const Colours& colours,
-                    float* pixels) {
+                    float* pixels, double* decode_s) {
   Colours of_bytes = colours;
   for (float& scale : of_bytes.scale) scale *= 1.0f / 255;
-  DrawAs(picture, view, size, of_bytes, pixels, turned_floats_);
+  DrawAs(picture, view, size, of_bytes, pixels, turned_floats_, decode_s);
 }
 
 void Renderer::Draw(Decoder& picture, const View& view, PictureSize size, uint8_t* pixels) {
-  DrawAs(picture, view, size, {}, pixels, turned_bytes_);
+  DrawAs(picture, view, size, {}, pixels, turned_bytes_, nullptr);
 }
 
 template <class T>
 void Renderer::DrawAs(Decoder& picture, const View& view, PictureSize size, const Colours& colours,
-                      T* pixels, std::vector<T>& turned) {
+                      T* pixels, std::vector<T>& turned, double* decode_s) {
   const PictureSize upright = picture.size();
   const Box& box = view.box;
   TRIREME_ASSERT(box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 &&
@@ -37,11 +38,11 @@ void Renderer::DrawAs(Decoder& picture, const View& view, PictureSize size, cons
   const bool mirror_x = o.mirror_x != view.mirrored;
   const Box stored = Stored(box, upright, o);
   if (!o.transpose) {
-    return DrawStored(picture, {stored, size, mirror_x, o.mirror_y}, colours, pixels);
+    return DrawStored(picture, {stored, size, mirror_x, o.mirror_y}, colours, pixels, decode_s);
   }
   turned.resize(size_t(3) * size.width * size.height);
   const PictureSize across = {size.height, size.width};
-  DrawStored(picture, {stored, across, o.mirror_y, mirror_x}, colours, turned.data());
+  DrawStored(picture, {stored, across, o.mirror_y, mirror_x}, colours, turned.data(), decode_s);
   for (ptrdiff_t y = 0; y < size.height; ++y) {
     for (ptrdiff_t x = 0; x < size.width; ++x) {
       const T* from = turned.data() + 3 * (x * size.height + y);
@@ -51,8 +52,11 @@ void Renderer::DrawAs(Decoder& picture, const View& view, PictureSize size, cons
 }
 
 template <class T>
-void Renderer::DrawStored(Decoder& picture, const Plan& plan, const Colours& colours, T* pixels) {
+void Renderer::DrawStored(Decoder& picture, const Plan& plan, const Colours& colours, T* pixels,
+                          double* decode_s) {
+  const double began = decode_s ? Now() : 0;
   const Strip strip = picture.Begin(plan.box, plan.size);
+  if (decode_s) *decode_s += Now() - began;
   const double scale = strip.eighths / 8.0;
   MakeFilter(plan.box.left * scale - strip.left, plan.box.width * scale, plan.size.width,
              plan.mirror_x, across_);
@@ -70,7 +74,9 @@ void Renderer::DrawStored(Decoder& picture, const Plan& plan, const Colours& col
     const float* weights = down_.weights.data() + ptrdiff_t{y} * down_.taps;
     int taps = down_.taps;
     while (taps > 1 && weights[taps - 1] == 0) --taps;
+    const double row_began = decode_s ? Now() : 0;
     for (; decoded < first + taps; ++decoded) picture.Next(line(decoded));
+    if (decode_s) *decode_s += Now() - row_began;
     for (int t = 0; t < taps; ++t) lines[t] = line(first + t);
     rows::Blend({lines.data(), size_t(taps)}, weights, row_values, blended_.data());
     const ptrdiff_t place = plan.mirror_y ? plan.size.height - 1 - y : y;

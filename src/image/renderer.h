@@ -25,18 +25,20 @@ struct Colours {
 // the rows that the filter spans. Keeps its buffers from one picture to the next. One thread.
 class Renderer {
  public:
-  // Into size.height rows of size.width RGB pixels.
+  // Into size.height rows of size.width RGB pixels. Where `decode_s` is not null, the seconds that
+  // the decoder needed are added to it.
   void Draw(Decoder& picture, const View& view, PictureSize size, const Colours& colours,
-            float* pixels);
+            float* pixels, double* decode_s = nullptr);
   void Draw(Decoder& picture, const View& view, PictureSize size, uint8_t* pixels);
 
  private:
   struct Plan;
   template <class T>
   void DrawAs(Decoder& picture, const View& view, PictureSize size, const Colours& colours,
-              T* pixels, std::vector<T>& turned);
+              T* pixels, std::vector<T>& turned, double* decode_s);
   template <class T>
-  void DrawStored(Decoder& picture, const Plan& plan, const Colours& colours, T* pixels);
+  void DrawStored(Decoder& picture, const Plan& plan, const Colours& colours, T* pixels,
+                  double* decode_s);
   void Write(const Colours& colours, float* row);
   void Write(const Colours& colours, uint8_t* row);
 

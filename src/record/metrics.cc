@@ -19,6 +19,14 @@ Json ListOf(const std::vector<T>& classes, std::optional<double> T::*number) {
   return list;
 }
 
+Json ToJson(const LoaderRecord& record) {
+  Json json = Json::Object();
+  json.AddNew("threads", record.threads).AddNew("read", record.read);
+  json.AddNew("decode", record.decode).AddNew("resize", record.resize).AddNew("cpu", record.cpu);
+  json.AddNew("depth", record.MeanDepth()).AddNew("depth_at_take", record.DepthAtTake());
+  return json;
+}
+
 Json ToJson(const RankRecord& record) {
   Json json = Json::Object();
   const StepTimes& times = record.times;
@@ -26,6 +34,7 @@ Json ToJson(const RankRecord& record) {
   json.AddNew("backward", times.backward).AddNew("communication_hidden", times.hidden);
   json.AddNew("communication_waited", times.communication).AddNew("update", times.update);
   json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
+  if (record.loader.requests) json.AddNew("loader", ToJson(record.loader));
   return json;
 }
 
@@ -47,6 +56,18 @@ Json ToJson(const std::vector<ClientRecord>& records) {
 
 }  // namespace
 
+LoaderRecord LoaderRecord::Since(const LoaderRecord& before) const {
+  return {.threads = threads,
+          .requests = requests - before.requests,
+          .read = read - before.read,
+          .decode = decode - before.decode,
+          .resize = resize - before.resize,
+          .cpu = cpu - before.cpu,
+          .seconds = seconds - before.seconds,
+          .ready_at_take = ready_at_take - before.ready_at_take,
+          .ready_s = ready_s - before.ready_s};
+}
+
 RankRecord RankRecord::Since(const RankRecord& before) const {
   const StepTimes& then = before.times;
   return {rank,
@@ -57,7 +78,8 @@ RankRecord RankRecord::Since(const RankRecord& before) const {
            .update = times.update - then.update,
            .hidden = std::max(0.0, times.hidden - then.hidden)},
           bytes_sent - before.bytes_sent,
-          bytes_received - before.bytes_received};
+          bytes_received - before.bytes_received,
+          loader.Since(before.loader)};
 }
 
 Json ToJson(const StepTimes& times) {
@@ -65,6 +87,17 @@ Json ToJson(const StepTimes& times) {
   json.AddNew("data", times.data).AddNew("forward", times.forward);
   json.AddNew("backward", times.backward).AddNew("communication", times.communication);
   json.AddNew("update", times.update);
+  return json;
+}
+
+Json ToJson(const InputRecord& record) {
+  Json json = Json::Object();
+  json.AddNew("share", record.share).AddNew("stage", record.stage);
+  json.AddNew("step_seconds", record.step_seconds);
+  json.AddNew("step_seconds_without", record.step_seconds_without);
+  json.AddNew("threads", record.threads);
+  json.AddNew("step_seconds_threads", record.step_seconds_threads);
+  json.AddNew("text", record.text);
   return json;
 }
 
@@ -89,6 +122,8 @@ Json ToJson(const EpochRecord& record) {
   }
   if (!record.clients.empty()) json.AddNew("clients", ToJson(record.clients));
   if (!record.late.empty()) json.AddNew("late", record.late);
+  if (record.loader.requests) json.AddNew("loader", ToJson(record.loader));
+  if (record.input_bound) json.AddNew("input_bound", ToJson(*record.input_bound));
   return json;
 }
 
@@ -101,6 +136,7 @@ Json ToJson(const StepRecord& record) {
   json.AddNew("samples", record.samples).AddNew("time", record.time);
   json.AddNew("times", ToJson(record.times));
   json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
+  if (record.loader.requests) json.AddNew("loader", ToJson(record.loader));
   return json;
 }
 
@@ -132,6 +168,8 @@ Json ToJson(const Summary& summary) {
   if (!clients.clients.empty()) {
     json.AddNew("samples", clients.all.samples).AddNew("clients", ToJson(clients.clients));
   }
+  json.AddNew("loader_threads", summary.loader_threads);
+  if (summary.input_bound) json.AddNew("input_bound", ToJson(*summary.input_bound));
   if (!summary.emulated.empty()) {
     Json emulated = Json::Object();
     for (const auto& [key, value] : summary.emulated) emulated.AddNew(key, value);

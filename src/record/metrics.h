@@ -26,11 +26,38 @@ struct StepTimes {
   double Total() const { return data + forward + backward + communication + update; }
 };
 
+// What a rank's loader did. Times are of its threads, which work side by side.
+struct LoaderRecord {
+  int threads = 0;                          // 0: the step fetched its own samples
+  int64_t requests = 0;                     // shards that it was asked for
+  double read = 0, decode = 0, resize = 0;  // resize: and what is done to pixels besides
+  double cpu = 0;                           // of these, what a processor worked
+  double seconds = 0;                       // that passed
+  double ready_at_take = 0, ready_s = 0;    // shards that lay ready, over requests and over time
+
+  double Fetching() const { return read + decode + resize; }
+  double DepthAtTake() const { return requests ? ready_at_take / double(requests) : 0; }
+  double MeanDepth() const { return seconds > 0 ? ready_s / seconds : 0; }
+  LoaderRecord Since(const LoaderRecord& before) const;
+};
+
+// Training waited for samples: what bounds it and what would help. A step's seconds are means.
+struct InputRecord {
+  double share = 0;                 // of the time, that was waiting
+  std::string stage;                // read, decode or resize: what takes most of fetching
+  double step_seconds = 0;          // now
+  double step_seconds_without = 0;  // any waiting
+  int threads = 0;                  // data.threads that would help most; the number now: none does
+  double step_seconds_threads = 0;  // with them
+  std::string text;                 // all this in words
+};
+
 // One rank's part of an epoch.
 struct RankRecord {
   int rank = 0;
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
+  LoaderRecord loader;
 
   RankRecord Since(const RankRecord& before) const;
 };
@@ -68,6 +95,8 @@ struct EpochRecord {
   std::vector<RankRecord> ranks;      // of all who advance in step, where there are several
   std::vector<ClientRecord> clients;  // of a server
   std::string late;                   // which rank the others wait for and why; empty: none
+  LoaderRecord loader;
+  std::optional<InputRecord> input_bound;
 };
 
 // A line every k steps.
@@ -81,6 +110,7 @@ struct StepRecord {
   double time = 0;      // seconds of training since then
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
+  LoaderRecord loader;
 };
 
 // The end result. Scripts rely on the names; what was not measured is null.
@@ -98,10 +128,13 @@ struct Summary {
   int ranks = 1;
   std::string strategy, transport, device, precision, machine, version;
   ClientsRecord clients;                                      // of a free pace
+  int loader_threads = 0;                                     // of a rank, at last
+  std::optional<InputRecord> input_bound;                     // over all epochs of this life
   std::vector<std::pair<std::string, std::string>> emulated;  // keys of [emulate] and their values
 };
 
 Json ToJson(const StepTimes& times);
+Json ToJson(const InputRecord& record);
 Json ToJson(const EpochRecord& record);  // {"event":"epoch", ...}
 Json ToJson(const StepRecord& record);   // {"event":"step", ...}
 Json ToJson(const Summary& summary);

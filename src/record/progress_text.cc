@@ -60,7 +60,7 @@ std::string EpochLine(const EpochRecord& record, int64_t epochs) {
                LossAndAccuracy("train", record.train_loss, record.train_accuracy),
                LossAndAccuracy("test", record.test_loss, record.test_accuracy),
                CountText(record.samples_per_second) + " samples/s", DurationText(record.seconds),
-               record.late});
+               record.late, record.input_bound ? record.input_bound->text : ""});
 }
 
 Json StepEvent(const StepProgress& progress, const Pace& pace) {

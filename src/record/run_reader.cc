@@ -85,6 +85,10 @@ MetricsLine LineOf(const Json& json, const MetricsLine* before) {
   if (std::isnan(line.time_s)) line.time_s = (before ? before->time_s : 0) + line.seconds;
   if (const Json* times = json.Find("times")) line.times = TimesIn(*times, "communication");
   line.ranks = RanksIn(json);
+  if (const Json* bound = json.Find("input_bound"); bound && bound->IsObject()) {
+    const Json* text = bound->Find("text");
+    if (text && text->IsString()) line.input_bound = text->AsString();
+  }
   line.bytes = (before ? before->bytes : 0) + BytesIn(json, line.ranks);
   return line;
 }

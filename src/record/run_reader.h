@@ -25,6 +25,7 @@ struct MetricsLine {
   StepTimes times;
   double bytes = 0;               // since the run began; of all ranks where they are told
   std::vector<RankRecord> ranks;  // of an epoch
+  std::string input_bound;        // what it says of waiting for samples
 };
 
 // What the files of a run say, whatever state they are in.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "record/page/page_html.h"
+#include "record/page/run_curves.h"
 #include "record/page/run_page.h"
 
 namespace trireme {
@@ -54,6 +55,25 @@ class RunReaderTest : public testing::Test {
 
   TemporaryDirectory folder_;
 };
+
+TEST_F(RunReaderTest, ThePageSaysWhatTheLastEpochSaidOfWaiting) {
+  EpochRecord record{.epoch = 3, .step = 30, .seconds = 2};
+  record.times = {.data = 1, .forward = 1};
+  record.loader = {.threads = 2, .requests = 4, .seconds = 2, .ready_at_take = 6, .ready_s = 3};
+  record.input_bound = {.share = 0.5, .stage = "read", .text = "input bound: <half> of it"};
+  const Json json = ToJson(record);
+  EXPECT_EQ(json.At("loader").At("depth").AsDouble(), 1.5);
+  EXPECT_EQ(json.At("loader").At("depth_at_take").AsDouble(), 1.5);
+  Append("metrics.jsonl", json.Text() + "\n");
+  const RunData data = ReadRun(path());
+  ASSERT_EQ(data.epochs.size(), 3u);
+  EXPECT_EQ(data.epochs.back().input_bound, "input bound: <half> of it");
+  const std::vector<NamedRun> named = {{"mine", &data}};
+  const auto charts = TimeCharts(named);
+  ASSERT_EQ(charts.size(), 1u);
+  EXPECT_NE(std::get<BarChart>(charts[0]).caption.find("input bound: <half> of it"),
+            std::string::npos);
+}
 
 TEST_F(RunReaderTest, FollowsARunAsItIsWritten) {
   RunReader reader(path());

@@ -93,7 +93,8 @@ void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
   const auto queue = rig.engine->device().NewQueue();
   const Buffer state(rig.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);
-  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer);
+  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer,
+                      EvaluationThreads(model.recipe, *data.test));
   const Evaluation one = evaluator.Run(state);
   queue->Sync();
   tally.Add(evaluator.tally());

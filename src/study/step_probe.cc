@@ -170,8 +170,10 @@ StepModel ProbeStep(const Recipe& recipe) {
   }
   model.update_s = more.update;
   const int64_t values = job.graph.input().size() * many;
-  const int threads = ChooseLoaderThreads(recipe.data.threads, values, job.threads_per_rank,
-                                          job.data.train->cuts());
+  const int threads =
+      ChooseLoaderThreads(recipe.data.threads, values, job.cores_per_rank, job.threads_per_rank,
+                          job.data.train->cuts() || recipe.emulate.decode_ms > 0)
+          .most;
   const double fetch = more.fetch / many + recipe.emulate.decode_ms * 1e-3;
   (threads ? model.loader_s_per_sample : model.fetch_s_per_sample) = fetch / std::max(1, threads);
   if (recipe.emulate.step_ms > 0) {  // computing is a part of it

@@ -149,7 +149,7 @@ void CentreRecorder::Handle(const Image& image) {
   clients.all.updates = image.progress.updates;
   clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
-  recorder_.Summarize(image.state, at_, *evaluation_, evaluator_->Curves(), clients);
+  recorder_.Summarize(image.state, at_, *evaluation_, evaluator_->Curves(), {}, clients);
 }
 
 void CentreRecorder::EndEpoch(const Image& image) {
@@ -194,7 +194,7 @@ void CentreRecorder::Evaluate(const Image& image) {
     queue_ = rig_.engine->device().NewQueue();
     state_ = Buffer(rig_.engine->device(), job_.layout.state);
     evaluator_ = std::make_unique<Evaluator>(job_.graph, *rig_.engine, *queue_, *job_.data.test,
-                                             job_.normalizer);
+                                             job_.normalizer, EvaluationThreads(job_));
   }
   flat::Put(*queue_, image.state, state_);
   queue_->Sync();

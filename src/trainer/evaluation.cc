@@ -73,39 +73,37 @@ int Evaluator::ChunkSize(const Shape& input) {
 }
 
 Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
-                     const Normalizer& normalizer)
+                     const Normalizer& normalizer, const LoaderThreads& threads)
     : samples_(samples),
       classes_(graph.num_classes()),
       chunk_size_(ChunkSize(graph.input())),
       executable_(engine.Load(Compile(graph, engine, chunk_size_, Mode::kEvaluate, 0), queue)),
-      inputs_(size_t(chunk_size_) * graph.input().size()),
       logits_(size_t(chunk_size_) * classes_),
       probabilities_(logits_.size()),
       losses_(chunk_size_),
-      labels_(chunk_size_),
       tally_(classes_, samples.size()),
-      loader_(Feed::ForEvaluation(samples, normalizer), {{inputs_, labels_}}, /*threads=*/0) {}
+      chunks_(samples, normalizer, chunk_size_, threads) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                           const Observer& observer, int64_t step) {
   const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
   Score score(classes_, num_chunks);
   tally_.Clear();
-  for (int64_t chunk = worker; worker >= 0 && chunk < num_chunks; chunk += workers) {
-    observer.Tell(Phase::kEvaluate, step, chunk / workers);
-    const int64_t begin = chunk * chunk_size_;
-    const int64_t end = std::min(begin + chunk_size_, samples_.size());
-    const int count = int(end - begin);
-    loader_.Want({.epoch = 0, .begin = begin, .end = end});
-    loader_.Take();
-    const auto inputs = std::span<const float>(inputs_).first(count * inputs_.size() / chunk_size_);
-    const auto labels = std::span<const int32_t>(labels_).first(count);
+  if (worker >= 0) chunks_.Begin(worker, workers);
+  for (int64_t done = 0; worker >= 0; ++done) {
+    observer.Tell(Phase::kEvaluate, step, done);
+    const Filled* const filled = chunks_.Next();
+    if (!filled) break;
+    const int64_t chunk = filled->range.begin / chunk_size_;
+    const int count = filled->count;
+    const auto inputs = chunks_.inputs(*filled);
+    const auto labels = chunks_.labels(*filled);
     const auto logits = std::span(logits_).first(size_t(count) * classes_);
     const auto probabilities = std::span(probabilities_).first(logits.size());
     const auto losses = std::span(losses_).first(count);
     executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
                           {.logits = logits, .probabilities = probabilities, .losses = losses});
-    loader_.Release();
+    chunks_.Release();
     score.Add(chunk, logits, losses, labels);
     tally_.Add(probabilities, labels);
   }

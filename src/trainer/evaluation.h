@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/observer.h"
-#include "data/loader.h"
 #include "data/normalizer.h"
 #include "data/source.h"
 #include "graph/engine.h"
 #include "record/class_report.h"
+#include "trainer/chunk_feed.h"
 #include "trainer/roc_tally.h"
 #include "transport/group.h"
 
@@ -46,7 +46,7 @@ class Evaluator {
   static int ChunkSize(const Shape& input);
 
   Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
-            const Normalizer& normalizer);
+            const Normalizer& normalizer, const LoaderThreads& threads = {});
 
   // Worker w of n takes every n-th chunk (-1, a server: none); with a group the parts are added up.
   // Each sample once. `observer` is told what happens, after step `step`.
@@ -63,10 +63,9 @@ class Evaluator {
   const int classes_;
   const int chunk_size_;
   std::unique_ptr<Executable> executable_;
-  std::vector<float> inputs_, logits_, probabilities_, losses_;
-  std::vector<int32_t> labels_;
+  std::vector<float> logits_, probabilities_, losses_;
   RocTally tally_;
-  Loader loader_;
+  ChunkFeed chunks_;
 };
 
 }  // namespace trireme

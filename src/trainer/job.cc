@@ -177,7 +177,9 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   }
   // Servers of a free pace only add; a core of their own would be idle.
   std::erase_if(job.sharing, [&](int rank) { return !job.in_step && rank < job.servers; });
-  job.threads_per_rank = CountThreads(trainer, int(job.sharing.size()), neighbours.process_each);
+  const int sharing = std::max(1, int(job.sharing.size()));
+  job.threads_per_rank = CountThreads(trainer, sharing, neighbours.process_each);
+  job.cores_per_rank = ThreadsOfEach(ReadCoreFacts(), sharing, neighbours.process_each);
   return job;
 }
 

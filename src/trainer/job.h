@@ -42,6 +42,7 @@ struct Job {
   int64_t own_samples = 0;           // not 0: the data are this client's own, the plan the server's
   int shard_capacity = 0;            // samples of a shard, at most
   int threads_per_rank = 1;
+  int cores_per_rank = 1;    // its share of the processors, for computing and for its loader
   std::vector<int> cpus;     // of this process; those of a core stand together
   std::vector<int> sharing;  // ranks that compute on them
   std::vector<float> initial_state;

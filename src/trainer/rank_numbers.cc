@@ -8,10 +8,11 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kNumbers = 8;  // before the silences
+constexpr size_t kNumbers = 17;  // before the silences
 
 std::vector<double> Pack(const RankNumbers& own) {
   const StepTimes& t = own.rank.times;
+  const LoaderRecord& l = own.rank.loader;
   std::vector<double> values = {t.data,
                                 t.forward,
                                 t.backward,
@@ -19,7 +20,16 @@ std::vector<double> Pack(const RankNumbers& own) {
                                 t.update,
                                 t.hidden,
                                 double(own.rank.bytes_sent),
-                                double(own.rank.bytes_received)};
+                                double(own.rank.bytes_received),
+                                double(l.threads),
+                                double(l.requests),
+                                l.read,
+                                l.decode,
+                                l.resize,
+                                l.cpu,
+                                l.seconds,
+                                l.ready_at_take,
+                                l.ready_s};
   values.insert(values.end(), own.silences.begin(), own.silences.end());
   return values;
 }
@@ -37,7 +47,16 @@ RankNumbers Unpack(int rank, std::span<const double> v, size_t ranks) {
                              .update = v[4],
                              .hidden = v[5]},
                    .bytes_sent = int64_t(v[6]),
-                   .bytes_received = int64_t(v[7])},
+                   .bytes_received = int64_t(v[7]),
+                   .loader = {.threads = int(v[8]),
+                              .requests = int64_t(v[9]),
+                              .read = v[10],
+                              .decode = v[11],
+                              .resize = v[12],
+                              .cpu = v[13],
+                              .seconds = v[14],
+                              .ready_at_take = v[15],
+                              .ready_s = v[16]}},
           .silences = {v.begin() + kNumbers, v.end()}};
 }
 

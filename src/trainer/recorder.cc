@@ -73,6 +73,7 @@ void Recorder::Step(const StepResult& result, const Progression& at,
     record.times = own.times;
     record.bytes_sent = own.bytes_sent;
     record.bytes_received = own.bytes_received;
+    record.loader = own.loader;
     last_line_s_ = result.ended_s;
     last_line_samples_ = at.all_samples;
     record.samples = at.all_samples;
@@ -97,6 +98,12 @@ void Recorder::Epoch(const EpochRecord& record) {
   directory_.AppendMetrics(ToJson(record));
   if (tensorboard_) tensorboard_->Add(record.step, ScalarsOf(record));
   progress_.Epoch(record, job_.epochs());
+  const int threads = record.loader.threads;
+  const bool decodes = job_.data.train->cuts() || job_.recipe.emulate.decode_ms > 0;
+  if (!decodes || !job_.recipe.data.threads.is_word() || threads == said_threads_) return;
+  said_threads_ = threads;
+  progress_.Message(fmt::format("data.threads = auto: {} {} samples", threads,
+                                threads == 1 ? "thread fetches" : "threads fetch"));
 }
 
 void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
@@ -111,7 +118,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
 }
 
 void Recorder::Summarize(std::span<const float> state, const Progression& at,
-                         const Evaluation& evaluation, RocCurves roc,
+                         const Evaluation& evaluation, RocCurves roc, const InputLoad& input,
                          const ClientsRecord& clients) {
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
@@ -142,6 +149,8 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.machine = MachineText(job_);
   summary.version = Version();
   summary.clients = clients;
+  summary.loader_threads = input.loader.threads;
+  summary.input_bound = FindInputBound(input);
   summary.emulated = Emulated(recipe.emulate);
   directory_.WriteSummary(ToJson(summary));
   progress_.End(summary);

@@ -12,6 +12,7 @@
 #include "record/tensorboard.h"
 #include "strategy/strategy.h"
 #include "trainer/evaluation.h"
+#include "trainer/input_bound.h"
 #include "trainer/job.h"
 #include "trainer/progression.h"
 #include "trainer/stepper.h"
@@ -40,7 +41,7 @@ class Recorder {
                   FunctionRef<void(StateWriter&)> save);
   const Summary& summary() const { return summary_; }  // empty before Summarize
   void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
-                 RocCurves roc, const ClientsRecord& clients = {});
+                 RocCurves roc, const InputLoad& input, const ClientsRecord& clients);
 
  private:
   const Job& job_;
@@ -53,6 +54,7 @@ class Recorder {
   int64_t last_line_samples_ = -1;  // none yet
   double line_loss_sum_ = 0;        // of the steps since the last line
   int64_t line_samples_ = 0;
+  int said_threads_ = 0;  // of the loader
 };
 
 }  // namespace trireme

@@ -57,9 +57,13 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
 
   const int shards = job.MostShards(worker);
   const int64_t values = job.graph.input().size();
-  const int threads = ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity,
-                                          job.threads_per_rank, job.data.train->cuts());
-  ahead_.resize(strategy.InStep() && threads > 0 ? kStepsAhead : 1);
+  Feed feed =
+      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
+  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
+  const LoaderThreads threads =
+      ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity, job.cores_per_rank,
+                          job.threads_per_rank, feed.decodes());
+  ahead_.resize(strategy.InStep() && threads.first > 0 ? kStepsAhead : 1);
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_.resize(num_slots * job.shard_capacity * values);
   labels_.resize(num_slots * job.shard_capacity);
@@ -69,9 +73,6 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                       std::span(labels_).subspan(begin, job.shard_capacity)});
   }
   in_use_.reserve(num_slots);
-  Feed feed =
-      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
-  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
   loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
@@ -201,9 +202,10 @@ bool Stepper::Run(int signal, StepResult& previous) {
   if (pretends) Pretend();
   strategy_.BeforeStep(replica_);
   taken_.clear();  // by a rehearsal
-  const double began = pretends ? Now() : 0;
+  // Waiting for samples is no computing.
+  const double began = pretends ? Now() - loader_->numbers().waited_s : 0;
   RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
-  if (pretends) pretence_.Computed(Now() - began);
+  if (pretends) pretence_.Computed(Now() - loader_->numbers().waited_s - began);
   queue_->Wait(strategy_.AfterStep(replica_));
   if (pretence_.flips(replica_.work.step)) FlipABit();
   for (const Positions& range : taken_) {
@@ -284,11 +286,24 @@ bool Stepper::Drain(StepResult& last) { return Collect(tallies_[1 - turn_], last
 StepTimes Stepper::times() const {
   StepTimes times = times_;
   const Traffic traffic = strategy_.traffic();
-  times.data = loader_->waited_s();
+  times.data = loader_->numbers().waited_s;
   times.communication = traffic.communication_s;
   times.hidden = traffic.hidden_s;
   times.update = traffic.update_s;
   return times;
+}
+
+LoaderRecord Stepper::loader() const {
+  const LoaderNumbers numbers = loader_->numbers();
+  return {.threads = numbers.threads,
+          .requests = numbers.taken,
+          .read = numbers.fetched.read,
+          .decode = numbers.fetched.decode,
+          .resize = numbers.fetched.resize,
+          .cpu = numbers.fetched.cpu,
+          .seconds = numbers.seconds,
+          .ready_at_take = numbers.ready_at_take,
+          .ready_s = numbers.ready_s};
 }
 
 }  // namespace trireme

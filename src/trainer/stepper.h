@@ -53,7 +53,10 @@ class Stepper {
   std::vector<float> GradientTogether(int64_t step, int workers);
   std::vector<float> GradientAlone(int64_t step);
 
+  void Pause() { loader_->Pause(); }  // something else than steps comes now
+
   StepTimes times() const;
+  LoaderRecord loader() const;
   const Traffic traffic() const { return strategy_.traffic(); }
 
  private:

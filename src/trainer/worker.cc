@@ -38,8 +38,9 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       snapshot_(rig.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
-    evaluator_ = std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(),
-                                             *job.data.test, job.normalizer);
+    evaluator_ =
+        std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
+                                    job.normalizer, EvaluationThreads(job));
   }
 }
 
@@ -58,7 +59,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   seconds_before_ = at_.seconds;
   train_seconds_before_ = at_.train_seconds;
   unsaved_ = !resume;
-  saved_step_ = at_.step;
+  saved_step_ = judged_step_ = at_.step;
 
   const bool together = strategy_.InStep() && world_.size() > 1;
   if (job_.only_self_test || (together && job_.recipe.trainer.self_test)) SelfTest();
@@ -175,7 +176,7 @@ void Worker::Count(const StepResult& result) {
 RankRecord Worker::SpentSince(RankRecord& before) {
   const Traffic traffic = strategy_.traffic();
   const RankRecord now{world_.rank(), stepper_.times(), int64_t(traffic.bytes_sent),
-                       int64_t(traffic.bytes_received)};
+                       int64_t(traffic.bytes_received), stepper_.loader()};
   return now.Since(std::exchange(before, now));
 }
 
@@ -191,6 +192,7 @@ void Worker::TakeSnapshot() {
 
 void Worker::Evaluate() {
   const Stopwatch pause;
+  stepper_.Pause();
   evaluated_step_ = at_.step;
   TakeSnapshot();
   evaluation_ = strategy_.InStep() ? evaluator_->Run(snapshot_, worker_, job_.workers(),
@@ -233,6 +235,7 @@ EpochRecord Worker::MeasureEpoch() {
   record.times = spent.times;
   record.bytes_sent = spent.bytes_sent;
   record.bytes_received = spent.bytes_received;
+  record.loader = spent.loader;
   at_.loss_sum = at_.correct = 0;
   at_.samples = 0;
   return record;
@@ -241,7 +244,8 @@ EpochRecord Worker::MeasureEpoch() {
 // All ranks' numbers, at the rank that records (0 in step), and what they say together.
 void Worker::GatherTimes(EpochRecord& record) {
   observer_.Tell(Phase::kEpochEnd, at_.step);
-  RankNumbers own{.rank = {world_.rank(), record.times, record.bytes_sent, record.bytes_received},
+  RankNumbers own{.rank = {world_.rank(), record.times, record.bytes_sent, record.bytes_received,
+                           record.loader},
                   .silences = watch_ ? watch_->Silences() : std::vector<double>(world_.size())};
   for (int r = 0; r < world_.size(); ++r) {
     std::swap(own.silences[r], silences_before_[r]);
@@ -253,11 +257,31 @@ void Worker::GatherTimes(EpochRecord& record) {
   if (const auto late = late_.Add(SharesOf(all), record.seconds)) record.late = late->Text();
 }
 
+// All wait for the rank that waits longest for its samples.
+void Worker::JudgeInput(EpochRecord& record) {
+  if (!recorder_) return;
+  RankRecord worst{world_.rank(), record.times, 0, 0, record.loader};
+  for (const RankRecord& rank : record.ranks) {
+    if (rank.times.data > worst.times.data) worst = rank;
+  }
+  const InputLoad load{.seconds = record.seconds,
+                       .waited_s = worst.times.data,
+                       .steps = record.step - judged_step_,
+                       .loader = worst.loader,
+                       .compute_threads = job_.threads_per_rank,
+                       .cores = job_.cores_per_rank,
+                       .picture_size = job_.data.train->cuts() ? job_.data.shape.width : 0};
+  judged_step_ = record.step;
+  input_.Add(load);
+  record.input_bound = FindInputBound(load);
+}
+
 void Worker::Publish() { watch_->Publish(ShareOf(stepper_.times()), at_.step); }
 
 std::optional<Ending> Worker::EndOfEpoch() {
   EpochRecord record = MeasureEpoch();
   if (strategy_.InStep() && world_.size() > 1) GatherTimes(record);
+  JudgeInput(record);
   const bool takes_part = strategy_.InStep() || recorder_;
   std::optional<Ending> ending;
   if (takes_part && EvaluationIsDue()) {
@@ -289,6 +313,7 @@ void Worker::SaveCheckpoint() {
   unsaved_ = false;
   saved_step_ = at_.step;
   const Stopwatch pause;
+  stepper_.Pause();
   observer_.Tell(Phase::kCheckpoint, at_.step);
   TakeSnapshot();
   if (recorder_) {
@@ -332,7 +357,7 @@ void Worker::Finish(Ending ending) {
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, std::move(roc),
+  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, std::move(roc), input_,
                        RecordsOf(strategy_.workers()));
 }
 

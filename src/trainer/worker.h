@@ -8,6 +8,7 @@
 #include "base/state_io.h"
 #include "strategy/strategy.h"
 #include "trainer/evaluation.h"
+#include "trainer/input_bound.h"
 #include "trainer/job.h"
 #include "trainer/lateness.h"
 #include "trainer/progression.h"
@@ -53,6 +54,7 @@ class Worker {
   RankRecord SpentSince(RankRecord& before);  // which becomes now
   EpochRecord MeasureEpoch();
   void GatherTimes(EpochRecord& record);
+  void JudgeInput(EpochRecord& record);
   void Publish();
 
   const Job& job_;
@@ -74,6 +76,8 @@ class Worker {
   RankRecord before_epoch_, before_line_;  // spent until then
   std::vector<double> silences_before_;
   LateWatch late_;
+  InputLoad input_;          // of all epochs of this life
+  int64_t judged_step_ = 0;  // until which it is
   Stopwatch clock_;
   double seconds_before_ = 0, train_seconds_before_ = 0;  // of earlier lives
   double paused_s_ = 0;                                   // evaluation and checkpoints, this life

@@ -232,6 +232,12 @@ std::vector<Block> TimeCharts(std::span<const NamedRun> runs) {
         "Besides, {:.3g} {} of communication over all ranks were hidden behind computing.",
         hidden / time.per, time.unit);
   }
+  for (const NamedRun& run : runs) {
+    if (run.data->epochs.empty() || run.data->epochs.back().input_bound.empty()) continue;
+    if (!chart.caption.empty()) chart.caption += " ";
+    chart.caption +=
+        fmt::format("{}, last epoch: {}.", run.name, run.data->epochs.back().input_bound);
+  }
   return {chart};
 }
 

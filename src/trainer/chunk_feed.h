@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/loader.h"
+#include "data/options.h"
+#include "trainer/job.h"
+
+namespace trireme {
+
+// data.threads for fetching samples that are evaluated.
+LoaderThreads EvaluationThreads(const Job& job);
+LoaderThreads EvaluationThreads(const Recipe& recipe, const Source& samples);  // a rank alone
+
+// Samples in their order, chunk by chunk; the next chunk is fetched while one is evaluated. One
+// thread.
+class ChunkFeed {
+ public:
+  ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
+            const LoaderThreads& threads);
+
+  // From the first chunk: chunks `first`, `first` + `stride`, ... All of the last time were taken.
+  void Begin(int64_t first = 0, int64_t stride = 1);
+  const Filled* Next();  // null: no more. Valid until released.
+  void Release() { loader_.Release(); }
+
+  std::span<const float> inputs(const Filled& filled) const;
+  std::span<const int32_t> labels(const Filled& filled) const;
+
+ private:
+  const int64_t size_;
+  const int chunk_size_;
+  const size_t values_;  // of a sample
+  const int slots_;
+  std::vector<float> inputs_;
+  std::vector<int32_t> labels_;
+  int64_t wanted_ = 0, stride_ = 1;  // chunks
+  int64_t open_ = 0;                 // wanted and not taken
+  Loader loader_;
+};
+
+}  // namespace trireme
