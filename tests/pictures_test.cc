@@ -91,6 +91,19 @@ TEST_F(PicturesTest, RanksAndLoaderThreadsTrainOnTheSameBytes) {
   }
 }
 
+// With fewer and smaller pictures, and a smaller network.
+TEST_F(PicturesTest, ShippedRecipesTrain) {
+  for (const std::string recipe : {"flowers-resnet18", "imagenet-resnet50"}) {
+    Succeed({"train", recipe, "--model", "resnet18", "--data", "images:" + At("set"), "--batch",
+             "4", "--steps", "2", "--set", "data.size=32", "--set", "trainer.shards=0", "--set",
+             "optimizer.warmup_epochs=0.2", "--quiet", "--out", recipe});
+    EXPECT_EQ(Number(recipe, "steps"), 2) << recipe;
+  }
+  Succeed({"train", "scenes-mlp", "--data", "images:" + At("set"), "--model", "mlp:67500-128-64-2",
+           "--steps", "2", "--quiet", "--out", "scenes-mlp"});
+  EXPECT_EQ(Number("scenes-mlp", "steps"), 2);
+}
+
 TEST_F(PicturesTest, TheSummaryCountsWhatWasLeftOut) {
   Succeed(kTrain + Words{"--out", "whole"});
   EXPECT_EQ(Summary("whole").Find("left_out"), nullptr);
