@@ -169,6 +169,7 @@ Json ToJson(const Summary& summary) {
     json.AddNew("samples", clients.all.samples).AddNew("clients", ToJson(clients.clients));
   }
   json.AddNew("loader_threads", summary.loader_threads);
+  if (summary.left_out) json.AddNew("left_out", *summary.left_out);
   if (summary.input_bound) json.AddNew("input_bound", ToJson(*summary.input_bound));
   if (!summary.emulated.empty()) {
     Json emulated = Json::Object();

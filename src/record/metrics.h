@@ -129,6 +129,7 @@ struct Summary {
   std::string strategy, transport, device, precision, machine, version;
   ClientsRecord clients;                                      // of a free pace
   int loader_threads = 0;                                     // of a rank, at last
+  std::optional<int64_t> left_out;                            // files, if data.on_error is skip
   std::optional<InputRecord> input_bound;                     // over all epochs of this life
   std::vector<std::pair<std::string, std::string>> emulated;  // keys of [emulate] and their values
 };

@@ -1,0 +1,34 @@
+#include "trainer/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/files.h"
+
+namespace trireme {
+namespace {
+
+// Every file of recipes/ is a part of the program, parses, and says in its first line what it is.
+TEST(Recipe, AllShippedOnesAreBuiltInAndParse) {
+  std::set<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/recipes")) {
+    files.insert(file.path().stem().string());
+  }
+  std::set<std::string> names;
+  for (const BuiltInRecipe& built_in : BuiltInRecipes()) {
+    const std::string name(built_in.name);
+    names.insert(name);
+    EXPECT_EQ(built_in.text.substr(0, 2), "# ") << name;
+    Recipe recipe;
+    Sections sections;
+    Bind(sections, recipe);
+    EXPECT_NO_THROW(LoadRecipe(sections, name)) << name;
+    EXPECT_EQ(ReadFile(TRIREME_SOURCE_DIR "/recipes/" + name + ".toml"), built_in.text);
+  }
+  EXPECT_EQ(names, files);
+}
+
+}  // namespace
+}  // namespace trireme

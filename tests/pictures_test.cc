@@ -1,0 +1,119 @@
+// Whole runs on folders of pictures.
+#include <algorithm>
+#include <sstream>
+
+#include "image/testing.h"
+#include "support/ranks_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class PicturesTest : public RanksTest {
+ protected:
+  // Two classes of pictures of many sizes, JPEG and PNG, in two parts.
+  PicturesTest() {
+    setenv("XDG_CACHE_HOME", At("cache").c_str(), 1);
+    for (const std::string part : {"train", "val"}) {
+      for (int i = 0; i < 22; ++i) {
+        const RgbPicture picture = SmoothPicture(24 + 3 * i, 60 - 2 * i);
+        const bool png = i % 3 == 0;
+        const std::string folder = "set/" + part + (i % 2 ? "/odd/" : "/even/");
+        MakeDirectories(At(folder));
+        Write(folder + std::to_string(i) + (png ? ".png" : ".jpg"),
+              png ? MakePng(picture) : MakeJpeg(picture));
+      }
+    }
+  }
+
+  // Six shards in a step of 12, two epochs of two steps, the second of 10 samples.
+  const Words kTrain = {"train",
+                        "--model",
+                        "mlp",
+                        "--data",
+                        "images:" + At("set"),
+                        "--batch",
+                        "12",
+                        "--epochs",
+                        "2",
+                        "--lr",
+                        "0.05",
+                        "--deterministic",
+                        "--threads",
+                        "1",
+                        "--set",
+                        "trainer.shards=6",
+                        "--set",
+                        "data.size=16",
+                        "--set",
+                        "data.augment=random-resized-crop,flip,erase",
+                        "--quiet"};
+
+  // Every line of the workers' ledgers: step, epoch, position, sample.
+  std::vector<std::string> Ledger(const std::string& folder, int workers) const {
+    std::vector<std::string> lines;
+    for (int i = 0; i < workers; ++i) {
+      std::istringstream file(Read(folder + "/worker-" + std::to_string(i) + ".csv"));
+      std::string line;
+      std::getline(file, line);  // the header
+      while (std::getline(file, line)) lines.push_back(line);
+    }
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  }
+};
+
+// The weights are a hash of every byte that was trained on: shards are added in their order, so
+// nothing else differs.
+TEST_F(PicturesTest, RanksAndLoaderThreadsTrainOnTheSameBytes) {
+  std::string hash;
+  std::vector<std::string> samples;
+  for (const Transport transport : {"threads", "shm"}) {
+    for (const int ranks : {1, 2, 3}) {
+      for (const std::string threads : {"1", "4", "auto"}) {
+        const std::string run = transport + std::to_string(ranks) + threads;
+        TrainRanks(transport, ranks,
+                   kTrain + Words{"--set", "data.threads=" + threads, "--set",
+                                  "data.ledger=" + At("ledger-" + run), "--out", run});
+        if (HasFailure()) return;
+        const auto seen = Ledger("ledger-" + run, ranks);
+        if (hash.empty()) {
+          hash = Hash(run);
+          samples = seen;
+          EXPECT_EQ(samples.size(), 2u * 22);
+        }
+        EXPECT_EQ(Hash(run), hash) << run;
+        EXPECT_EQ(seen, samples) << run;
+        EXPECT_EQ(Summary(run).At("confusion").Text(), Summary("threads11").At("confusion").Text());
+        if (threads == "auto") continue;
+        EXPECT_EQ(Number(run, "loader_threads"), std::stoi(threads));
+      }
+    }
+  }
+}
+
+// With fewer and smaller pictures, and a smaller network.
+TEST_F(PicturesTest, ShippedRecipesTrain) {
+  for (const std::string recipe : {"flowers-resnet18", "imagenet-resnet50"}) {
+    Succeed({"train", recipe, "--model", "resnet18", "--data", "images:" + At("set"), "--batch",
+             "4", "--steps", "2", "--set", "data.size=32", "--set", "trainer.shards=0", "--set",
+             "optimizer.warmup_epochs=0.2", "--quiet", "--out", recipe});
+    EXPECT_EQ(Number(recipe, "steps"), 2) << recipe;
+  }
+  Succeed({"train", "scenes-mlp", "--data", "images:" + At("set"), "--model", "mlp:67500-128-64-2",
+           "--steps", "2", "--quiet", "--out", "scenes-mlp"});
+  EXPECT_EQ(Number("scenes-mlp", "steps"), 2);
+}
+
+TEST_F(PicturesTest, TheSummaryCountsWhatWasLeftOut) {
+  Succeed(kTrain + Words{"--out", "whole"});
+  EXPECT_EQ(Summary("whole").Find("left_out"), nullptr);
+  Write("set/train/odd/broken.jpg", "no picture");
+  Write("set/val/even/broken.png", "none either");
+  const Words skip = {"--set", "data.on_error=skip"};
+  Succeed(kTrain + skip + Words{"--out", "part"});
+  EXPECT_EQ(Number("part", "left_out"), 2);
+  EXPECT_EQ(Hash("part"), Hash("whole"));
+}
+
+}  // namespace
+}  // namespace trireme::whole
