@@ -72,7 +72,7 @@ std::string BenchTable::Text(bool json) const {
   return text;
 }
 
-void PeakMeter::Look() { seen_.push_back(cpu::MeasureMultiplyAdds(team_, kLook)); }
+void PeakMeter::Look() { seen_.push_back(cpu::MeasureMultiplyAdds(team_, kLook, unit_)); }
 
 double MedianSeconds(int repeat, PeakMeter& peak, FunctionRef<void()> run) {
   const Stopwatch first;
@@ -104,6 +104,17 @@ EngineOptions EngineOf(const Args& args) {
   args.ApplyTo(sections);
   return options;
 }
+
+const cpu::MatrixUnit* UnitOf(const Args& args) {
+  TrainerOptions options;
+  options.precision = args.Value("--precision").value_or("f32");
+  if (options.precision != "f32" && options.precision != "bf16") {
+    throw UsageError("--precision must be f32 or bf16, got {}", QuoteToml(options.precision));
+  }
+  return ResolvePrecision(options) == "bf16" ? cpu::FindMatrixUnit() : nullptr;
+}
+
+std::string PrecisionText(const cpu::MatrixUnit* unit) { return unit ? "bf16" : "f32"; }
 
 double BytesOf(const Instruction& instruction, int count) {
   double bytes = 0;

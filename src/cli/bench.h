@@ -6,6 +6,7 @@
 #include "base/function_ref.h"
 #include "base/team.h"
 #include "cli/args.h"
+#include "engine/cpu/bf16/unit.h"
 #include "engine/cpu/options.h"
 #include "graph/graph.h"
 #include "graph/program.h"
@@ -35,12 +36,15 @@ class BenchTable {
 // Measures the processor's ceiling in turns with something else, so that both see the same noise.
 class PeakMeter {
  public:
-  explicit PeakMeter(Team& team) : team_(team) {}
+  // Of float32, or of bf16 with a unit.
+  explicit PeakMeter(Team& team, const cpu::MatrixUnit* unit = nullptr)
+      : team_(team), unit_(unit) {}
   void Look();                                    // once more
   double flops() const { return Median(seen_); }  // per second
 
  private:
   Team& team_;
+  const cpu::MatrixUnit* unit_;
   std::vector<double> seen_;
 };
 
@@ -54,12 +58,15 @@ inline constexpr Flag kBatchFlag = {"--batch", "N", "samples of a step; 16 witho
 inline constexpr Flag kSizeFlag = {"--size", "N", "pixels across an image; the model's without"};
 inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto; auto without",
                                        "engine.winograd"};
+inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32 or bf16; f32 without"};
 inline constexpr Flag kBenchJsonFlag = {"--json", "", "print JSON"};
 
 int ThreadsOf(const Args& args);
 int RepeatOf(const Args& args, int otherwise);
 int BatchOf(const Args& args);
-EngineOptions EngineOf(const Args& args);  // --winograd
+EngineOptions EngineOf(const Args& args);         // --winograd
+const cpu::MatrixUnit* UnitOf(const Args& args);  // --precision; null: f32
+std::string PrecisionText(const cpu::MatrixUnit* unit);
 
 // Of all operands of an instruction: what moves if no cache helps.
 double BytesOf(const Instruction& instruction, int count);

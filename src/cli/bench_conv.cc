@@ -22,10 +22,15 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,     kSizeFlag,
-    kThreadsFlag,   kRepeatFlag,
-    kWinogradFlag,  {"--all", "", "also operations that are no products"},
-    kBenchJsonFlag, {"--by", "WHAT", "layer, or op: one row for all operations of a kind"},
+    kBatchFlag,
+    kSizeFlag,
+    kThreadsFlag,
+    kRepeatFlag,
+    kPrecisionFlag,
+    kWinogradFlag,
+    {"--all", "", "also operations that are no products"},
+    kBenchJsonFlag,
+    {"--by", "WHAT", "layer, or op: one row for all operations of a kind"},
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
 
@@ -126,9 +131,10 @@ int Run(const Args& args, Process& process) {
   const Graph graph = BenchModel(args);
   Team team(ThreadsOf(args));
   HostDevice device(&team);
-  CpuEngine engine(device, team.size(), EngineOf(args));
+  const cpu::MatrixUnit* unit = UnitOf(args);
+  CpuEngine engine(device, team.size(), EngineOf(args), unit);
   const auto program = Compile(graph, engine, BatchOf(args), Mode::kTrain, size_t{1} << 40);
-  PeakMeter peak(team);
+  PeakMeter peak(team, unit);
   const Timed timed = Measure(*program, engine.kernels(), team, device, RepeatOf(args, 5), peak);
   std::vector<Measured> measured;
   for (const Node& node : program->graph.nodes) {
@@ -152,7 +158,7 @@ int Run(const Args& args, Process& process) {
                {"algorithm", AlgorithmText(instruction)},
                {"batch", program->capacity},
                {"threads", team.size()},
-               {"precision", "f32"},
+               {"precision", PrecisionText(unit)},
                {"ms", 1e3 * m.seconds, 3},
                {"gflops", flops * 1e-9, 1},
                {"gb_per_s", m.bytes / m.seconds * 1e-9, 1},

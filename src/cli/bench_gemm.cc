@@ -15,6 +15,7 @@ namespace {
 constexpr Flag kFlags[] = {
     {"--sizes", "LIST", "MxNxK, divided by commas; some of each kind without"},
     kThreadsFlag,
+    kPrecisionFlag,
     kRepeatFlag,
     kBenchJsonFlag,
 };
@@ -72,6 +73,7 @@ double Measure(const cpu::KernelTable& kernels, std::string_view op, const Sizes
   const Shape of_k{.channels = int(s.k)}, of_n{.channels = int(s.n)}, of_m{.channels = int(s.m)};
   cpu::Call call;
   call.attributes.bias = false;
+  call.unit = kernels.unit;
   cpu::Shard shard{.count = s.m, .state = b, .accumulate = false, .team = &team};
   if (op == "dense_grad_weights") {
     shard.count = s.k;
@@ -94,12 +96,13 @@ double Measure(const cpu::KernelTable& kernels, std::string_view op, const Sizes
 int Run(const Args& args, Process& process) {
   const std::vector<Sizes> sizes = ParseSizes(args.Value("--sizes").value_or(kSizes));
   const int repeat = RepeatOf(args, 9);
-  const cpu::KernelTable kernels = cpu::ChooseKernels();
+  cpu::KernelTable kernels = cpu::ChooseKernels();
+  kernels.unit = UnitOf(args);
   Team team(ThreadsOf(args));
   BenchTable table;
   for (const Sizes& s : sizes) {
     for (const Direction& direction : kDirections) {
-      PeakMeter peak(team);
+      PeakMeter peak(team, kernels.unit);
       const double seconds = Measure(kernels, direction.op, s, team, repeat, peak);
       const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k) / seconds;
       table.Add({{"what", "gemm"},
@@ -108,7 +111,7 @@ int Run(const Args& args, Process& process) {
                  {"n", s.n},
                  {"k", s.k},
                  {"threads", team.size()},
-                 {"precision", "f32"},
+                 {"precision", PrecisionText(kernels.unit)},
                  {"ms", 1e3 * seconds, 4},
                  {"gflops", flops * 1e-9, 1},
                  {"peak_gflops", peak.flops() * 1e-9, 1},

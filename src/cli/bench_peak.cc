@@ -13,19 +13,29 @@ constexpr double kSeconds = 0.1;  // of one repetition
 
 int Run(const Args& args, Process& process) {
   const int threads = ThreadsOf(args), repeat = RepeatOf(args, 7);
+  std::vector<const cpu::MatrixUnit*> units = {nullptr};
+  for (const cpu::MatrixUnit* unit : cpu::AllMatrixUnits()) {
+    if (unit->missing().empty()) units.push_back(unit);
+  }
   BenchTable table;
   for (const int count : std::set<int>{1, threads}) {
     Team team(count);
-    std::vector<double> flops, copies;
+    std::vector<double> copies;
+    std::vector<std::vector<double>> flops(units.size());
     for (int i = 0; i < repeat; ++i) {
-      flops.push_back(cpu::MeasureMultiplyAdds(team, kSeconds));
+      for (size_t u = 0; u < units.size(); ++u) {
+        flops[u].push_back(cpu::MeasureMultiplyAdds(team, kSeconds, units[u]));
+      }
       copies.push_back(cpu::MeasureCopy(team, kSeconds));
     }
-    table.Add({{"what", "peak"},
-               {"threads", count},
-               {"precision", "f32"},
-               {"gflops", Median(flops) * 1e-9, 1},
-               {"copy_gb_per_s", Median(copies) * 1e-9, 1}});
+    for (size_t u = 0; u < units.size(); ++u) {
+      table.Add({{"what", "peak"},
+                 {"threads", count},
+                 {"precision", PrecisionText(units[u])},
+                 {"instructions", units[u] ? std::string(units[u]->name) : "vectors"},
+                 {"gflops", Median(flops[u]) * 1e-9, 1},
+                 {"copy_gb_per_s", Median(copies) * 1e-9, 1}});
+    }
   }
   process.out.Write(table.Text(args.Has("--json")));
   return 0;

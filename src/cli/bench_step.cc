@@ -18,18 +18,18 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,    kSizeFlag,   kThreadsFlag,   {"--precision", "NAME", "f32"},
-    kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
+    kBatchFlag, kSizeFlag, kThreadsFlag, kPrecisionFlag, kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
 
 // One replica that trains on the same samples again and again.
 class Trainee {
  public:
-  Trainee(const Graph& graph, int threads, int batch, const EngineOptions& options)
+  Trainee(const Graph& graph, int threads, int batch, const EngineOptions& options,
+          const cpu::MatrixUnit* unit)
       : team_(threads),
         device_(&team_),
-        engine_(device_, threads, options),
+        engine_(device_, threads, options, unit),
         program_(Compile(graph, engine_, batch, Mode::kTrain, size_t{1} << 40)),
         queue_(device_.NewQueue()),
         executable_(engine_.Load(program_, *queue_)),
@@ -76,14 +76,11 @@ class Trainee {
 };
 
 int Run(const Args& args, Process& process) {
-  const std::string precision = args.Value("--precision").value_or("f32");
-  if (precision != "f32") {
-    throw UsageError("--precision must be f32, got {}", QuoteToml(precision));
-  }
+  const cpu::MatrixUnit* unit = UnitOf(args);
   const Graph graph = BenchModel(args);
   const int batch = BatchOf(args);
-  Trainee trainee(graph, ThreadsOf(args), batch, EngineOf(args));
-  PeakMeter peak(trainee.team());
+  Trainee trainee(graph, ThreadsOf(args), batch, EngineOf(args), unit);
+  PeakMeter peak(trainee.team(), unit);
   const double seconds = MedianSeconds(RepeatOf(args, 5), peak, [&] { trainee.Step(); });
   // Forward, and as much for the gradients of inputs and of weights.
   const double flops = 6 * Measure(graph).multiply_adds * batch / seconds;
@@ -95,7 +92,7 @@ int Run(const Args& args, Process& process) {
              {"batch", batch},
              {"size", graph.input().height},
              {"threads", trainee.team().size()},
-             {"precision", precision},
+             {"precision", PrecisionText(unit)},
              {"ms", 1e3 * seconds, seconds < 1e-3 ? 5 : 2},
              {"images_per_s", batch / seconds, 2},
              {"gflops", flops * 1e-9, 1},
@@ -115,6 +112,7 @@ const Command kBenchStep = {
     .usage = "trireme bench step MODEL [flags]",
     .examples =
         "trireme bench step resnet18 --batch 16 --size 224 --threads 2\n"
+        "trireme bench step resnet18 --batch 16 --size 224 --precision bf16\n"
         "trireme bench step mlp:784-200-10 --batch 64 --json\n",
     .flags = kFlags,
     .places = kPlaces,

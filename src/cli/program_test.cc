@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/signals.h"
 #include "cli/commands.h"
+#include "engine/cpu/bf16/unit.h"
 
 namespace trireme {
 namespace {
@@ -217,9 +218,9 @@ TEST(Bench, ListsNamesForScripts) {
     for (const auto& row : rows) {
       EXPECT_EQ(row["what"], words[1]);
       EXPECT_GE(row["threads"], 1);
-      EXPECT_EQ(row["precision"], "f32");
       EXPECT_GE(row["gflops"], 0);
       if (words[1] != "peak") {
+        EXPECT_EQ(row["precision"], "f32");
         EXPECT_GT(row["ms"], 0);
         EXPECT_LT(row["share_of_peak"], 2);
       }
@@ -234,6 +235,18 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
   EXPECT_EQ(Call(AllCommands(), {"bench", "step", "resnet99"}).code, 2);
   EXPECT_EQ(Call(AllCommands(), {"bench", "step", "cnn", "--batch", "0"}).code, 2);
   EXPECT_EQ(Call(AllCommands(), {"bench", "step", "cnn", "--precision", "f16"}).code, 2);
+}
+
+TEST(Bench, MeasuresBFloatWhereTheMachineHasIt) {
+  const Outcome step = Call(AllCommands(), {"bench", "step", "mlp:40-50-10", "--batch", "16",
+                                            "--repeat", "1", "--precision", "bf16", "--json"});
+  if (cpu::FindMatrixUnit()) {
+    ASSERT_EQ(step.code, 0) << step.err;
+    EXPECT_EQ(nlohmann::json::parse(step.out)[0]["precision"], "bf16");
+  } else {
+    EXPECT_EQ(step.code, 2);
+    EXPECT_NE(step.err.find(cpu::WhyNoMatrixUnit()), std::string::npos) << step.err;
+  }
 }
 
 }  // namespace

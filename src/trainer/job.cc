@@ -41,8 +41,19 @@ int CountThreads(const TrainerOptions& options, int sharing, bool process_each) 
   return ThreadsOfEach(ReadCoreFacts(), std::max(1, sharing), process_each);
 }
 
+std::string ResolvePrecision(const TrainerOptions& options) {
+  if (options.precision == "f32") return "f32";
+  const bool ref = options.device == "ref";
+  if (!ref && cpu::FindMatrixUnit()) return "bf16";
+  if (options.precision == "bf16-or-f32") return "f32";
+  throw UsageError("trainer.precision = \"bf16\": {}; \"bf16-or-f32\" goes on in float32",
+                   ref ? "the device ref computes in float64" : cpu::WhyNoMatrixUnit());
+}
+
 MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine) {
-  return [ref = options.device == "ref", engine](int threads) {
+  const cpu::MatrixUnit* unit =
+      ResolvePrecision(options) == "bf16" ? cpu::FindMatrixUnit() : nullptr;
+  return [ref = options.device == "ref", engine, unit](int threads) {
     Rig rig;
     if (ref) {
       rig.engine = std::make_unique<RefEngine>();
@@ -50,7 +61,7 @@ MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine) {
     }
     rig.team = std::make_unique<Team>(threads);
     rig.device = std::make_unique<HostDevice>(rig.team.get());
-    rig.engine = std::make_unique<CpuEngine>(*rig.device, threads, engine);
+    rig.engine = std::make_unique<CpuEngine>(*rig.device, threads, engine, unit);
     return rig;
   };
 }
@@ -104,6 +115,7 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   job.in_step = FindPreset(recipe.strategy.name).in_step;
   Pretence(recipe.emulate, 0, recipe.transport.ranks);  // refuses what makes no sense
   TrainerOptions& trainer = job.recipe.trainer;
+  trainer.precision = ResolvePrecision(trainer);
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
   }

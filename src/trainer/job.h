@@ -69,7 +69,10 @@ void AdoptPlan(Job& job, const Plan& plan);
 // trainer.threads as a number: of each of so many ranks that share processors.
 int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);
 
-// The rig that trainer.device names.
+// trainer.precision as "f32" or "bf16". Throws UsageError where the device cannot.
+std::string ResolvePrecision(const TrainerOptions& options);
+
+// The rig that trainer.device and trainer.precision name.
 MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine = {});
 
 }  // namespace trireme

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "data/feed.h"
+#include "engine/cpu/bf16/unit.h"
 #include "trainer/tags.h"
 #include "transport/broadcast.h"
 
@@ -72,8 +73,10 @@ Words WordsOf(const Job& job) {
   // Other vectors round otherwise; that matters only where bits are promised.
   const int64_t target =
       job.recipe.trainer.deterministic ? hwy::SupportedTargets() & -hwy::SupportedTargets() : 0;
+  const bool bf16 = job.recipe.trainer.deterministic && job.recipe.trainer.precision == "bf16";
+  const cpu::MatrixUnit* unit = bf16 ? cpu::FindMatrixUnit() : nullptr;
   return {HashOf(std::string(Version())), HashOf(RecipeText(job)), HashOf(DataText(job)),
-          HashOf(fmt::format("{}", target))};
+          HashOf(fmt::format("{} {}", target, unit ? unit->name : ""))};
 }
 
 std::string HostName() {

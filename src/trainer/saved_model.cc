@@ -13,6 +13,8 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log) {
   Sections sections;
   Bind(sections, recipe);
   LoadRunRecipe(sections, run);
+  // Weights are float32 whatever trained them: a machine without bf16 can use them.
+  if (recipe.trainer.precision == "bf16") recipe.trainer.precision = "bf16-or-f32";
 
   const auto found = OpenLatestCheckpoint(run + "/checkpoints");
   if (!found) {

@@ -1,6 +1,7 @@
 #include "engine/check/op_check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -46,13 +47,19 @@ std::vector<float> MakeValue(ValueId id, size_t size) {
   return numbers;
 }
 
-Sample MakeSample(const OpCase& c) {
+// What bf16 holds of each.
+void Shorten(std::span<float> numbers) {
+  for (float& x : numbers) x = std::bit_cast<float>(std::bit_cast<uint32_t>(x) >> 16 << 16);
+}
+
+Sample MakeSample(const OpCase& c, bool short_numbers) {
   std::vector<size_t> before;
   for (size_t i = 0; i < c.node; ++i) {
     if (!c.graph.nodes[i].backward) before.push_back(i);
   }
   const auto program = MakeProgram(c, before);
   Sample sample{.state = MakeState(*program), .values = Values(c.graph.values.size())};
+  if (short_numbers) Shorten(sample.state);
 
   const int classes = c.graph.values[c.graph.nodes[0].inputs[0]].shape.channels;
   sample.labels = RandomLabels(kSeed, size_t(c.count), classes);
@@ -73,12 +80,16 @@ Sample MakeSample(const OpCase& c) {
     const ValueSpec& spec = c.graph.values[i];
     if (made[i]) continue;
     const size_t size = size_t(spec.shape.size() * (spec.per_sample ? c.count : 1));
-    runner.Set(ValueId(i), Widen(MakeValue(ValueId(i), size)));
+    std::vector<float> numbers = MakeValue(ValueId(i), size);
+    if (short_numbers) Shorten(numbers);
+    runner.Set(ValueId(i), Widen(numbers));
   }
   std::vector<double> summand(program->layout.summand);
   runner.Run(sample.batch, Widen(sample.state), summand, false);
   for (size_t i = 1; i < made.size(); ++i) {
-    for (const double x : runner.value(ValueId(i))) sample.values[i].push_back(float(x));
+    std::vector<float> numbers(runner.value(ValueId(i)).begin(), runner.value(ValueId(i)).end());
+    if (short_numbers) Shorten(numbers);
+    sample.values[i] = Widen(numbers);
   }
   return sample;
 }
@@ -194,8 +205,9 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
 
 }  // namespace
 
-testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance) {
-  const Sample sample = MakeSample(c);
+testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance,
+                                         bool short_numbers) {
+  const Sample sample = MakeSample(c, short_numbers);
   for (const bool accumulate : {false, true}) {
     auto result = RunOnce(runner, c, sample, accumulate, tolerance);
     if (!result) return result << "\n  in " << c.text << (accumulate ? ", accumulating" : "");

@@ -27,8 +27,9 @@ class OpRunner {
 
 // Outputs, gradients, statistics and tallies of an operation against engine/ref, overwriting and
 // accumulating; and that nothing beside the outputs is touched. A number may differ by `tolerance`
-// times the largest of its tensor (at least 1).
-testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c,
-                                         double tolerance = 1e-5);
+// times the largest of its tensor (at least 1). With `short_numbers` all values and weights are
+// such that bf16 holds them exactly.
+testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance = 1e-5,
+                                         bool short_numbers = false);
 
 }  // namespace trireme::check

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/team.h"
+#include "engine/cpu/bf16/unit.h"
 #include "flat/layout.h"
 #include "graph/engine.h"
 
@@ -26,7 +27,8 @@ struct Call {
   std::array<Value, 3> outputs;
   std::array<Range, 2> parameters;  // size 0: not there
   std::array<Range, 2> statistics;
-  size_t loss = 0, correct = 0;  // where the tallies stand in a summand
+  size_t loss = 0, correct = 0;      // where the tallies stand in a summand
+  const MatrixUnit* unit = nullptr;  // computes products in bf16; null: float32
 };
 
 struct Shard {
@@ -53,6 +55,7 @@ struct KernelRow {
 struct KernelTable {
   std::span<const KernelRow> rows;
   std::string_view target;
+  const MatrixUnit* unit = nullptr;                  // for calls
   const KernelRow* Find(std::string_view op) const;  // null: no such kernel
 };
 

@@ -14,8 +14,10 @@ Value Resolve(const Operand& operand, std::byte* activations) {
 }
 
 // `activations` may be null where only sizes matter.
-Call Resolve(const Instruction& instruction, const Layout& layout, std::byte* activations) {
+Call Resolve(const Instruction& instruction, const Layout& layout, const MatrixUnit* unit,
+             std::byte* activations) {
   Call call;
+  call.unit = unit;
   call.attributes = instruction.attributes;
   call.loss = layout.loss();
   call.correct = layout.correct();
@@ -47,7 +49,7 @@ size_t CallList::ScratchFloats(const Program& program, const KernelTable& kernel
   for (const Instruction& instruction : program.instructions) {
     const KernelRow& row = KernelFor(instruction, kernels);
     if (!row.scratch) continue;
-    const Call call = Resolve(instruction, program.layout, nullptr);
+    const Call call = Resolve(instruction, program.layout, kernels.unit, nullptr);
     scratch = std::max(scratch, row.scratch(call, program.capacity, threads));
   }
   return scratch;
@@ -60,8 +62,8 @@ CallList::CallList(const Program& program, const KernelTable& kernels, Team& tea
     for (size_t i = 0; i < instruction.inputs.size(); ++i) {
       if (instruction.inputs[i].is_input) batch_inputs_.push_back({size(), static_cast<int>(i)});
     }
-    calls_.push_back(
-        {KernelFor(instruction, kernels).run, Resolve(instruction, program.layout, activations)});
+    calls_.push_back({KernelFor(instruction, kernels).run,
+                      Resolve(instruction, program.layout, kernels.unit, activations)});
   }
 }
 

@@ -6,7 +6,8 @@ namespace trireme::cpu {
 
 // Outputs along a tile of Winograd's algorithm (2, 4), or 0: a direct convolution. A function of
 // the layer alone, so that every rank, every repetition and every number of shards computes the
-// same way.
-int ChooseWinograd(const EngineOptions& options, const ConvShape& s);
+// same way. Winograd's products are float32: `bf16` ones are as fast without and more exact, so
+// there only who asks for it gets it.
+int ChooseWinograd(const EngineOptions& options, const ConvShape& s, bool bf16 = false);
 
 }  // namespace trireme::cpu

@@ -15,6 +15,8 @@ TEST(ChooseWinograd, TakesWhatIsAskedForWhereItCan) {
   EXPECT_EQ(ChooseWinograd({.winograd = "off"}, shape), 0);
   EXPECT_EQ(ChooseWinograd({.winograd = "f2"}, shape), 2);
   EXPECT_EQ(ChooseWinograd({.winograd = "f4"}, shape), 4);
+  EXPECT_EQ(ChooseWinograd({.winograd = "f4"}, shape, /*bf16=*/true), 4);
+  EXPECT_EQ(ChooseWinograd({.winograd = "auto"}, shape, /*bf16=*/true), 0);
 }
 
 TEST(ChooseWinograd, IsForThreeByThreeAtStrideOne) {

@@ -2,6 +2,8 @@
 // are computed where they lie, the others through packed blocks.
 #include <algorithm>
 
+#include "engine/cpu/bf16/product.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/convolve.cc"
 #include "hwy/foreach_target.h"
@@ -61,16 +63,29 @@ void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu
     return WinogradForward(s.winograd, s, shard.count, x, weight, y, finish, shard.scratch,
                            *shard.team);
   }
-  PackPanels(weight, depth, s.out, shard.scratch, *shard.team);
   const Places places = {y, s.out_pixels() * s.out, s.out_width * s.out, s.out};
+  if (call.unit) {
+    BFloat* panels = reinterpret_cast<BFloat*>(shard.scratch);
+    bf16::PackPanels(*call.unit, weight, depth, s.out, panels, *shard.team);
+    return bf16::MultiplyPatches(*call.unit, InputPatches(s, x), rows, panels, s.out, places,
+                                 finish, panels + bf16::PanelScratch(*call.unit, depth, s.out),
+                                 *shard.team);
+  }
+  PackPanels(weight, depth, s.out, shard.scratch, *shard.team);
   MultiplyPatches(InputPatches(s, x), rows, shard.scratch, s.out, places, finish,
                   shard.scratch + PanelScratch(depth, s.out), *shard.team);
 }
 
-size_t ForwardScratch(const ConvShape& s, size_t samples, size_t threads) {
+// Floats of a product in bf16, of panels and of what threads have of their own.
+size_t BFloatScratch(const MatrixUnit& unit, size_t depth, size_t columns, size_t threads) {
+  return (bf16::PanelScratch(unit, depth, columns) + bf16::MultiplyScratch(unit, threads)) / 2;
+}
+
+size_t ForwardScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   if (s.dense() && IsThin(rows, depth, s.out)) return 0;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
+  if (call.unit) return BFloatScratch(*call.unit, depth, s.out, threads);
   return PanelScratch(depth, s.out) + MultiplyScratch(threads);
 }
 
@@ -84,6 +99,10 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
   } else if (s.winograd) {
     WinogradGradWeights(s.winograd, s, shard.count, x, dy, dw, shard.accumulate, shard.scratch,
                         *shard.team);
+  } else if (call.unit) {
+    bf16::MultiplyTransposedPatches(*call.unit, InputPatches(s, x), rows, dy, s.out, dw,
+                                    shard.accumulate, reinterpret_cast<BFloat*>(shard.scratch),
+                                    *shard.team);
   } else {
     MultiplyTransposedPatches(InputPatches(s, x), rows, dy, s.out, dw, shard.accumulate,
                               shard.scratch, *shard.team);
@@ -94,11 +113,14 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
   }
 }
 
-size_t GradWeightsScratch(const ConvShape& s, size_t samples, size_t threads) {
+size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels();
   const size_t sums = SumRowsScratch(rows, s.out);
   if (s.dense() && IsThin(rows, s.in, s.out)) return sums;
   if (s.winograd) return std::max(sums, WinogradGradWeightsScratch(s.winograd, s));
+  if (call.unit) {
+    return std::max(sums, bf16::MultiplyTransposedScratch(*call.unit, s.out, threads) / 2);
+  }
   return std::max(sums, MultiplyTransposedScratch(s.out, threads));
 }
 
@@ -116,8 +138,8 @@ struct Phase {
   }
 };
 
-void GradInputPhase(const ConvShape& s, const Phase& py, const Phase& px, const float* weight,
-                    const float* dy, float* dx, const Shard& shard) {
+void GradInputPhase(const ConvShape& s, const Call& call, const Phase& py, const Phase& px,
+                    const float* weight, const float* dy, float* dx, const Shard& shard) {
   const Patches patches = {.image = dy,
                            .height = ptrdiff_t(s.out_height),
                            .width = ptrdiff_t(s.out_width),
@@ -133,10 +155,17 @@ void GradInputPhase(const ConvShape& s, const Phase& py, const Phase& px, const 
   const Places places = {dx + (py.rest * s.width + px.rest) * s.in, s.in_pixels() * s.in,
                          s.stride * s.width * s.in, s.stride * s.in};
   const TapGrid taps = {py.first_tap, px.first_tap, s.stride, py.taps, px.taps, s.kernel};
-  PackTransposedPanels(weight, taps, s.out, s.in, shard.scratch, *shard.team);
   const Finish finish = {.stream = MayStream(dx, shard.count * s.in_pixels() * s.in, s.in)};
-  MultiplyPatches(patches, shard.count * py.pixels * px.pixels, shard.scratch, s.in, places, finish,
-                  shard.scratch + PanelScratch(s.kernel * s.kernel * s.out, s.in), *shard.team);
+  const size_t rows = shard.count * py.pixels * px.pixels, depth = s.kernel * s.kernel * s.out;
+  if (call.unit) {
+    BFloat* panels = reinterpret_cast<BFloat*>(shard.scratch);
+    bf16::PackTransposedPanels(*call.unit, weight, taps, s.out, s.in, panels, *shard.team);
+    return bf16::MultiplyPatches(*call.unit, patches, rows, panels, s.in, places, finish,
+                                 panels + bf16::PanelScratch(*call.unit, depth, s.in), *shard.team);
+  }
+  PackTransposedPanels(weight, taps, s.out, s.in, shard.scratch, *shard.team);
+  MultiplyPatches(patches, rows, shard.scratch, s.in, places, finish,
+                  shard.scratch + PanelScratch(depth, s.in), *shard.team);
 }
 
 void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
@@ -160,15 +189,17 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
     for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
       const Phase py(y, s.height, s), px(x, s.width, s);
       if (py.taps * px.taps == 0) continue;  // no output sees these pixels
-      GradInputPhase(s, py, px, weight, dy, dx, shard);
+      GradInputPhase(s, call, py, px, weight, dy, dx, shard);
     }
   }
 }
 
-size_t GradInputScratch(const ConvShape& s, size_t samples, size_t threads) {
+size_t GradInputScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   if (s.dense() && IsThin(samples, s.out, s.in)) return s.out >= kLongRow ? 0 : s.in * s.out;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
-  return PanelScratch(s.kernel * s.kernel * s.out, s.in) + MultiplyScratch(threads);
+  const size_t depth = s.kernel * s.kernel * s.out;
+  if (call.unit) return BFloatScratch(*call.unit, depth, s.in, threads);
+  return PanelScratch(depth, s.in) + MultiplyScratch(threads);
 }
 
 template <class F>
@@ -204,19 +235,19 @@ void DenseTanh(const Call& call, const Shard& shard) {
   DenseThen(call, shard, [](V x) HWY_ATTR { return HyperbolicTangent(x); });
 }
 size_t DenseScratch(const Call& call, size_t samples, size_t threads) {
-  return ForwardScratch(DenseShapeOf(call.inputs[0], call.outputs[0]), samples, threads);
+  return ForwardScratch(DenseShapeOf(call.inputs[0], call.outputs[0]), call, samples, threads);
 }
 void DenseGradWeights(const Call& call, const Shard& shard) {
   GradWeights(DenseShapeOf(call.inputs[0], call.inputs[1]), call, shard);
 }
 size_t DenseGradWeightsScratch(const Call& call, size_t samples, size_t threads) {
-  return GradWeightsScratch(DenseShapeOf(call.inputs[0], call.inputs[1]), samples, threads);
+  return GradWeightsScratch(DenseShapeOf(call.inputs[0], call.inputs[1]), call, samples, threads);
 }
 void DenseGradInput(const Call& call, const Shard& shard) {
   GradInput(DenseShapeOf(call.outputs[0], call.inputs[0]), call, shard);
 }
 size_t DenseGradInputScratch(const Call& call, size_t samples, size_t threads) {
-  return GradInputScratch(DenseShapeOf(call.outputs[0], call.inputs[0]), samples, threads);
+  return GradInputScratch(DenseShapeOf(call.outputs[0], call.inputs[0]), call, samples, threads);
 }
 
 void Conv2d(const Call& call, const Shard& shard) {
@@ -226,19 +257,19 @@ void Conv2dRelu(const Call& call, const Shard& shard) {
   Forward(ForwardShape(call), call, shard, true);
 }
 size_t Conv2dScratch(const Call& call, size_t samples, size_t threads) {
-  return ForwardScratch(ForwardShape(call), samples, threads);
+  return ForwardScratch(ForwardShape(call), call, samples, threads);
 }
 void Conv2dGradWeights(const Call& call, const Shard& shard) {
   GradWeights(GradWeightsShape(call), call, shard);
 }
 size_t Conv2dGradWeightsScratch(const Call& call, size_t samples, size_t threads) {
-  return GradWeightsScratch(GradWeightsShape(call), samples, threads);
+  return GradWeightsScratch(GradWeightsShape(call), call, samples, threads);
 }
 void Conv2dGradInput(const Call& call, const Shard& shard) {
   GradInput(GradInputShape(call), call, shard);
 }
 size_t Conv2dGradInputScratch(const Call& call, size_t samples, size_t threads) {
-  return GradInputScratch(GradInputShape(call), samples, threads);
+  return GradInputScratch(GradInputShape(call), call, samples, threads);
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

@@ -103,11 +103,15 @@ class CpuExecutable : public Executable {
 
 }  // namespace
 
-CpuEngine::CpuEngine(Device& device, int threads, EngineOptions options)
+CpuEngine::CpuEngine(Device& device, int threads, EngineOptions options,
+                     const cpu::MatrixUnit* unit)
     : device_(device),
       threads_(threads),
       options_(std::move(options)),
-      kernels_(cpu::ChooseKernels()) {
+      kernels_(cpu::ChooseKernels()),
+      target_(kernels_.target) {
+  kernels_.unit = unit;
+  if (unit) target_ += fmt::format("+{}", unit->name);
   TRIREME_ASSERT(device.host_visible());
 }
 
@@ -123,12 +127,16 @@ std::string CpuEngine::Choose(Graph& graph) const {
     const Shape& to = graph.values[by_weights ? node.inputs[1] : node.outputs[0]].shape;
     Attributes& a = node.attributes;
     a.winograd = cpu::ChooseWinograd(
-        options_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to));
+        options_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
+        kernels_.unit != nullptr);
     ++counts[a.winograd];
   }
-  if (counts.empty()) return "";
-  return fmt::format("winograd ({}): {} convolutions with 4x4 tiles, {} with 2x2, {} direct",
-                     options_.winograd, counts[4], counts[2], counts[0]);
+  std::string text;
+  if (kernels_.unit) text = fmt::format("precision: bf16 products with {}", kernels_.unit->name);
+  if (counts.empty()) return text;
+  if (!text.empty()) text += "; ";
+  return text + fmt::format("winograd ({}): {} convolutions with 4x4 tiles, {} with 2x2, {} direct",
+                            options_.winograd, counts[4], counts[2], counts[0]);
 }
 
 std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {

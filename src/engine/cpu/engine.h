@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 
 #include "engine/cpu/call.h"
 #include "engine/cpu/options.h"
@@ -10,11 +11,13 @@ namespace trireme {
 // Computes on the processor's cores, with the best vector instructions that it has.
 class CpuEngine : public Engine {
  public:
-  // `device` is a host-visible one. The instruction set is chosen here, once.
-  CpuEngine(Device& device, int threads, EngineOptions options = {});
+  // `device` is a host-visible one. The instruction set is chosen here, once. `unit` computes
+  // products in bf16 (its life is the program's); null: in float32.
+  CpuEngine(Device& device, int threads, EngineOptions options = {},
+            const cpu::MatrixUnit* unit = nullptr);
 
   std::string_view name() const override { return "cpu"; }
-  std::string_view target() const override { return kernels_.target; }
+  std::string_view target() const override { return target_; }
   Device& device() override { return device_; }
   bool Computes(std::string_view op) const override { return kernels_.Find(op) != nullptr; }
   std::span<const Fusion> fusions() const override;
@@ -28,7 +31,8 @@ class CpuEngine : public Engine {
   Device& device_;
   const int threads_;
   const EngineOptions options_;
-  const cpu::KernelTable kernels_;
+  cpu::KernelTable kernels_;
+  std::string target_;
 };
 
 }  // namespace trireme

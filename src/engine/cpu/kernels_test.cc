@@ -6,6 +6,7 @@
 
 #include "engine/check/compare.h"
 #include "engine/check/op_check.h"
+#include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/call_list.h"
 #include "engine/cpu/targets.h"
 #include "graph/op.h"
@@ -16,9 +17,10 @@ namespace {
 
 class CpuRunner : public check::OpRunner {
  public:
-  CpuRunner(int64_t target, int threads) : team_(threads) {
+  CpuRunner(int64_t target, int threads, const MatrixUnit* unit = nullptr) : team_(threads) {
     OnlyTarget only(target);
     kernels_ = ChooseKernels();
+    kernels_.unit = unit;
   }
 
   void Run(std::shared_ptr<const Program> program, const Batch& batch,
@@ -81,6 +83,23 @@ TEST_P(KernelsTest, WinogradAgreesWithRef) {
   EXPECT_GE(tried, 40);
 }
 
+// Products in bf16: exact operands give what float32 gives, others differ by their rounding (2^-9
+// of each).
+class BFloatKernelsTest : public testing::TestWithParam<const MatrixUnit*> {};
+
+TEST_P(BFloatKernelsTest, ProductsAgreeWithRef) {
+  CpuRunner runner(AllTargets().front(), 2, GetParam());
+  for (const OpDef* op : AllOps()) {
+    const std::string_view name = op->name;
+    if (!name.starts_with("conv2d") && !name.starts_with("dense")) continue;
+    for (const check::OpCase& c : check::CasesFor(*op)) {
+      EXPECT_TRUE(check::CheckAgainstRef(runner, c, 1e-5, /*short_numbers=*/true)) << c.text;
+      if (c.count != 1) continue;
+      EXPECT_TRUE(check::CheckAgainstRef(runner, c, 1e-2)) << c.text;
+    }
+  }
+}
+
 // Results of 8 MB and more are written past the caches.
 constexpr int64_t kLarge = int64_t{2} << 20;  // floats
 
@@ -120,8 +139,7 @@ std::vector<float> Convolve(CpuRunner& runner, check::OpCase c, int count) {
   return {from, from + size_t(count) * out_size};
 }
 
-TEST_P(KernelsTest, LargeResultsOfConvolutionsHaveTheSameBits) {
-  CpuRunner runner(GetParam(), 2);
+void ExpectSameBitsOfLargeResults(CpuRunner& runner) {
   int tried = 0;
   for (const char* op : {"conv2d", "conv2d_grad_input"}) {
     for (check::OpCase c : check::CasesFor(FindOp(op))) {
@@ -146,7 +164,19 @@ TEST_P(KernelsTest, LargeResultsOfConvolutionsHaveTheSameBits) {
   EXPECT_GE(tried, 5);
 }
 
+TEST_P(KernelsTest, LargeResultsOfConvolutionsHaveTheSameBits) {
+  CpuRunner runner(GetParam(), 2);
+  ExpectSameBitsOfLargeResults(runner);
+}
+
+TEST_P(BFloatKernelsTest, LargeResultsOfConvolutionsHaveTheSameBits) {
+  CpuRunner runner(AllTargets().front(), 2, GetParam());
+  ExpectSameBitsOfLargeResults(runner);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, KernelsTest, testing::ValuesIn(AllTargets()), TargetText);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BFloatKernelsTest);
+INSTANTIATE_TEST_SUITE_P(All, BFloatKernelsTest, testing::ValuesIn(UnitsHere()), UnitText);
 
 }  // namespace
 }  // namespace trireme::cpu

@@ -38,38 +38,6 @@ HWY_INLINE void CopyOrZero(const float* from, size_t n, float* to) {
   }
 }
 
-// Goes through the rows of patches one by one.
-struct RowWalker {
-  const Patches& patches;
-  size_t sample, y, x;
-
-  RowWalker(const Patches& p, size_t row)
-      : patches(p),
-        sample(row / (p.rows_y * p.rows_x)),
-        y(row / p.rows_x % p.rows_y),
-        x(row % p.rows_x) {}
-  void Next() {
-    if (++x < patches.rows_x) return;
-    x = 0;
-    if (++y < patches.rows_y) return;
-    y = 0;
-    ++sample;
-  }
-};
-
-// A row of patches: where its taps begin in the image.
-struct PatchRow {
-  const float* image;  // of the sample
-  ptrdiff_t y, x;      // of tap 0
-};
-
-HWY_INLINE PatchRow RowAt(const RowWalker& w) {
-  const Patches& p = w.patches;
-  return {p.image + w.sample * static_cast<size_t>(p.height * p.width * p.channels),
-          static_cast<ptrdiff_t>(w.y) * p.step + p.first_y,
-          static_cast<ptrdiff_t>(w.x) * p.step + p.first_x};
-}
-
 // Calls copy(from, at, n) for the stretches that make up values [begin, end) of a row of patches:
 // n floats at `from` (null: zeros) are values at, at + 1, ... Taps that are neighbours in the image
 // are one stretch.

@@ -46,4 +46,65 @@ struct Patches {
   const float* MatrixRow(size_t row) const { return image + row * size_t(channels); }
 };
 
+// Goes through the rows of patches one by one.
+struct RowWalker {
+  const Patches& patches;
+  size_t sample, y, x;
+
+  RowWalker(const Patches& p, size_t row)
+      : patches(p),
+        sample(row / (p.rows_y * p.rows_x)),
+        y(row / p.rows_x % p.rows_y),
+        x(row % p.rows_x) {}
+  void Next() {
+    if (++x < patches.rows_x) return;
+    x = 0;
+    if (++y < patches.rows_y) return;
+    y = 0;
+    ++sample;
+  }
+};
+
+// A row of patches: where its taps begin in the image.
+struct PatchRow {
+  const float* image;  // of the sample
+  ptrdiff_t y, x;      // of tap 0
+};
+
+inline PatchRow RowAt(const RowWalker& w) {
+  const Patches& p = w.patches;
+  return {p.image + w.sample * static_cast<size_t>(p.height * p.width * p.channels),
+          static_cast<ptrdiff_t>(w.y) * p.step + p.first_y,
+          static_cast<ptrdiff_t>(w.x) * p.step + p.first_x};
+}
+
+// Where the row of patches (sample, y, x) goes.
+struct Places {
+  float* first;
+  size_t sample_stride, y_stride, x_stride;
+
+  float* At(const RowWalker& w) const {
+    return first + w.sample * sample_stride + w.y * y_stride + w.x * x_stride;
+  }
+};
+
+// What happens to a product on its way to memory.
+struct Finish {
+  const float* bias = nullptr;  // added to each row
+  bool relu = false;
+  bool add = false;     // to what is there; not with bias
+  bool stream = false;  // past the caches, where the sums are written once; not with add
+};
+
+// Some taps of a kernel of kernel x kernel.
+struct TapGrid {
+  size_t first_y, first_x, step, taps_y, taps_x;
+  size_t kernel;
+
+  // The place of one of them among all.
+  size_t At(size_t tap) const {
+    return (first_y + tap / taps_x * step) * kernel + first_x + tap % taps_x * step;
+  }
+};
+
 }  // namespace trireme::cpu

@@ -13,29 +13,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
-// What happens to a product on its way to memory.
-struct Finish {
-  const float* bias = nullptr;  // added to each row
-  bool relu = false;
-  bool add = false;  // to what is there; not with bias
-  bool stream =
-      false;  // past the caches (MayStream), where the sums are written once; not with add
-};
-
-// Where the row of patches (sample, y, x) goes.
-struct Places {
-  float* first;
-  size_t sample_stride, y_stride, x_stride;
-};
-
 // Packed panels of B: `columns` wide, `depth` deep. Each returns after all threads are done.
 //   plain       b[k][column]
 //   transposed  per tap: b[tap][column][depth of a tap], taps taken in a grid
 void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team);
-struct TapGrid {
-  size_t first_y, first_x, step, taps_y, taps_x;  // which taps
-  size_t kernel;                                  // of kernel x kernel there are
-};
 void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth, size_t columns,
                           float* panels, Team& team);
 

@@ -67,11 +67,9 @@ void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth,
   ParallelFor(team, count, grain, [&](size_t begin, size_t end) HWY_ATTR {
     for (size_t i = begin; i < end; ++i) {
       const size_t j = i / num_taps, tap = i % num_taps;
-      const size_t y = taps.first_y + tap / taps.taps_x * taps.step;
-      const size_t x = taps.first_x + tap % taps.taps_x * taps.step;
       const size_t at = j * kTileColumns, width = PanelWidth(j, columns);
       const size_t valid = std::min(width, columns - at);
-      const float* from = b + ((y * taps.kernel + x) * columns + at) * tap_depth;
+      const float* from = b + (taps.At(tap) * columns + at) * tap_depth;
       float* to = panels + at * depth + tap * tap_depth * width;
       Transpose(from, tap_depth, valid, tap_depth, to, width);
       for (size_t k = 0; valid < width && k < tap_depth; ++k) {
@@ -122,8 +120,7 @@ struct PatchTask {
     RowWalker walker(patches, row_begin);
     for (size_t i = 0; i < row_end - row_begin; ++i, walker.Next()) {
       sources[i] = RowAt(walker);
-      targets[i] = places.first + walker.sample * places.sample_stride +
-                   walker.y * places.y_stride + walker.x * places.x_stride;
+      targets[i] = places.At(walker);
     }
     for (size_t c = chunk_begin; c < chunk_end; ++c) {
       const size_t begin = chunks.begin(c), depth = chunks.begin(c + 1) - begin;

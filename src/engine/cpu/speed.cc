@@ -66,9 +66,10 @@ double Rate(Team& team, double seconds, const F& portion) {
 
 }  // namespace
 
-double MeasureMultiplyAdds(Team& team, double seconds) {
+double MeasureMultiplyAdds(Team& team, double seconds, const MatrixUnit* unit) {
   constexpr size_t kRounds = 2000;  // some ten microseconds
   return Rate(team, seconds, [&](int) {
+    if (unit) return unit->run_chains(kRounds);
     float sink = 1e-3f;
     return HWY_DYNAMIC_DISPATCH(RunChains)(kRounds, &sink);
   });

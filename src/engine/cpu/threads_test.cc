@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/check/compare.h"
+#include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/engine.h"
 #include "engine/cpu/targets.h"
 #include "flat/host.h"
@@ -16,9 +17,10 @@ class EngineThreadsTest : public testing::TestWithParam<int64_t> {};
 
 // Forward, loss and backward of one shard.
 std::vector<float> SummandOf(const Graph& graph, int threads, int count,
-                             const EngineOptions& options = {}) {
+                             const EngineOptions& options = {},
+                             const cpu::MatrixUnit* unit = nullptr) {
   HostDevice device;
-  CpuEngine engine(device, threads, options);
+  CpuEngine engine(device, threads, options, unit);
   const auto program = Compile(graph, engine, count, Mode::kTrain, 1 << 20);
   const auto queue = device.NewQueue();
   const auto executable = engine.Load(program, *queue);
@@ -57,6 +59,21 @@ TEST_P(EngineThreadsTest, ThreadsDoNotChangeABit) {
 TEST(EngineResNetTest, ThreadsDoNotChangeABit) {
   const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {8, 8, 3}, 10);
   EXPECT_EQ(SummandOf(graph, 1, 5), SummandOf(graph, 3, 5));
+}
+
+TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
+  const Graph dense = BuildModel({.name = "mlp:40-500-10", .norm = "layer"}, {1, 1, 40}, 10);
+  const Graph images = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);
+  for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
+    for (const Graph* graph : {&dense, &images}) {
+      const int count = graph == &dense ? 300 : 9;
+      const auto one = SummandOf(*graph, 1, count, {}, unit);
+      for (int threads : {2, 3}) {
+        EXPECT_EQ(one, SummandOf(*graph, threads, count, {}, unit)) << unit->name;
+      }
+      EXPECT_NE(one, SummandOf(*graph, 1, count));
+    }
+  }
 }
 
 TEST_P(EngineThreadsTest, ThreadsDoNotChangeABitOfWinograd) {

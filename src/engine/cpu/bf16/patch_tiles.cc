@@ -1,0 +1,106 @@
+#include "engine/cpu/bf16/patch_tiles.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace trireme::cpu::bf16 {
+namespace {
+
+constexpr size_t kMostLines = 32;  // of a tile
+constexpr size_t kGathered = 256;  // values of a row that are put together at once
+
+}  // namespace
+
+const float* PatchTiles::Pixel(const PatchRow& row, ptrdiff_t tap_y, ptrdiff_t tap_x) const {
+  const Patches& p = patches_;
+  const ptrdiff_t y = row.y + tap_y * p.tap_step, x = row.x + tap_x * p.tap_step;
+  if (y < 0 || y >= p.height || x < 0 || x >= p.width) return nullptr;
+  return row.image + (y * p.width + x) * p.channels;
+}
+
+void PatchTiles::Gather(const PatchRow& row, size_t begin, size_t end, float* to) const {
+  const Patches& p = patches_;
+  const size_t channels = size_t(p.channels);
+  for (size_t at = begin; at < end;) {
+    const size_t n = std::min(end - at, CommonRun(&row, 1, at)), tap = at / channels;
+    const float* pixel = Pixel(row, ptrdiff_t(tap / p.taps_x), ptrdiff_t(tap % p.taps_x));
+    if (pixel) {
+      std::memcpy(to, pixel + at % channels, n * sizeof(float));
+    } else {
+      std::fill_n(to, n, 0.0f);
+    }
+    at += n;
+    to += n;
+  }
+}
+
+size_t PatchTiles::CommonRun(const PatchRow* rows, size_t count, size_t at) const {
+  const Patches& p = patches_;
+  const size_t channels = size_t(p.channels), line = p.taps_x * channels;
+  const auto inside = [&](const PatchRow& row) {
+    return row.x >= 0 && row.x + ptrdiff_t(p.taps_x) <= p.width;
+  };
+  const bool whole = p.tap_step == 1 && std::all_of(rows, rows + count, inside);
+  return whole ? line - at % line : channels - at % channels;
+}
+
+void PatchTiles::PackAlong(const PatchRow* rows, size_t count, size_t begin, size_t end,
+                           BFloat* to) const {
+  TRIREME_ASSERT(count <= kMostLines);
+  const Patches& p = patches_;
+  const size_t channels = size_t(p.channels);
+  const float* lines[kMostLines];
+  if (IsOneTap() || channels % unit_.step == 0) {
+    for (size_t at = begin; at < end;) {
+      const size_t n = std::min(end - at, CommonRun(rows, count, at)), tap = at / channels;
+      const ptrdiff_t tap_y = ptrdiff_t(tap / p.taps_x), tap_x = ptrdiff_t(tap % p.taps_x);
+      for (size_t r = 0; r < count; ++r) {
+        const float* pixel = Pixel(rows[r], tap_y, tap_x);
+        lines[r] = pixel ? pixel + at % channels : nullptr;
+      }
+      unit_.pack_rows_along(lines, count, n, to + (at - begin) * unit_.rows);
+      at += n;
+    }
+    return;
+  }
+  float values[kMostLines][kGathered];
+  for (size_t r = 0; r < count; ++r) lines[r] = values[r];
+  for (size_t at = begin; at < end; at += kGathered) {
+    const size_t last = std::min(end, at + kGathered);
+    for (size_t r = 0; r < count; ++r) Gather(rows[r], at, last, values[r]);
+    unit_.pack_rows_along(lines, count, last - at, to + (at - begin) * unit_.rows);
+  }
+}
+
+void PatchTiles::PackAcross(const PatchRow* rows, size_t depth, size_t begin, size_t end,
+                            size_t tile_size, BFloat* to) const {
+  constexpr size_t kRowsAtOnce = 32;  // whole steps of every unit
+  TRIREME_ASSERT(kRowsAtOnce % unit_.step == 0 && end - begin <= kGathered);
+  const Patches& p = patches_;
+  const size_t channels = size_t(p.channels);
+  const bool in_place = IsOneTap() || (channels % unit_.rows == 0 && begin % unit_.rows == 0);
+  float values[kRowsAtOnce][kGathered];
+  const float *lines[kRowsAtOnce], *pixels[kRowsAtOnce];
+  for (size_t k = 0; k < depth; k += kRowsAtOnce, to += kRowsAtOnce * unit_.rows) {
+    const size_t count = std::min(kRowsAtOnce, depth - k);
+    for (size_t i = 0; !in_place && i < count; ++i) Gather(rows[k + i], begin, end, values[i]);
+    size_t tap = size_t(-1);
+    for (size_t at = begin, tile = 0; at < end; at += unit_.rows, ++tile) {
+      if (in_place && tap != at / channels) {
+        tap = at / channels;
+        const ptrdiff_t tap_y = ptrdiff_t(tap / p.taps_x), tap_x = ptrdiff_t(tap % p.taps_x);
+        for (size_t i = 0; i < count; ++i) pixels[i] = Pixel(rows[k + i], tap_y, tap_x);
+      }
+      for (size_t i = 0; i < count; ++i) {
+        lines[i] = !in_place   ? values[i] + (at - begin)
+                   : pixels[i] ? pixels[i] + (at - tap * channels)
+                               : nullptr;
+      }
+      unit_.pack_rows_across(lines, std::min(unit_.rows, end - at), count, to + tile * tile_size);
+    }
+  }
+}
+
+}  // namespace trireme::cpu::bf16

@@ -1,0 +1,308 @@
+// Blocked products. A is a matrix of patches that is packed tile by tile as it is needed; panels of
+// B are shared by all threads. Threads divide rows or columns of C, never the depth, so their
+// number does not change a bit.
+#include "engine/cpu/bf16/product.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "engine/cpu/bf16/patch_tiles.h"
+#include "engine/cpu/call.h"
+
+namespace trireme::cpu::bf16 {
+namespace {
+
+constexpr size_t kMostRows = 32;      // of a tile
+constexpr size_t kMostDepth = 512;    // of a tile
+constexpr size_t kBlockRows = 128;    // of C, whose sums a thread goes on with while depth is cut
+constexpr size_t kBlockValues = 256;  // of a patch, packed at once for a weights' gradient
+constexpr size_t kCachedPanels = 512 * 1024;  // BFloats of B that stay in the second cache
+
+size_t CountOf(size_t all, size_t each) { return (all + each - 1) / each; }
+size_t RoundUp(size_t n, size_t to) { return CountOf(n, to) * to; }
+size_t WholeTiles(size_t lines, size_t each) { return lines / each * each; }
+
+// Chunks of k of about equal length, at most unit.depth, in whole steps.
+struct Chunks {
+  size_t all, step, count;
+  Chunks(const MatrixUnit& unit, size_t depth)
+      : all(depth),
+        step(RoundUp(CountOf(depth, CountOf(depth, unit.depth)), unit.step)),
+        count(CountOf(depth, step)) {
+    TRIREME_ASSERT(unit.depth <= kMostDepth && unit.depth % unit.step == 0);
+  }
+  size_t begin(size_t i) const { return std::min(i * step, all); }
+};
+
+// Panels of B, one after another.
+struct Panels {
+  const MatrixUnit& unit;
+  size_t depth, columns;
+
+  size_t count() const { return CountOf(columns, unit.columns); }
+  size_t width(size_t j) const { return std::min(unit.columns, columns - j * unit.columns); }
+  size_t size() const { return RoundUp(depth, unit.step) * unit.columns; }  // of one
+};
+
+// Whatever a thread does with a unit, between its begin and end.
+class Using {
+ public:
+  explicit Using(const MatrixUnit& unit) : unit_(unit) { unit_.begin(); }
+  ~Using() { unit_.end(); }
+  Using(const Using&) = delete;
+
+ private:
+  const MatrixUnit& unit_;
+};
+
+// One thread's share of a product of patches.
+struct PatchTask {
+  const MatrixUnit& unit;
+  const Patches& patches;
+  size_t rows;
+  const BFloat* data;
+  const Panels panels;
+  const Places& places;
+  const Finish& finish;
+
+  // Tiles [tile_begin, tile_end) of rows, panels [panel_begin, panel_end) of columns. A tile of A
+  // meets all panels while it is in the first cache; the panels come one after another from the
+  // second. Larger ones than that holds: as many as it holds meet all rows.
+  void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
+           BFloat* tile) const {
+    const Using use(unit);
+    const Chunks chunks(unit, patches.depth());
+    const bool small = panels.depth * panels.columns <= kCachedPanels;
+    const size_t length = small ? chunks.count : 1;
+    const size_t group =
+        small ? panels.count() : std::max<size_t>(1, kCachedPanels / (chunks.step * unit.columns));
+    const size_t last = std::min(rows, tile_end * unit.rows);
+    const size_t block = WholeTiles(kBlockRows, unit.rows);
+    for (size_t chunk = 0; chunk < chunks.count; chunk += length) {
+      for (size_t j = panel_begin; j < panel_end; j += group) {
+        for (size_t row = tile_begin * unit.rows; row < last; row += block) {
+          RunBlock(row, std::min(last, row + block), j, std::min(j + group, panel_end), chunks,
+                   chunk, chunk + length, tile);
+        }
+      }
+    }
+  }
+
+  void RunBlock(size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end,
+                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, BFloat* tile) const {
+    PatchRow sources[kBlockRows];
+    float* targets[kBlockRows];
+    RowWalker walker(patches, row_begin);
+    for (size_t i = 0; i < row_end - row_begin; ++i, walker.Next()) {
+      sources[i] = RowAt(walker);
+      targets[i] = places.At(walker);
+    }
+    const PatchTiles tiles(unit, patches);
+    for (size_t c = chunk_begin; c < chunk_end; ++c) {
+      const size_t begin = chunks.begin(c), end = chunks.begin(c + 1);
+      const bool is_first = c == 0, is_last = c + 1 == chunks.count;
+      for (size_t i = 0; i < row_end - row_begin; i += unit.rows) {
+        const size_t count = std::min(unit.rows, row_end - row_begin - i);
+        tiles.PackAlong(sources + i, count, begin, end, tile);
+        for (size_t j = panel_begin; j < panel_end; ++j) {
+          const TileTarget into = {.rows = targets + i,
+                                   .count = count,
+                                   .first = j * unit.columns,
+                                   .columns = panels.width(j),
+                                   .add = finish.add || !is_first,
+                                   .bias = is_first ? finish.bias : nullptr,
+                                   .relu = finish.relu && is_last,
+                                   .stream = finish.stream && is_first && is_last};
+          unit.multiply(end - begin, tile, data + j * panels.size() + begin * unit.columns, into);
+        }
+      }
+    }
+  }
+};
+
+// One thread's share of a weights' gradient: tiles of rows of C (values of a patch), panels of
+// columns.
+struct TransposedTask {
+  const MatrixUnit& unit;
+  const Patches& patches;
+  size_t rows;  // the depth of this product
+  const float* b;
+  size_t columns;
+  float* c;
+  bool add;
+
+  void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, BFloat* block,
+           BFloat* packed) const {
+    const Using use(unit);
+    const size_t last = std::min(patches.depth(), tile_end * unit.rows);
+    const size_t step = WholeTiles(kBlockValues, unit.rows);
+    const Chunks chunks(unit, rows);
+    for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
+      const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
+      const Panels panels{unit, depth, columns};
+      const PatchTiles tiles(unit, patches);
+      PatchRow sources[kMostDepth];
+      RowWalker walker(patches, begin);
+      for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
+      for (size_t j = panel_begin; j < panel_end; ++j) PackPanel(panels, begin, j, packed);
+      const size_t tile_size = RoundUp(depth, unit.step) * unit.rows;
+      for (size_t row = tile_begin * unit.rows; row < last; row += step) {
+        const size_t end = std::min(last, row + step);
+        tiles.PackAcross(sources, depth, row, end, tile_size, block);
+        for (size_t j = panel_begin; j < panel_end; ++j) {
+          for (size_t i = 0; row + i < end; i += unit.rows) {
+            RunTile(row + i, std::min(unit.rows, end - row - i), depth,
+                    block + i / unit.rows * tile_size, panels, j, packed, add || chunk > 0);
+          }
+        }
+      }
+    }
+  }
+
+  void PackPanel(const Panels& panels, size_t begin, size_t j, BFloat* packed) const {
+    const float* lines[kMostDepth];
+    for (size_t k = 0; k < panels.depth; ++k) {
+      lines[k] = b + (begin + k) * columns + j * unit.columns;
+    }
+    unit.pack_columns_across(lines, panels.width(j), panels.depth, packed + j * panels.size());
+  }
+
+  void RunTile(size_t first, size_t count, size_t depth, const BFloat* tile, const Panels& panels,
+               size_t j, const BFloat* packed, bool add_now) const {
+    float* targets[kMostRows];
+    for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
+    unit.multiply(depth, tile, packed + j * panels.size(),
+                  {.rows = targets,
+                   .count = count,
+                   .first = j * unit.columns,
+                   .columns = panels.width(j),
+                   .add = add_now,
+                   .bias = nullptr,
+                   .relu = false,
+                   .stream = false});
+  }
+};
+
+// Divides the tiles or the panels among the threads and calls
+// run(tile_begin, tile_end, panel_begin, panel_end, thread).
+template <class F>
+void Divide(Team& team, size_t tiles, size_t panels, bool by_tiles, size_t work, const F& run) {
+  const size_t threads = work < kParallelWork ? 1 : static_cast<size_t>(team.size());
+  const size_t all = by_tiles ? tiles : panels, blocks = std::min(threads, all);
+  if (blocks <= 1) return run(0, tiles, 0, panels, 0);
+  team.Run([&](int thread) {
+    const size_t t = static_cast<size_t>(thread);
+    if (t >= blocks) return;
+    const size_t begin = all * t / blocks, end = all * (t + 1) / blocks;
+    if (by_tiles) {
+      run(begin, end, 0, panels, t);
+    } else {
+      run(0, tiles, begin, end, t);
+    }
+  });
+}
+
+size_t PatchTile(const MatrixUnit& unit) { return unit.rows * unit.depth; }
+size_t WeightBlock(const MatrixUnit& unit) {
+  return WholeTiles(kBlockValues, unit.rows) * unit.depth;
+}
+
+}  // namespace
+
+size_t PanelScratch(const MatrixUnit& unit, size_t depth, size_t columns) {
+  const Panels panels{unit, depth, columns};
+  return RoundUp(panels.count() * panels.size(), 32);
+}
+
+size_t MultiplyScratch(const MatrixUnit& unit, size_t threads) {
+  return threads * RoundUp(PatchTile(unit), 32);
+}
+
+size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t columns, size_t threads) {
+  return threads * (RoundUp(WeightBlock(unit), 32) + PanelScratch(unit, unit.depth, columns));
+}
+
+void PackPanels(const MatrixUnit& unit, const float* b, size_t depth, size_t columns,
+                BFloat* panels, Team& team) {
+  const Panels all{unit, depth, columns};
+  // A stretch of k of one panel at a time.
+  constexpr size_t kStretch = 64;
+  const size_t stretches = CountOf(depth, kStretch), pieces = stretches * all.count();
+  const size_t grain = 1 + kParallelWork / 4 / (unit.columns * kStretch);
+  ParallelFor(team, pieces, grain, [&](size_t begin, size_t end) {
+    const Using use(unit);
+    for (size_t i = begin; i < end; ++i) {
+      const size_t j = i / stretches, first = i % stretches * kStretch;
+      const size_t count = std::min(kStretch, depth - first);
+      const float* lines[kStretch];
+      for (size_t k = 0; k < count; ++k) lines[k] = b + (first + k) * columns + j * unit.columns;
+      unit.pack_columns_across(lines, all.width(j), count,
+                               panels + j * all.size() + first * unit.columns);
+    }
+  });
+}
+
+void PackTransposedPanels(const MatrixUnit& unit, const float* b, const TapGrid& taps,
+                          size_t tap_depth, size_t columns, BFloat* panels, Team& team) {
+  const size_t num_taps = taps.taps_y * taps.taps_x;
+  const Panels all{unit, num_taps * tap_depth, columns};
+  // Pieces of a column within a tap; or, where taps are no whole steps, a step of all taps.
+  const bool whole = num_taps == 1 || tap_depth % unit.step == 0;
+  const size_t piece = whole ? tap_depth : unit.step, pieces = CountOf(all.depth, piece);
+  const size_t grain = 1 + kParallelWork / 8 / (piece * unit.columns);
+  ParallelFor(team, pieces * all.count(), grain, [&](size_t begin, size_t end) {
+    const Using use(unit);
+    for (size_t i = begin; i < end; ++i) {
+      const size_t j = i / pieces, first = i % pieces * piece, width = all.width(j);
+      const size_t count = std::min(piece, all.depth - first);
+      const auto from = [&](size_t column, size_t k) {
+        return b + (taps.At(k / tap_depth) * columns + j * unit.columns + column) * tap_depth +
+               k % tap_depth;
+      };
+      const float* lines[kMostRows];
+      float values[kMostRows * kMostRows];
+      for (size_t column = 0; column < width; ++column) {
+        lines[column] = whole ? from(column, first) : values + column * unit.step;
+        for (size_t k = 0; !whole && k < count; ++k) {
+          values[column * unit.step + k] = *from(column, first + k);
+        }
+      }
+      unit.pack_columns_along(lines, width, count, panels + j * all.size() + first * unit.columns);
+    }
+  });
+}
+
+void MultiplyPatches(const MatrixUnit& unit, const Patches& patches, size_t rows,
+                     const BFloat* panels, size_t columns, const Places& places,
+                     const Finish& finish, BFloat* scratch, Team& team) {
+  const PatchTask task{unit,   patches, rows, panels, {unit, patches.depth(), columns},
+                       places, finish};
+  const size_t tiles = CountOf(rows, unit.rows), panel_count = task.panels.count();
+  Divide(
+      team, tiles, panel_count, tiles >= panel_count, rows * columns * patches.depth(),
+      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
+        task.Run(tile_begin, tile_end, panel_begin, panel_end,
+                 scratch + thread * MultiplyScratch(unit, 1));
+      });
+}
+
+void MultiplyTransposedPatches(const MatrixUnit& unit, const Patches& patches, size_t rows,
+                               const float* b, size_t columns, float* c, bool add, BFloat* scratch,
+                               Team& team) {
+  const TransposedTask task{unit, patches, rows, b, columns, c, add};
+  const size_t own = MultiplyTransposedScratch(unit, columns, 1);
+  const size_t tiles = CountOf(patches.depth(), unit.rows);
+  const size_t panels = CountOf(columns, unit.columns);
+  // Each thread reads its part of one matrix and all of the other: the smaller one.
+  const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
+  const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
+  Divide(
+      team, tiles, panels, by_tiles, rows * columns * patches.depth(),
+      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
+        BFloat* block = scratch + thread * own;
+        task.Run(tile_begin, tile_end, panel_begin, panel_end, block,
+                 block + RoundUp(WeightBlock(unit), 32));
+      });
+}
+
+}  // namespace trireme::cpu::bf16

@@ -1,0 +1,35 @@
+#pragma once
+#include <cstddef>
+
+#include "base/team.h"
+#include "engine/cpu/bf16/unit.h"
+#include "engine/cpu/patches.h"
+
+// Matrix products in bf16: operands are rounded while they are packed, sums are float32. The same
+// functions as those of float32 (engine/cpu/product-inl.h), for any unit.
+
+namespace trireme::cpu::bf16 {
+
+// Packed panels of B: `columns` wide, `depth` deep. Each returns after all threads are done.
+//   plain       b[k][column]
+//   transposed  per tap: b[tap][column][depth of a tap], taps taken in a grid
+void PackPanels(const MatrixUnit& unit, const float* b, size_t depth, size_t columns,
+                BFloat* panels, Team& team);
+void PackTransposedPanels(const MatrixUnit& unit, const float* b, const TapGrid& taps,
+                          size_t tap_depth, size_t columns, BFloat* panels, Team& team);
+
+// C = patches * B, `rows` rows of patches.
+void MultiplyPatches(const MatrixUnit& unit, const Patches& patches, size_t rows,
+                     const BFloat* panels, size_t columns, const Places& places,
+                     const Finish& finish, BFloat* scratch, Team& team);
+// C[depth of patches][columns] = transposed patches * b, b[rows][columns]
+void MultiplyTransposedPatches(const MatrixUnit& unit, const Patches& patches, size_t rows,
+                               const float* b, size_t columns, float* c, bool add, BFloat* scratch,
+                               Team& team);
+
+// All in BFloats, whole cache lines.
+size_t PanelScratch(const MatrixUnit& unit, size_t depth, size_t columns);
+size_t MultiplyScratch(const MatrixUnit& unit, size_t threads);
+size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t columns, size_t threads);
+
+}  // namespace trireme::cpu::bf16
