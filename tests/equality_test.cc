@@ -36,6 +36,14 @@ TEST_F(EqualityTest, DeterministicRunsAreEqualForAnyThreads) {
   }
 }
 
+// Where the processor has no bf16 this is float32 once more.
+TEST_F(EqualityTest, DeterministicRunsInBFloatAreEqualForAnyRanksAndThreads) {
+  const Words bf16 = {"--deterministic", "--precision", "bf16-or-f32"};
+  const std::string one = Train("1", bf16 + Words{"--threads", "1"});
+  EXPECT_EQ(Train("threads", bf16 + Words{"--threads", "3"}), one);
+  EXPECT_EQ(Train("ranks", bf16 + Words{"--ranks", "3", "--threads", "2"}), one);
+}
+
 TEST_F(EqualityTest, WithoutTheFlagEqualToRounding) {
   Train("fold", {"--deterministic"});
   for (const std::string ranks : {"1", "2", "3", "4"}) {

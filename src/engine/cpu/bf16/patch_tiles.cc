@@ -1,7 +1,6 @@
 #include "engine/cpu/bf16/patch_tiles.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/assert.h"
 
@@ -16,49 +15,44 @@ constexpr size_t kGathered = 256;  // values of a row that are put together at o
 const float* PatchTiles::Pixel(const PatchRow& row, ptrdiff_t tap_y, ptrdiff_t tap_x) const {
   const Patches& p = patches_;
   const ptrdiff_t y = row.y + tap_y * p.tap_step, x = row.x + tap_x * p.tap_step;
-  if (y < 0 || y >= p.height || x < 0 || x >= p.width) return nullptr;
+  if (size_t(y) >= size_t(p.height) || size_t(x) >= size_t(p.width)) return nullptr;
   return row.image + (y * p.width + x) * p.channels;
 }
 
 void PatchTiles::Gather(const PatchRow& row, size_t begin, size_t end, float* to) const {
-  const Patches& p = patches_;
-  const size_t channels = size_t(p.channels);
+  const bool whole = HasWholeLines(row);
+  const size_t run = whole ? line_ : channels_;
+  size_t tap_y = begin / line_, tap_x = whole ? 0 : begin % line_ / channels_, skip = begin % run;
   for (size_t at = begin; at < end;) {
-    const size_t n = std::min(end - at, CommonRun(&row, 1, at)), tap = at / channels;
-    const float* pixel = Pixel(row, ptrdiff_t(tap / p.taps_x), ptrdiff_t(tap % p.taps_x));
+    const size_t n = std::min(end - at, run - skip);
+    const float* pixel = Pixel(row, ptrdiff_t(tap_y), ptrdiff_t(tap_x));
+    // Copies of a few floats: not worth a call.
     if (pixel) {
-      std::memcpy(to, pixel + at % channels, n * sizeof(float));
+      for (size_t i = 0; i < n; ++i) to[i] = pixel[skip + i];
     } else {
       std::fill_n(to, n, 0.0f);
     }
     at += n;
     to += n;
+    skip = 0;
+    if (whole || ++tap_x == patches_.taps_x) tap_x = 0, ++tap_y;
   }
-}
-
-size_t PatchTiles::CommonRun(const PatchRow* rows, size_t count, size_t at) const {
-  const Patches& p = patches_;
-  const size_t channels = size_t(p.channels), line = p.taps_x * channels;
-  const auto inside = [&](const PatchRow& row) {
-    return row.x >= 0 && row.x + ptrdiff_t(p.taps_x) <= p.width;
-  };
-  const bool whole = p.tap_step == 1 && std::all_of(rows, rows + count, inside);
-  return whole ? line - at % line : channels - at % channels;
 }
 
 void PatchTiles::PackAlong(const PatchRow* rows, size_t count, size_t begin, size_t end,
                            BFloat* to) const {
   TRIREME_ASSERT(count <= kMostLines);
-  const Patches& p = patches_;
-  const size_t channels = size_t(p.channels);
   const float* lines[kMostLines];
-  if (IsOneTap() || channels % unit_.step == 0) {
+  if (IsOneTap() || channels_ % unit_.step == 0) {
+    const bool whole =
+        std::all_of(rows, rows + count, [&](const PatchRow& row) { return HasWholeLines(row); });
+    const size_t run = whole ? line_ : channels_;
     for (size_t at = begin; at < end;) {
-      const size_t n = std::min(end - at, CommonRun(rows, count, at)), tap = at / channels;
-      const ptrdiff_t tap_y = ptrdiff_t(tap / p.taps_x), tap_x = ptrdiff_t(tap % p.taps_x);
+      const size_t skip = at % run, n = std::min(end - at, run - skip), in_line = at % line_ - skip;
+      const ptrdiff_t tap_y = ptrdiff_t(at / line_), tap_x = ptrdiff_t(in_line / channels_);
       for (size_t r = 0; r < count; ++r) {
         const float* pixel = Pixel(rows[r], tap_y, tap_x);
-        lines[r] = pixel ? pixel + at % channels : nullptr;
+        lines[r] = pixel ? pixel + skip : nullptr;
       }
       unit_.pack_rows_along(lines, count, n, to + (at - begin) * unit_.rows);
       at += n;
@@ -79,8 +73,7 @@ void PatchTiles::PackAcross(const PatchRow* rows, size_t depth, size_t begin, si
   constexpr size_t kRowsAtOnce = 32;  // whole steps of every unit
   TRIREME_ASSERT(kRowsAtOnce % unit_.step == 0 && end - begin <= kGathered);
   const Patches& p = patches_;
-  const size_t channels = size_t(p.channels);
-  const bool in_place = IsOneTap() || (channels % unit_.rows == 0 && begin % unit_.rows == 0);
+  const bool in_place = IsOneTap() || (channels_ % unit_.rows == 0 && begin % unit_.rows == 0);
   float values[kRowsAtOnce][kGathered];
   const float *lines[kRowsAtOnce], *pixels[kRowsAtOnce];
   for (size_t k = 0; k < depth; k += kRowsAtOnce, to += kRowsAtOnce * unit_.rows) {
@@ -88,14 +81,14 @@ void PatchTiles::PackAcross(const PatchRow* rows, size_t depth, size_t begin, si
     for (size_t i = 0; !in_place && i < count; ++i) Gather(rows[k + i], begin, end, values[i]);
     size_t tap = size_t(-1);
     for (size_t at = begin, tile = 0; at < end; at += unit_.rows, ++tile) {
-      if (in_place && tap != at / channels) {
-        tap = at / channels;
+      if (in_place && tap != at / channels_) {
+        tap = at / channels_;
         const ptrdiff_t tap_y = ptrdiff_t(tap / p.taps_x), tap_x = ptrdiff_t(tap % p.taps_x);
         for (size_t i = 0; i < count; ++i) pixels[i] = Pixel(rows[k + i], tap_y, tap_x);
       }
       for (size_t i = 0; i < count; ++i) {
         lines[i] = !in_place   ? values[i] + (at - begin)
-                   : pixels[i] ? pixels[i] + (at - tap * channels)
+                   : pixels[i] ? pixels[i] + (at - tap * channels_)
                                : nullptr;
       }
       unit_.pack_rows_across(lines, std::min(unit_.rows, end - at), count, to + tile * tile_size);
