@@ -202,67 +202,77 @@ struct TransposedTask {
           }
         }
       }
-      const Next next(*this, tile_begin * kWeightRows, last, panel_begin, panel_end,
-                      chunks.begin(chunk + 1), chunks.begin(chunk + 2));
-      for (size_t row = tile_begin * kWeightRows; row < last; row += kWeightBlock) {
+      const size_t next_begin = chunks.begin(chunk + 1), next_end = chunks.begin(chunk + 2);
+      const size_t first_row = tile_begin * kWeightRows;
+      for (size_t row = first_row; row < last; row += kWeightBlock) {
         const size_t count = std::min(kWeightBlock, last - row);
         PackBlock(sources, row, count, depth, block);
+        // Meanwhile the values of the next block are fetched, and a share of the next chunk's
+        // panels: no more than the second cache holds besides the sums.
+        const bool ends = row + count == last;
+        const Next next(
+            PartOfA(ends ? first_row : row + count, last, ends ? next_begin : begin,
+                    ends ? next_end : begin + depth),
+            Part(PartOfB(panel_begin, panel_end, next_begin, next_end),
+                 (row - first_row) / kWeightBlock, hwy::DivCeil(last - first_row, kWeightBlock)),
+            (panel_end - panel_begin) * hwy::DivCeil(count, kWeightRows));
         // A panel stays in the first cache while all tiles pass, which are a quarter of its size.
+        size_t tile = 0;
         for (size_t j = panel_begin; j < panel_end; ++j) {
           for (size_t i = 0; i < count; i += kWeightRows) {
             RunTile(row + i, std::min(kWeightRows, count - i), depth,
-                    block + i / kWeightRows * TileFloats(depth), panels, j, add || chunk > 0, next);
+                    block + i / kWeightGroup * GroupFloats(depth) + i % kWeightGroup, panels, j,
+                    add || chunk > 0, next.For(tile++));
           }
         }
       }
     }
   }
 
-  // What this thread will read of the next chunk, rows [begin, end), shared out among its tiles of
-  // this one.
+  // Rows [begin, end) of both matrices: values of a block from `first` on, columns of panels.
+  Ahead PartOfA(size_t first, size_t last, size_t begin, size_t end) const {
+    if (!patches.IsMatrix()) return {};
+    return {.first = patches.MatrixRow(begin) + first,
+            .stride = patches.depth(),
+            .floats = std::min(kWeightBlock, last - first),
+            .rows = end - begin};
+  }
+  Ahead PartOfB(size_t first_panel, size_t last_panel, size_t begin, size_t end) const {
+    const size_t at = first_panel * kTileColumns;
+    return {.first = b + begin * columns + at,
+            .stride = columns,
+            .floats = std::min(columns, last_panel * kTileColumns) - at,
+            .rows = end - begin};
+  }
+
+  // What is read next, shared out among the tiles of a block.
   struct Next {
-    Ahead of_b, of_a;
-    size_t first_row, panel_begin, panels, tiles, tiles_of_b;
+    Ahead of_a, of_b;
+    size_t tiles, tiles_of_a;
 
-    Next(const TransposedTask& t, size_t row, size_t last_row, size_t first_panel,
-         size_t last_panel, size_t begin, size_t end)
-        : of_b{.first = t.b + begin * t.columns + first_panel * kTileColumns,
-               .stride = t.columns,
-               .floats =
-                   std::min(t.columns, last_panel * kTileColumns) - first_panel * kTileColumns,
-               .rows = end - begin},
-          first_row(row),
-          panel_begin(first_panel),
-          panels(last_panel - first_panel),
-          tiles(panels * hwy::DivCeil(last_row - row, kWeightRows)) {
-      if (t.patches.IsMatrix()) {
-        of_a = {.first = t.patches.MatrixRow(begin) + row,
-                .stride = t.patches.depth(),
-                .floats = last_row - row,
-                .rows = end - begin};
-      }
-      tiles_of_b = tiles * of_b.floats / (of_b.floats + of_a.floats);
+    Next(const Ahead& a, const Ahead& b, size_t num_tiles) : of_a(a), of_b(b), tiles(num_tiles) {
+      const size_t floats_a = a.floats * a.rows, all = floats_a + b.floats * b.rows;
+      tiles_of_a = all ? tiles * floats_a / all : 0;
     }
-
-    Ahead For(size_t row, size_t panel) const {
-      const size_t i = (row - first_row) / kWeightRows * panels + panel - panel_begin;
-      return i < tiles_of_b ? Part(of_b, i, tiles_of_b)
-                            : Part(of_a, i - tiles_of_b, tiles - tiles_of_b);
+    Ahead For(size_t i) const {
+      return i < tiles_of_a ? Part(of_a, i, tiles_of_a)
+                            : Part(of_b, i - tiles_of_a, tiles - tiles_of_a);
     }
   };
 
-  // A tile's floats in a block; not a power of two, or tiles would share cache sets.
-  static size_t TileFloats(size_t depth) { return depth * kWeightRows + kGroup; }
+  // Floats of tiles that are packed side by side; not a power of two, or groups would share cache
+  // sets.
+  static size_t GroupFloats(size_t depth) { return depth * kWeightGroup + kGroup; }
 
-  // Each tile is a stream of its own while pixels are copied.
+  // Each group is a stream of its own while pixels are copied.
   void PackBlock(const PatchRow* sources, size_t first, size_t count, size_t depth,
                  float* block) const {
-    const RowPacker<kWeightRows> packer(patches, first, first + count, TileFloats(depth));
-    for (size_t k = 0; k < depth; ++k) packer.Pack(sources[k], block + k * kWeightRows);
+    const RowPacker<kWeightGroup> packer(patches, first, first + count, GroupFloats(depth));
+    for (size_t k = 0; k < depth; ++k) packer.Pack(sources[k], block + k * kWeightGroup);
   }
 
   void RunTile(size_t first, size_t count, size_t depth, const float* tile, const float* panels,
-               size_t j, bool add_now, const Next& next) const {
+               size_t j, bool add_now, const Ahead& ahead) const {
     float* targets[kWeightRows];
     for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
@@ -272,7 +282,7 @@ struct TransposedTask {
                        .add = add_now,
                        .bias = nullptr,
                        .relu = false,
-                       .ahead = next.For(first, j)};
+                       .ahead = ahead};
     ChooseTile<Order::kByDepth>(count, width / kLanes)(depth, tile, panels + at * depth, into);
   }
 };

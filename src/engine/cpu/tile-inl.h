@@ -1,7 +1,8 @@
 // The register tile of all matrix products: R rows x N vectors of C stay in registers while k runs.
 //   a   packed values of A, one stream of cache lines.
 //       by row    groups of 16 values of k: a[k / 16][r][k % 16], for copies of long runs of k
-//       by depth  a[k][r], for copies of long runs of r
+//       by depth  a[k][r], for copies of long runs of r; the tile may be a part of kWeightGroup
+//       rows
 //   b   a packed panel of B: b[k][column], N vectors across
 // Each element of C is one chain of multiply-adds over k, whatever the tile's size: how the work is
 // cut never changes a bit.
@@ -39,11 +40,19 @@ constexpr size_t kTileColumns = kTileVectors * kLanes;
 // Values of k that a tile sums before it adds to C (in a weights' gradient). Where a panel of B
 // need not stay in the first cache, longer sums touch C less often.
 #if HWY_TARGET == HWY_AVX3
-constexpr size_t kDepth = 512, kWeightDepth = 256;
+constexpr size_t kDepth = 512, kWeightDepth = 192;
 #else
 constexpr size_t kDepth = 256, kWeightDepth = 256;
 #endif
 constexpr size_t kGroup = 16;  // of k, by row: a cache line of each row
+
+// Rows that stand side by side where A is packed by depth: a cache line of each k is copied at
+// once.
+#if HWY_TARGET == HWY_AVX3
+constexpr size_t kWeightGroup = 2 * kWeightRows;
+#else
+constexpr size_t kWeightGroup = kWeightRows;
+#endif
 
 enum class Order { kByRow, kByDepth };
 
@@ -251,15 +260,15 @@ void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
     if constexpr (order == Order::kByDepth) {
       size_t k = 0;
       for (; k + kGroup <= depth;
-           k += kGroup, a += kGroup * kWeightRows, b += kGroup * N * kLanes) {
+           k += kGroup, a += kGroup * kWeightGroup, b += kGroup * N * kLanes) {
         fetcher.Next();
 #pragma GCC unroll 4
         for (size_t i = 0; i < kGroup; ++i) {
-          MultiplyDepth(a + i * kWeightRows, b + i * N * kLanes, sum);
+          MultiplyDepth(a + i * kWeightGroup, b + i * N * kLanes, sum);
         }
       }
       for (size_t i = 0; k < depth; ++i, ++k) {
-        MultiplyDepth(a + i * kWeightRows, b + i * N * kLanes, sum);
+        MultiplyDepth(a + i * kWeightGroup, b + i * N * kLanes, sum);
       }
     } else {
       size_t k = 0;
