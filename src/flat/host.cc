@@ -39,7 +39,7 @@ constexpr size_t kHugePage = 2 << 20;
 
 // Slices that fill many pages lie on huge ones, where the system has them: fewer address misses.
 void* AllocateZeroed(size_t bytes) {
-  const size_t alignment = bytes >= 4 * kHugePage ? kHugePage : kCacheLine;
+  const size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
   if (bytes > std::numeric_limits<size_t>::max() - alignment) return nullptr;
   bytes = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, bytes);

@@ -71,8 +71,7 @@ void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu
                                  finish, panels + bf16::PanelScratch(*call.unit, depth, s.out),
                                  *shard.team);
   }
-  PackPanels(weight, depth, s.out, shard.scratch, *shard.team);
-  MultiplyPatches(InputPatches(s, x), rows, shard.scratch, s.out, places, finish,
+  MultiplyPatches(InputPatches(s, x), rows, {weight, s.out}, shard.scratch, places, finish,
                   shard.scratch + PanelScratch(depth, s.out), *shard.team);
 }
 
@@ -163,8 +162,7 @@ void GradInputPhase(const ConvShape& s, const Call& call, const Phase& py, const
     return bf16::MultiplyPatches(*call.unit, patches, rows, panels, s.in, places, finish,
                                  panels + bf16::PanelScratch(*call.unit, depth, s.in), *shard.team);
   }
-  PackTransposedPanels(weight, taps, s.out, s.in, shard.scratch, *shard.team);
-  MultiplyPatches(patches, rows, shard.scratch, s.in, places, finish,
+  MultiplyPatches(patches, rows, {weight, s.in, &taps}, shard.scratch, places, finish,
                   shard.scratch + PanelScratch(depth, s.in), *shard.team);
 }
 

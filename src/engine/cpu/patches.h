@@ -100,6 +100,7 @@ struct Finish {
 struct TapGrid {
   size_t first_y, first_x, step, taps_y, taps_x;
   size_t kernel;
+  size_t count() const { return taps_y * taps_x; }
 
   // The place of one of them among all.
   size_t At(size_t tap) const {

@@ -23,6 +23,16 @@ void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth,
 // C = patches * B, `rows` rows of patches.
 void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
                      const Places& places, const Finish& finish, float* scratch, Team& team);
+// The same from B as it lies: b[k][column], with taps as PackTransposedPanels takes it. A B that
+// the second cache does not hold is packed by the thread that needs it, as many panels at a time as
+// stay there while all rows pass. `panels` holds PanelScratch floats.
+struct Unpacked {
+  const float* values;
+  size_t columns;
+  const TapGrid* taps = nullptr;
+};
+void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
+                     const Places& places, const Finish& finish, float* scratch, Team& team);
 // C[depth of patches][columns] = transposed patches * b, b[rows][columns]
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
                                float* c, bool add, float* scratch, Team& team);

@@ -44,37 +44,55 @@ struct Chunks {
   size_t begin(size_t i) const { return std::min(i * step, all); }
 };
 
-void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team) {
-  // Few rows at a time: they come as streams, and a panel's stretch is written in one go.
-  constexpr size_t kRows = 16;
-  const size_t grain = 1 + kParallelWork / 4 / (columns * kRows);
-  ParallelFor(team, hwy::DivCeil(depth, kRows), grain, [&](size_t begin, size_t end) HWY_ATTR {
-    for (size_t first = begin * kRows; first < std::min(depth, end * kRows); first += kRows) {
-      for (size_t j = 0; j < PanelCount(columns); ++j) {
-        for (size_t k = first; k < std::min(depth, first + kRows); ++k) {
-          PackPanelRow(b + k * columns, columns, depth, k, j, j + 1, panels);
-        }
+namespace {
+
+// Rows [begin, end) of the panels [first, last) of b[depth][columns]; the first goes to `to`. Few
+// rows at a time: they come as streams, and a panel's stretch is written in one go.
+constexpr size_t kPackedRows = 16;
+void PackRows(const float* b, size_t depth, size_t columns, size_t begin, size_t end, size_t first,
+              size_t last, float* to) {
+  const size_t at = first * kTileColumns;
+  for (size_t row = begin; row < end; row += kPackedRows) {
+    for (size_t j = 0; j < last - first; ++j) {
+      for (size_t k = row; k < std::min(end, row + kPackedRows); ++k) {
+        PackPanelRow(b + k * columns + at, columns - at, depth, k, j, j + 1, to);
       }
     }
+  }
+}
+
+// One tap of panel j, which stands at `panel`.
+void PackTap(const float* b, const TapGrid& taps, size_t tap, size_t tap_depth, size_t columns,
+             size_t j, float* panel) {
+  const size_t at = j * kTileColumns, width = PanelWidth(j, columns);
+  const size_t valid = std::min(width, columns - at);
+  const float* from = b + (taps.At(tap) * columns + at) * tap_depth;
+  float* to = panel + tap * tap_depth * width;
+  Transpose(from, tap_depth, valid, tap_depth, to, width);
+  for (size_t k = 0; valid < width && k < tap_depth; ++k) {
+    ZeroFloats(width - valid, to + k * width + valid);
+  }
+}
+
+}  // namespace
+
+void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team) {
+  const size_t grain = 1 + kParallelWork / 4 / (columns * kPackedRows);
+  ParallelFor(team, hwy::DivCeil(depth, kPackedRows), grain, [&](size_t begin, size_t end) {
+    PackRows(b, depth, columns, begin * kPackedRows, std::min(depth, end * kPackedRows), 0,
+             PanelCount(columns), panels);
   });
 }
 
 void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth, size_t columns,
                           float* panels, Team& team) {
-  const size_t num_taps = taps.taps_y * taps.taps_x, depth = num_taps * tap_depth;
-  const size_t count = num_taps * PanelCount(columns);
+  const size_t count = taps.count() * PanelCount(columns);
   const size_t grain = 1 + kParallelWork / 8 / (tap_depth * kTileColumns);
-  ParallelFor(team, count, grain, [&](size_t begin, size_t end) HWY_ATTR {
+  ParallelFor(team, count, grain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const size_t j = i / num_taps, tap = i % num_taps;
-      const size_t at = j * kTileColumns, width = PanelWidth(j, columns);
-      const size_t valid = std::min(width, columns - at);
-      const float* from = b + (taps.At(tap) * columns + at) * tap_depth;
-      float* to = panels + at * depth + tap * tap_depth * width;
-      Transpose(from, tap_depth, valid, tap_depth, to, width);
-      for (size_t k = 0; valid < width && k < tap_depth; ++k) {
-        ZeroFloats(width - valid, to + k * width + valid);
-      }
+      const size_t j = i / taps.count();
+      PackTap(b, taps, i % taps.count(), tap_depth, columns, j,
+              panels + j * kTileColumns * taps.count() * tap_depth);
     }
   });
 }
@@ -319,6 +337,57 @@ void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, s
         task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kTileFloats);
         if (finish.stream) hwy::FlushStream();
       });
+}
+
+namespace {
+
+// Panels [first, last) of b, to `to`.
+void PackGroup(const Unpacked& b, size_t depth, size_t first, size_t last, float* to) {
+  if (!b.taps) return PackRows(b.values, depth, b.columns, 0, depth, first, last, to);
+  for (size_t j = first; j < last; ++j) {
+    for (size_t tap = 0; tap < b.taps->count(); ++tap) {
+      PackTap(b.values, *b.taps, tap, depth / b.taps->count(), b.columns, j,
+              to + (j - first) * kTileColumns * depth);
+    }
+  }
+}
+
+}  // namespace
+
+void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
+                     const Places& places, const Finish& finish, float* scratch, Team& team) {
+  const size_t depth = patches.depth(), columns = b.columns, count = PanelCount(columns);
+  // Fewer panels would not be worth what a tile of A costs.
+  constexpr size_t kLeast = 8;
+  const size_t most = kCachedPanels / (depth * kTileColumns);
+  if (depth * columns <= kCachedPanels || most < kLeast ||
+      count < kLeast * static_cast<size_t>(team.size())) {
+    if (b.taps) {
+      PackTransposedPanels(b.values, *b.taps, depth / b.taps->count(), columns, panels, team);
+    } else {
+      PackPanels(b.values, depth, columns, panels, team);
+    }
+    return MultiplyPatches(patches, rows, panels, columns, places, finish, scratch, team);
+  }
+  const size_t tiles = hwy::DivCeil(rows, kTileRows);
+  Divide(team, tiles, count, false, rows * columns * depth,
+         [&](size_t, size_t, size_t begin, size_t end, size_t thread) {
+           float* own = panels + begin * kTileColumns * depth;
+           const size_t step = hwy::DivCeil(end - begin, hwy::DivCeil(end - begin, most));
+           for (size_t j = begin; j < end; j += step) {
+             const size_t last = std::min(end, j + step), at = j * kTileColumns;
+             PackGroup(b, depth, j, last, own);
+             Places part_places = places;
+             part_places.first += at;
+             Finish part_finish = finish;
+             if (finish.bias) part_finish.bias += at;
+             const PatchTask task{patches,     rows,
+                                  own,         std::min(columns, last * kTileColumns) - at,
+                                  part_places, part_finish};
+             task.Run(0, tiles, 0, last - j, scratch + thread * kTileFloats);
+           }
+           if (finish.stream) hwy::FlushStream();
+         });
 }
 
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
