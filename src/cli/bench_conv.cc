@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/denormals.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -128,6 +129,7 @@ int Run(const Args& args, Process& process) {
   if (by != "layer" && by != "op") {
     throw UsageError("--by must be layer or op, got {}", QuoteToml(by));
   }
+  const DenormalsOff denormals_off;  // as in training
   const Graph graph = BenchModel(args);
   Team team(ThreadsOf(args));
   HostDevice device(&team);

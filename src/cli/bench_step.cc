@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/denormals.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -76,6 +77,7 @@ class Trainee {
 };
 
 int Run(const Args& args, Process& process) {
+  const DenormalsOff denormals_off;  // as in training
   const cpu::MatrixUnit* unit = UnitOf(args);
   const Graph graph = BenchModel(args);
   const int batch = BatchOf(args);
