@@ -23,9 +23,11 @@ ConvShape DenseShapeOf(const Value& x, const Value& y) {
 }
 
 // A product of so few rows reads each weight so few times that packing does not pay; nor does it
-// when everything fits into the first cache.
+// when everything fits into the first cache, or when C is one vector wide and the second cache
+// holds the rest.
 bool IsThin(size_t rows, size_t depth, size_t columns) {
-  return rows <= 8 || rows * depth * columns <= 32 * 1024;
+  const size_t most = columns <= kLanes ? 1024 * 1024 : 32 * 1024;
+  return rows <= 8 || rows * depth * columns <= most;
 }
 
 // Rows of weights from which dot products along them are faster than a transposed copy.
