@@ -309,7 +309,9 @@ std::unique_ptr<Server> MakeCentreServer(const StrategySetup& setup, World& worl
   auto board = MakeBoard(setup, world, c);
   const Layout layout = board ? CutLayout(setup.layout, board->own()) : setup.layout;
   server.rule = [&](Device& device) { return MakeRule(c, setup, layout, clients, device); };
-  return std::make_unique<CentreServer>(std::move(server), state, std::move(board));
+  auto centre = std::make_unique<CentreServer>(std::move(server), state, std::move(board));
+  centre->OnClose([&world](const Lease&) { world.Worked(); });
+  return centre;
 }
 
 }  // namespace trireme

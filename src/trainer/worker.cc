@@ -84,6 +84,7 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
     const int signal = signals_.received();
     if (signal && !strategy_.InStep()) strategy_.Stop();
     if (stepper_.Run(signal, result)) Count(result);
+    world_.Worked();
     if (watch_ && watch_->wants()) Publish();
     ++turn_number;
     AdvanceTo(replica.work.step + 1);

@@ -1,7 +1,6 @@
 #include "transport/forked.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,35 +17,17 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "transport/deadline.h"
+#include "transport/shared_array.h"
 
 namespace trireme {
 namespace {
 
-enum class Kind : int { kNone, kError, kUsage, kEcho };
+enum class Kind : int { kNone, kKilled, kError, kUsage, kEcho };
 
 // What a rank leaves when it throws, in memory that it shares with its parent.
 struct LastWords {
   std::atomic<Kind> kind;
   char text[4000];
-};
-
-class SharedWords {
- public:
-  explicit SharedWords(int ranks) : bytes_(size_t(ranks) * sizeof(LastWords)) {
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-      throw Error("no memory to start {} ranks: {}", ranks, std::strerror(errno));
-    }
-    words_ = static_cast<LastWords*>(memory);
-  }
-  ~SharedWords() { munmap(words_, bytes_); }
-  SharedWords(const SharedWords&) = delete;
-  SharedWords& operator=(const SharedWords&) = delete;
-  LastWords& of(int rank) { return words_[rank]; }
-
- private:
-  const size_t bytes_;
-  LastWords* words_;
 };
 
 constexpr int kThrew = 1;  // exit status
@@ -98,6 +79,7 @@ class Supervisor {
     pid_t pid = -1;  // -1: has ended
     int status = 0;
     bool awaited = false;  // its team is to be started again
+    bool given_up = false;
   };
 
   void Start() {
@@ -107,9 +89,9 @@ class Supervisor {
   }
 
   void StartRank(int r, pid_t parent) {
-    words_.of(r).kind = Kind::kNone;
+    words_[r].kind = Kind::kNone;
     const pid_t pid = fork();
-    if (pid == 0) Live(job_, r, parent, words_.of(r));
+    if (pid == 0) Live(job_, r, parent, words_[r]);
     if (pid < 0) {
       return Fail(
           r, Kind::kError,
@@ -119,7 +101,9 @@ class Supervisor {
     ++running_;
   }
 
+  // Causes before their echoes.
   void Reap() {
+    std::vector<int> echoes;
     for (int r = 0; r < job_.ranks; ++r) {
       Child& child = children_[r];
       int status = 0;
@@ -128,7 +112,7 @@ class Supervisor {
       --running_;
       if (WIFSIGNALED(status)) {
         // Killed by us is no news.
-        if (!killing_) Lose(r, Kind::kError, DeathBy(WTERMSIG(status)), true);
+        if (!killing_) Lose(r, Kind::kKilled, DeathBy(WTERMSIG(status)));
         continue;
       }
       child.status = WEXITSTATUS(status);
@@ -139,39 +123,57 @@ class Supervisor {
         }
         continue;
       }
-      const Kind kind = words_.of(r).kind.load(std::memory_order_acquire);
+      const Kind kind = words_[r].kind.load(std::memory_order_acquire);
       if (kind == Kind::kNone) {
-        Lose(r, Kind::kError, "ended without a word", false);
+        Lose(r, Kind::kError, "ended without a word");
+      } else if (kind == Kind::kEcho) {
+        echoes.push_back(r);
       } else {
-        Lose(r, kind, words_.of(r).text, false);
+        Lose(r, kind, words_[r].text);
       }
     }
+    for (const int r : echoes) {
+      const bool started_again = children_[r].pid > 0;
+      if (!started_again) Lose(r, Kind::kEcho, words_[r].text);
+    }
+  }
+
+  static Forked::End EndOf(Kind kind) {
+    if (kind == Kind::kKilled) return Forked::End::kKilled;
+    return kind == Kind::kEcho ? Forked::End::kLostPeer : Forked::End::kThrew;
   }
 
   static std::string DeathBy(int signal) {
     return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
   }
 
-  void Lose(int rank, Kind kind, const std::string& what, bool killed) {
+  void Lose(int rank, Kind kind, const std::string& what) {
     if (!job_.fate || failed_) return Fail(rank, kind, what);
     // It is over, or about to be: who comes late is not missed.
     if (done_ || (handed_on_ && job_.first + rank != 0)) return;
+    if (children_[rank].given_up) return;
     if (children_[rank].awaited) return StartTeam(rank);
     if (handed_on_) return Fail(rank, kind, what);
-    switch (job_.fate(rank, what, killed)) {
+    switch (job_.fate(rank, what, EndOf(kind))) {
       case Forked::Fate::kEndsAll:
         return Fail(rank, kind, what);
       case Forked::Fate::kStartAgain:
         return StartRank(rank, getpid());
       case Forked::Fate::kStartTeamAgain:
-        for (int r = 0; r < job_.ranks; ++r) {
-          if (job_.team(r) != job_.team(rank)) continue;
-          children_[r].awaited = true;
-          if (children_[r].pid > 0) kill(children_[r].pid, SIGKILL);
-        }
+        KillTeam(rank, &Child::awaited);
         return StartTeam(rank);
       case Forked::Fate::kGoOnWithout:
         return;
+      case Forked::Fate::kGoOnWithoutTeam:
+        return KillTeam(rank, &Child::given_up);
+    }
+  }
+
+  void KillTeam(int rank, bool Child::*mark) {
+    for (int r = 0; r < job_.ranks; ++r) {
+      if (job_.team(r) != job_.team(rank)) continue;
+      children_[r].*mark = true;
+      if (children_[r].pid > 0) kill(children_[r].pid, SIGKILL);
     }
   }
 
@@ -226,7 +228,7 @@ class Supervisor {
   }
 
   const Forked& job_;
-  SharedWords words_;
+  SharedArray<LastWords> words_;
   std::vector<Child> children_;
   int running_ = 0;
   bool failed_ = false, killing_ = false, handed_on_ = false;

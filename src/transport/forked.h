@@ -27,8 +27,14 @@ struct Forked {
     kStartAgain,
     kStartTeamAgain,  // with those that `team` numbers alike, which are killed before
     kGoOnWithout,
+    kGoOnWithoutTeam,  // likewise
   };
-  FunctionRef<Fate(int rank, const std::string& why, bool killed)> fate = {};
+  enum class End {
+    kKilled,
+    kThrew,
+    kLostPeer,  // threw, because another one ended
+  };
+  FunctionRef<Fate(int rank, const std::string& why, End end)> fate = {};
   FunctionRef<int(int rank)> team = {};
 };
 

@@ -26,6 +26,9 @@ class World {
   }
   // Of a server, where clients may come that are no ranks; null: nowhere.
   virtual Reception* reception() { return nullptr; }
+  // This rank has done a step, or served one: whoever starts ranks again tells lives of use from
+  // others by it.
+  virtual void Worked() {}
 
  private:
   std::unique_ptr<Group> team_;

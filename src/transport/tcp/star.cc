@@ -55,6 +55,9 @@ class StarWorld : public World {
   bool together() const override { return false; }
   int rank() override { return setup_.tcp.rank; }
   int size() override { return setup_.tcp.size; }
+  void Worked() override {
+    if (setup_.steps) setup_.steps->fetch_add(1, std::memory_order_relaxed);
+  }
 
  protected:
   int servers() const { return 1 + int(setup_.more_servers.size()); }

@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,7 +25,8 @@ struct StarSetup {
   // Where this rank's team meets: a listening socket of this machine; -1: it has none.
   int team_listener = -1;
   std::string team_meet;
-  ShmSegment* team_memory = nullptr;  // not null: instead, in memory that its ranks share
+  ShmSegment* team_memory = nullptr;      // not null: instead, in memory that its ranks share
+  std::atomic<int64_t>* steps = nullptr;  // not null: counts what this rank has done
   // Of the server: words against a card, or none. What a client may know before it makes one.
   std::function<std::string(const std::string& card)> judge;
   std::string notice;

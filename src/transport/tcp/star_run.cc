@@ -12,19 +12,21 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "transport/forked.h"
+#include "transport/shared_array.h"
 #include "transport/shm/segment.h"
 
 namespace trireme {
 namespace {
 
-// Lives in a row that were shorter than a second: then it is not chance.
-constexpr int kMostShortLives = 20;
-
+// Those who live and die together: a team, the servers, or a rank alone.
 struct Life {
-  Deadline began = After(0);
-  int short_ones = 0;
+  int64_t steps_before = 0;
+  int in_vain = 0;  // lives in a row without a step
   bool gone = false;
 };
+
+// Then it is not chance.
+constexpr int kMostLivesInVain = 20;
 
 // Where the teams of this machine meet, there before the first of a team is: a socket, or memory.
 class TeamPlaces {
@@ -128,24 +130,48 @@ std::string NameOf(int rank, int servers) {
   return rank < servers ? fmt::format("trireme-server{}", rank) : fmt::format("trireme-r{}", rank);
 }
 
-constexpr int kTeamOfServers = -2;
+constexpr int kNoTeam = -1, kTeamOfServers = -2;
 
 }  // namespace
 
 int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
   const int first = ranks.setup.tcp.rank;
+  const auto serves = [&](int local) { return first + local < ranks.servers; };
   const auto team = [&](int local) {
-    if (first + local < ranks.servers) return kTeamOfServers;
-    return ranks.teams.empty() ? -1 : ranks.teams[size_t(first + local)];
+    if (serves(local)) return kTeamOfServers;
+    return ranks.teams.empty() ? kNoTeam : ranks.teams[size_t(first + local)];
+  };
+  const auto together = [&](int a, int b) {
+    return a == b || (team(a) != kNoTeam && team(a) == team(b));
   };
   MoreServers more(ranks);
   TeamPlaces places(ranks.team_bytes);
   for (int r = 0; r < ranks.local; ++r) places.Add(team(r));
   places.RenewAll();
-  std::vector<Life> lives(size_t(ranks.local));
+  SharedArray<std::atomic<int64_t>> steps(ranks.local);
+  std::vector<Life> lives(size_t(ranks.local));  // at the first of each
+  const auto life_of = [&](int local) -> Life& {
+    int r = 0;
+    while (!together(r, local)) ++r;
+    return lives[size_t(r)];
+  };
+  const auto steps_with = [&](int local) {
+    int64_t sum = 0;
+    for (int r = 0; r < ranks.local; ++r) {
+      if (together(r, local)) sum += steps[r].load(std::memory_order_relaxed);
+    }
+    return sum;
+  };
+  const auto clients_left = [&] {
+    for (int r = 0; r < ranks.local; ++r) {
+      if (!serves(r) && !life_of(r).gone) return true;
+    }
+    return false;
+  };
   const auto run = [&](int local) {
     StarSetup setup = ranks.setup;
     setup.tcp.rank += local;
+    setup.steps = &steps[local];
     more.Give(setup);
     places.Give(team(local), setup);
     // For whoever looks at processes: their names say which rank they are.
@@ -153,29 +179,32 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
     const auto world = JoinStar(setup);
     return fn(*world);
   };
-  const auto fate = [&](int local, const std::string& why, bool killed) {
+  const auto fate = [&](int local, const std::string& why, Forked::End end) {
     const int rank = first + local;
-    Life& life = lives[size_t(local)];
-    life.short_ones = After(0) - life.began < std::chrono::seconds(1) ? life.short_ones + 1 : 0;
-    life.began = After(0);
-    const bool serves = rank < ranks.servers, teamed = team(local) >= 0;
-    // A rank that lost its team throws: the one that died is not always seen first.
-    if ((killed || teamed) && life.short_ones < kMostShortLives) {
+    Life& life = life_of(local);
+    const int64_t done = steps_with(local);
+    life = {done, done == life.steps_before ? life.in_vain + 1 : 0};
+    const bool teamed = team(local) >= 0;
+    // The one of a team that died is not always seen first.
+    const bool by_others = end == Forked::End::kKilled || (teamed && end == Forked::End::kLostPeer);
+    if (by_others && life.in_vain < kMostLivesInVain) {
       if (ranks.log) {
         ranks.log->Warn("ranks", "{} (rank {}) was {}; {} started again",
-                        serves ? "the server" : "client", rank, why,
-                        serves && ranks.servers > 1 ? "all servers are" : "it is");
+                        serves(local) ? "the server" : "client", rank, why,
+                        serves(local) && ranks.servers > 1 ? "all servers are"
+                        : teamed                           ? "its team is"
+                                                           : "it is");
       }
       places.Renew(team(local));
-      return teamed || serves ? Forked::Fate::kStartTeamAgain : Forked::Fate::kStartAgain;
+      return teamed || serves(local) ? Forked::Fate::kStartTeamAgain : Forked::Fate::kStartAgain;
     }
     life.gone = true;
-    const int own_servers = std::max(0, ranks.servers - first);
-    const bool others = std::any_of(lives.begin() + std::min(own_servers, ranks.local), lives.end(),
-                                    [](const Life& l) { return !l.gone; });
-    if (serves || (first == 0 && !others)) return Forked::Fate::kEndsAll;
-    if (ranks.log) ranks.log->Warn("ranks", "rank {} is lost: {}; the others go on", rank, why);
-    return Forked::Fate::kGoOnWithout;
+    if (serves(local) || (first == 0 && !clients_left())) return Forked::Fate::kEndsAll;
+    if (ranks.log) {
+      ranks.log->Warn("ranks", "rank {}{} is lost: {}; the others go on", rank,
+                      teamed ? " with its team" : "", why);
+    }
+    return teamed ? Forked::Fate::kGoOnWithoutTeam : Forked::Fate::kGoOnWithout;
   };
   const auto lost = [](int, const std::string&) {};
   return RunForked({.ranks = ranks.local,

@@ -20,8 +20,9 @@ struct StarRanks {
 };
 
 // Supervises them: one that is killed is started again, with a rank all of its team, and with a
-// server all servers; a client that throws is gone, and the run goes on while there are others; a
-// server that throws ends all. Returns what the first of them returned. Of several servers those
+// server all servers. A client that throws is gone with its team, as is one that is killed in
+// many lives in a row before a step is done; the run goes on while there are others. A server of
+// that kind ends all. Returns what the first of them returned. Of several servers those
 // after the first listen at the ports after the first's, or, where that has brought a socket of
 // loopback, at others of loopback.
 int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn);
