@@ -7,6 +7,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/bf16/unit.h"
+#include "engine/cpu/unwritten.h"
 #include "flat/layout.h"
 #include "graph/engine.h"
 
@@ -40,6 +41,7 @@ struct Shard {
   bool accumulate;
   float* scratch;  // 64-byte aligned, as long as the kernel asked for
   Team* team;
+  Unwritten* unwritten = nullptr;  // may take gradients instead of the summand; or null
 };
 
 using Kernel = void (*)(const Call&, const Shard&);
