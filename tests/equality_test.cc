@@ -44,6 +44,24 @@ TEST_F(EqualityTest, DeterministicRunsInBFloatAreEqualForAnyRanksAndThreads) {
   EXPECT_EQ(Train("ranks", bf16 + Words{"--ranks", "3", "--threads", "2"}), one);
 }
 
+// One sample a step: alone a rank forms its gradients in the update; with others, or to clip them,
+// it writes them down.
+TEST_F(EqualityTest, GradientsThatAreNotWrittenDownChangeNothing) {
+  for (const std::string optimizer : {"sgd", "adamw"}) {
+    const auto train = [&](const std::string& run, const Words& more) {
+      Succeed(Words{"train", "--model", "mlp:100-60-3", "--data", "synthetic:10x10x1:3:200",
+                    "--batch", "1", "--steps", "150", "--optimizer", optimizer, "--lr", "0.01",
+                    "--deterministic", "--quiet", "--out", optimizer + run} +
+              more);
+      return Hash(optimizer + run);
+    };
+    const std::string alone = train("alone", {});
+    EXPECT_EQ(train("threads", {"--threads", "2"}), alone);
+    EXPECT_EQ(train("clip", {"--set", "trainer.clip=1e30"}), alone);
+    EXPECT_EQ(train("ranks", {"--ranks", "2"}), alone);
+  }
+}
+
 TEST_F(EqualityTest, WithoutTheFlagEqualToRounding) {
   Train("fold", {"--deterministic"});
   for (const std::string ranks : {"1", "2", "3", "4"}) {

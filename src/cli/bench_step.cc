@@ -52,10 +52,14 @@ class Trainee {
   void Step() {
     const Slice state = state_, summand = summand_;
     const int batch = program_->capacity;
-    executable_->RunShard(
-        {.inputs = samples_, .labels = labels_, .count = batch, .loss_scale = 1.0f / float(batch)},
-        state, summand, false, {});
-    updater_.Apply(*queue_, step_++, summand, state);
+    std::span<const Outer> unwritten;
+    executable_->RunShard({.inputs = samples_,
+                           .labels = labels_,
+                           .count = batch,
+                           .loss_scale = 1.0f / float(batch),
+                           .unwritten = &unwritten},
+                          state, summand, false, {});
+    updater_.Apply(*queue_, step_++, {summand, unwritten}, state);
     queue_->Sync();
   }
 

@@ -18,7 +18,9 @@ void CheckSizes(const Slice& first, const Slices&... others) {
   TRIREME_ASSERT(((first.size == others.size) && ...));
 }
 
-void CheckUpdate(const Slice& verdict, const Slice& decays, const Slice& weight) {
+void CheckUpdate(const Slice& verdict, const Slice& decays, const Gradient& gradient,
+                 const Slice& weight) {
+  CheckSizes(weight, gradient.values);
   TRIREME_ASSERT(verdict.size == Verdict::kSize);
   if (decays.size == 0) return;
   TRIREME_ASSERT(decays.size == (weight.size + Layout::kAlignment - 1) / Layout::kAlignment);
@@ -80,35 +82,37 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
   TableOf(q, centre, weights, pull).elastic_pull(q, alpha, centre, weights, pull);
 }
 
-void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdict) {
+void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice verdict) {
   TRIREME_ASSERT(verdict.size == Verdict::kSize);
-  TableOf(q, gradients, statistics, verdict).guard(q, gradients, statistics, clip, verdict);
+  TRIREME_ASSERT(clip <= 0 || gradients.unwritten.empty());
+  TableOf(q, gradients.values, statistics, verdict).guard(q, gradients, statistics, clip, verdict);
 }
 
-void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
-         Slice weight) {
-  CheckSizes(weight, gradient);
+void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
+         Slice velocity, Slice weight) {
   if (r.momentum != 0) {
     CheckSizes(weight, velocity);
     TRIREME_ASSERT(velocity.device == weight.device);
   }
-  CheckUpdate(verdict, decays, weight);
-  TableOf(q, verdict, gradient, weight).sgd(q, r, verdict, decays, gradient, velocity, weight);
+  CheckUpdate(verdict, decays, gradient, weight);
+  TableOf(q, verdict, gradient.values, weight)
+      .sgd(q, r, verdict, decays, gradient, velocity, weight);
 }
 
-void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,
+void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient, Slice mean,
           Slice square, Slice weight) {
-  CheckSizes(weight, gradient, mean, square);
-  CheckUpdate(verdict, decays, weight);
-  TableOf(q, verdict, gradient, mean, square, weight)
+  CheckSizes(weight, mean, square);
+  CheckUpdate(verdict, decays, gradient, weight);
+  TableOf(q, verdict, gradient.values, mean, square, weight)
       .adam(q, r, verdict, decays, gradient, mean, square, weight);
 }
 
-void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
+void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Gradient gradient,
              Slice sum, Slice weight) {
-  CheckSizes(weight, gradient, sum);
-  CheckUpdate(verdict, decays, weight);
-  TableOf(q, verdict, gradient, sum, weight).adagrad(q, r, verdict, decays, gradient, sum, weight);
+  CheckSizes(weight, sum);
+  CheckUpdate(verdict, decays, gradient, weight);
+  TableOf(q, verdict, gradient.values, sum, weight)
+      .adagrad(q, r, verdict, decays, gradient, sum, weight);
 }
 
 void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running) {

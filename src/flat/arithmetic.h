@@ -3,6 +3,7 @@
 #include <span>
 
 #include "flat/device.h"
+#include "flat/gradient.h"
 #include "flat/layout.h"
 
 namespace trireme {
@@ -51,12 +52,12 @@ struct FlatTable {
   void (*blend)(Queue&, float a, Slice x, float b, Slice y);
   void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
-  void (*guard)(Queue&, Slice gradients, Slice statistics, float clip, Slice verdict);
-  void (*sgd)(Queue&, const SgdRates&, Slice verdict, Slice decays, Slice gradient, Slice velocity,
-              Slice weight);
-  void (*adam)(Queue&, const AdamRates&, Slice verdict, Slice decays, Slice gradient, Slice mean,
+  void (*guard)(Queue&, Gradient gradients, Slice statistics, float clip, Slice verdict);
+  void (*sgd)(Queue&, const SgdRates&, Slice verdict, Slice decays, Gradient gradient,
+              Slice velocity, Slice weight);
+  void (*adam)(Queue&, const AdamRates&, Slice verdict, Slice decays, Gradient gradient, Slice mean,
                Slice square, Slice weight);
-  void (*adagrad)(Queue&, const AdagradRates&, Slice verdict, Slice decays, Slice gradient,
+  void (*adagrad)(Queue&, const AdagradRates&, Slice verdict, Slice decays, Gradient gradient,
                   Slice sum, Slice weight);
   void (*track)(Queue&, float momentum, Slice verdict, Slice seen, Slice running);
 };
@@ -82,8 +83,9 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
 
 // The guard of an update: verdict[kFactor] = 0 if any gradient or statistic is not finite, else
 // clip / norm where the gradients' norm exceeds clip (clip > 0), else 1. A 0 also adds one to
-// verdict[kSkipped]. The verdict stays on the device: nobody asks the host.
-void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdict);
+// verdict[kSkipped]. The verdict stays on the device: nobody asks the host. To clip, all gradients
+// must be written.
+void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice verdict);
 
 // Update rules, PyTorch's formulas, one pass over all weights whatever their decay: decays[b] is
 // the weight decay d of the b-th block of Layout::kAlignment weights; an empty slice: none decays.
@@ -93,11 +95,11 @@ void Guard(Queue& q, Slice gradients, Slice statistics, float clip, Slice verdic
 // velocity is not touched and may be empty. With skip_zeros, and without momentum and decay, a
 // device may leave alone the weights of a run of Layout::kAlignment (64 bytes) whose gradients are
 // all zero: others who share the weights keep their cache lines.
-void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Slice gradient, Slice velocity,
-         Slice weight);
-void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Slice gradient, Slice mean,
+void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
+         Slice velocity, Slice weight);
+void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient, Slice mean,
           Slice square, Slice weight);
-void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
+void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Gradient gradient,
              Slice sum, Slice weight);
 // Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
 void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running);

@@ -60,15 +60,60 @@ const float* DecaysAt(Slice decays, size_t at) {
   return decays.size > 0 ? decays.data + at / kBlock : nullptr;
 }
 
+// Calls work(gradients, at, size) for the stretches of [begin, begin + size), written ones and
+// others. What a layout leaves empty behind an unwritten one is zero and stays so.
+template <class Work>
+void ForStretches(const Gradient& g, size_t begin, size_t size, const Work& work) {
+  const size_t end = begin + size;
+  const auto written = [&](size_t at, size_t stop) {
+    if (at < stop) work(loops::GradientsAt{g.values.data + at}, at, stop - at);
+  };
+  size_t at = begin;
+  for (const Outer& outer : g.unwritten) {
+    const size_t first = std::clamp(outer.begin, at, end), last = std::clamp(outer.end(), at, end);
+    written(at, first);
+    if (first < last) {
+      work(loops::GradientsAt{nullptr, &outer, first - outer.begin}, first, last - first);
+    }
+    at = std::clamp(outer.next(), at, end);
+  }
+  written(at, end);
+}
+
 bool AllFinite(SharedTeam* team, Slice x) {
   return SplitSum(team, x.size, [=](size_t at, size_t size) {
-           return loops::AllFinite(x.data + at, size) ? 0.0 : 1.0;
+           return std::isfinite(loops::Largest(x.data + at, size)) ? 0.0 : 1.0;
          }) == 0;
 }
 
-float FactorOf(SharedTeam* team, Slice gradients, Slice statistics, float clip) {
+// An update of all weights: work(gradients, at, size) for stretches that are cut between blocks.
+template <class Work>
+void SplitUpdate(SharedTeam* team, const Gradient& g, const Work& work) {
+  Split(team, g.values.size, [&](size_t at, size_t size) { ForStretches(g, at, size, work); });
+}
+
+// The largest product is that of the largest factors, and one that is not finite spoils its row or
+// column.
+bool IsFinite(const Outer& outer) {
+  const float down = loops::Largest(outer.down, outer.rows);
+  const float across = loops::Largest(outer.across, outer.columns);
+  return std::isfinite(down * across);
+}
+
+bool AllFinite(SharedTeam* team, const Gradient& g) {
+  if (g.unwritten.empty()) return AllFinite(team, g.values);
+  bool finite = true;
+  ForStretches(g, 0, g.values.size, [&](const loops::GradientsAt& part, size_t at, size_t size) {
+    finite =
+        finite && (part.values ? AllFinite(team, g.values.Sub(at, size)) : IsFinite(*part.outer));
+  });
+  return finite;
+}
+
+float FactorOf(SharedTeam* team, const Gradient& g, Slice statistics, float clip) {
   if (!AllFinite(team, statistics)) return 0;
-  if (clip <= 0) return AllFinite(team, gradients) ? 1 : 0;
+  if (clip <= 0) return AllFinite(team, g) ? 1 : 0;
+  const Slice gradients = g.values;
   const double norm = std::sqrt(SplitSum(team, gradients.size, [=](size_t at, size_t size) {
     return loops::SumOfSquares(gradients.data + at, size);
   }));
@@ -110,39 +155,38 @@ void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Sli
   });
 }
 
-void Guard(SharedTeam* team, Slice gradients, Slice statistics, float clip, Slice verdict) {
+void Guard(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice verdict) {
   const float factor = FactorOf(team, gradients, statistics, clip);
   verdict.data[Verdict::kFactor] = factor;
   if (factor == 0) verdict.data[Verdict::kSkipped] += 1;
 }
 
-void Sgd(SharedTeam* team, const SgdRates& r, Slice verdict, Slice decays, Slice gradient,
+void Sgd(SharedTeam* team, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
          Slice velocity, Slice weight) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
-  Split(team, weight.size, [=, &r](size_t at, size_t size) {
+  SplitUpdate(team, gradient, [&](const loops::GradientsAt& g, size_t at, size_t size) {
     float* v = r.momentum == 0 ? nullptr : velocity.data + at;
-    loops::Sgd(r, factor, DecaysAt(decays, at), gradient.data + at, v, weight.data + at, size);
+    loops::Sgd(r, factor, DecaysAt(decays, at), g, v, weight.data + at, size);
   });
 }
 
-void Adam(SharedTeam* team, const AdamRates& r, Slice verdict, Slice decays, Slice gradient,
+void Adam(SharedTeam* team, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient,
           Slice mean, Slice square, Slice weight) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
-  Split(team, weight.size, [=, &r](size_t at, size_t size) {
-    loops::Adam(r, factor, DecaysAt(decays, at), gradient.data + at, mean.data + at,
-                square.data + at, weight.data + at, size);
+  SplitUpdate(team, gradient, [&](const loops::GradientsAt& g, size_t at, size_t size) {
+    loops::Adam(r, factor, DecaysAt(decays, at), g, mean.data + at, square.data + at,
+                weight.data + at, size);
   });
 }
 
-void Adagrad(SharedTeam* team, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
-             Slice sum, Slice weight) {
+void Adagrad(SharedTeam* team, const AdagradRates& r, Slice verdict, Slice decays,
+             Gradient gradient, Slice sum, Slice weight) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
-  Split(team, weight.size, [=, &r](size_t at, size_t size) {
-    loops::Adagrad(r, factor, DecaysAt(decays, at), gradient.data + at, sum.data + at,
-                   weight.data + at, size);
+  SplitUpdate(team, gradient, [&](const loops::GradientsAt& g, size_t at, size_t size) {
+    loops::Adagrad(r, factor, DecaysAt(decays, at), g, sum.data + at, weight.data + at, size);
   });
 }
 

@@ -28,13 +28,13 @@ void Add(SharedTeam* team, Slice from, Slice to);
 void Blend(SharedTeam* team, float a, Slice x, float b, Slice y);
 void Fold(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
-void Guard(SharedTeam* team, Slice gradients, Slice statistics, float clip, Slice verdict);
-void Sgd(SharedTeam* team, const SgdRates& r, Slice verdict, Slice decays, Slice gradient,
+void Guard(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice verdict);
+void Sgd(SharedTeam* team, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
          Slice velocity, Slice weight);
-void Adam(SharedTeam* team, const AdamRates& r, Slice verdict, Slice decays, Slice gradient,
+void Adam(SharedTeam* team, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient,
           Slice mean, Slice square, Slice weight);
-void Adagrad(SharedTeam* team, const AdagradRates& r, Slice verdict, Slice decays, Slice gradient,
-             Slice sum, Slice weight);
+void Adagrad(SharedTeam* team, const AdagradRates& r, Slice verdict, Slice decays,
+             Gradient gradient, Slice sum, Slice weight);
 void Track(SharedTeam* team, float momentum, Slice verdict, Slice seen, Slice running);
 
 // The table of a device that computes with these functions: Lift<F>::Call says when and where.

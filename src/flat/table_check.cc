@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -290,6 +291,122 @@ void CheckTrack(Bench& bench) {
       bench.Read(running), [&](size_t i) { return y[i] + 0.1 * (x[i] - y[i]); }, "track");
 }
 
+// Gradients of which some stretches are outer products, written and unwritten. Behind an unwritten
+// one a layout may leave a gap, where everything is zero.
+class OuterCase {
+ public:
+  explicit OuterCase(Bench& bench) : bench_(bench), written_(bench.Draw()) {
+    Floats unwritten = written_;
+    constexpr size_t kBlock = Layout::kAlignment;
+    size_t begin = kBlock;
+    for (size_t columns : {17, 16, 40, 333}) {
+      const size_t rows = 3 + columns % 5;
+      const size_t end = begin + rows * columns, next = (end + kBlock - 1) / kBlock * kBlock;
+      if (next > bench.n()) break;
+      Floats down = bench.Draw(), across = bench.Draw();
+      down.resize(rows);
+      down[1] = 0;
+      across.resize(columns);
+      for (size_t i = 0; i < rows * columns; ++i) {
+        written_[begin + i] = down[i / columns] * across[i % columns];
+        unwritten[begin + i] = kNan;  // nobody looks
+      }
+      for (size_t i = end; i < next; ++i) written_[i] = unwritten[i] = 0;
+      gaps_.push_back({end, next - end});
+      across.insert(across.end(), across.begin(), across.begin() + Outer::kWrap);
+      outers_.push_back({begin, bench.Load(down).data, bench.Load(across).data, rows, columns});
+      begin = next + kBlock;
+    }
+    values_ = bench.Load(unwritten);
+  }
+
+  Gradient written() { return bench_.Load(written_); }
+  Gradient unwritten() const { return {values_, outers_}; }
+  // What rules keep, and weights.
+  Floats Draw() {
+    Floats x = bench_.Draw(0, 1);
+    for (const Range& gap : gaps_) std::fill_n(x.begin() + ptrdiff_t(gap.begin), gap.size, 0.0f);
+    return x;
+  }
+  std::vector<Outer>& outers() { return outers_; }
+
+ private:
+  Bench& bench_;
+  Floats written_;
+  std::vector<Outer> outers_;
+  std::vector<Range> gaps_;
+  Slice values_;
+};
+
+// Every rule sees the same bits, written or not.
+void CheckUnwritten(Bench& bench) {
+  OuterCase outer(bench);
+  const Floats w = outer.Draw(), a = outer.Draw(), b = outer.Draw();
+  const Decays some(bench, true), none(bench, false);
+  const auto compare = [&](const char* what, const auto& apply) {
+    Floats results[2];
+    for (bool written : {false, true}) {
+      const Slice weight = bench.Load(w), x = bench.Load(a), y = bench.Load(b);
+      apply(written ? outer.written() : outer.unwritten(), x, y, weight);
+      for (const Slice& slice : {weight, x, y}) {
+        const Floats got = bench.Read(slice);
+        results[written].insert(results[written].end(), got.begin(), got.end());
+      }
+    }
+    EXPECT_EQ(results[0], results[1]) << what;
+  };
+  Queue& q = bench.queue();
+  for (const Decays* decays : {&none, &some}) {
+    const Slice d = decays->slice(), verdict = bench.Load({0.5f, 0});
+    for (float momentum : {0.0f, 0.9f}) {
+      for (bool skips : {false, true}) {
+        compare("sgd", [&](Gradient g, Slice x, Slice, Slice weight) {
+          flat::Sgd(q, {0.1f, momentum, momentum != 0, skips}, verdict, d, g, x, weight);
+        });
+      }
+    }
+    for (bool decoupled : {false, true}) {
+      compare("adam", [&](Gradient g, Slice x, Slice y, Slice weight) {
+        flat::Adam(q, {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, decoupled, 0.1f}, verdict, d, g, x,
+                   y, weight);
+      });
+    }
+    compare("adagrad", [&](Gradient g, Slice x, Slice, Slice weight) {
+      flat::Adagrad(q, {0.1f, 1e-3f}, verdict, d, g, x, weight);
+    });
+  }
+}
+
+// A product may be infinite where its factors are not.
+void CheckGuardOfUnwritten(Bench& bench) {
+  OuterCase outer(bench);
+  const Slice empty = bench.Load({});
+  const auto factor = [&] {
+    const Slice verdict = bench.Load({-1, 0});
+    flat::Guard(bench.queue(), outer.unwritten(), empty, 0, verdict);
+    return bench.Read(verdict)[Verdict::kFactor];
+  };
+  EXPECT_EQ(factor(), 1);
+  for (Outer& item : outer.outers()) {
+    const Outer good = item;
+    const auto judge = [&](float down, float across) {
+      Floats rows(good.rows, 0.5f), columns(good.columns + Outer::kWrap, 0.5f);
+      rows.back() = down;
+      columns[good.columns - 1] = across;
+      item.down = bench.Load(rows).data;
+      item.across = bench.Load(columns).data;
+      return factor();
+    };
+    EXPECT_EQ(judge(1e20f, -1e18f), 1);
+    EXPECT_EQ(judge(1e20f, -1e20f), 0);
+    for (float bad : {kNan, kInf, -kInf}) {
+      EXPECT_EQ(judge(bad, 0), 0);
+      EXPECT_EQ(judge(0, bad), 0);
+    }
+    item = good;
+  }
+}
+
 // A factor of 0: not one bit moves, though the gradient is full of NaN.
 void CheckSkip(Bench& bench) {
   const Floats a = bench.Draw(), b = bench.Draw(), c = bench.Draw();
@@ -309,8 +426,9 @@ void CheckSkip(Bench& bench) {
 }  // namespace
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
-  for (const auto check : {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardFinds,
-                           CheckRules, CheckTrack, CheckSkip}) {
+  for (const auto check :
+       {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardFinds, CheckRules,
+        CheckUnwritten, CheckGuardOfUnwritten, CheckTrack, CheckSkip}) {
     Bench bench(device, n, offset, seed);
     check(bench);
     bench.CheckFences();

@@ -6,6 +6,7 @@
 
 #include "base/function_ref.h"
 #include "flat/device.h"
+#include "flat/gradient.h"
 #include "graph/program.h"
 
 namespace trireme {
@@ -24,6 +25,9 @@ struct Batch {
   // at least one sample: batch-norm then sees the whole step. Called on the thread of RunShard, by
   // every rank in the same order.
   FunctionRef<void(std::span<double>)> sum_over_shards = {};
+  // Null, or takes what an engine then may leave unwritten of the summand: gradients that cost less
+  // to form where they are used. They stay alive until the next shard. Not with `accumulate`.
+  std::span<const Outer>* unwritten = nullptr;
 };
 
 // A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.

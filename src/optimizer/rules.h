@@ -15,7 +15,8 @@ struct Update {
   int64_t count = 1;  // of updates since the rule's slices were zero, this one included
   Slice verdict;      // of the guard
   Slice decays;       // by block of weights; empty: none
-  Slice gradients, weights;
+  Gradient gradients;
+  Slice weights;
   std::span<const Slice> own;  // in the order of keeps()
 };
 

@@ -57,16 +57,16 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
   }
 }
 
-void Updater::Apply(Queue& queue, int64_t step, Slice summand, Slice state) {
-  TRIREME_ASSERT(state.size == weights_ + statistics_ && summand.size >= state.size);
+void Updater::Apply(Queue& queue, int64_t step, Gradient summand, Slice state) {
+  TRIREME_ASSERT(state.size == weights_ + statistics_ && summand.values.size >= state.size);
   const Update update = {.rate = schedule_.rate(step),
                          .count = ++count_,
                          .verdict = verdict_,
                          .decays = decays_,
-                         .gradients = summand.Sub(0, weights_),
+                         .gradients = summand.First(weights_),
                          .weights = state.Sub(0, weights_),
                          .own = own_};
-  const Slice seen = summand.Sub(weights_, statistics_);
+  const Slice seen = summand.values.Sub(weights_, statistics_);
   flat::Guard(queue, update.gradients, seen, clip_, verdict_);
   rule_->Apply(queue, update);
   if (statistics_ > 0) {

@@ -23,7 +23,9 @@ class Updater {
           Device& device);
 
   // Update number `step` of the run (the schedule depends on it). Only enqueues.
-  void Apply(Queue& queue, int64_t step, Slice summand, Slice state);
+  void Apply(Queue& queue, int64_t step, Gradient summand, Slice state);
+  // May gradients be unwritten? To clip, they may not.
+  bool forms_gradients() const { return clip_ <= 0; }
   // Where the summand holds not gradients but how far weights have moved already (elsewhere, by
   // updates that are linear in the gradient): adds it up.
   void ApplyMove(Queue& queue, Slice summand, Slice state);

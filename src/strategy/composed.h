@@ -36,6 +36,7 @@ class Composed : public Strategy {
   Slice Place(Role role, size_t floats, Device& device) override;
   bool SharesState() const override { return choices_.inner->SharesState(); }
   int Summands() const override { return choices_.inner->Summands(); }
+  bool OnlyUpdates() const override { return OwnsState() && choices_.inner->OnlyUpdates(); }
   bool InStep() const override { return OwnsState() && !choices_.handout; }
   bool Records() const override { return choices_.records; }
 

@@ -16,6 +16,7 @@ class Inner {
   // Where memory lies that others must reach; an empty slice: anywhere.
   virtual Slice Place(Role, size_t, Device&) { return {}; }
   virtual bool SharesState() const { return false; }  // see Strategy
+  virtual bool OnlyUpdates() const { return false; }  // see Strategy
   virtual void Begin(Replica&) {}
   virtual void BeforeStep(Replica&) {}
   virtual void BucketReady(Replica&, const Bucket&, const Event&) {}

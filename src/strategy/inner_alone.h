@@ -10,6 +10,7 @@ class InnerAlone : public Inner {
  public:
   explicit InnerAlone(int summands) : summands_(summands) {}
   int Summands() const override { return summands_; }
+  bool OnlyUpdates() const override { return summands_ == 1; }
 
  protected:
   void Reduce(Replica& r) override {

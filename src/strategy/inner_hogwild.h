@@ -16,6 +16,7 @@ class InnerHogwild : public Inner {
 
   Slice Place(Role role, size_t floats, Device& device) override;
   bool SharesState() const override { return true; }
+  bool OnlyUpdates() const override { return true; }
   void Begin(Replica& replica) override;
   void BeforeStep(Replica& replica) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;

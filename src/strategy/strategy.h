@@ -19,7 +19,8 @@ struct Replica {
   Device& device;
   Queue& queue;  // of the engine: forward and backward run here
   Slice state;
-  std::span<const Slice> summands;  // Strategy::Summands() of them
+  std::span<const Slice> summands;   // Strategy::Summands() of them
+  std::span<const Outer> unwritten;  // of summands[0]; see Strategy::OnlyUpdates
   const Layout& layout;
   std::span<const Bucket> buckets;
   Updater& updater;
@@ -67,7 +68,10 @@ class Strategy {
   // All replicas have one state: the first fills it before Begin, the others leave it alone.
   virtual bool SharesState() const { return false; }
   virtual int Summands() const = 0;  // one, or one per own shard (--deterministic)
-  virtual bool InStep() const = 0;   // Next is a pure function: the loader may look ahead
+  // Of a step with one shard the gradients go straight to the replica's updater and nowhere else:
+  // some may be unwritten.
+  virtual bool OnlyUpdates() const { return false; }
+  virtual bool InStep() const = 0;  // Next is a pure function: the loader may look ahead
 
   // In step: all replicas are equal and hold every step so far. A checkpoint waits for that.
   virtual bool Agreed() const { return true; }

@@ -127,8 +127,11 @@ Batch Stepper::NextBatch(const Shard& shard, float vote) {
   return batch;
 }
 
-void Stepper::RunShards(float vote) {
+void Stepper::RunShards(float vote, Form form) {
   const Work& work = replica_.work;
+  const bool may_leave = form == Form::kNeeded && work.shards.size() == 1 &&
+                         strategy_.OnlyUpdates() && updater_.forms_gradients();
+  replica_.unwritten = {};
   const Observer& observer = replica_.observer;
   SpanSink* const spans = observer.tracing();
   int64_t sums = 0;
@@ -143,6 +146,7 @@ void Stepper::RunShards(float vote) {
     Batch batch = NextBatch(shard, vote);
     if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
     if (workers_) batch.sum_over_shards = sum;
+    if (may_leave) batch.unwritten = &replica_.unwritten;
     observer.Tell(Phase::kCompute, work.step, int64_t(i));
     const Event event = RunShard(batch, i);
     if (shard.size()) in_use_.push_back(event);
@@ -204,7 +208,8 @@ bool Stepper::Run(int signal, StepResult& previous) {
   taken_.clear();  // by a rehearsal
   // Waiting for samples is no computing.
   const double began = pretends ? Now() - loader_->numbers().waited_s : 0;
-  RunShards(replica_.vote);  // none, where there are more workers than shards: the strategy knows
+  RunShards(replica_.vote,
+            Form::kNeeded);  // none, where there are more workers than shards: the strategy knows
   if (pretends) pretence_.Computed(Now() - loader_->numbers().waited_s - began);
   queue_->Wait(strategy_.AfterStep(replica_));
   if (pretence_.flips(replica_.work.step)) FlipABit();
@@ -241,7 +246,7 @@ std::vector<float> Stepper::GradientTogether(int64_t step, int workers) {
   Rehearse(step, worker_, workers);
   strategy_.BeforeStep(replica_);
   Want(replica_.work);
-  RunShards(0);
+  RunShards(0, Form::kAll);
   strategy_.Rehearse(replica_);
   for (size_t i = 0; i < in_use_.size(); ++i) loader_->Release();
   in_use_.clear();

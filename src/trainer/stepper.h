@@ -70,7 +70,9 @@ class Stepper {
 
   void Want(const Work& work);
   Batch NextBatch(const Shard& shard, float vote);
-  void RunShards(float vote);
+  // May gradients be left unwritten?
+  enum class Form { kAll, kNeeded };
+  void RunShards(float vote, Form form);
   Event RunShard(const Batch& batch, size_t shard);
   void Pretend();
   void FlipABit();

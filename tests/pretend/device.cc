@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "flat/host_ops.h"
@@ -38,6 +39,24 @@ Slice Entered(const PretendDevice& device, const Slice& slice) { return device.I
 SliceList Entered(const PretendDevice& device, SliceList list) {
   for (size_t i = 0; i < list.size; ++i) list.items[i] = device.Inside(list.items[i]);
   return list;
+}
+// Until the command has run.
+struct EnteredGradient {
+  Slice values;
+  std::vector<Outer> outers;
+  operator Gradient() const { return {values, outers}; }
+};
+EnteredGradient Entered(const PretendDevice& device, const Gradient& gradient) {
+  EnteredGradient entered{device.Inside(gradient.values),
+                          {gradient.unwritten.begin(), gradient.unwritten.end()}};
+  const auto inside = [&](const float* at) {
+    return device.Inside({const_cast<float*>(at), 0, gradient.values.device}).data;
+  };
+  for (Outer& outer : entered.outers) {
+    outer.down = inside(outer.down);
+    outer.across = inside(outer.across);
+  }
+  return entered;
 }
 
 template <auto F>

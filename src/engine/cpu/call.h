@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -6,6 +7,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/bf16/unit.h"
+#include "engine/cpu/unwritten.h"
 #include "flat/layout.h"
 #include "graph/engine.h"
 
@@ -39,6 +41,7 @@ struct Shard {
   bool accumulate;
   float* scratch;  // 64-byte aligned, as long as the kernel asked for
   Team* team;
+  Unwritten* unwritten = nullptr;  // may take gradients instead of the summand; or null
 };
 
 using Kernel = void (*)(const Call&, const Shard&);
@@ -64,5 +67,24 @@ KernelTable ChooseKernels();
 
 // Work below this many multiply-adds (or as many bytes moved) costs less than waking a thread.
 inline constexpr size_t kParallelWork = 400'000;
+
+// Divides the tiles of rows or the panels of columns of a product of `work` multiply-adds among the
+// threads and calls run(tile_begin, tile_end, panel_begin, panel_end, thread).
+template <class F>
+void Divide(Team& team, size_t tiles, size_t panels, bool by_tiles, size_t work, const F& run) {
+  const size_t threads = work < kParallelWork ? 1 : static_cast<size_t>(team.size());
+  const size_t all = by_tiles ? tiles : panels, blocks = std::min(threads, all);
+  if (blocks <= 1) return run(0, tiles, 0, panels, 0);
+  team.Run([&](int thread) {
+    const size_t t = static_cast<size_t>(thread);
+    if (t >= blocks) return;
+    const size_t begin = all * t / blocks, end = all * (t + 1) / blocks;
+    if (by_tiles) {
+      run(begin, end, 0, panels, t);
+    } else {
+      run(0, tiles, begin, end, t);
+    }
+  });
+}
 
 }  // namespace trireme::cpu

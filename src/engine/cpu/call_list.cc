@@ -68,10 +68,12 @@ CallList::CallList(const Program& program, const KernelTable& kernels, Team& tea
 }
 
 void CallList::Run(const Batch& batch, const float* state, float* summand, bool accumulate,
-                   int first, int last) {
+                   int first, int last, Unwritten* unwritten) {
   TRIREME_ASSERT(batch.count >= 0 && batch.count <= program_.capacity);
+  TRIREME_ASSERT(!unwritten || !accumulate);
   const Shard shard = {
-      &batch, static_cast<size_t>(batch.count), state, summand, accumulate, scratch_, &team_};
+      &batch,   static_cast<size_t>(batch.count), state, summand, accumulate, scratch_, &team_,
+      unwritten};
   if (batch.count > 0) {
     // Kernels only read their inputs.
     float* samples = const_cast<float*>(batch.inputs.data());

@@ -20,8 +20,9 @@ class CallList {
 
   // Runs instructions [first, last). A training program's summand is written, or with `accumulate`
   // added to; running the last instruction completes its tail. An empty batch writes zeros.
+  // `unwritten` may take some gradients instead; not with `accumulate`.
   void Run(const Batch& batch, const float* state, float* summand, bool accumulate, int first,
-           int last);
+           int last, Unwritten* unwritten = nullptr);
 
   // Where a value of the program lies; `batch` is the one of the last Run.
   const float* Find(const Operand& operand, const Batch& batch) const;

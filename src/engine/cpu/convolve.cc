@@ -94,7 +94,10 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
   const float *x = call.inputs[0].floats(), *dy = call.inputs[1].floats();
   float* dw = shard.summand + call.parameters[0].begin;
   const size_t rows = shard.count * s.out_pixels();
-  if (s.dense() && IsThin(rows, s.in, s.out)) {
+  if (s.dense() && rows == 1 && shard.unwritten &&
+      shard.unwritten->Take(call.parameters[0].begin, {x, s.in}, {dy, s.out})) {
+    // Formed where it is used.
+  } else if (s.dense() && IsThin(rows, s.in, s.out)) {
     MultiplyDirectly({x, 1, s.in}, s.in, rows, dy, s.out, dw, {.add = shard.accumulate},
                      *shard.team);
   } else if (s.winograd) {

@@ -33,7 +33,8 @@ class CpuExecutable : public Executable {
         activations_(device, program_->activation_bytes / sizeof(float) + 1),
         scratch_(device, cpu::CallList::ScratchFloats(*program_, kernels, threads)),
         calls_(*program_, kernels, team_, reinterpret_cast<std::byte*>(activations_.slice().data),
-               scratch_.slice().data) {
+               scratch_.slice().data),
+        unwritten_(*program_, device) {
     FindStretches();
   }
 
@@ -41,16 +42,19 @@ class CpuExecutable : public Executable {
                  Ready ready) override {
     const Layout& layout = program_->layout;
     TRIREME_ASSERT(state.size == layout.state && summand.size == layout.summand);
+    cpu::Unwritten* const unwritten = batch.unwritten ? &unwritten_ : nullptr;
+    if (unwritten) unwritten->Clear();
     const auto start = Clock::now();
     calls_.Run(batch, state.data, summand.data, accumulate, 0, num_forward_);
     const auto border = Clock::now();
     int at = num_forward_;
     for (const Stretch& stretch : stretches_) {
-      calls_.Run(batch, state.data, summand.data, accumulate, at, stretch.end);
+      calls_.Run(batch, state.data, summand.data, accumulate, at, stretch.end, unwritten);
       at = stretch.end;
       if (ready && stretch.bucket >= 0) ready(program_->buckets[stretch.bucket], queue_.Record());
     }
     const auto end = Clock::now();
+    if (unwritten) *batch.unwritten = unwritten->outers();
     times_ = {std::chrono::duration<double>(border - start).count(),
               std::chrono::duration<double>(end - border).count()};
     if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
@@ -96,6 +100,7 @@ class CpuExecutable : public Executable {
   Team team_;
   Buffer activations_, scratch_;
   cpu::CallList calls_;
+  cpu::Unwritten unwritten_;
   int num_forward_ = 0;
   std::vector<Stretch> stretches_;
   ShardTimes times_;

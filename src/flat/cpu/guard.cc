@@ -1,6 +1,7 @@
 // What the guard of an update asks of the gradients: are all finite, and how long is the vector?
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "flat/cpu/loops.h"
 
@@ -15,7 +16,7 @@ namespace trireme::loops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Without its sign a float orders like an integer, with infinity and NaN above all finite values.
-bool AllFinite(const float* x, size_t n) {
+float Largest(const float* x, size_t n) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const size_t lanes = hn::Lanes(d);
@@ -26,9 +27,9 @@ bool AllFinite(const float* x, size_t n) {
     most = hn::Max(most, hn::And(hn::BitCast(di, hn::LoadU(d, x + i)), magnitude));
     most2 = hn::Max(most2, hn::And(hn::BitCast(di, hn::LoadU(d, x + i + lanes)), magnitude));
   }
-  bool finite = hn::GetLane(hn::MaxOfLanes(di, hn::Max(most, most2))) < 0x7f800000;
-  for (; i < n; ++i) finite = finite && std::fabs(x[i]) <= std::numeric_limits<float>::max();
-  return finite;
+  int32_t largest = hn::GetLane(hn::MaxOfLanes(di, hn::Max(most, most2)));
+  for (; i < n; ++i) largest = std::max(largest, std::bit_cast<int32_t>(x[i]) & 0x7fffffff);
+  return std::bit_cast<float>(largest);
 }
 
 double SumOfSquares(const float* x, size_t n) {
@@ -53,10 +54,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace trireme::loops {
-HWY_EXPORT(AllFinite);
+HWY_EXPORT(Largest);
 HWY_EXPORT(SumOfSquares);
 
-bool AllFinite(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x, n); }
+float Largest(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(Largest)(x, n); }
 
 double SumOfSquares(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, n); }
 

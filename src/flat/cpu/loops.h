@@ -18,18 +18,27 @@ void Fold(const float* start, const SliceList& parts, size_t at, float* out,
 void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n);
 
 // flat/cpu/guard.cc
-bool AllFinite(const float* x, size_t n);
+// Without signs; infinity or NaN exactly if an x is not finite.
+float Largest(const float* x, size_t n);
 // The sum of squares in double, where no finite floats overflow: not finite exactly if an x is not.
 // Its bits depend on x, n and the instruction set.
 double SumOfSquares(const float* x, size_t n);
 
+// The gradients that an update meets: written ones, or (values null) from value `at` of an outer
+// product on.
+struct GradientsAt {
+  const float* values;
+  const Outer* outer = nullptr;
+  size_t at = 0;
+};
+
 // flat/cpu/update.cc. Decay of block b of the weights (Layout::kAlignment each): decays[b]; or
 // null.
-void Sgd(const SgdRates& r, float factor, const float* decays, const float* gradient,
+void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt& gradients,
          float* velocity, float* weight, size_t n);
-void Adam(const AdamRates& r, float factor, const float* decays, const float* gradient, float* mean,
-          float* square, float* weight, size_t n);
-void Adagrad(const AdagradRates& r, float factor, const float* decays, const float* gradient,
+void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
+          float* mean, float* square, float* weight, size_t n);
+void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
              float* sum, float* weight, size_t n);
 void Track(float momentum, const float* seen, float* running, size_t n);
 

@@ -14,20 +14,62 @@ namespace trireme::loops::HWY_NAMESPACE {
 // How weight decay enters: not at all, as a part of the gradient, or straight at the weight.
 enum class Decay { kNone, kGradient, kWeight };
 
+// Where a rule's gradients come from; they are taken in order.
+struct Written {
+  const float* HWY_RESTRICT values;
+  template <class D>
+  HWY_INLINE hn::Vec<D> Take(D d, size_t i) {
+    return hn::LoadU(d, values + i);
+  }
+};
+class Formed {
+ public:
+  Formed(const Outer& outer, size_t at)
+      : down_(outer.down + at / outer.columns),
+        across_(outer.across),
+        columns_(outer.columns),
+        column_(at % outer.columns) {}
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> Take(D d, size_t) {
+    auto down = hn::Set(d, *down_);
+    const auto across = hn::LoadU(d, across_ + column_);
+    const size_t left = columns_ - column_;
+    column_ += hn::Lanes(d);
+    if (left <= hn::Lanes(d)) {
+      ++down_;
+      column_ -= columns_;
+      // The rest of the vector is of the next row.
+      if (column_ > 0) down = hn::IfThenElse(hn::FirstN(d, left), down, hn::Set(d, *down_));
+    }
+    return hn::Mul(down, across);
+  }
+
+ private:
+  const float* HWY_RESTRICT down_;
+  const float* HWY_RESTRICT across_;
+  size_t columns_, column_;
+};
+
+// Calls work(source).
+template <class Work>
+HWY_INLINE void WithSource(const GradientsAt& g, const Work& work) {
+  g.values ? work(Written{g.values}) : work(Formed(*g.outer, g.at));
+}
+
 // The gradient that a rule sees: scaled by the guard, with the decay of i's block.
-template <Decay kDecay, class D, class V>
-HWY_INLINE V Seen(D d, float factor, const float* decays, const float* gradient, size_t i,
-                  V weight) {
-  const auto scaled = hn::Mul(hn::Set(d, factor), hn::LoadU(d, gradient + i));
+template <Decay kDecay, class D, class V, class G>
+HWY_INLINE V Seen(D d, float factor, const float* decays, G& gradients, size_t i, V weight) {
+  const auto scaled = hn::Mul(hn::Set(d, factor), gradients.Take(d, i));
   if constexpr (kDecay != Decay::kGradient) return scaled;
   return hn::MulAdd(hn::Set(d, decays[i / Layout::kAlignment]), weight, scaled);
 }
 
-template <Decay kDecay, bool kMomentum, bool kNesterov>
-void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT decays,
-              const float* HWY_RESTRICT g, float* HWY_RESTRICT v, float* HWY_RESTRICT w, size_t n) {
+template <Decay kDecay, bool kMomentum, bool kNesterov, class G>
+void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT decays, G g,
+              float* HWY_RESTRICT v, float* HWY_RESTRICT w, size_t n) {
   const float rate = r.rate, momentum = r.momentum;
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
     const auto weight = hn::LoadU(d, w + i);
     auto step = Seen<kDecay>(d, factor, decays, g, i, weight);
     if constexpr (kMomentum) {
@@ -39,9 +81,9 @@ void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT decays,
   });
 }
 
-template <Decay kDecay>
-void SgdDecayed(const SgdRates& r, float factor, const float* decays, const float* g, float* v,
-                float* w, size_t n) {
+template <Decay kDecay, class G>
+void SgdDecayed(const SgdRates& r, float factor, const float* decays, G g, float* v, float* w,
+                size_t n) {
   if (r.momentum == 0) return SgdLanes<kDecay, false, false>(r, factor, decays, g, v, w, n);
   if (r.nesterov) return SgdLanes<kDecay, true, true>(r, factor, decays, g, v, w, n);
   SgdLanes<kDecay, true, false>(r, factor, decays, g, v, w, n);
@@ -94,27 +136,53 @@ bool SeemsSparse(const float* g, size_t n) {
   return 8 * zeros >= looks;
 }
 
-void Sgd(const SgdRates& r, float factor, const float* decays, const float* g, float* v, float* w,
-         size_t n) {
-  if (r.skip_zeros && r.momentum == 0 && !decays && SeemsSparse(g, n)) {
-    const size_t whole = n / Layout::kAlignment * Layout::kAlignment;
-    SgdSkippingZeros(r.rate, factor, g, w, whole / Layout::kAlignment);
-    g += whole;
-    w += whole;
-    n -= whole;
+// The same for values [at, at + n) of an outer product: rows whose gradients are all zero are left
+// alone, but for what lies in the same 64 bytes as others.
+void SgdSkippingRows(const SgdRates& r, float factor, const Outer& outer, size_t at, float* w,
+                     size_t n) {
+  constexpr size_t kRun = Layout::kAlignment;
+  const size_t columns = outer.columns, last_row = (at + n - 1) / columns + 1;
+  size_t done = at;
+  for (size_t row = at / columns; row < last_row; ++row) {
+    if (outer.down[row] == 0) continue;
+    const size_t first = row;
+    while (row < last_row && outer.down[row] != 0) ++row;
+    const size_t begin = HWY_MAX(done, first * columns / kRun * kRun);
+    const size_t end = HWY_MIN(at + n, hwy::RoundUpTo(row * columns, kRun));
+    if (begin >= end) continue;
+    SgdDecayed<Decay::kNone>(r, factor, nullptr, Formed(outer, begin), nullptr, w + (begin - at),
+                             end - begin);
+    done = end;  // two stretches may meet in 64 bytes
   }
-  if (!decays) return SgdDecayed<Decay::kNone>(r, factor, decays, g, v, w, n);
-  SgdDecayed<Decay::kGradient>(r, factor, decays, g, v, w, n);
+}
+
+void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt& gradients,
+         float* v, float* w, size_t n) {
+  GradientsAt g = gradients;
+  if (r.skip_zeros && r.momentum == 0 && !decays) {
+    if (g.outer) return SgdSkippingRows(r, factor, *g.outer, g.at, w, n);
+    if (SeemsSparse(g.values, n)) {
+      const size_t whole = n / Layout::kAlignment * Layout::kAlignment;
+      SgdSkippingZeros(r.rate, factor, g.values, w, whole / Layout::kAlignment);
+      g.values += whole;
+      w += whole;
+      n -= whole;
+    }
+  }
+  WithSource(g, [&](auto source) HWY_ATTR {
+    if (!decays) return SgdDecayed<Decay::kNone>(r, factor, decays, source, v, w, n);
+    SgdDecayed<Decay::kGradient>(r, factor, decays, source, v, w, n);
+  });
 }
 
 // mean = beta1 mean + (1 - beta1) g;  square = beta2 square + (1 - beta2) g^2
 // weight = (1 - shrink decay) weight - rate mean / (root sqrt(square) + epsilon)
-template <Decay kDecay>
-void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decays,
-               const float* HWY_RESTRICT g, float* HWY_RESTRICT mean, float* HWY_RESTRICT square,
-               float* HWY_RESTRICT w, size_t n) {
+template <Decay kDecay, class G>
+void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decays, G g,
+               float* HWY_RESTRICT mean, float* HWY_RESTRICT square, float* HWY_RESTRICT w,
+               size_t n) {
   const AdamRates k = r;
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
     auto weight = hn::LoadU(d, w + i);
     const auto seen = Seen<kDecay>(d, factor, decays, g, i, weight);
     const auto m =
@@ -132,20 +200,21 @@ void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decay
   });
 }
 
-void Adam(const AdamRates& r, float factor, const float* decays, const float* g, float* mean,
-          float* square, float* w, size_t n) {
-  if (!decays) return AdamLanes<Decay::kNone>(r, factor, decays, g, mean, square, w, n);
-  if (!r.decoupled) return AdamLanes<Decay::kGradient>(r, factor, decays, g, mean, square, w, n);
-  AdamLanes<Decay::kWeight>(r, factor, decays, g, mean, square, w, n);
+void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
+          float* mean, float* square, float* w, size_t n) {
+  WithSource(gradients, [&](auto g) HWY_ATTR {
+    if (!decays) return AdamLanes<Decay::kNone>(r, factor, decays, g, mean, square, w, n);
+    if (!r.decoupled) return AdamLanes<Decay::kGradient>(r, factor, decays, g, mean, square, w, n);
+    AdamLanes<Decay::kWeight>(r, factor, decays, g, mean, square, w, n);
+  });
 }
 
 // sum += g^2;  weight -= rate g / (sqrt(sum) + epsilon)
-template <Decay kDecay>
-void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT decays,
-                  const float* HWY_RESTRICT g, float* HWY_RESTRICT sum, float* HWY_RESTRICT w,
-                  size_t n) {
+template <Decay kDecay, class G>
+void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT decays, G g,
+                  float* HWY_RESTRICT sum, float* HWY_RESTRICT w, size_t n) {
   const AdagradRates k = r;
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
     const auto weight = hn::LoadU(d, w + i);
     const auto seen = Seen<kDecay>(d, factor, decays, g, i, weight);
     const auto s = hn::MulAdd(seen, seen, hn::LoadU(d, sum + i));
@@ -155,10 +224,12 @@ void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT
   });
 }
 
-void Adagrad(const AdagradRates& r, float factor, const float* decays, const float* g, float* sum,
-             float* w, size_t n) {
-  if (!decays) return AdagradLanes<Decay::kNone>(r, factor, decays, g, sum, w, n);
-  AdagradLanes<Decay::kGradient>(r, factor, decays, g, sum, w, n);
+void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
+             float* sum, float* w, size_t n) {
+  WithSource(gradients, [&](auto g) HWY_ATTR {
+    if (!decays) return AdagradLanes<Decay::kNone>(r, factor, decays, g, sum, w, n);
+    AdagradLanes<Decay::kGradient>(r, factor, decays, g, sum, w, n);
+  });
 }
 
 void Track(float momentum, const float* HWY_RESTRICT seen, float* HWY_RESTRICT running, size_t n) {
@@ -179,19 +250,19 @@ HWY_EXPORT(Adam);
 HWY_EXPORT(Adagrad);
 HWY_EXPORT(Track);
 
-void Sgd(const SgdRates& r, float factor, const float* decays, const float* gradient,
+void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt& gradients,
          float* velocity, float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Sgd)(r, factor, decays, gradient, velocity, weight, n);
+  HWY_DYNAMIC_DISPATCH(Sgd)(r, factor, decays, gradients, velocity, weight, n);
 }
 
-void Adam(const AdamRates& r, float factor, const float* decays, const float* gradient, float* mean,
-          float* square, float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Adam)(r, factor, decays, gradient, mean, square, weight, n);
+void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
+          float* mean, float* square, float* weight, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Adam)(r, factor, decays, gradients, mean, square, weight, n);
 }
 
-void Adagrad(const AdagradRates& r, float factor, const float* decays, const float* gradient,
+void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
              float* sum, float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Adagrad)(r, factor, decays, gradient, sum, weight, n);
+  HWY_DYNAMIC_DISPATCH(Adagrad)(r, factor, decays, gradients, sum, weight, n);
 }
 
 void Track(float momentum, const float* seen, float* running, size_t n) {

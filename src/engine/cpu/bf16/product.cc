@@ -183,25 +183,6 @@ struct TransposedTask {
   }
 };
 
-// Divides the tiles or the panels among the threads and calls
-// run(tile_begin, tile_end, panel_begin, panel_end, thread).
-template <class F>
-void Divide(Team& team, size_t tiles, size_t panels, bool by_tiles, size_t work, const F& run) {
-  const size_t threads = work < kParallelWork ? 1 : static_cast<size_t>(team.size());
-  const size_t all = by_tiles ? tiles : panels, blocks = std::min(threads, all);
-  if (blocks <= 1) return run(0, tiles, 0, panels, 0);
-  team.Run([&](int thread) {
-    const size_t t = static_cast<size_t>(thread);
-    if (t >= blocks) return;
-    const size_t begin = all * t / blocks, end = all * (t + 1) / blocks;
-    if (by_tiles) {
-      run(begin, end, 0, panels, t);
-    } else {
-      run(0, tiles, begin, end, t);
-    }
-  });
-}
-
 size_t PatchTile(const MatrixUnit& unit) { return unit.rows * unit.depth; }
 size_t WeightBlock(const MatrixUnit& unit) {
   return WholeTiles(kBlockValues, unit.rows) * unit.depth;
