@@ -19,7 +19,10 @@ struct Shape {
 };
 std::string ToText(const Shape& shape);  // 28x28x1, or 10 for 1x1x10
 
-enum class Element { kFloat, kByte };
+enum class Element { kFloat, kBFloat, kByte };  // kBFloat: bf16, the upper half of a float
+constexpr int64_t BytesOf(Element element) {
+  return element == Element::kFloat ? 4 : element == Element::kBFloat ? 2 : 1;
+}
 
 // One value that flows along an edge.
 struct ValueSpec {
@@ -28,7 +31,7 @@ struct ValueSpec {
   Element element = Element::kFloat;
 
   int64_t bytes(int64_t samples) const {
-    return shape.size() * (per_sample ? samples : 1) * (element == Element::kFloat ? 4 : 1);
+    return shape.size() * (per_sample ? samples : 1) * BytesOf(element);
   }
   bool operator==(const ValueSpec&) const = default;
 };

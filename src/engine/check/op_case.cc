@@ -31,6 +31,7 @@ std::vector<Setting> Convolutions() {
   all.push_back({{{6, 5, 33}}, {.channels = 19, .kernel = 1}});
   all.push_back({{{8, 8, 64}}, {.channels = 64, .kernel = 3, .stride = 1, .padding = 1}});
   all.push_back({{{5, 5, 16}}, {.channels = 32, .kernel = 1, .stride = 2}});
+  all.push_back({{{1, 1, 40}}, {.channels = 24, .kernel = 1}});
   all.push_back({{{1, 1, 1}}, {.channels = 1, .kernel = 3, .padding = 1}});
   all.push_back({{{9, 10, 20}}, {.channels = 35, .kernel = 3}});
   all.push_back({{{6, 11, 37}}, {.channels = 16, .kernel = 3, .padding = 2}});

@@ -15,6 +15,7 @@ namespace {
 
 constexpr float kStale = 3.5f;  // what a summand holds that is to be overwritten
 constexpr uint64_t kSeed = 20240;
+constexpr double kRounding = 0x1p-8;  // of a number to the nearest bf16
 
 // Open values and those that forward made of them, rounded to float, by value.
 using Values = std::vector<std::vector<double>>;
@@ -110,6 +111,9 @@ class Activations {
     for (size_t i = 0; i < numbers.size(); ++i) {
       if (at.spec.element == Element::kByte) {
         data_[at.offset + i] = std::byte(numbers[i]);
+      } else if (at.spec.element == Element::kBFloat) {
+        const auto high = uint16_t(std::bit_cast<uint32_t>(float(numbers[i])) >> 16);
+        std::memcpy(data_ + at.offset + 2 * i, &high, 2);
       } else {
         const float x = float(numbers[i]);
         std::memcpy(data_ + at.offset + 4 * i, &x, 4);
@@ -122,6 +126,10 @@ class Activations {
     for (size_t i = 0; i < size; ++i) {
       if (at.spec.element == Element::kByte) {
         numbers[i] = float(data_[at.offset + i]);
+      } else if (at.spec.element == Element::kBFloat) {
+        uint16_t high;
+        std::memcpy(&high, data_ + at.offset + 2 * i, 2);
+        numbers[i] = std::bit_cast<float>(uint32_t{high} << 16);
       } else {
         std::memcpy(&numbers[i], data_ + at.offset + 4 * i, 4);
       }
@@ -196,8 +204,10 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
   for (size_t k = 0; k < instruction.outputs.size(); ++k) {
     const Operand& output = instruction.outputs[k];
     const auto& numbers = judge.value(output.value);
-    const auto result = Near(instruction.op->outputs.begin()[k],
-                             activations.Get(output, numbers.size()), numbers, tolerance);
+    const double rounding = output.spec.element == Element::kBFloat ? kRounding : 0;
+    const auto result =
+        Near(instruction.op->outputs.begin()[k], activations.Get(output, numbers.size()), numbers,
+             tolerance + rounding);
     if (!result) return result;
   }
   return NothingElseTouched(c, *program, before, activations.bytes());

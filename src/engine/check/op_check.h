@@ -28,7 +28,8 @@ class OpRunner {
 // Outputs, gradients, statistics and tallies of an operation against engine/ref, overwriting and
 // accumulating; and that nothing beside the outputs is touched. A number may differ by `tolerance`
 // times the largest of its tensor (at least 1). With `short_numbers` all values and weights are
-// such that bf16 holds them exactly.
+// such that bf16 holds them exactly; needed where the case's graph holds inputs in bf16. Outputs
+// that it holds in bf16 may differ by that rounding (2^-8) more.
 testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance = 1e-5,
                                          bool short_numbers = false);
 

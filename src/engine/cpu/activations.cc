@@ -12,18 +12,33 @@ namespace {
 
 template <class F>
 void MapOne(const Call& call, const Shard& shard, size_t cost, const F& f) {
-  const float* x = call.inputs[0].floats();
-  float* y = call.outputs[0].floats();
-  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(cost),
-              [&](size_t begin, size_t end) HWY_ATTR { Map(x, y, begin, end, f); });
+  WithElement(call.outputs[0], [&](auto element) {
+    using T = decltype(element);
+    const T* x = call.inputs[0].as<T>();
+    T* y = call.outputs[0].as<T>();
+    ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(cost),
+                [&](size_t begin, size_t end) HWY_ATTR { Map(x, y, begin, end, f); });
+  });
 }
 
 template <class F>
 void MapTwo(const Call& call, const Shard& shard, const F& f) {
-  const float *x = call.inputs[0].floats(), *y = call.inputs[1].floats();
-  float* z = call.outputs[0].floats();
-  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
-              [&](size_t begin, size_t end) HWY_ATTR { Map(x, y, z, begin, end, f); });
+  WithElement(call.outputs[0], [&](auto element) {
+    using T = decltype(element);
+    const T *x = call.inputs[0].as<T>(), *y = call.inputs[1].as<T>();
+    T* z = call.outputs[0].as<T>();
+    ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
+                [&](size_t begin, size_t end) HWY_ATTR { Map(x, y, z, begin, end, f); });
+  });
+}
+
+template <class T>
+void AddWherePositive(const T* a, const T* b, const T* y, T* dx, size_t begin, size_t end) {
+  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
+    const V sum = hn::Add(LoadN(a + i, n), LoadN(b + i, n));
+    const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
+    StoreN(hn::IfThenElseZero(passes, sum), dx + i, n);
+  });
 }
 
 }  // namespace
@@ -57,17 +72,14 @@ void Add(const Call& call, const Shard& shard) {
   MapTwo(call, shard, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
 }
 void AddReluGrad(const Call& call, const Shard& shard) {
-  const float *a = call.inputs[0].floats(), *b = call.inputs[1].floats();
-  const float* y = call.inputs[2].floats();
-  float* dx = call.outputs[0].floats();
-  ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
-              [&](size_t begin, size_t end) HWY_ATTR {
-                ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
-                  const V sum = hn::Add(LoadN(a + i, n), LoadN(b + i, n));
-                  const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
-                  StoreN(hn::IfThenElseZero(passes, sum), dx + i, n);
+  WithElement(call.outputs[0], [&](auto element) {
+    using T = decltype(element);
+    ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
+                [&](size_t begin, size_t end) {
+                  AddWherePositive(call.inputs[0].as<T>(), call.inputs[1].as<T>(),
+                                   call.inputs[2].as<T>(), call.outputs[0].as<T>(), begin, end);
                 });
-              });
+  });
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
 
-// Floats that are fetched ahead of a reading: two pages, where processors stop to guess.
-constexpr size_t kAhead = 2048;
+// Bytes that are fetched ahead of a reading: two pages, where processors stop to guess.
+constexpr size_t kAhead = 8192;
 
 struct Rows {
   size_t rows, channels, chunk;
@@ -70,7 +70,8 @@ HWY_INLINE void SumUpRows(size_t rows, size_t channels, const F& add) {
 
 // means[.], squares[.] = mean and sum of centred squares of the rows of x. The second reading is
 // from the cache, so it also fetches the next chunk.
-void MeasureChunk(const float* x, size_t rows, size_t channels, float* means, float* squares) {
+template <class T>
+void MeasureChunk(const T* x, size_t rows, size_t channels, float* means, float* squares) {
   std::fill_n(means, channels, 0.0f);
   std::fill_n(squares, channels, 0.0f);
   SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
@@ -82,7 +83,7 @@ void MeasureChunk(const float* x, size_t rows, size_t channels, float* means, fl
   ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
     StoreN(hn::Mul(LoadN(means + c, n), share), means + c, n);
   });
-  const float* next = x + rows * channels;
+  const T* next = x + rows * channels;
   SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
     const V mean = LoadN(means + c, n);
     V square = LoadN(squares + c, n);
@@ -133,8 +134,9 @@ double CombineShards(const Rows& r, const Batch& batch, double* totals) {
 
 // Mean and 1 / deviation of the shard, for the rows that follow and for backward; also the
 // statistics that the summand carries.
+template <class T>
 void Measure(const Call& call, const Shard& shard, const Rows& r, float* mean, float* inv_std) {
-  const float* x = call.inputs[0].floats();
+  const T* x = call.inputs[0].as<T>();
   ParallelFor(*shard.team, r.chunks(), r.chunk_grain(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       float* part = shard.scratch + i * 2 * r.channels;
@@ -160,12 +162,12 @@ void Measure(const Call& call, const Shard& shard, const Rows& r, float* mean, f
 }
 
 // y = (x - mean) * inv_std * weight + bias, then + residual, then relu.
-template <bool kAdd, bool kRelu>
+template <class T, bool kAdd, bool kRelu>
 void Normalize(const Call& call, const Shard& shard, const Rows& r, const float* mean,
                const float* inv_std, float* scale) {
-  const float* x = call.inputs[0].floats();
-  const float* residual = kAdd ? call.inputs[1].floats() : nullptr;
-  float* y = call.outputs[0].floats();
+  const T* x = call.inputs[0].as<T>();
+  const T* residual = kAdd ? call.inputs[1].as<T>() : nullptr;
+  T* y = call.outputs[0].as<T>();
   const bool stream = MayStream(y, r.rows * r.channels, r.channels);
   const float* weight = shard.state + call.parameters[0].begin;
   const float* bias = shard.state + call.parameters[1].begin;
@@ -186,21 +188,26 @@ template <bool kAdd, bool kRelu>
 void Forward(const Call& call, const Shard& shard) {
   const Rows r(call, shard.count);
   float *mean = call.outputs[1].floats(), *inv_std = call.outputs[2].floats();
-  Measure(call, shard, r, mean, inv_std);
-  Normalize<kAdd, kRelu>(call, shard, r, mean, inv_std, r.factors(shard.scratch));
+  WithElement(call.inputs[0], [&](auto element) {
+    using T = decltype(element);
+    Measure<T>(call, shard, r, mean, inv_std);
+    Normalize<T, kAdd, kRelu>(call, shard, r, mean, inv_std, r.factors(shard.scratch));
+  });
 }
 
 // sums[.] = sum of dy, products[.] = sum of dy * (x - mean) over the rows.
-void SumChunk(const float* x, const float* dy, const float* mean, size_t rows, size_t channels,
-              float* sums, float* products) {
+template <class T>
+void SumChunk(const T* x, const T* dy, const float* mean, size_t rows, size_t channels, float* sums,
+              float* products) {
+  constexpr size_t kFar = kAhead / sizeof(T);
   std::fill_n(sums, channels, 0.0f);
   std::fill_n(products, channels, 0.0f);
   SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
     const V m = LoadN(mean + c, n);
     V sum = LoadN(sums + c, n), product = LoadN(products + c, n);
     for (size_t u = 0; u < some; ++u) {
-      __builtin_prefetch(x + at + u * channels + kAhead, 0, 2);
-      __builtin_prefetch(dy + at + u * channels + kAhead, 0, 2);
+      __builtin_prefetch(x + at + u * channels + kFar, 0, 2);
+      __builtin_prefetch(dy + at + u * channels + kFar, 0, 2);
       const V g = LoadN(dy + at + u * channels, n);
       sum = hn::Add(sum, g);
       product = hn::MulAdd(g, hn::Sub(LoadN(x + at + u * channels, n), m), product);
@@ -211,9 +218,9 @@ void SumChunk(const float* x, const float* dy, const float* mean, size_t rows, s
 }
 
 // dx = factor * dy - (x - mean) * slope - level, per channel.
-void GradRows(const Rows& r, const float* x, const float* dy, const float* mean,
-              const float* factor, const float* slope, const float* level, float* dx, size_t begin,
-              size_t end) {
+template <class T>
+void GradRows(const Rows& r, const T* x, const T* dy, const float* mean, const float* factor,
+              const float* slope, const float* level, T* dx, size_t begin, size_t end) {
   const bool stream = dx != dy && MayStream(dx, r.rows * r.channels, r.channels);
   ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
     const V off = hn::Sub(LoadN(x + at, n), LoadN(mean + c, n));
@@ -224,33 +231,10 @@ void GradRows(const Rows& r, const float* x, const float* dy, const float* mean,
   hwy::FlushStream();
 }
 
-}  // namespace
-
-void BatchNorm(const Call& call, const Shard& shard) { Forward<false, false>(call, shard); }
-void BatchNormRelu(const Call& call, const Shard& shard) { Forward<false, true>(call, shard); }
-void BatchNormAdd(const Call& call, const Shard& shard) { Forward<true, false>(call, shard); }
-void BatchNormAddRelu(const Call& call, const Shard& shard) { Forward<true, true>(call, shard); }
-size_t BatchNormScratch(const Call& call, size_t samples, size_t) {
-  return Rows(call, samples).scratch();
-}
-
-void BatchNormInference(const Call& call, const Shard& shard) {
+template <class T>
+void Backward(const Call& call, const Shard& shard) {
   const Rows r(call, shard.count);
-  const float* variance = shard.state + call.statistics[1].begin;
-  float* inv_std = shard.scratch;
-  for (size_t c = 0; c < r.channels; ++c) {
-    inv_std[c] = 1 / std::sqrt(variance[c] + call.attributes.epsilon);
-  }
-  Normalize<false, false>(call, shard, r, shard.state + call.statistics[0].begin, inv_std,
-                          inv_std + r.channels);
-}
-size_t BatchNormInferenceScratch(const Call& call, size_t, size_t) {
-  return 2 * size_t(call.inputs[0].shape.channels);
-}
-
-void BatchNormGrad(const Call& call, const Shard& shard) {
-  const Rows r(call, shard.count);
-  const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
+  const T *x = call.inputs[0].as<T>(), *dy = call.inputs[3].as<T>();
   const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
   ParallelFor(*shard.team, r.chunks(), r.chunk_grain(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
@@ -284,10 +268,40 @@ void BatchNormGrad(const Call& call, const Shard& shard) {
     slope[c] = static_cast<float>(scale * s * s * totals[r.channels + c] / n);
     level[c] = static_cast<float>(scale * totals[c] / n);
   }
-  float* dx = call.outputs[0].floats();
+  T* dx = call.outputs[0].as<T>();
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {
     GradRows(r, x, dy, mean, factor, slope, level, dx, begin, end);
   });
+}
+
+}  // namespace
+
+void BatchNorm(const Call& call, const Shard& shard) { Forward<false, false>(call, shard); }
+void BatchNormRelu(const Call& call, const Shard& shard) { Forward<false, true>(call, shard); }
+void BatchNormAdd(const Call& call, const Shard& shard) { Forward<true, false>(call, shard); }
+void BatchNormAddRelu(const Call& call, const Shard& shard) { Forward<true, true>(call, shard); }
+size_t BatchNormScratch(const Call& call, size_t samples, size_t) {
+  return Rows(call, samples).scratch();
+}
+
+void BatchNormInference(const Call& call, const Shard& shard) {
+  const Rows r(call, shard.count);
+  const float* variance = shard.state + call.statistics[1].begin;
+  float* inv_std = shard.scratch;
+  for (size_t c = 0; c < r.channels; ++c) {
+    inv_std[c] = 1 / std::sqrt(variance[c] + call.attributes.epsilon);
+  }
+  WithElement(call.inputs[0], [&](auto element) {
+    Normalize<decltype(element), false, false>(
+        call, shard, r, shard.state + call.statistics[0].begin, inv_std, inv_std + r.channels);
+  });
+}
+size_t BatchNormInferenceScratch(const Call& call, size_t, size_t) {
+  return 2 * size_t(call.inputs[0].shape.channels);
+}
+
+void BatchNormGrad(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0], [&](auto element) { Backward<decltype(element)>(call, shard); });
 }
 size_t BatchNormGradScratch(const Call& call, size_t samples, size_t) {
   return Rows(call, samples).scratch();

@@ -18,10 +18,30 @@ namespace trireme::cpu {
 struct Value {
   void* data = nullptr;
   Shape shape;
-  float* floats() const { return static_cast<float*>(data); }
+  Element element = Element::kFloat;
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+  float* floats() const { return as<float>(); }
   uint8_t* bytes() const { return static_cast<uint8_t*>(data); }
   size_t size() const { return static_cast<size_t>(shape.size()); }  // of one sample
 };
+
+// Calls f(T()) with the type of the numbers that a value holds: float or BFloat.
+template <class F>
+void WithElement(const Value& value, const F& f) {
+  if (value.element == Element::kBFloat) {
+    f(BFloat());
+  } else {
+    f(float());
+  }
+}
+
+template <class F>
+void WithElements(const Value& a, const Value& b, const F& f) {
+  WithElement(a, [&](auto one) { WithElement(b, [&](auto other) { f(one, other); }); });
+}
 
 struct Call {
   Attributes attributes;
@@ -48,10 +68,17 @@ using Kernel = void (*)(const Call&, const Shard&);
 // Floats of scratch memory for at most `samples` samples.
 using ScratchSize = size_t (*)(const Call&, size_t samples, size_t threads);
 
+// Operands of a kernel that it takes in bf16 as well as in float32: bit i stands for operand i.
+struct NarrowOperands {
+  unsigned inputs = 0, outputs = 0;
+  bool alike = true;  // all of them or none
+};
+
 struct KernelRow {
   std::string_view op;
   Kernel run;
   ScratchSize scratch = nullptr;  // null: none
+  NarrowOperands narrow = {};
 };
 
 // The kernels of one instruction set.

@@ -10,7 +10,8 @@ namespace trireme::cpu {
 namespace {
 
 Value Resolve(const Operand& operand, std::byte* activations) {
-  return {operand.is_input ? nullptr : activations + operand.offset, operand.spec.shape};
+  return {operand.is_input ? nullptr : activations + operand.offset, operand.spec.shape,
+          operand.spec.element};
 }
 
 // `activations` may be null where only sizes matter.
@@ -89,6 +90,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
 }
 
 const float* CallList::Find(const Operand& operand, const Batch& batch) const {
+  TRIREME_ASSERT(operand.spec.element == Element::kFloat);
   return operand.is_input ? batch.inputs.data() : Resolve(operand, activations_).floats();
 }
 

@@ -1,6 +1,7 @@
 // dense and conv2d: a dense layer is a convolution over images of one pixel. Thin and small ones
 // are computed where they lie, the others through packed blocks.
 #include <algorithm>
+#include <type_traits>
 
 #include "engine/cpu/bf16/product.h"
 
@@ -30,10 +31,19 @@ bool IsThin(size_t rows, size_t depth, size_t columns) {
   return rows <= 8 || rows * depth * columns <= most;
 }
 
+// The same of a layer, which also has to hold all of its values in float32.
+bool IsThin(const Call& call, const ConvShape& s, size_t rows, size_t depth, size_t columns) {
+  const auto is_narrow = [](const Value& value) { return value.element == Element::kBFloat; };
+  return s.dense() && IsThin(rows, depth, columns) &&
+         std::ranges::none_of(call.inputs, is_narrow) &&
+         std::ranges::none_of(call.outputs, is_narrow);
+}
+
 // Rows of weights from which dot products along them are faster than a transposed copy.
 constexpr size_t kLongRow = 8 * kLanes;
 
-Patches InputPatches(const ConvShape& s, const float* x) {
+template <class T>
+PatchesOf<T> InputPatches(const ConvShape& s, const T* x) {
   const ptrdiff_t start = -static_cast<ptrdiff_t>(s.padding);
   return {.image = x,
           .height = ptrdiff_t(s.height),
@@ -49,16 +59,47 @@ Patches InputPatches(const ConvShape& s, const float* x) {
           .taps_x = s.kernel};
 }
 
+const float* WeightsOf(const Call& call, const Shard& shard) {
+  return shard.state + call.parameters[0].begin;
+}
+const float* BiasOf(const Call& call, const Shard& shard) {
+  return call.parameters[1].size ? shard.state + call.parameters[1].begin : nullptr;
+}
+
+template <class From, class To>
+void ForwardInBFloat(const ConvShape& s, const Call& call, const Shard& shard, bool relu) {
+  const size_t rows = shard.count * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
+  To* y = call.outputs[0].as<To>();
+  BFloat* panels = reinterpret_cast<BFloat*>(shard.scratch);
+  bf16::PackPanels(*call.unit, WeightsOf(call, shard), depth, s.out, panels, *shard.team);
+  bf16::MultiplyPatches(
+      *call.unit, InputPatches(s, call.inputs[0].as<From>()), rows, panels, s.out,
+      PlacesOf<To>{y, s.out_pixels() * s.out, s.out_width * s.out, s.out},
+      {.bias = BiasOf(call, shard), .relu = relu, .stream = MayStream(y, rows * s.out, s.out)},
+      panels + bf16::PanelScratch(*call.unit, depth, s.out), *shard.team);
+}
+
+// Whether a product is computed in bf16. Thin ones and Winograd are not, so what they read and
+// write is float32.
+bool InBFloat(const Call& call, const ConvShape& s, bool thin) {
+  return call.unit && !s.winograd && !thin;
+}
+
 void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu) {
-  const float* weight = shard.state + call.parameters[0].begin;
-  const float* bias = call.parameters[1].size ? shard.state + call.parameters[1].begin : nullptr;
+  const size_t rows = shard.count * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
+  const bool thin = IsThin(call, s, rows, depth, s.out);
+  if (InBFloat(call, s, thin)) {
+    return WithElements(call.inputs[0], call.outputs[0], [&](auto from, auto to) {
+      ForwardInBFloat<decltype(from), decltype(to)>(s, call, shard, relu);
+    });
+  }
+  const float *weight = WeightsOf(call, shard), *bias = BiasOf(call, shard);
   const float* x = call.inputs[0].floats();
   float* y = call.outputs[0].floats();
   const Finish finish = {.bias = bias,
                          .relu = relu,
                          .stream = MayStream(y, shard.count * call.outputs[0].size(), s.out)};
-  const size_t rows = shard.count * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
-  if (s.dense() && IsThin(rows, depth, s.out)) {
+  if (thin) {
     return MultiplyDirectly({x, s.in, 1}, rows, s.in, weight, s.out, y, finish, *shard.team);
   }
   if (s.winograd) {
@@ -66,61 +107,66 @@ void Forward(const ConvShape& s, const Call& call, const Shard& shard, bool relu
                            *shard.team);
   }
   const Places places = {y, s.out_pixels() * s.out, s.out_width * s.out, s.out};
-  if (call.unit) {
-    BFloat* panels = reinterpret_cast<BFloat*>(shard.scratch);
-    bf16::PackPanels(*call.unit, weight, depth, s.out, panels, *shard.team);
-    return bf16::MultiplyPatches(*call.unit, InputPatches(s, x), rows, panels, s.out, places,
-                                 finish, panels + bf16::PanelScratch(*call.unit, depth, s.out),
-                                 *shard.team);
-  }
   MultiplyPatches(InputPatches(s, x), rows, {weight, s.out}, shard.scratch, places, finish,
                   shard.scratch + PanelScratch(depth, s.out), *shard.team);
 }
 
 // Floats of a product in bf16, of panels and of what threads have of their own.
-size_t BFloatScratch(const MatrixUnit& unit, size_t depth, size_t columns, size_t threads) {
-  return (bf16::PanelScratch(unit, depth, columns) + bf16::MultiplyScratch(unit, threads)) / 2;
+size_t BFloatScratch(const MatrixUnit& unit, size_t rows, size_t depth, size_t columns,
+                     size_t threads) {
+  return (bf16::PanelScratch(unit, depth, columns) +
+          bf16::MultiplyScratch(unit, rows, depth, columns, threads)) /
+         2;
 }
 
 size_t ForwardScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
-  if (s.dense() && IsThin(rows, depth, s.out)) return 0;
+  if (IsThin(call, s, rows, depth, s.out)) return 0;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
-  if (call.unit) return BFloatScratch(*call.unit, depth, s.out, threads);
+  if (call.unit) return BFloatScratch(*call.unit, rows, depth, s.out, threads);
   return PanelScratch(depth, s.out) + MultiplyScratch(threads);
 }
 
 void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
-  const float *x = call.inputs[0].floats(), *dy = call.inputs[1].floats();
   float* dw = shard.summand + call.parameters[0].begin;
   const size_t rows = shard.count * s.out_pixels();
+  const bool thin = IsThin(call, s, rows, s.in, s.out);
+  const auto sum_rows = [&](const auto* dy) {
+    if (!call.parameters[1].size) return;
+    SumRows(dy, rows, s.out, shard.summand + call.parameters[1].begin, shard.accumulate,
+            shard.scratch, *shard.team);
+  };
+  if (InBFloat(call, s, thin)) {
+    return WithElements(call.inputs[0], call.inputs[1], [&](auto of_x, auto of_dy) {
+      const auto* x = call.inputs[0].as<decltype(of_x)>();
+      const auto* dy = call.inputs[1].as<decltype(of_dy)>();
+      bf16::MultiplyTransposedPatches(*call.unit, InputPatches(s, x), rows, dy, s.out, dw,
+                                      shard.accumulate, reinterpret_cast<BFloat*>(shard.scratch),
+                                      *shard.team);
+      sum_rows(dy);
+    });
+  }
+  const float *x = call.inputs[0].floats(), *dy = call.inputs[1].floats();
   if (s.dense() && rows == 1 && shard.unwritten &&
       shard.unwritten->Take(call.parameters[0].begin, {x, s.in}, {dy, s.out})) {
     // Formed where it is used.
-  } else if (s.dense() && IsThin(rows, s.in, s.out)) {
+  } else if (thin) {
     MultiplyDirectly({x, 1, s.in}, s.in, rows, dy, s.out, dw, {.add = shard.accumulate},
                      *shard.team);
   } else if (s.winograd) {
     WinogradGradWeights(s.winograd, s, shard.count, x, dy, dw, shard.accumulate, shard.scratch,
                         *shard.team);
-  } else if (call.unit) {
-    bf16::MultiplyTransposedPatches(*call.unit, InputPatches(s, x), rows, dy, s.out, dw,
-                                    shard.accumulate, reinterpret_cast<BFloat*>(shard.scratch),
-                                    *shard.team);
   } else {
     MultiplyTransposedPatches(InputPatches(s, x), rows, dy, s.out, dw, shard.accumulate,
                               shard.scratch, *shard.team);
   }
-  if (call.parameters[1].size) {
-    SumRows(dy, rows, s.out, shard.summand + call.parameters[1].begin, shard.accumulate,
-            shard.scratch, *shard.team);
-  }
+  sum_rows(dy);
 }
 
 size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels();
   const size_t sums = SumRowsScratch(rows, s.out);
-  if (s.dense() && IsThin(rows, s.in, s.out)) return sums;
+  if (IsThin(call, s, rows, s.in, s.out)) return sums;
   if (s.winograd) return std::max(sums, WinogradGradWeightsScratch(s.winograd, s));
   if (call.unit) {
     return std::max(sums, bf16::MultiplyTransposedScratch(*call.unit, s.out, threads) / 2);
@@ -142,22 +188,24 @@ struct Phase {
   }
 };
 
+template <class From, class To>
 void GradInputPhase(const ConvShape& s, const Call& call, const Phase& py, const Phase& px,
-                    const float* weight, const float* dy, float* dx, const Shard& shard) {
-  const Patches patches = {.image = dy,
-                           .height = ptrdiff_t(s.out_height),
-                           .width = ptrdiff_t(s.out_width),
-                           .channels = ptrdiff_t(s.out),
-                           .rows_y = py.pixels,
-                           .rows_x = px.pixels,
-                           .step = 1,
-                           .first_y = py.offset,
-                           .first_x = px.offset,
-                           .tap_step = -1,
-                           .taps_y = py.taps,
-                           .taps_x = px.taps};
-  const Places places = {dx + (py.rest * s.width + px.rest) * s.in, s.in_pixels() * s.in,
-                         s.stride * s.width * s.in, s.stride * s.in};
+                    const From* dy, To* dx, const Shard& shard) {
+  const PatchesOf<From> patches = {.image = dy,
+                                   .height = ptrdiff_t(s.out_height),
+                                   .width = ptrdiff_t(s.out_width),
+                                   .channels = ptrdiff_t(s.out),
+                                   .rows_y = py.pixels,
+                                   .rows_x = px.pixels,
+                                   .step = 1,
+                                   .first_y = py.offset,
+                                   .first_x = px.offset,
+                                   .tap_step = -1,
+                                   .taps_y = py.taps,
+                                   .taps_x = px.taps};
+  const float* weight = WeightsOf(call, shard);
+  const PlacesOf<To> places = {dx + (py.rest * s.width + px.rest) * s.in, s.in_pixels() * s.in,
+                               s.stride * s.width * s.in, s.stride * s.in};
   const TapGrid taps = {py.first_tap, px.first_tap, s.stride, py.taps, px.taps, s.kernel};
   const Finish finish = {.stream = MayStream(dx, shard.count * s.in_pixels() * s.in, s.in)};
   const size_t rows = shard.count * py.pixels * px.pixels, depth = s.kernel * s.kernel * s.out;
@@ -167,15 +215,32 @@ void GradInputPhase(const ConvShape& s, const Call& call, const Phase& py, const
     return bf16::MultiplyPatches(*call.unit, patches, rows, panels, s.in, places, finish,
                                  panels + bf16::PanelScratch(*call.unit, depth, s.in), *shard.team);
   }
-  MultiplyPatches(patches, rows, {weight, s.in, &taps}, shard.scratch, places, finish,
-                  shard.scratch + PanelScratch(depth, s.in), *shard.team);
+  // Without a unit all values are float32.
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float>) {
+    MultiplyPatches(patches, rows, {weight, s.in, &taps}, shard.scratch, places, finish,
+                    shard.scratch + PanelScratch(depth, s.in), *shard.team);
+  }
+}
+
+template <class From, class To>
+void GradInputByPhases(const ConvShape& s, const Call& call, const Shard& shard) {
+  const From* dy = call.inputs[0].as<From>();
+  To* dx = call.outputs[0].as<To>();
+  if (s.kernel < s.stride) std::fill_n(dx, shard.count * s.in_pixels() * s.in, To(0));
+  for (size_t y = 0; y < std::min(s.stride, s.height); ++y) {
+    for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
+      const Phase py(y, s.height, s), px(x, s.width, s);
+      if (py.taps * px.taps == 0) continue;  // no output sees these pixels
+      GradInputPhase(s, call, py, px, dy, dx, shard);
+    }
+  }
 }
 
 void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
-  const float* weight = shard.state + call.parameters[0].begin;
+  const float* weight = WeightsOf(call, shard);
   const float* dy = call.inputs[0].floats();
   float* dx = call.outputs[0].floats();
-  if (s.dense() && IsThin(shard.count, s.out, s.in)) {
+  if (IsThin(call, s, shard.count, s.out, s.in)) {
     if (s.out >= kLongRow) {
       return MultiplyTransposedDirectly(dy, shard.count, s.out, weight, s.in, dx, *shard.team);
     }
@@ -187,21 +252,16 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
     return WinogradGradInput(s.winograd, s, shard.count, dy, weight, dx, shard.scratch,
                              *shard.team);
   }
-  if (s.kernel < s.stride) ZeroFloats(shard.count * s.in_pixels() * s.in, dx);
-  for (size_t y = 0; y < std::min(s.stride, s.height); ++y) {
-    for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
-      const Phase py(y, s.height, s), px(x, s.width, s);
-      if (py.taps * px.taps == 0) continue;  // no output sees these pixels
-      GradInputPhase(s, call, py, px, weight, dy, dx, shard);
-    }
-  }
+  WithElements(call.inputs[0], call.outputs[0], [&](auto from, auto to) {
+    GradInputByPhases<decltype(from), decltype(to)>(s, call, shard);
+  });
 }
 
 size_t GradInputScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
-  if (s.dense() && IsThin(samples, s.out, s.in)) return s.out >= kLongRow ? 0 : s.in * s.out;
+  if (IsThin(call, s, samples, s.out, s.in)) return s.out >= kLongRow ? 0 : s.in * s.out;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
   const size_t depth = s.kernel * s.kernel * s.out;
-  if (call.unit) return BFloatScratch(*call.unit, depth, s.in, threads);
+  if (call.unit) return BFloatScratch(*call.unit, samples * s.in_pixels(), depth, s.in, threads);
   return PanelScratch(depth, s.in) + MultiplyScratch(threads);
 }
 

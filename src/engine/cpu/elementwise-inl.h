@@ -30,14 +30,13 @@ HWY_INLINE V HyperbolicTangent(V x) {
 
 // y = f(x) for n values; y may be x. A part of a vector is computed as a whole one, so it does not
 // matter where threads divide the values.
-template <class F>
-HWY_INLINE void Map(const float* x, float* y, size_t begin, size_t end, const F& f) {
+template <class T, class F>
+HWY_INLINE void Map(const T* x, T* y, size_t begin, size_t end, const F& f) {
   ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR { StoreN(f(LoadN(x + i, n)), y + i, n); });
 }
 // z = f(x, y); z may be x or y.
-template <class F>
-HWY_INLINE void Map(const float* x, const float* y, float* z, size_t begin, size_t end,
-                    const F& f) {
+template <class T, class F>
+HWY_INLINE void Map(const T* x, const T* y, T* z, size_t begin, size_t end, const F& f) {
   ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
     StoreN(f(LoadN(x + i, n), LoadN(y + i, n)), z + i, n);
   });

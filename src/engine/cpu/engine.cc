@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "engine/cpu/call_list.h"
 #include "engine/cpu/choose.h"
+#include "engine/cpu/narrow.h"
 #include "graph/op.h"
 
 namespace trireme {
@@ -137,7 +138,10 @@ std::string CpuEngine::Choose(Graph& graph) const {
     ++counts[a.winograd];
   }
   std::string text;
-  if (kernels_.unit) text = fmt::format("precision: bf16 products with {}", kernels_.unit->name);
+  if (kernels_.unit) {
+    text = fmt::format("precision: bf16 products with {}, {}", kernels_.unit->name,
+                       cpu::NarrowValues(graph, kernels_));
+  }
   if (counts.empty()) return text;
   if (!text.empty()) text += "; ";
   return text + fmt::format("winograd ({}): {} convolutions with 4x4 tiles, {} with 2x2, {} direct",

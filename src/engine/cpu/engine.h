@@ -12,7 +12,7 @@ namespace trireme {
 class CpuEngine : public Engine {
  public:
   // `device` is a host-visible one. The instruction set is chosen here, once. `unit` computes
-  // products in bf16 (its life is the program's); null: in float32.
+  // products in bf16 (its life is the program's), and activations are held in bf16; null: float32.
   CpuEngine(Device& device, int threads, EngineOptions options = {},
             const cpu::MatrixUnit* unit = nullptr);
 

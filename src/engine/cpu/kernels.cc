@@ -13,21 +13,26 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
+// Operands in bf16: input and output 0; inputs 0 and 1, and output 0.
+constexpr NarrowOperands kOne = {0b1, 0b1}, kPair = {0b11, 0b1};
+// Input and output 0, each as it is.
+constexpr NarrowOperands kMixed = {0b1, 0b1, false};
+
 constexpr KernelRow kKernels[] = {
-    {"add", Add},
-    {"add_relu_grad", AddReluGrad},
-    {"average_pool", AveragePool},
-    {"average_pool_grad", AveragePoolGrad},
-    {"batch_norm", BatchNorm, BatchNormScratch},
-    {"batch_norm_add", BatchNormAdd, BatchNormScratch},
-    {"batch_norm_add_relu", BatchNormAddRelu, BatchNormScratch},
-    {"batch_norm_grad", BatchNormGrad, BatchNormGradScratch},
-    {"batch_norm_inference", BatchNormInference, BatchNormInferenceScratch},
-    {"batch_norm_relu", BatchNormRelu, BatchNormScratch},
-    {"conv2d", Conv2d, Conv2dScratch},
-    {"conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratch},
-    {"conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratch},
-    {"conv2d_relu", Conv2dRelu, Conv2dScratch},
+    {"add", Add, nullptr, kPair},
+    {"add_relu_grad", AddReluGrad, nullptr, {0b111, 0b1}},
+    {"average_pool", AveragePool, nullptr, kOne},
+    {"average_pool_grad", AveragePoolGrad, nullptr, kOne},
+    {"batch_norm", BatchNorm, BatchNormScratch, kOne},
+    {"batch_norm_add", BatchNormAdd, BatchNormScratch, kPair},
+    {"batch_norm_add_relu", BatchNormAddRelu, BatchNormScratch, kPair},
+    {"batch_norm_grad", BatchNormGrad, BatchNormGradScratch, {0b1001, 0b1}},
+    {"batch_norm_inference", BatchNormInference, BatchNormInferenceScratch, kOne},
+    {"batch_norm_relu", BatchNormRelu, BatchNormScratch, kOne},
+    {"conv2d", Conv2d, Conv2dScratch, kMixed},
+    {"conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratch, kMixed},
+    {"conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratch, {0b11, 0, false}},
+    {"conv2d_relu", Conv2dRelu, Conv2dScratch, kMixed},
     {"dense", Dense, DenseScratch},
     {"dense_grad_input", DenseGradInput, DenseGradInputScratch},
     {"dense_grad_weights", DenseGradWeights, DenseGradWeightsScratch},
@@ -36,23 +41,23 @@ constexpr KernelRow kKernels[] = {
     {"dense_tanh", DenseTanh, DenseScratch},
     {"dropout", Dropout},
     {"dropout_grad", Dropout},  // the same mask
-    {"global_average_pool", GlobalAveragePool},
-    {"global_average_pool_grad", GlobalAveragePoolGrad},
+    {"global_average_pool", GlobalAveragePool, nullptr, {0b1, 0}},
+    {"global_average_pool_grad", GlobalAveragePoolGrad, nullptr, {0, 0b1}},
     {"layer_norm", LayerNorm},
     {"layer_norm_grad", LayerNormGrad},
-    {"max_pool", MaxPool},
-    {"max_pool_grad", MaxPoolGrad},
-    {"relu", Relu},
-    {"relu_grad", ReluGrad},
-    {"sigmoid", Sigmoid},
-    {"sigmoid_grad", SigmoidGrad},
+    {"max_pool", MaxPool, nullptr, kOne},
+    {"max_pool_grad", MaxPoolGrad, nullptr, {0b10, 0b1}},
+    {"relu", Relu, nullptr, kOne},
+    {"relu_grad", ReluGrad, nullptr, kPair},
+    {"sigmoid", Sigmoid, nullptr, kOne},
+    {"sigmoid_grad", SigmoidGrad, nullptr, kPair},
     {"softmax_cross_entropy", SoftmaxCrossEntropy},
     {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
     {"squared_error", SquaredError},
     {"squared_error_grad", SquaredErrorGrad},
     {"tally", Tally},
-    {"tanh", Tanh},
-    {"tanh_grad", TanhGrad},
+    {"tanh", Tanh, nullptr, kOne},
+    {"tanh_grad", TanhGrad, nullptr, kPair},
 };
 
 KernelTable Kernels() { return {kKernels, hwy::TargetName(HWY_TARGET)}; }

@@ -1,5 +1,6 @@
 // Every operation on every instruction set of this machine against engine/ref; and the same bits
 // for any number of threads.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,6 +66,44 @@ TEST_P(KernelsTest, EveryOperationAgreesWithRef) {
   }
 }
 
+// The case with every choice of operands that the kernel takes in bf16.
+std::vector<check::OpCase> NarrowCases(const check::OpCase& c, const NarrowOperands& narrow) {
+  std::vector<ValueId> values;
+  const Node& node = c.graph.nodes[c.node];
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (narrow.inputs >> i & 1) values.push_back(node.inputs[i]);
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (narrow.outputs >> i & 1) values.push_back(node.outputs[i]);
+  }
+  std::vector<check::OpCase> cases;
+  const unsigned all = (1u << values.size()) - 1;
+  for (unsigned chosen = narrow.alike ? all : 1; chosen && chosen <= all; ++chosen) {
+    check::OpCase& choice = cases.emplace_back(c);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (chosen >> i & 1) choice.graph.values[values[i]].element = Element::kBFloat;
+    }
+    choice.text += fmt::format(", bf16 {:b}", chosen);
+  }
+  return cases;
+}
+
+TEST_P(KernelsTest, OperationsOnBFloatsAgreeWithRef) {
+  CpuRunner runner(GetParam(), 1);
+  int tried = 0;
+  for (const KernelRow& row : runner.kernels().rows) {
+    if (row.op.starts_with("conv2d")) continue;  // needs a unit
+    for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
+      for (const check::OpCase& choice : NarrowCases(c, row.narrow)) {
+        EXPECT_TRUE(check::CheckAgainstRef(runner, choice, 1e-5, /*short_numbers=*/true))
+            << choice.text;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 400);
+}
+
 // The same with 2x2 and 4x4 outputs at a time, which round more.
 TEST_P(KernelsTest, WinogradAgreesWithRef) {
   CpuRunner runner(GetParam(), 2);
@@ -83,7 +122,7 @@ TEST_P(KernelsTest, WinogradAgreesWithRef) {
   EXPECT_GE(tried, 40);
 }
 
-// Products in bf16: exact operands give what float32 gives, others differ by their rounding (2^-9
+// Products in bf16: exact operands give what float32 gives, others differ by their rounding (2^-8
 // of each).
 class BFloatKernelsTest : public testing::TestWithParam<const MatrixUnit*> {};
 
@@ -98,6 +137,22 @@ TEST_P(BFloatKernelsTest, ProductsAgreeWithRef) {
       EXPECT_TRUE(check::CheckAgainstRef(runner, c, 1e-2)) << c.text;
     }
   }
+}
+
+TEST_P(BFloatKernelsTest, ConvolutionsOfBFloatsAgreeWithRef) {
+  CpuRunner runner(AllTargets().front(), 1, GetParam());
+  int tried = 0;
+  for (const char* op : {"conv2d", "conv2d_relu", "conv2d_grad_input", "conv2d_grad_weights"}) {
+    for (const check::OpCase& c : check::CasesFor(FindOp(op))) {
+      if (c.count != 3) continue;  // other counts: as with floats
+      for (const check::OpCase& choice : NarrowCases(c, runner.kernels().Find(op)->narrow)) {
+        EXPECT_TRUE(check::CheckAgainstRef(runner, choice, 1e-5, /*short_numbers=*/true))
+            << choice.text;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 100);
 }
 
 // Results of 8 MB and more are written past the caches.

@@ -28,9 +28,10 @@ inline ConvShape ConvShapeOf(const Attributes& a, const Shape& x, const Shape& y
 // The rows of a matrix that is never written down: row (sample, y, x) holds, tap by tap, the
 // channels of the image's pixel (y * step + first_y + tap_y * tap_step, likewise x), or zeros
 // outside of it. A convolution's forward reads its input so, backward by input the output's
-// gradient.
-struct Patches {
-  const float* image;
+// gradient. T: float, or BFloat where the image is held in bf16.
+template <class T>
+struct PatchesOf {
+  const T* image;
   ptrdiff_t height, width, channels;  // of the image
   size_t rows_y, rows_x;              // rows of a sample
   ptrdiff_t step, first_y, first_x;
@@ -43,15 +44,17 @@ struct Patches {
     return taps_y * taps_x == 1 && step == 1 && first_y == 0 && first_x == 0 &&
            ptrdiff_t(rows_y) == height && ptrdiff_t(rows_x) == width;
   }
-  const float* MatrixRow(size_t row) const { return image + row * size_t(channels); }
+  const T* MatrixRow(size_t row) const { return image + row * size_t(channels); }
 };
+using Patches = PatchesOf<float>;
 
 // Goes through the rows of patches one by one.
+template <class T>
 struct RowWalker {
-  const Patches& patches;
+  const PatchesOf<T>& patches;
   size_t sample, y, x;
 
-  RowWalker(const Patches& p, size_t row)
+  RowWalker(const PatchesOf<T>& p, size_t row)
       : patches(p),
         sample(row / (p.rows_y * p.rows_x)),
         y(row / p.rows_x % p.rows_y),
@@ -66,27 +69,33 @@ struct RowWalker {
 };
 
 // A row of patches: where its taps begin in the image.
-struct PatchRow {
-  const float* image;  // of the sample
-  ptrdiff_t y, x;      // of tap 0
+template <class T>
+struct PatchRowOf {
+  const T* image;  // of the sample
+  ptrdiff_t y, x;  // of tap 0
 };
+using PatchRow = PatchRowOf<float>;
 
-inline PatchRow RowAt(const RowWalker& w) {
-  const Patches& p = w.patches;
+template <class T>
+PatchRowOf<T> RowAt(const RowWalker<T>& w) {
+  const PatchesOf<T>& p = w.patches;
   return {p.image + w.sample * static_cast<size_t>(p.height * p.width * p.channels),
           static_cast<ptrdiff_t>(w.y) * p.step + p.first_y,
           static_cast<ptrdiff_t>(w.x) * p.step + p.first_x};
 }
 
 // Where the row of patches (sample, y, x) goes.
-struct Places {
-  float* first;
+template <class T>
+struct PlacesOf {
+  T* first;
   size_t sample_stride, y_stride, x_stride;
 
-  float* At(const RowWalker& w) const {
+  template <class From>
+  T* At(const RowWalker<From>& w) const {
     return first + w.sample * sample_stride + w.y * y_stride + w.x * x_stride;
   }
 };
+using Places = PlacesOf<float>;
 
 // What happens to a product on its way to memory.
 struct Finish {

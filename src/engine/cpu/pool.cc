@@ -67,17 +67,16 @@ HWY_INLINE V LoadPlaces(const uint8_t* from, size_t n) {
   return hn::ConvertTo(Floats(), hn::PromoteTo(ints, hn::LoadU(bytes, from)));
 }
 
-}  // namespace
-
 // The first of equal maxima wins; what is not a number wins over numbers, so that it is noticed.
-void MaxPool(const Call& call, const Shard& shard) {
+template <class T>
+void TakeLargest(const Call& call, const Shard& shard) {
   const Shape &in = call.inputs[0].shape, &out = call.outputs[0].shape;
   const Windows w(call.attributes);
   const size_t channels = size_t(in.channels);
   ForPixelRows(shard, out, 16, [&](size_t sample, ptrdiff_t y) HWY_ATTR {
-    const float* x_sample = call.inputs[0].floats() + sample * call.inputs[0].size();
+    const T* x_sample = call.inputs[0].as<T>() + sample * call.inputs[0].size();
     const size_t at = (sample * size_t(out.height) + size_t(y)) * size_t(out.width) * channels;
-    float* value_row = call.outputs[0].floats() + at;
+    T* value_row = call.outputs[0].as<T>() + at;
     uint8_t* place_row = call.outputs[1].bytes() + at;
     const Span ys = w.pixels(y, in.height);
     for (ptrdiff_t x = 0; x < out.width; ++x) {
@@ -106,18 +105,16 @@ void MaxPool(const Call& call, const Shard& shard) {
   });
 }
 
-namespace {
-
 // dx at each pixel and channel is the sum of term(window's offset, place in the window, n) over the
 // windows that cover it.
-template <class F>
+template <class T, class F>
 void GatherWindows(const Call& call, const Shard& shard, const Shape& out, const F& term) {
   const Shape& in = call.outputs[0].shape;
   const Windows w(call.attributes);
   const size_t channels = size_t(in.channels);
   ForPixelRows(shard, in, 8, [&](size_t sample, ptrdiff_t y) HWY_ATTR {
-    float* row = call.outputs[0].floats() +
-                 (sample * size_t(in.height) + size_t(y)) * size_t(in.width) * channels;
+    T* row = call.outputs[0].as<T>() +
+             (sample * size_t(in.height) + size_t(y)) * size_t(in.width) * channels;
     const Span ys = w.covering(y, out.height);
     for (ptrdiff_t x = 0; x < in.width; ++x) {
       const Span xs = w.covering(x, out.width);
@@ -136,12 +133,11 @@ void GatherWindows(const Call& call, const Shard& shard, const Shape& out, const
   });
 }
 
-}  // namespace
-
-void MaxPoolGrad(const Call& call, const Shard& shard) {
+template <class T>
+void GiveToLargest(const Call& call, const Shard& shard) {
   const uint8_t* places = call.inputs[0].bytes();
-  const float* dy = call.inputs[1].floats();
-  GatherWindows(
+  const T* dy = call.inputs[1].as<T>();
+  GatherWindows<T>(
       call, shard, call.inputs[1].shape, [&](size_t at, ptrdiff_t place, size_t n) HWY_ATTR {
         const auto won =
             hn::Eq(LoadPlaces(places + at, n), hn::Set(Floats(), static_cast<float>(place)));
@@ -150,15 +146,16 @@ void MaxPoolGrad(const Call& call, const Shard& shard) {
 }
 
 // Pixels of the padding count as zeros.
-void AveragePool(const Call& call, const Shard& shard) {
+template <class T>
+void Average(const Call& call, const Shard& shard) {
   const Shape &in = call.inputs[0].shape, &out = call.outputs[0].shape;
   const Windows w(call.attributes);
   const size_t channels = size_t(in.channels);
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(w.kernel * w.kernel));
   ForPixelRows(shard, out, 8, [&](size_t sample, ptrdiff_t y) HWY_ATTR {
-    const float* x_sample = call.inputs[0].floats() + sample * call.inputs[0].size();
-    float* row = call.outputs[0].floats() +
-                 (sample * size_t(out.height) + size_t(y)) * size_t(out.width) * channels;
+    const T* x_sample = call.inputs[0].as<T>() + sample * call.inputs[0].size();
+    T* row = call.outputs[0].as<T>() +
+             (sample * size_t(out.height) + size_t(y)) * size_t(out.width) * channels;
     const Span ys = w.pixels(y, in.height);
     for (ptrdiff_t x = 0; x < out.width; ++x) {
       const Span xs = w.pixels(x, in.width);
@@ -166,7 +163,7 @@ void AveragePool(const Call& call, const Shard& shard) {
         V sum = hn::Zero(Floats());
         for (ptrdiff_t py = ys.begin; py < ys.end; ++py) {
           for (ptrdiff_t px = xs.begin; px < xs.end; ++px) {
-            const float* from = x_sample + size_t(py * in.width + px) * channels + c;
+            const T* from = x_sample + size_t(py * in.width + px) * channels + c;
             sum = hn::Add(sum, LoadN(from, n));
           }
         }
@@ -176,23 +173,26 @@ void AveragePool(const Call& call, const Shard& shard) {
   });
 }
 
-void AveragePoolGrad(const Call& call, const Shard& shard) {
-  const float* dy = call.inputs[0].floats();
+template <class T>
+void SpreadAverage(const Call& call, const Shard& shard) {
+  const T* dy = call.inputs[0].as<T>();
   const int kernel = call.attributes.kernel;
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(kernel * kernel));
-  GatherWindows(call, shard, call.inputs[0].shape, [&](size_t at, ptrdiff_t, size_t n) HWY_ATTR {
+  GatherWindows<T>(call, shard, call.inputs[0].shape, [&](size_t at, ptrdiff_t, size_t n) HWY_ATTR {
     return hn::Mul(LoadN(dy + at, n), share);
   });
 }
 
-void GlobalAveragePool(const Call& call, const Shard& shard) {
+// Of whole images the results are few, so they are float32 in any case.
+template <class T>
+void AverageAll(const Call& call, const Shard& shard) {
   const Shape& in = call.inputs[0].shape;
   const size_t channels = size_t(in.channels), pixels = size_t(in.height) * size_t(in.width);
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(pixels));
   const size_t grain = 1 + GrainFor(1) / call.inputs[0].size();
   ParallelFor(*shard.team, shard.count, grain, [&](size_t begin, size_t end) HWY_ATTR {
     for (size_t s = begin; s < end; ++s) {
-      const float* x = call.inputs[0].floats() + s * call.inputs[0].size();
+      const T* x = call.inputs[0].as<T>() + s * call.inputs[0].size();
       float* y = call.outputs[0].floats() + s * channels;
       ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
         V sum = hn::Zero(Floats());
@@ -203,7 +203,8 @@ void GlobalAveragePool(const Call& call, const Shard& shard) {
   });
 }
 
-void GlobalAveragePoolGrad(const Call& call, const Shard& shard) {
+template <class T>
+void SpreadAverageOfAll(const Call& call, const Shard& shard) {
   const Shape& in = call.outputs[0].shape;
   const size_t channels = size_t(in.channels), pixels = size_t(in.height) * size_t(in.width);
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(pixels));
@@ -211,13 +212,34 @@ void GlobalAveragePoolGrad(const Call& call, const Shard& shard) {
   ParallelFor(*shard.team, shard.count, grain, [&](size_t begin, size_t end) HWY_ATTR {
     for (size_t s = begin; s < end; ++s) {
       const float* dy = call.inputs[0].floats() + s * channels;
-      float* dx = call.outputs[0].floats() + s * call.outputs[0].size();
+      T* dx = call.outputs[0].as<T>() + s * call.outputs[0].size();
       ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
         const V value = hn::Mul(LoadN(dy + c, n), share);
         for (size_t p = 0; p < pixels; ++p) StoreN(value, dx + p * channels + c, n);
       });
     }
   });
+}
+
+}  // namespace
+
+void MaxPool(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0], [&](auto t) { TakeLargest<decltype(t)>(call, shard); });
+}
+void MaxPoolGrad(const Call& call, const Shard& shard) {
+  WithElement(call.outputs[0], [&](auto t) { GiveToLargest<decltype(t)>(call, shard); });
+}
+void AveragePool(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0], [&](auto t) { Average<decltype(t)>(call, shard); });
+}
+void AveragePoolGrad(const Call& call, const Shard& shard) {
+  WithElement(call.outputs[0], [&](auto t) { SpreadAverage<decltype(t)>(call, shard); });
+}
+void GlobalAveragePool(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0], [&](auto t) { AverageAll<decltype(t)>(call, shard); });
+}
+void GlobalAveragePoolGrad(const Call& call, const Shard& shard) {
+  WithElement(call.outputs[0], [&](auto t) { SpreadAverageOfAll<decltype(t)>(call, shard); });
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

@@ -7,6 +7,7 @@
 #endif
 
 #include "base/team.h"
+#include "engine/cpu/bf16/unit.h"
 #include "engine/cpu/patches.h"
 #include "hwy/highway.h"
 
@@ -57,6 +58,8 @@ void MultiplyTransposedDirectly(const float* a, size_t rows, size_t depth, const
 // sums[columns] (+)= the sum over rows of x[rows][columns], in an order that depends on the sizes
 // alone.
 void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
+             Team& team);
+void SumRows(const BFloat* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
              Team& team);
 size_t SumRowsScratch(size_t rows, size_t columns);
 

@@ -1,4 +1,6 @@
 // Vectors of floats of the current target, and loads and stores that never touch memory beyond n.
+// Numbers in memory are floats or bf16; those are widened when they are loaded and rounded to the
+// nearest, ties to even, when they are stored.
 #if defined(TRIREME_ENGINE_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIREME_ENGINE_CPU_SIMD_INL_H_
 #undef TRIREME_ENGINE_CPU_SIMD_INL_H_
@@ -9,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "engine/cpu/bf16/unit.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
@@ -51,6 +54,40 @@ HWY_INLINE void StorePart(V v, float* p, size_t n) {
   }
 }
 
+using BFloats = hn::Rebind<BFloat, Floats>;
+
+HWY_INLINE V LoadAll(const float* p) { return hn::LoadU(Floats(), p); }
+HWY_INLINE V LoadAll(const BFloat* p) {
+  const hn::Rebind<uint32_t, Floats> words;
+  return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(words, hn::LoadU(BFloats(), p))));
+}
+
+HWY_INLINE hn::Vec<BFloats> Narrow(V v) {
+  const hn::Rebind<uint32_t, Floats> words;
+  const hn::Rebind<int32_t, Floats> ints;
+  const auto bits = hn::BitCast(words, v);
+  const auto even = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+  const auto nearest = hn::Add(bits, hn::Add(even, hn::Set(words, 0x7fff)));
+  // What is not a number stays so, whichever of its bits are lost.
+  const auto quiet = hn::Or(bits, hn::Set(words, 0x400000));
+  const auto kept = hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(v)), quiet, nearest);
+  return hn::DemoteTo(BFloats(), hn::BitCast(ints, hn::ShiftRight<16>(kept)));
+}
+HWY_INLINE void StoreAll(V v, float* p) { hn::StoreU(v, Floats(), p); }
+HWY_INLINE void StoreAll(V v, BFloat* p) { hn::StoreU(Narrow(v), BFloats(), p); }
+
+// Masks of 16 bits are not safe everywhere.
+HWY_INLINE V LoadPart(const BFloat* p, size_t n) {
+  BFloat lanes[kLanes] = {};
+  for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return LoadAll(lanes);
+}
+HWY_INLINE void StorePart(V v, BFloat* p, size_t n) {
+  BFloat lanes[kLanes];
+  StoreAll(v, lanes);
+  for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
+}
+
 // Calls each(i, n) for stretches of n <= kLanes values: all whole but the last.
 template <class F>
 HWY_INLINE void ForLanes(size_t begin, size_t end, const F& each) {
@@ -60,12 +97,14 @@ HWY_INLINE void ForLanes(size_t begin, size_t end, const F& each) {
 }
 
 // For use inside ForLanes: whole vectors take the plain path.
-HWY_INLINE V LoadN(const float* p, size_t n) {
-  return n == kLanes ? hn::LoadU(Floats(), p) : LoadPart(p, n);
+template <class T>
+HWY_INLINE V LoadN(const T* p, size_t n) {
+  return n == kLanes ? LoadAll(p) : LoadPart(p, n);
 }
-HWY_INLINE void StoreN(V v, float* p, size_t n) {
+template <class T>
+HWY_INLINE void StoreN(V v, T* p, size_t n) {
   if (n == kLanes) {
-    hn::StoreU(v, Floats(), p);
+    StoreAll(v, p);
   } else {
     StorePart(v, p, n);
   }
@@ -74,15 +113,21 @@ HWY_INLINE void StoreN(V v, float* p, size_t n) {
 // Results this large have left the caches before they are read again. Written past them (Stream,
 // then hwy::FlushStream by the same thread) they are not read from memory first: 23 instead of 8
 // GB/s on one thread of an AVX-512 machine; below 8 MB the caches won.
-constexpr size_t kStreamFloats = 2 << 20;
-HWY_INLINE bool MayStream(const float* to, size_t floats, size_t row_floats) {
-  return floats >= kStreamFloats && row_floats % kLanes == 0 &&
-         reinterpret_cast<uintptr_t>(to) % (kLanes * sizeof(float)) == 0;
+constexpr size_t kStreamBytes = 8 << 20;
+template <class T>
+HWY_INLINE bool MayStream(const T* to, size_t size, size_t row_size) {
+  // Of bf16 a vector may be less than a cache line, and lines that are filled in pieces are slow.
+  constexpr size_t kUnit = sizeof(T) == sizeof(float) ? kLanes * sizeof(T) : 64;
+  return size * sizeof(T) >= kStreamBytes && row_size * sizeof(T) % kUnit == 0 &&
+         reinterpret_cast<uintptr_t>(to) % kUnit == 0;
 }
 
-HWY_INLINE void StoreN(V v, float* p, size_t n, bool stream) {
+HWY_INLINE void Stream(V v, float* p) { hn::Stream(v, Floats(), p); }
+HWY_INLINE void Stream(V v, BFloat* p) { hn::Stream(Narrow(v), BFloats(), p); }
+template <class T>
+HWY_INLINE void StoreN(V v, T* p, size_t n, bool stream) {
   if (stream) {
-    hn::Stream(v, Floats(), p);
+    Stream(v, p);
   } else {
     StoreN(v, p, n);
   }

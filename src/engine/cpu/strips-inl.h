@@ -18,8 +18,9 @@ struct Strip {
   static constexpr size_t kVectors = N, kRows = 4 / N;
   size_t j, rest;
 
-  V Load(const float* p, size_t v) const {
-    return kWhole ? hn::LoadU(Floats(), p + v * kLanes) : LoadPart(p + v * kLanes, rest);
+  template <class T>
+  V Load(const T* p, size_t v) const {
+    return kWhole ? LoadAll(p + v * kLanes) : LoadPart(p + v * kLanes, rest);
   }
   void Store(V value, float* p, size_t v) const {
     if constexpr (kWhole) {

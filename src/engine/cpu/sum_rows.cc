@@ -20,7 +20,8 @@ namespace {
 constexpr size_t kChunkRows = 128;
 
 // sums[.] (+)= sum over rows
-void SumChunk(const float* x, size_t rows, size_t columns, float* sums, bool add) {
+template <class T>
+void SumChunk(const T* x, size_t rows, size_t columns, float* sums, bool add) {
   ForStrips(columns, [&](auto strip) HWY_ATTR {
     using S = decltype(strip);
     Sums<S> sum;
@@ -35,14 +36,9 @@ void SumChunk(const float* x, size_t rows, size_t columns, float* sums, bool add
   });
 }
 
-}  // namespace
-
-size_t SumRowsScratch(size_t rows, size_t columns) {
-  return rows <= kChunkRows ? 0 : hwy::DivCeil(rows, kChunkRows) * columns;
-}
-
-void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
-             Team& team) {
+template <class T>
+void SumInChunks(const T* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
+                 Team& team) {
   if (rows <= kChunkRows) return SumChunk(x, rows, columns, sums, add);
   const size_t chunks = hwy::DivCeil(rows, kChunkRows);
   const size_t grain = 1 + kParallelWork / 4 / (kChunkRows * columns);
@@ -54,6 +50,21 @@ void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add,
     }
   });
   SumChunk(scratch, chunks, columns, sums, add);
+}
+
+}  // namespace
+
+size_t SumRowsScratch(size_t rows, size_t columns) {
+  return rows <= kChunkRows ? 0 : hwy::DivCeil(rows, kChunkRows) * columns;
+}
+
+void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
+             Team& team) {
+  SumInChunks(x, rows, columns, sums, add, scratch, team);
+}
+void SumRows(const BFloat* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
+             Team& team) {
+  SumInChunks(x, rows, columns, sums, add, scratch, team);
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

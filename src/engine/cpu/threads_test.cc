@@ -76,6 +76,14 @@ TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
   }
 }
 
+// Where nearly all values are held in bf16, and depths are cut.
+TEST(EngineBFloatTest, ThreadsDoNotChangeABitOfAResNet) {
+  const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {8, 8, 3}, 10);
+  for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
+    EXPECT_EQ(SummandOf(graph, 1, 5, {}, unit), SummandOf(graph, 3, 5, {}, unit)) << unit->name;
+  }
+}
+
 TEST_P(EngineThreadsTest, ThreadsDoNotChangeABitOfWinograd) {
   cpu::OnlyTarget only(GetParam());
   const Graph graph = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);

@@ -92,10 +92,9 @@ const MatrixUnit kAmx = {
     .missing = MissingAmx,
     .begin = amx::Begin,
     .end = amx::End,
-    .pack_rows_along = amx::PackRowsAlong,
-    .pack_rows_across = amx::PackRowsAcross,
+    .floats = {amx::PackRowsAlong, amx::PackRowsAcross, amx::PackColumnsAcross},
+    .bfloats = {amx::PackRowsAlong, amx::PackRowsAcross, amx::PackColumnsAcross},
     .pack_columns_along = amx::PackColumnsAlong,
-    .pack_columns_across = amx::PackColumnsAcross,
     .multiply = amx::Multiply,
     .run_chains = amx::RunChains,
 };

@@ -87,10 +87,9 @@ const MatrixUnit kAvx512BFloat = {
     .missing = MissingAvx512BFloat,
     .begin = avx512::Begin,
     .end = avx512::End,
-    .pack_rows_along = avx512::PackRowsAlong,
-    .pack_rows_across = avx512::PackRowsAcross,
+    .floats = {avx512::PackRowsAlong, avx512::PackRowsAcross, avx512::PackColumnsAcross},
+    .bfloats = {avx512::PackRowsAlong, avx512::PackRowsAcross, avx512::PackColumnsAcross},
     .pack_columns_along = avx512::PackColumnsAlong,
-    .pack_columns_across = avx512::PackColumnsAcross,
     .multiply = avx512::Multiply,
     .run_chains = avx512::RunChains,
 };

@@ -13,56 +13,60 @@ namespace {
 constexpr size_t kRows = 12, kColumns = 8;  // 24 registers of sums
 constexpr size_t kStep = 4;                 // values of k
 
-// Up to four floats, then zeros.
-inline float32x4_t LoadLanes(const float* from, size_t n) {
-  if (from == nullptr) return vdupq_n_f32(0);
-  if (n >= 4) return vld1q_f32(from);
-  float lanes[4] = {};
+inline uint16x4_t Narrow(float32x4_t values) {
+  return vreinterpret_u16_bf16(vcvt_bf16_f32(values));
+}
+
+inline uint16x4_t LoadFour(const float* from) { return Narrow(vld1q_f32(from)); }
+inline uint16x4_t LoadFour(const BFloat* from) { return vld1_u16(from); }
+
+// Up to four values, then zeros.
+template <class T>
+inline uint16x4_t LoadLanes(const T* from, size_t n) {
+  if (from == nullptr) return vdup_n_u16(0);
+  if (n >= 4) return LoadFour(from);
+  T lanes[4] = {};
   for (size_t i = 0; i < n; ++i) lanes[i] = from[i];
-  return vld1q_f32(lanes);
+  return LoadFour(lanes);
 }
 
-inline void StoreNarrow(float32x4_t values, BFloat* to) {
-  vst1_u16(to, vreinterpret_u16_bf16(vcvt_bf16_f32(values)));
-}
-
-template <size_t kLines>
-void PackAlong(const float* const* lines, size_t count, size_t depth, BFloat* to) {
+template <size_t kLines, class T>
+void PackAlong(const T* const* lines, size_t count, size_t depth, BFloat* to) {
   for (size_t i = 0; i < kLines; ++i) {
-    const float* line = i < count ? lines[i] : nullptr;
+    const T* line = i < count ? lines[i] : nullptr;
     BFloat* at = to + i * kStep;
     size_t k = 0;
     if (line != nullptr) {
       for (; k + kStep <= depth; k += kStep, at += kLines * kStep) {
-        StoreNarrow(vld1q_f32(line + k), at);
+        vst1_u16(at, LoadFour(line + k));
       }
     }
     for (; k < depth; k += kStep, at += kLines * kStep) {
-      StoreNarrow(LoadLanes(line ? line + k : nullptr, depth - k), at);
+      vst1_u16(at, LoadLanes(line ? line + k : nullptr, depth - k));
     }
   }
 }
 
-template <size_t kLines>
-void PackAcross(const float* const* lines, size_t count, size_t depth, BFloat* to) {
+template <size_t kLines, class T>
+void PackAcross(const T* const* lines, size_t count, size_t depth, BFloat* to) {
   for (size_t k = 0; k < depth; k += kStep, to += kLines * kStep) {
     for (size_t first = 0; first < kLines; first += 4) {
       const size_t n = first < count ? count - first : 0;
-      float32x4_t v[4];
+      uint16x4_t v[4];
       for (size_t i = 0; i < 4; ++i) {
-        const float* line = k + i < depth ? lines[k + i] : nullptr;
+        const T* line = k + i < depth ? lines[k + i] : nullptr;
         v[i] = LoadLanes(line ? line + first : nullptr, n);
       }
       // Turns four vectors over.
-      const float64x2_t low01 = vreinterpretq_f64_f32(vzip1q_f32(v[0], v[1]));
-      const float64x2_t high01 = vreinterpretq_f64_f32(vzip2q_f32(v[0], v[1]));
-      const float64x2_t low23 = vreinterpretq_f64_f32(vzip1q_f32(v[2], v[3]));
-      const float64x2_t high23 = vreinterpretq_f64_f32(vzip2q_f32(v[2], v[3]));
+      const uint32x2_t low01 = vreinterpret_u32_u16(vzip1_u16(v[0], v[1]));
+      const uint32x2_t high01 = vreinterpret_u32_u16(vzip2_u16(v[0], v[1]));
+      const uint32x2_t low23 = vreinterpret_u32_u16(vzip1_u16(v[2], v[3]));
+      const uint32x2_t high23 = vreinterpret_u32_u16(vzip2_u16(v[2], v[3]));
       BFloat* at = to + first * kStep;
-      StoreNarrow(vreinterpretq_f32_f64(vzip1q_f64(low01, low23)), at);
-      StoreNarrow(vreinterpretq_f32_f64(vzip2q_f64(low01, low23)), at + kStep);
-      StoreNarrow(vreinterpretq_f32_f64(vzip1q_f64(high01, high23)), at + 2 * kStep);
-      StoreNarrow(vreinterpretq_f32_f64(vzip2q_f64(high01, high23)), at + 3 * kStep);
+      vst1_u16(at, vreinterpret_u16_u32(vzip1_u32(low01, low23)));
+      vst1_u16(at + kStep, vreinterpret_u16_u32(vzip2_u32(low01, low23)));
+      vst1_u16(at + 2 * kStep, vreinterpret_u16_u32(vzip1_u32(high01, high23)));
+      vst1_u16(at + 3 * kStep, vreinterpret_u16_u32(vzip2_u32(high01, high23)));
     }
   }
 }
@@ -72,33 +76,58 @@ void End() {}
 
 inline bfloat16x8_t LoadPair(const BFloat* from) { return vreinterpretq_bf16_u16(vld1q_u16(from)); }
 
-// Sums of kRows x kColumns to where they go.
-inline void StoreTile(const float* sums, const TileTarget& into) {
+inline void StoreFour(float32x4_t value, float* to) { vst1q_f32(to, value); }
+inline void StoreFour(float32x4_t value, BFloat* to) { vst1_u16(to, Narrow(value)); }
+
+template <class T>
+inline void StoreRows(const float* sums, T* const* rows, const TileTarget& into) {
   for (size_t r = 0; r < into.count; ++r, sums += kColumns) {
-    float* c = into.rows[r] + into.first;
+    T* c = rows[r] + into.first;
+    const float* before = into.before ? into.before[r] + into.first : nullptr;
     const float* bias = into.bias ? into.bias + into.first : nullptr;
+    const auto finish = [&](float32x4_t value, const float* first, const float* second) {
+      if (first) value = vaddq_f32(vld1q_f32(first), value);
+      if (second) value = vaddq_f32(value, vld1q_f32(second));
+      // What is not a number stays.
+      return into.relu ? vbslq_f32(vcltzq_f32(value), vdupq_n_f32(0), value) : value;
+    };
     size_t j = 0;
     for (; j + 4 <= into.columns; j += 4) {
-      float32x4_t value = vld1q_f32(sums + j);
-      if (into.add) {
-        value = vaddq_f32(vld1q_f32(c + j), value);
-      } else if (bias) {
-        value = vaddq_f32(value, vld1q_f32(bias + j));
-      }
-      if (into.relu) {  // what is not a number stays
-        value = vbslq_f32(vcltzq_f32(value), vdupq_n_f32(0), value);
-      }
-      vst1q_f32(c + j, value);
+      StoreFour(
+          finish(vld1q_f32(sums + j), before ? before + j : nullptr, bias ? bias + j : nullptr),
+          c + j);
     }
-    for (; j < into.columns; ++j) {
-      const float value = into.add ? c[j] + sums[j] : bias ? sums[j] + bias[j] : sums[j];
-      c[j] = into.relu && value < 0 ? 0 : value;
+    if (j == into.columns) continue;
+    const size_t rest = into.columns - j;
+    float first[4] = {}, second[4] = {};
+    for (size_t i = 0; i < rest; ++i) {
+      if (before) first[i] = before[j + i];
+      if (bias) second[i] = bias[j + i];
     }
+    T last[4];
+    StoreFour(finish(vld1q_f32(sums + j), first, second), last);
+    for (size_t i = 0; i < rest; ++i) c[j + i] = last[i];
+  }
+}
+
+// Sums of kRows x kColumns to where they go.
+inline void StoreTile(const float* sums, const TileTarget& into) {
+  if (into.floats) {
+    StoreRows(sums, into.floats, into);
+  } else {
+    StoreRows(sums, into.bfloats, into);
   }
 }
 
 void Multiply(size_t depth, const BFloat* a, const BFloat* b, const TileTarget& into) {
-  for (size_t r = 0; r < into.count; ++r) __builtin_prefetch(into.rows[r] + into.first, 1);
+  for (size_t r = 0; r < into.count; ++r) {
+    if (into.before) __builtin_prefetch(into.before[r] + into.first);
+    if (into.floats) {
+      __builtin_prefetch(into.floats[r] + into.first, 1);
+    } else {
+      __builtin_prefetch(into.bfloats[r] + into.first, 1);
+    }
+  }
   float32x4_t sum[kRows / 2][kColumns / 2];
 #pragma GCC unroll 6
   for (size_t i = 0; i < kRows / 2; ++i) {
@@ -168,10 +197,11 @@ const MatrixUnit kNeonBFloat = {
     .missing = neon::Missing,
     .begin = neon::Begin,
     .end = neon::End,
-    .pack_rows_along = neon::PackAlong<neon::kRows>,
-    .pack_rows_across = neon::PackAcross<neon::kRows>,
+    .floats = {neon::PackAlong<neon::kRows>, neon::PackAcross<neon::kRows>,
+               neon::PackAcross<neon::kColumns>},
+    .bfloats = {neon::PackAlong<neon::kRows>, neon::PackAcross<neon::kRows>,
+                neon::PackAcross<neon::kColumns>},
     .pack_columns_along = neon::PackAlong<neon::kColumns>,
-    .pack_columns_across = neon::PackAcross<neon::kColumns>,
     .multiply = neon::Multiply,
     .run_chains = neon::RunChains,
 };

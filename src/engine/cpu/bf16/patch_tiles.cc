@@ -12,25 +12,27 @@ constexpr size_t kGathered = 256;  // values of a row that are put together at o
 
 }  // namespace
 
-const float* PatchTiles::Pixel(const PatchRow& row, ptrdiff_t tap_y, ptrdiff_t tap_x) const {
-  const Patches& p = patches_;
+template <class T>
+const T* PatchTiles<T>::Pixel(const Row& row, ptrdiff_t tap_y, ptrdiff_t tap_x) const {
+  const PatchesOf<T>& p = patches_;
   const ptrdiff_t y = row.y + tap_y * p.tap_step, x = row.x + tap_x * p.tap_step;
   if (size_t(y) >= size_t(p.height) || size_t(x) >= size_t(p.width)) return nullptr;
   return row.image + (y * p.width + x) * p.channels;
 }
 
-void PatchTiles::Gather(const PatchRow& row, size_t begin, size_t end, float* to) const {
+template <class T>
+void PatchTiles<T>::Gather(const Row& row, size_t begin, size_t end, T* to) const {
   const bool whole = HasWholeLines(row);
   const size_t run = whole ? line_ : channels_;
   size_t tap_y = begin / line_, tap_x = whole ? 0 : begin % line_ / channels_, skip = begin % run;
   for (size_t at = begin; at < end;) {
     const size_t n = std::min(end - at, run - skip);
-    const float* pixel = Pixel(row, ptrdiff_t(tap_y), ptrdiff_t(tap_x));
-    // Copies of a few floats: not worth a call.
+    const T* pixel = Pixel(row, ptrdiff_t(tap_y), ptrdiff_t(tap_x));
+    // Copies of a few values: not worth a call.
     if (pixel) {
       for (size_t i = 0; i < n; ++i) to[i] = pixel[skip + i];
     } else {
-      std::fill_n(to, n, 0.0f);
+      std::fill_n(to, n, T(0));
     }
     at += n;
     to += n;
@@ -39,43 +41,45 @@ void PatchTiles::Gather(const PatchRow& row, size_t begin, size_t end, float* to
   }
 }
 
-void PatchTiles::PackAlong(const PatchRow* rows, size_t count, size_t begin, size_t end,
-                           BFloat* to) const {
+template <class T>
+void PatchTiles<T>::PackAlong(const Row* rows, size_t count, size_t begin, size_t end,
+                              BFloat* to) const {
   TRIREME_ASSERT(count <= kMostLines);
-  const float* lines[kMostLines];
+  const T* lines[kMostLines];
   if (IsOneTap() || channels_ % unit_.step == 0) {
     const bool whole =
-        std::all_of(rows, rows + count, [&](const PatchRow& row) { return HasWholeLines(row); });
+        std::all_of(rows, rows + count, [&](const Row& row) { return HasWholeLines(row); });
     const size_t run = whole ? line_ : channels_;
     for (size_t at = begin; at < end;) {
       const size_t skip = at % run, n = std::min(end - at, run - skip), in_line = at % line_ - skip;
       const ptrdiff_t tap_y = ptrdiff_t(at / line_), tap_x = ptrdiff_t(in_line / channels_);
       for (size_t r = 0; r < count; ++r) {
-        const float* pixel = Pixel(rows[r], tap_y, tap_x);
+        const T* pixel = Pixel(rows[r], tap_y, tap_x);
         lines[r] = pixel ? pixel + skip : nullptr;
       }
-      unit_.pack_rows_along(lines, count, n, to + (at - begin) * unit_.rows);
+      unit_.from<T>().rows_along(lines, count, n, to + (at - begin) * unit_.rows);
       at += n;
     }
     return;
   }
-  float values[kMostLines][kGathered];
+  T values[kMostLines][kGathered];
   for (size_t r = 0; r < count; ++r) lines[r] = values[r];
   for (size_t at = begin; at < end; at += kGathered) {
     const size_t last = std::min(end, at + kGathered);
     for (size_t r = 0; r < count; ++r) Gather(rows[r], at, last, values[r]);
-    unit_.pack_rows_along(lines, count, last - at, to + (at - begin) * unit_.rows);
+    unit_.from<T>().rows_along(lines, count, last - at, to + (at - begin) * unit_.rows);
   }
 }
 
-void PatchTiles::PackAcross(const PatchRow* rows, size_t depth, size_t begin, size_t end,
-                            size_t tile_size, BFloat* to) const {
+template <class T>
+void PatchTiles<T>::PackAcross(const Row* rows, size_t depth, size_t begin, size_t end,
+                               size_t tile_size, BFloat* to) const {
   constexpr size_t kRowsAtOnce = 32;  // whole steps of every unit
   TRIREME_ASSERT(kRowsAtOnce % unit_.step == 0 && end - begin <= kGathered);
-  const Patches& p = patches_;
+  const PatchesOf<T>& p = patches_;
   const bool in_place = IsOneTap() || (channels_ % unit_.rows == 0 && begin % unit_.rows == 0);
-  float values[kRowsAtOnce][kGathered];
-  const float *lines[kRowsAtOnce], *pixels[kRowsAtOnce];
+  T values[kRowsAtOnce][kGathered];
+  const T *lines[kRowsAtOnce], *pixels[kRowsAtOnce];
   for (size_t k = 0; k < depth; k += kRowsAtOnce, to += kRowsAtOnce * unit_.rows) {
     const size_t count = std::min(kRowsAtOnce, depth - k);
     for (size_t i = 0; !in_place && i < count; ++i) Gather(rows[k + i], begin, end, values[i]);
@@ -91,9 +95,13 @@ void PatchTiles::PackAcross(const PatchRow* rows, size_t depth, size_t begin, si
                    : pixels[i] ? pixels[i] + (at - tap * channels_)
                                : nullptr;
       }
-      unit_.pack_rows_across(lines, std::min(unit_.rows, end - at), count, to + tile * tile_size);
+      unit_.from<T>().rows_across(lines, std::min(unit_.rows, end - at), count,
+                                  to + tile * tile_size);
     }
   }
 }
+
+template class PatchTiles<float>;
+template class PatchTiles<BFloat>;
 
 }  // namespace trireme::cpu::bf16

@@ -4,6 +4,7 @@
 #include "engine/cpu/bf16/product.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/assert.h"
 #include "engine/cpu/bf16/patch_tiles.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr size_t kMostRows = 32;      // of a tile
 constexpr size_t kMostDepth = 512;    // of a tile
 constexpr size_t kBlockRows = 128;    // of C, whose sums a thread goes on with while depth is cut
+constexpr size_t kStretchRows = 512;  // the same where B is so large that it comes piece by piece
 constexpr size_t kBlockValues = 256;  // of a patch, packed at once for a weights' gradient
 constexpr size_t kCachedPanels = 512 * 1024;  // BFloats of B that stay in the second cache
 
@@ -42,6 +44,7 @@ struct Panels {
   size_t count() const { return CountOf(columns, unit.columns); }
   size_t width(size_t j) const { return std::min(unit.columns, columns - j * unit.columns); }
   size_t size() const { return RoundUp(depth, unit.step) * unit.columns; }  // of one
+  bool small() const { return depth * columns <= kCachedPanels; }
 };
 
 // Whatever a thread does with a unit, between its begin and end.
@@ -56,63 +59,77 @@ class Using {
 };
 
 // One thread's share of a product of patches.
+template <class From, class To>
 struct PatchTask {
   const MatrixUnit& unit;
-  const Patches& patches;
+  const PatchesOf<From>& patches;
   size_t rows;
   const BFloat* data;
   const Panels panels;
-  const Places& places;
+  const PlacesOf<To>& places;
   const Finish& finish;
 
   // Tiles [tile_begin, tile_end) of rows, panels [panel_begin, panel_end) of columns. A tile of A
   // meets all panels while it is in the first cache; the panels come one after another from the
-  // second. Larger ones than that holds: as many as it holds meet all rows.
-  void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
-           BFloat* tile) const {
+  // second. Larger ones than that holds: as many as it holds meet a stretch of rows.
+  void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, BFloat* tile,
+           float* sums) const {
     const Using use(unit);
     const Chunks chunks(unit, patches.depth());
-    const bool small = panels.depth * panels.columns <= kCachedPanels;
+    const bool small = panels.small();
     const size_t length = small ? chunks.count : 1;
     const size_t group =
         small ? panels.count() : std::max<size_t>(1, kCachedPanels / (chunks.step * unit.columns));
     const size_t last = std::min(rows, tile_end * unit.rows);
     const size_t block = WholeTiles(kBlockRows, unit.rows);
-    for (size_t chunk = 0; chunk < chunks.count; chunk += length) {
-      for (size_t j = panel_begin; j < panel_end; j += group) {
-        for (size_t row = tile_begin * unit.rows; row < last; row += block) {
-          RunBlock(row, std::min(last, row + block), j, std::min(j + group, panel_end), chunks,
-                   chunk, chunk + length, tile);
+    const size_t stretch = small ? block : kStretchRows / kBlockRows * block;
+    for (size_t first = tile_begin * unit.rows; first < last; first += stretch) {
+      const size_t end = std::min(last, first + stretch);
+      for (size_t chunk = 0; chunk < chunks.count; chunk += length) {
+        for (size_t j = panel_begin; j < panel_end; j += group) {
+          for (size_t row = first; row < end; row += block) {
+            RunBlock(row, std::min(end, row + block), j, std::min(j + group, panel_end), chunks,
+                     chunk, chunk + length, tile, sums + (row - first) * panels.columns);
+          }
         }
       }
     }
   }
 
   void RunBlock(size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end,
-                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, BFloat* tile) const {
-    PatchRow sources[kBlockRows];
-    float* targets[kBlockRows];
+                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, BFloat* tile,
+                float* sums) const {
+    PatchRowOf<From> sources[kBlockRows];
+    To* targets[kBlockRows];
+    float* partial[kBlockRows];
     RowWalker walker(patches, row_begin);
     for (size_t i = 0; i < row_end - row_begin; ++i, walker.Next()) {
       sources[i] = RowAt(walker);
       targets[i] = places.At(walker);
+      partial[i] = sums + i * panels.columns;
     }
     const PatchTiles tiles(unit, patches);
     for (size_t c = chunk_begin; c < chunk_end; ++c) {
       const size_t begin = chunks.begin(c), end = chunks.begin(c + 1);
-      const bool is_first = c == 0, is_last = c + 1 == chunks.count;
       for (size_t i = 0; i < row_end - row_begin; i += unit.rows) {
         const size_t count = std::min(unit.rows, row_end - row_begin - i);
         tiles.PackAlong(sources + i, count, begin, end, tile);
+        TileTarget into = {.count = count, .before = c > 0 ? partial + i : nullptr};
+        if (c + 1 < chunks.count) {
+          into.floats = partial + i;
+        } else {
+          if constexpr (std::is_same_v<To, float>) {
+            into.floats = targets + i;
+          } else {
+            into.bfloats = targets + i;
+          }
+          into.bias = finish.bias;
+          into.relu = finish.relu;
+          into.stream = finish.stream;
+        }
         for (size_t j = panel_begin; j < panel_end; ++j) {
-          const TileTarget into = {.rows = targets + i,
-                                   .count = count,
-                                   .first = j * unit.columns,
-                                   .columns = panels.width(j),
-                                   .add = finish.add || !is_first,
-                                   .bias = is_first ? finish.bias : nullptr,
-                                   .relu = finish.relu && is_last,
-                                   .stream = finish.stream && is_first && is_last};
+          into.first = j * unit.columns;
+          into.columns = panels.width(j);
           unit.multiply(end - begin, tile, data + j * panels.size() + begin * unit.columns, into);
         }
       }
@@ -122,11 +139,12 @@ struct PatchTask {
 
 // One thread's share of a weights' gradient: tiles of rows of C (values of a patch), panels of
 // columns.
+template <class From, class B>
 struct TransposedTask {
   const MatrixUnit& unit;
-  const Patches& patches;
+  const PatchesOf<From>& patches;
   size_t rows;  // the depth of this product
-  const float* b;
+  const B* b;
   size_t columns;
   float* c;
   bool add;
@@ -141,7 +159,7 @@ struct TransposedTask {
       const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
       const Panels panels{unit, depth, columns};
       const PatchTiles tiles(unit, patches);
-      PatchRow sources[kMostDepth];
+      PatchRowOf<From> sources[kMostDepth];
       RowWalker walker(patches, begin);
       for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
       for (size_t j = panel_begin; j < panel_end; ++j) PackPanel(panels, begin, j, packed);
@@ -160,11 +178,11 @@ struct TransposedTask {
   }
 
   void PackPanel(const Panels& panels, size_t begin, size_t j, BFloat* packed) const {
-    const float* lines[kMostDepth];
+    const B* lines[kMostDepth];
     for (size_t k = 0; k < panels.depth; ++k) {
       lines[k] = b + (begin + k) * columns + j * unit.columns;
     }
-    unit.pack_columns_across(lines, panels.width(j), panels.depth, packed + j * panels.size());
+    unit.from<B>().columns_across(lines, panels.width(j), panels.depth, packed + j * panels.size());
   }
 
   void RunTile(size_t first, size_t count, size_t depth, const BFloat* tile, const Panels& panels,
@@ -172,18 +190,20 @@ struct TransposedTask {
     float* targets[kMostRows];
     for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
     unit.multiply(depth, tile, packed + j * panels.size(),
-                  {.rows = targets,
+                  {.floats = targets,
                    .count = count,
                    .first = j * unit.columns,
                    .columns = panels.width(j),
-                   .add = add_now,
-                   .bias = nullptr,
-                   .relu = false,
-                   .stream = false});
+                   .before = add_now ? targets : nullptr});
   }
 };
 
-size_t PatchTile(const MatrixUnit& unit) { return unit.rows * unit.depth; }
+size_t PatchTile(const MatrixUnit& unit) { return RoundUp(unit.rows * unit.depth, 32); }
+// Floats of sums whose depth is cut.
+size_t PartialSums(const Panels& panels, size_t rows) {
+  if (Chunks(panels.unit, panels.depth).count == 1) return 0;
+  return std::min(rows, panels.small() ? kBlockRows : kStretchRows) * panels.columns;
+}
 size_t WeightBlock(const MatrixUnit& unit) {
   return WholeTiles(kBlockValues, unit.rows) * unit.depth;
 }
@@ -195,8 +215,9 @@ size_t PanelScratch(const MatrixUnit& unit, size_t depth, size_t columns) {
   return RoundUp(panels.count() * panels.size(), 32);
 }
 
-size_t MultiplyScratch(const MatrixUnit& unit, size_t threads) {
-  return threads * RoundUp(PatchTile(unit), 32);
+size_t MultiplyScratch(const MatrixUnit& unit, size_t rows, size_t depth, size_t columns,
+                       size_t threads) {
+  return threads * (PatchTile(unit) + RoundUp(2 * PartialSums({unit, depth, columns}, rows), 32));
 }
 
 size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t columns, size_t threads) {
@@ -217,8 +238,8 @@ void PackPanels(const MatrixUnit& unit, const float* b, size_t depth, size_t col
       const size_t count = std::min(kStretch, depth - first);
       const float* lines[kStretch];
       for (size_t k = 0; k < count; ++k) lines[k] = b + (first + k) * columns + j * unit.columns;
-      unit.pack_columns_across(lines, all.width(j), count,
-                               panels + j * all.size() + first * unit.columns);
+      unit.floats.columns_across(lines, all.width(j), count,
+                                 panels + j * all.size() + first * unit.columns);
     }
   });
 }
@@ -253,24 +274,29 @@ void PackTransposedPanels(const MatrixUnit& unit, const float* b, const TapGrid&
   });
 }
 
-void MultiplyPatches(const MatrixUnit& unit, const Patches& patches, size_t rows,
-                     const BFloat* panels, size_t columns, const Places& places,
+template <class From, class To>
+void MultiplyPatches(const MatrixUnit& unit, const PatchesOf<From>& patches, size_t rows,
+                     const BFloat* panels, size_t columns, const PlacesOf<To>& places,
                      const Finish& finish, BFloat* scratch, Team& team) {
-  const PatchTask task{unit,   patches, rows, panels, {unit, patches.depth(), columns},
-                       places, finish};
+  TRIREME_ASSERT(!finish.add);
+  const PatchTask<From, To> task{unit,   patches, rows, panels, {unit, patches.depth(), columns},
+                                 places, finish};
+  const size_t own = MultiplyScratch(unit, rows, patches.depth(), columns, 1);
   const size_t tiles = CountOf(rows, unit.rows), panel_count = task.panels.count();
   Divide(
       team, tiles, panel_count, tiles >= panel_count, rows * columns * patches.depth(),
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
-        task.Run(tile_begin, tile_end, panel_begin, panel_end,
-                 scratch + thread * MultiplyScratch(unit, 1));
+        BFloat* tile = scratch + thread * own;
+        task.Run(tile_begin, tile_end, panel_begin, panel_end, tile,
+                 reinterpret_cast<float*>(tile + PatchTile(unit)));
       });
 }
 
-void MultiplyTransposedPatches(const MatrixUnit& unit, const Patches& patches, size_t rows,
-                               const float* b, size_t columns, float* c, bool add, BFloat* scratch,
+template <class From, class B>
+void MultiplyTransposedPatches(const MatrixUnit& unit, const PatchesOf<From>& patches, size_t rows,
+                               const B* b, size_t columns, float* c, bool add, BFloat* scratch,
                                Team& team) {
-  const TransposedTask task{unit, patches, rows, b, columns, c, add};
+  const TransposedTask<From, B> task{unit, patches, rows, b, columns, c, add};
   const size_t own = MultiplyTransposedScratch(unit, columns, 1);
   const size_t tiles = CountOf(patches.depth(), unit.rows);
   const size_t panels = CountOf(columns, unit.columns);
@@ -285,5 +311,17 @@ void MultiplyTransposedPatches(const MatrixUnit& unit, const Patches& patches, s
                  block + RoundUp(WeightBlock(unit), 32));
       });
 }
+
+// For each of the two kinds of numbers that images and results may hold.
+#define TRIREME_PRODUCTS(One, Other)                                                             \
+  template void MultiplyPatches(const MatrixUnit&, const PatchesOf<One>&, size_t, const BFloat*, \
+                                size_t, const PlacesOf<Other>&, const Finish&, BFloat*, Team&);  \
+  template void MultiplyTransposedPatches(const MatrixUnit&, const PatchesOf<One>&, size_t,      \
+                                          const Other*, size_t, float*, bool, BFloat*, Team&);
+TRIREME_PRODUCTS(float, float)
+TRIREME_PRODUCTS(float, BFloat)
+TRIREME_PRODUCTS(BFloat, float)
+TRIREME_PRODUCTS(BFloat, BFloat)
+#undef TRIREME_PRODUCTS
 
 }  // namespace trireme::cpu::bf16

@@ -14,14 +14,16 @@ using BFloat = uint16_t;  // the bits of a bf16: the upper half of a float
 
 // Where a tile of C goes.
 struct TileTarget {
-  float* const* rows;  // pointers to C's first column
-  size_t count;        // rows of the tile that are C's
-  size_t first;        // column of the tile
-  size_t columns;      // columns of the tile that are C's
-  bool add;            // to what is there
-  const float* bias;   // of C's first column, or null; not with add
+  // Pointers to the first column of C's rows. One of them is null: C holds floats or bf16.
+  float* const* floats;
+  BFloat* const* bfloats;
+  size_t count;                // rows of the tile that are C's
+  size_t first;                // column of the tile
+  size_t columns;              // columns of the tile that are C's
+  const float* const* before;  // rows that are added, likewise; or null. They may be C's own.
+  const float* bias;           // of C's first column, or null
   bool relu;
-  bool stream;  // past the caches; rows are aligned, columns whole vectors, nothing added
+  bool stream;  // past the caches; rows are aligned, columns whole vectors, of bf16 cache lines
 };
 
 // A tile of A is `rows` lines, a tile of B `columns` lines, packed in bf16 in an order that is the
@@ -44,9 +46,25 @@ struct MatrixUnit {
   // are zeros; so is what a null pointer stands for.
   //   along   lines[line][k]
   //   across  lines[k][line]
-  using Pack = void (*)(const float* const* lines, size_t count, size_t depth, BFloat* to);
-  Pack pack_rows_along, pack_rows_across;        // A
-  Pack pack_columns_along, pack_columns_across;  // B
+  template <class T>
+  using Pack = void (*)(const T* const* lines, size_t count, size_t depth, BFloat* to);
+  template <class T>
+  struct Packers {
+    Pack<T> rows_along, rows_across;  // A
+    Pack<T> columns_across;           // B
+  };
+  Packers<float> floats;
+  Packers<BFloat> bfloats;
+  Pack<float> pack_columns_along;  // B: only weights lie so
+
+  template <class T>
+  const Packers<T>& from() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return floats;
+    } else {
+      return bfloats;
+    }
+  }
 
   // C = A * B for one tile, or added to it. Each element is summed up in an order that depends on
   // the depth alone.

@@ -23,6 +23,12 @@ float Nearest(float x) {
   return std::bit_cast<float>((high + up) << 16);
 }
 
+std::vector<BFloat> Short(const std::vector<float>& numbers) {
+  std::vector<BFloat> all;
+  for (const float x : numbers) all.push_back(BFloat(std::bit_cast<uint32_t>(Nearest(x)) >> 16));
+  return all;
+}
+
 // Numbers of many sizes, ties and the last of their kind among them.
 std::vector<float> Trying(size_t size) {
   const float special[] = {0.0f,
@@ -62,17 +68,19 @@ class UnitTest : public testing::TestWithParam<const MatrixUnit*> {
   }
 
   // Lines of a matrix that lies as lines[line][k], or across as lines[k][line].
-  static std::vector<float> Turned(const std::vector<float>& m, size_t lines, size_t depth) {
-    std::vector<float> t(m.size());
+  template <class T>
+  static std::vector<T> Turned(const std::vector<T>& m, size_t lines, size_t depth) {
+    std::vector<T> t(m.size());
     for (size_t i = 0; i < lines; ++i) {
       for (size_t k = 0; k < depth; ++k) t[k * lines + i] = m[i * depth + k];
     }
     return t;
   }
-  static void Pack(MatrixUnit::Pack along, MatrixUnit::Pack across, bool is_across,
-                   const std::vector<float>& m, size_t count, size_t depth, BFloat* to) {
-    const std::vector<float> turned = Turned(m, count, depth);
-    std::vector<const float*> lines;
+  template <class T>
+  static void Pack(MatrixUnit::Pack<T> along, MatrixUnit::Pack<T> across, bool is_across,
+                   const std::vector<T>& m, size_t count, size_t depth, BFloat* to) {
+    const std::vector<T> turned = Turned(m, count, depth);
+    std::vector<const T*> lines;
     for (size_t i = 0; i < (is_across ? depth : count); ++i) {
       lines.push_back(is_across ? turned.data() + i * count : m.data() + i * depth);
     }
@@ -82,22 +90,54 @@ class UnitTest : public testing::TestWithParam<const MatrixUnit*> {
   std::vector<float> Multiply(const std::vector<float>& a, const std::vector<float>& b, size_t rows,
                               size_t columns, size_t depth, bool across, std::vector<float> c = {},
                               const float* bias = nullptr, bool relu = false) {
-    Pack(unit_.pack_rows_along, unit_.pack_rows_across, across, a, rows, depth, a_.get());
-    Pack(unit_.pack_columns_along, unit_.pack_columns_across, across, b, columns, depth, b_.get());
+    Pack(unit_.floats.rows_along, unit_.floats.rows_across, across, a, rows, depth, a_.get());
+    Pack(unit_.pack_columns_along, unit_.floats.columns_across, across, b, columns, depth,
+         b_.get());
     const bool add = !c.empty();
     c.resize(rows * columns);
-    std::vector<float*> targets;
-    for (size_t r = 0; r < rows; ++r) targets.push_back(c.data() + r * columns);
+    const std::vector<float*> targets = RowsOf(c, rows);
     unit_.multiply(depth, a_.get(), b_.get(),
-                   {.rows = targets.data(),
+                   {.floats = targets.data(),
                     .count = rows,
-                    .first = 0,
                     .columns = columns,
-                    .add = add,
+                    .before = add ? targets.data() : nullptr,
                     .bias = bias,
-                    .relu = relu,
-                    .stream = false});
+                    .relu = relu});
     return c;
+  }
+
+  // The same from operands in bf16, and with `before` added.
+  std::vector<BFloat> MultiplyNarrow(const std::vector<float>& a, const std::vector<float>& b,
+                                     size_t rows, size_t columns, size_t depth, bool across,
+                                     std::vector<float> before, const std::vector<float>& bias) {
+    Pack(unit_.bfloats.rows_along, unit_.bfloats.rows_across, across, Short(a), rows, depth,
+         a_.get());
+    if (across) {
+      Pack(unit_.bfloats.columns_across, unit_.bfloats.columns_across, true, Short(b), columns,
+           depth, b_.get());
+    } else {
+      Pack(unit_.pack_columns_along, unit_.pack_columns_along, false, b, columns, depth, b_.get());
+    }
+    std::vector<BFloat> c(rows * columns + 1, 0x7fc0);
+    const std::vector<BFloat*> targets = RowsOf(c, rows);
+    const std::vector<float*> added = RowsOf(before, rows);
+    unit_.multiply(depth, a_.get(), b_.get(),
+                   {.bfloats = targets.data(),
+                    .count = rows,
+                    .columns = columns,
+                    .before = added.data(),
+                    .bias = bias.data(),
+                    .relu = true});
+    EXPECT_EQ(c.back(), 0x7fc0);  // nothing beyond
+    c.pop_back();
+    return c;
+  }
+
+  template <class T>
+  static std::vector<T*> RowsOf(std::vector<T>& c, size_t rows) {
+    std::vector<T*> all;
+    for (size_t r = 0; r < rows; ++r) all.push_back(c.data() + r * (c.size() / rows));
+    return all;
   }
 
   const MatrixUnit& unit_;
@@ -147,16 +187,18 @@ TEST_P(UnitTest, TilesOfEverySizeAreExact) {
             sums[i] += a[i / columns * depth + k] * b[i % columns * depth + k];
           }
         }
-        std::vector<float> added = sums, biased = sums;
+        std::vector<float> added = sums, biased = sums, both = sums;
         for (size_t i = 0; i < sums.size(); ++i) {
           added[i] += before[i];
           biased[i] = std::max(0.0f, biased[i] + bias[i % columns]);
+          both[i] = std::max(0.0f, added[i] + bias[i % columns]);
         }
         for (const bool across : {false, true}) {
           ASSERT_EQ(Multiply(a, b, rows, columns, depth, across), sums)
               << rows << " x " << columns << " x " << depth << ", across " << across;
           ASSERT_EQ(Multiply(a, b, rows, columns, depth, across, before), added);
           ASSERT_EQ(Multiply(a, b, rows, columns, depth, across, {}, bias.data(), true), biased);
+          ASSERT_EQ(MultiplyNarrow(a, b, rows, columns, depth, across, before, bias), Short(both));
         }
       }
     }
