@@ -108,7 +108,7 @@ struct Into {
   Ahead ahead = {};
 };
 
-// A tile whose last vector is not whole, through memory.
+// A tile whose last vector is not whole, through memory: for targets without masked stores.
 template <size_t R, size_t N>
 HWY_NOINLINE void StorePartTile(const float* sum, const Into& into) {
   for (size_t r = 0; r < R; ++r) {
@@ -135,7 +135,7 @@ HWY_INLINE void ForTile(const F& each) {
   }
 }
 
-// What becomes of a tile's sums, and where they go. kWhole: so does the last vector.
+// Adds what belongs to a tile's sums and stores them. kWhole: the last vector too has all columns.
 template <bool kWhole, size_t R, size_t N>
 HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
   const Floats d;
@@ -170,11 +170,14 @@ HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
 template <size_t R, size_t N>
 HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
   if (into.columns == N * kLanes) return StoreSums<true>(sum, into);
-  if constexpr (kSafeMasks) return StoreSums<false>(sum, into);
-  HWY_ALIGN float lanes[R * N * kLanes];
-  ForTile<R, N>([&](size_t r, size_t v)
-                    HWY_ATTR { hn::Store(sum[r][v], Floats(), lanes + (r * N + v) * kLanes); });
-  StorePartTile<R, N>(lanes, into);
+  if constexpr (kSafeMasks) {
+    StoreSums<false>(sum, into);
+  } else {
+    HWY_ALIGN float lanes[R * N * kLanes];
+    ForTile<R, N>([&](size_t r, size_t v)
+                      HWY_ATTR { hn::Store(sum[r][v], Floats(), lanes + (r * N + v) * kLanes); });
+    StorePartTile<R, N>(lanes, into);
+  }
 }
 
 template <size_t N>
