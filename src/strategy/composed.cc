@@ -189,21 +189,14 @@ void Composed::Update(Replica& replica) {
                           {replica.summands[0], replica.unwritten}, replica.state);
     observer.Tell(Phase::kReduce, replica.work.step);  // others may have to hear of it
   };
-  // Reading a clock twice costs 100 ns, a tiny model's whole update twice that: of short ones one
-  // of some is measured.
-  constexpr unsigned kSome = 8;
-  constexpr double kShort_s = 20e-6;
-  const unsigned counts = update_is_short_ ? kSome : 1;
-  const bool measured = updates_++ % counts == 0;
+  const unsigned stands_for = measured_updates_.Next();
   SpanSink* const spans = observer.tracing();
-  if (!measured && !spans) return apply();
+  if (!stands_for && !spans) return apply();
   const double began = Now();
   apply();
   const double ended = Now();
-  if (measured) {
-    update_s_ += counts * (ended - began);
-    update_is_short_ = ended - began < kShort_s;
-  }
+  update_s_ += stands_for * (ended - began);
+  measured_updates_.Took(ended - began);
   if (spans) spans->Add(Track::kCompute, SpanKind::kUpdate, began, ended);
 }
 

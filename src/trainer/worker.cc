@@ -170,8 +170,9 @@ void Worker::Count(const StepResult& result) {
     throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
                 diverged_since_);
   }
-  if (recorder_) at_.train_seconds = TrainSeconds();
-  if (recorder_) recorder_->Step(result, at_, [&] { return SpentSince(before_line_); });
+  if (!recorder_) return;
+  if (job_.recipe.trainer.metrics_steps) at_.train_seconds = TrainSeconds();  // for a line
+  recorder_->Step(result, at_, [&] { return SpentSince(before_line_); });
 }
 
 RankRecord Worker::SpentSince(RankRecord& before) {

@@ -108,7 +108,7 @@ struct Into {
   Ahead ahead = {};
 };
 
-// A tile whose last vector is not whole, through memory.
+// A tile whose last vector is not whole, through memory: for targets without masked stores.
 template <size_t R, size_t N>
 HWY_NOINLINE void StorePartTile(const float* sum, const Into& into) {
   for (size_t r = 0; r < R; ++r) {
@@ -135,35 +135,49 @@ HWY_INLINE void ForTile(const F& each) {
   }
 }
 
-template <size_t R, size_t N>
-HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
+// Adds what belongs to a tile's sums and stores them. kWhole: the last vector too has all columns.
+template <bool kWhole, size_t R, size_t N>
+HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
   const Floats d;
-  if (into.columns < N * kLanes) {
-    HWY_ALIGN float lanes[R * N * kLanes];
-    ForTile<R, N>([&](size_t r, size_t v)
-                      HWY_ATTR { hn::Store(sum[r][v], d, lanes + (r * N + v) * kLanes); });
-    return StorePartTile<R, N>(lanes, into);
-  }
+  const size_t rest = into.columns - (N - 1) * kLanes;
+  const auto length = [=](size_t v) { return kWhole || v + 1 < N ? kLanes : rest; };
   if (into.add) {
     ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
-      sum[r][v] = hn::Add(hn::LoadU(d, into.rows[r] + into.first + v * kLanes), sum[r][v]);
+      const V old = LoadN(into.rows[r] + into.first + v * kLanes, length(v));
+      sum[r][v] = hn::Add(old, sum[r][v]);
     });
   } else if (into.bias) {
-    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
-      sum[r][v] = hn::Add(sum[r][v], hn::LoadU(d, into.bias + into.first + v * kLanes));
-    });
+    V bias[N];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < N; ++v) bias[v] = LoadN(into.bias + into.first + v * kLanes, length(v));
+    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Add(sum[r][v], bias[v]); });
   }
   if (into.relu) {
     ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = PositivePart(sum[r][v]); });
   }
-  if (into.stream) {
+  if (kWhole && into.stream) {
     ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
       hn::Stream(sum[r][v], d, into.rows[r] + into.first + v * kLanes);
     });
     return;
   }
-  ForTile<R, N>([&](size_t r, size_t v)
-                    HWY_ATTR { hn::StoreU(sum[r][v], d, into.rows[r] + into.first + v * kLanes); });
+  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+    StoreN(sum[r][v], into.rows[r] + into.first + v * kLanes, length(v));
+  });
+}
+
+// A tile's last vector may have less than all columns.
+template <size_t R, size_t N>
+HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
+  if (into.columns == N * kLanes) return StoreSums<true>(sum, into);
+  if constexpr (kSafeMasks) {
+    StoreSums<false>(sum, into);
+  } else {
+    HWY_ALIGN float lanes[R * N * kLanes];
+    ForTile<R, N>([&](size_t r, size_t v)
+                      HWY_ATTR { hn::Store(sum[r][v], Floats(), lanes + (r * N + v) * kLanes); });
+    StorePartTile<R, N>(lanes, into);
+  }
 }
 
 template <size_t N>
