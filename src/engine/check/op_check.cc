@@ -163,18 +163,16 @@ std::vector<Stretch> Written(const Program& program) {
 }
 
 testing::AssertionResult NothingElseTouched(const OpCase& c, const Program& program,
-                                            std::span<const std::byte> before,
+                                            std::vector<std::byte> before,
                                             std::span<const std::byte> after) {
-  std::vector<bool> may_change(before.size());
   for (const Operand& output : program.instructions[0].outputs) {
-    std::fill_n(may_change.begin() + std::ptrdiff_t(output.offset), output.spec.bytes(c.capacity),
-                true);
+    const auto may_change = after.subspan(output.offset, size_t(output.spec.bytes(c.capacity)));
+    std::ranges::copy(may_change, before.begin() + std::ptrdiff_t(output.offset));
   }
-  for (size_t i = 0; i < before.size(); ++i) {
-    if (before[i] == after[i] || may_change[i]) continue;
-    return testing::AssertionFailure() << "byte " << i << " of the activations changed";
-  }
-  return testing::AssertionSuccess();
+  const auto [at, _] = std::ranges::mismatch(before, after);
+  if (at == before.end()) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << "byte " << at - before.begin() << " of the activations changed";
 }
 
 testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample& sample,
@@ -191,7 +189,7 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
                                           : std::vector<float>(program->layout.summand, kStale);
   std::vector<double> want = Widen(summand);
   judge.Run(sample.batch, Widen(sample.state), want, accumulate);
-  const std::vector<std::byte> before(activations.bytes().begin(), activations.bytes().end());
+  std::vector<std::byte> before(activations.bytes().begin(), activations.bytes().end());
   runner.Run(program, sample.batch, activations.bytes(), sample.state, summand, accumulate);
 
   for (const Stretch& s : Written(*program)) {
@@ -210,7 +208,7 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
              tolerance + rounding);
     if (!result) return result;
   }
-  return NothingElseTouched(c, *program, before, activations.bytes());
+  return NothingElseTouched(c, *program, std::move(before), activations.bytes());
 }
 
 }  // namespace
