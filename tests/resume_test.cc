@@ -1,4 +1,6 @@
 // A run that was stopped and goes on is the run that was never stopped.
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "support/whole_test.h"
@@ -127,6 +129,25 @@ TEST_F(ResumeTest, WhatWouldMakeItAnotherRunIsRefused) {
     Refuse(Words{"train", "--resume", "a"} + change, 2, {"cannot be changed", "--init"});
   }
   EXPECT_EQ(Read("a/config.toml"), config);
+}
+
+TEST_F(ResumeTest, OtherDataAreRefused) {
+  std::string rows;
+  for (int i = 0; i < 12; ++i) rows += fmt::format("{},{},{}\n", i, i % 5, i % 2 ? "no" : "yes");
+  const auto refuse = [&](const std::string& changed, std::initializer_list<std::string> words) {
+    Write("rows.csv", changed);
+    Refuse({"train", "--resume", "a", "--steps", "8"}, 1, words);
+  };
+  Write("rows.csv", rows);
+  Succeed({"train", "--data", "csv:" + At("rows.csv"), "--model", "mlp:2-3-2", "--batch", "4",
+           "--steps", "4", "--out", "a"});
+  refuse(rows + "3,4,no\n",
+         {"not those that the run began with", "samples for training", "--init"});
+  std::string other = rows;
+  for (size_t at; (at = other.find("yes")) != std::string::npos;) other.replace(at, 3, "aye");
+  refuse(other, {"class 0 was \"no\" and is \"aye\"", "--init"});
+  Write("rows.csv", rows);
+  Succeed({"train", "--resume", "a", "--steps", "8"});
 }
 
 }  // namespace

@@ -93,6 +93,13 @@ int FreeCapacity(const Job& job) {
 
 }  // namespace
 
+ModelCard ModelCardOf(const Job& job) {
+  return {job.data.shape,
+          job.data.classes,
+          job.normalizer,
+          {job.data.train->size(), job.data.test->size()}};
+}
+
 void AdoptPlan(Job& job, const Plan& plan) {
   const int64_t own = job.data.train->size();
   if (own != plan.samples) job.own_samples = own;

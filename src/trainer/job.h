@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "optimizer/schedule.h"
 #include "strategy/work.h"
+#include "trainer/model_card.h"
 #include "trainer/recipe.h"
 #include "transport/crew.h"
 
@@ -62,6 +63,9 @@ struct Job {
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
 // where the recipe contradicts itself or the data.
 Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {});
+
+// What a checkpoint of it remembers of its data.
+ModelCard ModelCardOf(const Job& job);
 
 // For a client of a server whose plan is another one than its own data would make.
 void AdoptPlan(Job& job, const Plan& plan);

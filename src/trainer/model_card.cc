@@ -9,6 +9,7 @@ void ModelCard::Save(StateWriter& writer) const {
   const int64_t dims[] = {shape.height, shape.width, shape.channels};
   writer.Ints("data.shape", dims);
   writer.Text("data.classes", Json(classes).Text());
+  writer.Ints("data.samples", samples);
   const int64_t channels[] = {normalizer.channels()};
   writer.Tensor("data.scale", channels, normalizer.scale());
   writer.Tensor("data.shift", channels, normalizer.shift());
@@ -25,7 +26,10 @@ ModelCard ModelCard::Load(const StateReader& reader) {
   std::vector<float> scale(shape.channels), shift(shape.channels);
   reader.Tensor("data.scale", channels, scale);
   reader.Tensor("data.shift", channels, shift);
-  return {shape, std::move(classes), Normalizer(std::move(scale), std::move(shift))};
+  std::vector<int64_t> samples;
+  if (reader.Has("data.samples")) samples = reader.Ints("data.samples");
+  return {shape, std::move(classes), Normalizer(std::move(scale), std::move(shift)),
+          std::move(samples)};
 }
 
 }  // namespace trireme

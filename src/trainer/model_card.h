@@ -14,6 +14,7 @@ struct ModelCard {
   SampleShape shape;
   std::vector<std::string> classes;
   Normalizer normalizer;
+  std::vector<int64_t> samples = {};  // training's and the test's; empty: not known
 
   void Save(StateWriter& writer) const;
   static ModelCard Load(const StateReader& reader);

@@ -12,7 +12,7 @@ namespace {
 
 TEST(ModelCard, ComesBackAsItWasSaved) {
   const std::vector<std::string> classes = {"a", "a name that no short string holds", "\"c\"\n"};
-  const ModelCard card = {{5, 4, 2}, classes, Normalizer({1, 0.5f}, {0, -0.25f})};
+  const ModelCard card = {{5, 4, 2}, classes, Normalizer({1, 0.5f}, {0, -0.25f}), {70, 30}};
   const std::string path = std::filesystem::temp_directory_path() /
                            ("trireme-card-" + std::to_string(getpid()) + ".safetensors");
   Json values = Json::Object();
@@ -24,6 +24,7 @@ TEST(ModelCard, ComesBackAsItWasSaved) {
   std::filesystem::remove(path);
   EXPECT_EQ(loaded.shape, card.shape);
   EXPECT_EQ(loaded.classes, classes);
+  EXPECT_EQ(loaded.samples, card.samples);
   EXPECT_EQ(loaded.normalizer.scale(), card.normalizer.scale());
   EXPECT_EQ(loaded.normalizer.shift(), card.normalizer.shift());
 }

@@ -111,7 +111,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
   const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
   WriteModel(job_.graph, job_.layout, state, writer->model());
   at.Save(writer->state());
-  ModelCard{job_.data.shape, job_.data.classes, job_.normalizer}.Save(writer->state());
+  ModelCardOf(job_).Save(writer->state());
   save(writer->state());
   directory_.SyncMetrics();
   writer->Commit();

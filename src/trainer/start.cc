@@ -1,5 +1,6 @@
 #include "trainer/start.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -13,7 +14,24 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 30;  // of a file
 
+// Positions, labels and what was held out mean something else in other data.
+void CheckData(const ModelCard& then, const ModelCard& now) {
+  constexpr char kOther[] = "the data are not those that the run began with";
+  constexpr char kWay[] = "a new run can take its weights: --init";
+  for (size_t i = 0; i < std::max(then.classes.size(), now.classes.size()); ++i) {
+    const auto name = [i](const ModelCard& card) {
+      return i < card.classes.size() ? "\"" + card.classes[i] + "\"" : "missing";
+    };
+    if (name(then) == name(now)) continue;
+    throw Error("{}: class {} was {} and is {} ({})", kOther, i, name(then), name(now), kWay);
+  }
+  if (then.samples.size() != 2 || then.samples == now.samples) return;
+  throw Error("{}: {} samples for training and {} for testing then, {} and {} now ({})", kOther,
+              then.samples[0], then.samples[1], now.samples[0], now.samples[1], kWay);
+}
+
 Start Open(const Job& job, Checkpoint checkpoint) {
+  CheckData(ModelCard::Load(checkpoint.state()), ModelCardOf(job));
   Start start;
   start.loaded = job.initial_state;
   ReadModel(job.graph, job.layout, checkpoint.model(), start.loaded);
