@@ -10,7 +10,9 @@ namespace {
 constexpr double kInputShare = 0.05;
 // Of each request: what is shorter is copying and waking, which more threads do not shorten.
 constexpr double kLeastWait_s = 2e-4;
-constexpr int kMostThreads = 64;
+// That are advised: more than the cores help where fetching waits for a disk or a network. Time in
+// which a thread waits for a core looks the same, so not many more.
+int MostThreads(const InputLoad& load) { return std::max(8, 2 * load.cores); }
 constexpr double kWorthIt = 1.05;  // times as fast, else it is not said
 constexpr double kAsGood = 1.02;   // fewer threads do, if they come so close
 
@@ -28,12 +30,13 @@ FetchStage LongestStage(const LoaderRecord& loader) {
 }
 
 int BestThreads(const InputLoad& load) {
+  const int most = MostThreads(load);
   double best = load.seconds;
-  for (int n = 1; n <= kMostThreads; ++n) {
+  for (int n = 1; n <= most; ++n) {
     best = std::min(best, PredictSeconds(load, n, load.loader));
   }
   int n = 1;
-  while (n < kMostThreads && PredictSeconds(load, n, load.loader) > kAsGood * best) ++n;
+  while (n < most && PredictSeconds(load, n, load.loader) > kAsGood * best) ++n;
   return n;
 }
 
