@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
@@ -17,12 +18,25 @@ void OpenStandardFiles() {
   }
 }
 
+// Memory behind which a file no longer stands. The first such signal says it, the second, from the
+// same instruction, ends the process.
+void SayWhatIsLost(int) {
+  constexpr char kWords[] =
+      "error: a mapped file (a pack, or another source of data) has become shorter while it was "
+      "read, or its disk fails\n";
+  if (write(STDERR_FILENO, kWords, sizeof(kWords) - 1) < 0) return;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   OpenStandardFiles();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of write(2)
+  struct sigaction lost = {};
+  lost.sa_handler = SayWhatIsLost;
+  lost.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGBUS, &lost, nullptr);
   trireme::LogOutput log;
   trireme::Output out;
   trireme::Process process{out, log};

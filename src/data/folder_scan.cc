@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "image/decoder.h"
 
 namespace trireme {
@@ -20,10 +21,18 @@ struct Names {
   std::vector<std::string> folders, pictures;
 };
 
-bool IsFolder(const std::string& path, unsigned char type) {
-  if (type != DT_UNKNOWN && type != DT_LNK) return type == DT_DIR;
+enum class Kind { kFolder, kFile, kOther };
+
+// A link that leads nowhere is taken for a file, and named when it is read.
+Kind KindOf(const std::string& path, unsigned char type) {
+  if (type != DT_UNKNOWN && type != DT_LNK) {
+    return type == DT_DIR ? Kind::kFolder : type == DT_REG ? Kind::kFile : Kind::kOther;
+  }
   struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  if (stat(path.c_str(), &status) != 0) return Kind::kFile;
+  return S_ISDIR(status.st_mode)   ? Kind::kFolder
+         : S_ISREG(status.st_mode) ? Kind::kFile
+                                   : Kind::kOther;
 }
 
 Names List(const std::string& path) {
@@ -34,9 +43,10 @@ Names List(const std::string& path) {
   while (const dirent* entry = readdir(directory.get())) {
     const std::string name = entry->d_name;
     if (name.starts_with('.')) continue;
-    if (IsFolder(path + "/" + name, entry->d_type)) {
+    const Kind kind = KindOf(path + "/" + name, entry->d_type);
+    if (kind == Kind::kFolder) {
       names.folders.push_back(name);
-    } else if (HasPictureName(name)) {
+    } else if (kind == Kind::kFile && HasPictureName(name)) {
       names.pictures.push_back(name);
     }
     errno = 0;
@@ -62,6 +72,9 @@ class Scanner {
                   top.pictures.size(), top.pictures[0]);
     }
     for (const std::string& name : top.folders) {
+      if (!IsUtf8(name)) {  // what runs write down of it could not be found again
+        throw Error("{}/{}: the name of a class is not UTF-8", root_, name);
+      }
       const size_t before = result_.files.size();
       Walk(name, 1);
       if (result_.files.size() == before) {

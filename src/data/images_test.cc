@@ -1,6 +1,7 @@
 #include "data/images.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <set>
@@ -104,6 +105,17 @@ TEST(Images, MistakesAreNamed) {
   EXPECT_TRUE(Holds(refusal(half), {"set both or none"}));
   EXPECT_TRUE(Holds(refusal({.source = "iris", .size = 8}), {"data.size", "images:DIR"}));
   EXPECT_TRUE(Holds(refusal({.source = "images:"}), {"lacks its place"}));
+  Pictures odd;
+  odd.Add("caf\xe9/1.jpg", 1);
+  EXPECT_TRUE(Holds(refusal(odd.options()), {"/caf\xe9", "not UTF-8"}));
+}
+
+TEST(Images, OnlyFilesArePictures) {
+  Pictures pictures;
+  for (int i = 0; i < 3; ++i) pictures.Add(fmt::format("train/x/{}.jpg", i), 20 * i);
+  pictures.Add("val/x/1.jpg", 7);
+  ASSERT_EQ(mkfifo((pictures.path() + "/train/x/pipe.jpg").c_str(), 0600), 0);
+  EXPECT_EQ(OpenData(pictures.options(), 1).train->size(), 3);
 }
 
 TEST(Images, ABrokenFileIsNamedWhenItIsRead) {

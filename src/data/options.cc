@@ -9,7 +9,8 @@ void Describe(OptionTable<DataOptions>& t) {
         "csv: the label's column, by name or number from 1; empty: the last one");
   t.Add("id", &D::id, Any(), "csv: a column to leave out, by name or number; empty: none");
   t.Add("test_fraction", &D::test_fraction, Between(-1, 1),
-        "share of the samples held out for the test, where the source has no test part; -1: 0.2");
+        "share of the samples held out for the test, where the source has no test part, more than "
+        "0 and less than 1; -1: 0.2");
   t.Add("folds", &D::folds, AtLeast(0),
         "cut the samples into so many folds, alike in their classes (train --folds); 0: none");
   t.Add("fold", &D::fold, AtLeast(1), "the fold that tests, from 1; the others train");
@@ -36,11 +37,13 @@ void Describe(OptionTable<DataOptions>& t) {
         "images, pack: the square in the middle that is shown without a random crop, as a share "
         "of the shorter side");
   t.Add("train_folder", &D::train_folder, Any(),
-        "images: the folder with the training part, if it is not train or seg_train");
+        "images: the folder with the training part, if it is not train or seg_train; with "
+        "test_folder");
   t.Add("test_folder", &D::test_folder, Any(),
-        "images: the folder with the test part, if it is not val, test or seg_test");
+        "images: the folder with the test part, if it is not val, test or seg_test; with "
+        "train_folder");
   t.Add("on_error", &D::on_error, OneOf({"fail", "skip"}),
-        "images, pack: a file that does not decode ends the run, or all files are tried before it "
+        "images: a file that does not decode ends the run, or all files are tried before it "
         "begins and those are left out");
   t.Add(
       "ledger", &D::ledger, Any(),

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -65,12 +66,28 @@ void Touch(std::span<const uint8_t> bytes) {
   static_cast<void>(*static_cast<volatile uint8_t*>(&sum));
 }
 
+// Pictures of a pack whose checksum was found right since it was opened. Thread-safe.
+class Known {
+ public:
+  explicit Known(int64_t size) : known_(static_cast<size_t>(size)) {}
+  bool Is(int64_t index) { return at(index).load(std::memory_order_relaxed); }
+  void Add(int64_t index) { at(index).store(true, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool>& at(int64_t index) { return known_[static_cast<size_t>(index)]; }
+  std::vector<std::atomic<bool>> known_;
+};
+
 class PackReader : public PictureReader {
  public:
-  PackReader(const Pack& pack, int64_t first) : pack_(pack), first_(first) {}
+  PackReader(const Pack& pack, int64_t first, Known& known)
+      : pack_(pack), first_(first), known_(known) {}
   void Fetch(int64_t index) override {
     index_ = first_ + index;
-    Touch(pack_.picture(index_));
+    if (known_.Is(index)) return Touch(pack_.picture(index_));
+    const std::string wrong = pack_.CheckBytes(index_);
+    if (!wrong.empty()) throw Error("{} (trireme data verify finds all such pictures)", wrong);
+    known_.Add(index);
   }
   Decoder& Open() override {
     picture_ = pack_.Open(index_);
@@ -80,6 +97,7 @@ class PackReader : public PictureReader {
  private:
   const Pack& pack_;
   const int64_t first_;
+  Known& known_;
   int64_t index_ = 0;
   std::unique_ptr<Decoder> picture_;
 };
@@ -91,19 +109,21 @@ class PackSource : public PictureSource {
       : PictureSource(options, size),
         pack_(std::move(pack)),
         first_(first),
-        labels_(std::move(labels)) {}
+        labels_(std::move(labels)),
+        known_(size) {}
 
   int32_t label(int64_t index) const override {
     return labels_[static_cast<size_t>(pack_->entry(first_ + index).label)];
   }
   std::unique_ptr<PictureReader> NewReader() const override {
-    return std::make_unique<PackReader>(*pack_, first_);
+    return std::make_unique<PackReader>(*pack_, first_, known_);
   }
 
  private:
   const std::shared_ptr<const Pack> pack_;
   const int64_t first_;
   const std::vector<int32_t> labels_;  // of the pack's classes
+  mutable Known known_;
 };
 
 }  // namespace
@@ -180,8 +200,13 @@ std::unique_ptr<Decoder> Pack::Open(int64_t index) const {
   return OpenPicture(picture(index), fmt::format("{}: picture {}", path_, index));
 }
 
+std::string Pack::CheckBytes(int64_t index) const {
+  if (Crc(picture(index)) == entry(index).crc) return "";
+  return Called(index) + ": wrong checksum";
+}
+
 std::string Pack::Check(int64_t index) const {
-  if (Crc(picture(index)) != entry(index).crc) return Called(index) + ": wrong checksum";
+  if (const std::string wrong = CheckBytes(index); !wrong.empty()) return wrong;
   try {
     Open(index)->Verify();
   } catch (const Error& error) {

@@ -33,7 +33,8 @@ class Pack {
   // For reading one picture after another. Every message names the pack and the picture.
   std::unique_ptr<Decoder> Open(int64_t index) const;
 
-  // What is wrong with a picture: its checksum or its decoding; "" if nothing.
+  // What is wrong with a picture: its checksum, or also its decoding; "" if nothing.
+  std::string CheckBytes(int64_t index) const;
   std::string Check(int64_t index) const;
 
  private:

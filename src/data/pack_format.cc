@@ -74,7 +74,7 @@ PackHead PackHead::Read(std::span<const uint8_t> file, const std::string& path) 
   head.kind = static_cast<PackKind>(kind);
   if (head.index_begin < kBytes || head.index_begin > file.size() ||
       head.index_bytes != file.size() - head.index_begin) {
-    throw Error("{}: {} bytes, but its index ends at byte {}: cut, or written halfway", path,
+    throw Error("{}: {} bytes, but its index ends at byte {}: not as it was written", path,
                 file.size(), head.index_begin + head.index_bytes);
   }
   const uint64_t most = head.index_bytes / PackEntry::kBytes;

@@ -90,6 +90,12 @@ TEST_F(PackTest, ADamagedPictureIsFoundAndNamed) {
   const Pack pack(path);
   EXPECT_TRUE(Holds(pack.Check(3), {"x.pack: picture 3", ".jpg", "checksum"}));
   EXPECT_EQ(pack.Check(2), "");
+  const DataSet data = Open("pack:" + path);
+  std::vector<float> sample(size_t(data.shape.size()));
+  data.train->Read(2, sample);
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_TRUE(Holds(Refusal([&] { data.train->Read(3, sample); }), {"picture 3", "checksum"}));
+  }
 }
 
 TEST_F(PackTest, WhatIsNoPackOrCutIsRefused) {

@@ -155,7 +155,7 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
   }
   if (options.limit < 0) throw UsageError("data.limit must be at least 0, got {}", options.limit);
   if (options.test_fraction != -1 && !(options.test_fraction > 0 && options.test_fraction < 1)) {
-    throw UsageError("data.test_fraction must lie between 0 and 1, got {}", options.test_fraction);
+    throw UsageError("data.test_fraction must be more than 0 and less than 1, got {}", options.test_fraction);
   }
 }
 
