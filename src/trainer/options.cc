@@ -28,8 +28,9 @@ void Describe(OptionTable<TrainerOptions>& t) {
       "each");
   t.Add(
       "precision", &T::precision, OneOf({"f32", "bf16", "bf16-or-f32"}),
-      "of products: \"bf16\" rounds their operands and adds up in float32, with instructions that "
-      "not every processor has; \"bf16-or-f32\" where they are missing goes on in float32");
+      "\"bf16\" rounds the operands of products and holds what lies between layers in bf16, sums, "
+      "weights and statistics in float32, with instructions that not every processor has; "
+      "\"bf16-or-f32\" where they are missing goes on in float32");
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
   t.Add("deterministic", &T::deterministic, Any(),
