@@ -43,7 +43,12 @@ Signals::Signals() {
 }
 
 Signals::~Signals() {
-  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &old_actions[i], nullptr);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    // A scheduler's wish that comes while the process is on its way out must not kill it: another
+    // rank may have heard it first, and all have stopped by now.
+    if (kSignals[i] == SIGUSR1) old_actions[i].sa_handler = SIG_IGN;
+    sigaction(kSignals[i], &old_actions[i], nullptr);
+  }
   installed = false;
 }
 

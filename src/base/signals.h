@@ -8,7 +8,7 @@ namespace trireme {
 // ignored: a closed pipe is an error of write(2), not a death.
 //
 // One at a time, made by main and handed on by reference; the destructor puts the old handlers
-// back. Any thread may ask.
+// back, but from then on SIGUSR1 is ignored. Any thread may ask.
 class Signals {
  public:
   Signals();

@@ -38,6 +38,16 @@ TEST(Signals, PutTheOldHandlersBack) {
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
+// The other ranks may have stopped this one before the scheduler's signal arrives here.
+TEST(Signals, AWishToStopThatComesTooLateDoesNoHarm) {
+  { const Signals signals; }
+  raise(SIGUSR1);
+  const Signals next;
+  EXPECT_FALSE(next.stop());
+  raise(SIGUSR1);
+  EXPECT_TRUE(next.stop());
+}
+
 TEST(Signals, AClosedPipeIsAnErrorOfWrite) {
   const Signals signals;
   int ends[2];
