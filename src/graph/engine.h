@@ -28,7 +28,6 @@ struct Batch {
   // Null, or takes what an engine then may leave unwritten of the summand: gradients that cost less
   // to form where they are used. They stay alive until the next shard. Not with `accumulate`.
   std::span<const Outer>* unwritten = nullptr;
-  bool timed = true;  // last_times() will be asked
 };
 
 // A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.
@@ -64,7 +63,7 @@ class Executable {
   };
   virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
 
-  virtual ShardTimes last_times() const = 0;          // of the last timed RunShard that is done
+  virtual ShardTimes last_times() const = 0;          // of the last RunShard whose work is done
   virtual size_t scratch_bytes() const { return 0; }  // taken beside the plan's activations
   const Program& program() const { return *program_; }
 

@@ -2,7 +2,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/clock.h"
 #include "strategy/centre_group.h"
 #include "strategy/client.h"
 #include "strategy/handout.h"
@@ -84,7 +83,8 @@ class Composed : public Strategy {
   int64_t own_epoch_ = 0, own_position_ = 0;
   bool forgets_ = false;  // the team's momentum
   PushHead head_;         // what the next push says of open_
-  SomeOfMany measured_updates_;
+  unsigned updates_ = 0;
+  bool update_is_short_ = false;
   Buffer image_;             // of a shared state, for snapshots
   int64_t image_taken_ = 0;  // positions that are in it
   std::vector<ClientNumbers> image_workers_;

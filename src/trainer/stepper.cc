@@ -153,7 +153,7 @@ void Stepper::RunShards(float vote, Form form) {
   }
 }
 
-Event Stepper::RunShard(Batch& batch, size_t i) {
+Event Stepper::RunShard(const Batch& batch, size_t i) {
   auto ready = [this](const Bucket& bucket, const Event& event) {
     strategy_.BucketReady(replica_, bucket, event);
   };
@@ -161,15 +161,11 @@ Event Stepper::RunShard(Batch& batch, size_t i) {
   const double began = spans ? Now() : 0;
   const bool apart = summands_.size() > 1;
   const bool last = i + 1 == replica_.work.shards.size();
-  const unsigned stands_for = measured_shards_.Next();
-  batch.timed = stands_for || spans;
   const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
                                             !apart && i > 0, last ? Ready(ready) : Ready());
-  if (!batch.timed) return event;
   const ShardTimes shard_times = executable_->last_times();
-  times_.forward += stands_for * shard_times.forward_s;
-  times_.backward += stands_for * shard_times.backward_s;
-  measured_shards_.Took(shard_times.forward_s + shard_times.backward_s);
+  times_.forward += shard_times.forward_s;
+  times_.backward += shard_times.backward_s;
   if (spans) {
     const double border = began + shard_times.forward_s;
     spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));

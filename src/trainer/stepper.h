@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/clock.h"
 #include "data/ledger.h"
 #include "data/loader.h"
 #include "graph/engine.h"
@@ -74,7 +73,7 @@ class Stepper {
   // May gradients be left unwritten?
   enum class Form { kAll, kNeeded };
   void RunShards(float vote, Form form);
-  Event RunShard(Batch& batch, size_t shard);
+  Event RunShard(const Batch& batch, size_t shard);
   void Pretend();
   void FlipABit();
   void Rehearse(int64_t step, int worker, int workers);
@@ -108,7 +107,6 @@ class Stepper {
   std::array<Tallies, 2> tallies_;
   int turn_ = 0;  // which of the two is filled next
   StepTimes times_;
-  SomeOfMany measured_shards_;
 };
 
 }  // namespace trireme

@@ -45,22 +45,19 @@ class CpuExecutable : public Executable {
     TRIREME_ASSERT(state.size == layout.state && summand.size == layout.summand);
     cpu::Unwritten* const unwritten = batch.unwritten ? &unwritten_ : nullptr;
     if (unwritten) unwritten->Clear();
-    const auto now = [&] { return batch.timed ? Clock::now() : Clock::time_point(); };
-    const auto start = now();
+    const auto start = Clock::now();
     calls_.Run(batch, state.data, summand.data, accumulate, 0, num_forward_);
-    const auto border = now();
+    const auto border = Clock::now();
     int at = num_forward_;
     for (const Stretch& stretch : stretches_) {
       calls_.Run(batch, state.data, summand.data, accumulate, at, stretch.end, unwritten);
       at = stretch.end;
       if (ready && stretch.bucket >= 0) ready(program_->buckets[stretch.bucket], queue_.Record());
     }
-    const auto end = now();
+    const auto end = Clock::now();
     if (unwritten) *batch.unwritten = unwritten->outers();
-    if (batch.timed) {
-      times_ = {std::chrono::duration<double>(border - start).count(),
-                std::chrono::duration<double>(end - border).count()};
-    }
+    times_ = {std::chrono::duration<double>(border - start).count(),
+              std::chrono::duration<double>(end - border).count()};
     if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
     return queue_.Record();
   }
