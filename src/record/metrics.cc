@@ -68,6 +68,17 @@ LoaderRecord LoaderRecord::Since(const LoaderRecord& before) const {
           .ready_s = ready_s - before.ready_s};
 }
 
+StepTimes StepTimes::Within(double seconds) const {
+  const double total = Total();
+  if (total <= seconds) return *this;
+  StepTimes fitting = *this;
+  for (double StepTimes::*part : {&StepTimes::data, &StepTimes::forward, &StepTimes::backward,
+                                  &StepTimes::communication, &StepTimes::update}) {
+    fitting.*part *= seconds / total;
+  }
+  return fitting;
+}
+
 RankRecord RankRecord::Since(const RankRecord& before) const {
   const StepTimes& then = before.times;
   return {rank,

@@ -24,6 +24,9 @@ struct StepTimes {
   double hidden = 0;  // communication while this rank computed: no time of its own
 
   double Total() const { return data + forward + backward + communication + update; }
+  // Of short parts some stand for all, so that they may come to more than the whole: then in
+  // proportion.
+  StepTimes Within(double seconds) const;
 };
 
 // What a rank's loader did. Times are of its threads, which work side by side.

@@ -74,5 +74,14 @@ TEST(Metrics, PerClassAccuracyComesFromTheConfusion) {
   EXPECT_EQ(json.At("classes").Text(), R"(["a","b","c"])");
 }
 
+TEST(Metrics, PartsFitIntoTheWhole) {
+  const StepTimes times{.data = 1, .forward = 2, .backward = 4, .update = 1, .hidden = 3};
+  EXPECT_EQ(times.Within(9).Total(), 8);
+  const StepTimes half = times.Within(4);
+  EXPECT_DOUBLE_EQ(half.Total(), 4);
+  EXPECT_DOUBLE_EQ(half.backward, 2);
+  EXPECT_EQ(half.hidden, 3);
+}
+
 }  // namespace
 }  // namespace trireme

@@ -234,7 +234,7 @@ EpochRecord Worker::MeasureEpoch() {
   record.time = now;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   const RankRecord spent = SpentSince(before_epoch_);
-  record.times = spent.times;
+  record.times = spent.times.Within(record.seconds);
   record.bytes_sent = spent.bytes_sent;
   record.bytes_received = spent.bytes_received;
   record.loader = spent.loader;
