@@ -217,6 +217,7 @@ void TcpLink::Renew(uint64_t incarnation) {
     next_number_ = 1;
     renewed_ = true;
     closing_ = false;
+    hopeless_ = aborted_.has_value();  // the old one may have said goodbye
     Wake();
   }
   received_ = 0;

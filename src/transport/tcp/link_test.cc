@@ -132,6 +132,23 @@ TEST(TcpLink, AnotherIncarnationGetsNothingOld) {
   EXPECT_EQ(Next(ends.client, 1), std::vector{4});
 }
 
+TEST(TcpLink, WhoComesAfterOneThatSaidGoodbyeIsSpokenTo) {
+  Ends ends(10);
+  ends.Connect(1, 2);
+  ends.client.Close();
+  EXPECT_EQ(Next(ends.server, 1), std::vector{kGone});
+  ends.Cut();
+  const Deadline until = After(10);
+  while (ends.server.connected() && After(0) < until) std::this_thread::yield();
+  ends.server.Send({.kind = 1});  // nobody takes it
+  EXPECT_TRUE(ends.server.AwaitDelivery(After(0)));
+  ends.Connect(11, 12);
+  EXPECT_EQ(Next(ends.server, 1), std::vector{kRenewed});
+  EXPECT_EQ(Next(ends.client, 1), std::vector{kRenewed});
+  ends.server.Send({.kind = 2});
+  EXPECT_EQ(Next(ends.client, 1), std::vector{2});
+}
+
 TEST(TcpLink, WhatWasSaidBeforeTheFirstConnectionArrives) {
   Ends ends(10);
   ends.client.Offer({.kind = 8});

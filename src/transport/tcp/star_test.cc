@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <random>
 #include <thread>
 
@@ -93,28 +95,47 @@ TEST_F(StarTest, RanksAndGuestsTalkToTheServer) {
   EXPECT_NE(met.name.find("127.0.0.1"), std::string::npos);
 }
 
-TEST_F(StarTest, AnotherLifeOfEitherEndIsTold) {
+// What comes first, other than the end of an earlier life.
+Arrival NextLife(Link& link) {
+  Message message;
+  Arrival arrival;
+  do {
+    arrival = link.Receive(message, After(kSoon));
+  } while (arrival == Arrival::kGone);
+  return arrival;
+}
+
+TEST_F(StarTest, AnotherLifeOfAClientIsToldAndSpokenTo) {
   auto server = Serve();
+  Link& link = server->LinkTo(1);
   auto client = JoinStar(Setup(1));
   client->LinkTo(0).Send({.ints = {1}});
-  EXPECT_EQ(Hear(server->LinkTo(1)), 1);
-  client.reset();
+  EXPECT_EQ(Hear(link), 1);
+  client.reset();  // says goodbye
   client = JoinStar(Setup(1));
   client->LinkTo(0).Send({.ints = {2}});
-  Message message;
-  Arrival arrival;  // of the first life's end, perhaps, and of the second
-  do {
-    arrival = server->LinkTo(1).Receive(message, After(kSoon));
-  } while (arrival == Arrival::kGone);
-  EXPECT_EQ(arrival, Arrival::kRenewed);
-  EXPECT_EQ(Hear(server->LinkTo(1)), 2);
+  EXPECT_EQ(NextLife(link), Arrival::kRenewed);
+  EXPECT_EQ(Hear(link), 2);
+  link.Send({.ints = {3}});
+  EXPECT_EQ(Hear(client->LinkTo(0)), 3);
+}
 
-  server.reset();
-  server = Serve();
-  do {
-    arrival = client->LinkTo(0).Receive(message, After(kSoon));
-  } while (arrival == Arrival::kGone);
-  EXPECT_EQ(arrival, Arrival::kRenewed);
+TEST_F(StarTest, AnotherLifeOfAServerThatWasKilledIsTold) {
+  const pid_t first = fork();
+  if (first == 0) {
+    const auto server = Serve();
+    Hear(server->LinkTo(1));
+    server->LinkTo(1).Send({.ints = {2}});
+    for (;;) pause();
+  }
+  const auto client = JoinStar(Setup(1));
+  client->LinkTo(0).Send({.ints = {1}});
+  EXPECT_EQ(Hear(client->LinkTo(0)), 2);
+  kill(first, SIGKILL);
+  EXPECT_EQ(waitpid(first, nullptr, 0), first);
+
+  const auto server = Serve();
+  EXPECT_EQ(NextLife(client->LinkTo(0)), Arrival::kRenewed);
   client->LinkTo(0).Send({.ints = {3}});
   EXPECT_EQ(Hear(server->LinkTo(1)), 3);
 }
