@@ -121,6 +121,8 @@ class Supervisor {
           done_ = true;
           patience_ = After(kGrace_s);
         }
+        // It was ready just before it would have been killed with its team.
+        if (child.awaited && !failed_ && !done_ && !handed_on_) StartTeam(r);
         continue;
       }
       const Kind kind = words_[r].kind.load(std::memory_order_acquire);

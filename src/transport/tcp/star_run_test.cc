@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 
 #include "base/error.h"
 #include "transport/broadcast.h"
@@ -94,6 +95,33 @@ TEST_F(StarRunTest, WhoDoesAStepInEachLifeIsStartedAgainHoweverOften) {
   EXPECT_EQ(lives_[1], kLives);
   EXPECT_EQ(lives_[2], kLives);
   EXPECT_EQ(lives_[3], kLives);
+}
+
+bool HasEnded(int pid) {  // also if nobody has asked for its status yet
+  std::string state;
+  std::ifstream(fmt::format("/proc/{}/stat", pid)) >> state >> state >> state;
+  return state.empty() || state == "Z";
+}
+
+TEST_F(StarRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
+  constexpr int kLives = 30;
+  Counts over(1), process(kMost);
+  const int status = Run(
+      {-1, 0, 0}, [&] { return over[0].load() == 1; },
+      [&](World& world) {
+        world.Worked();
+        const int rank = world.rank();
+        Group& team = world.Team(0, rank - 1, 2);
+        process[rank].store(getpid());
+        Barrier(team, 1);
+        if (rank == 2) return;
+        while (!HasEnded(process[2].load())) sched_yield();
+        if (lives_[1].load() < kLives) Die();
+        over[0].fetch_add(1);
+      });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(lives_[1], kLives);
+  EXPECT_EQ(lives_[2], kLives);
 }
 
 TEST_F(StarRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
