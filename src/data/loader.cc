@@ -81,7 +81,7 @@ void Loader::Tune() {
 
 void Loader::Want(const Positions& range) {
   TRIREME_ASSERT(HasRoom());
-  TRIREME_ASSERT(range.begin >= 0 && range.begin <= range.end && range.end <= feed_.size());
+  TRIREME_ASSERT(range.begin >= 0 && range.begin < range.end && range.end <= feed_.size());
   const int slot = static_cast<int>(wanted_ % num_slots());
   TRIREME_ASSERT(range.count() <= static_cast<int64_t>(slots_[slot].labels.size()) &&
                  range.count() * feed_.shape().size() <=
@@ -94,7 +94,7 @@ void Loader::Want(const Positions& range) {
   }
   {
     const std::lock_guard lock(mutex_);
-    next.pieces = CountPieces(range.count());
+    next.threads = static_cast<int64_t>(threads_.size());
     next.claimed = next.finished = 0;
     next.error = nullptr;
     ++wanted_;
@@ -158,25 +158,30 @@ void Loader::TakeFromThreads(Request& oldest) {
   const Stopwatch watch;
   std::unique_lock lock(mutex_);
   numbers_.ready_at_take += ready_;
-  done_.wait(lock, [&] { return oldest.finished == oldest.pieces; });
+  done_.wait(lock, [&] { return oldest.finished == oldest.filled.count; });
   numbers_.waited_s += watch.seconds();
   if (oldest.error) std::rethrow_exception(oldest.error);
   CountReady(-1);
 }
 
-int Loader::CountPieces(int64_t count) const {
-  const int64_t worth = feed_.decodes() ? count : count * feed_.shape().size() / kWorthAThread;
-  const int64_t most = std::min<int64_t>(count, static_cast<int64_t>(threads_.size()));
-  return static_cast<int>(std::max<int64_t>(1, std::min(worth, most)));
+// A share of what is left, so that all threads are ready at about the same time, whatever each
+// sample costs and whenever they come (guided self-scheduling; Polychronopoulos, Kuck 1987).
+Positions Loader::Claim(Request& request) const {
+  const Positions& range = request.filled.range;
+  const int64_t worth =
+      feed_.decodes() ? 1 : std::max<int64_t>(1, kWorthAThread / feed_.shape().size());
+  const int64_t left = range.count() - request.claimed;
+  const int64_t count = std::min(left, std::max(left / request.threads, worth));
+  const int64_t begin = range.begin + request.claimed;
+  request.claimed += count;
+  return {range.epoch, begin, begin + count};
 }
 
-void Loader::FillPiece(const Request& whole, int piece, FetchTimes& times) const {
-  const Positions& range = whole.filled.range;
-  const int64_t first = range.count() * piece / whole.pieces;
-  const int64_t last = range.count() * (piece + 1) / whole.pieces;
-  const Slot& slot = slots_[whole.filled.slot];
-  feed_.Fill({range.epoch, range.begin + first, range.begin + last},
-             slot.inputs.data() + first * feed_.shape().size(), slot.labels.data() + first, &times);
+void Loader::FillPiece(const Filled& filled, const Positions& piece, FetchTimes& times) const {
+  const int64_t first = piece.begin - filled.range.begin;
+  const Slot& slot = slots_[filled.slot];
+  feed_.Fill(piece, slot.inputs.data() + first * feed_.shape().size(), slot.labels.data() + first,
+             &times);
 }
 
 void Loader::RunThread(std::stop_token stop) {
@@ -184,20 +189,21 @@ void Loader::RunThread(std::stop_token stop) {
   while (work_.wait(lock, stop, [&] { return unclaimed_ < wanted_; })) {
     if (stop.stop_requested()) return;
     Request& current = request(unclaimed_);
-    const int piece = current.claimed++;
-    if (current.claimed == current.pieces) ++unclaimed_;
+    const Positions piece = Claim(current);
+    if (current.claimed == current.filled.count) ++unclaimed_;
     lock.unlock();
     std::exception_ptr error;
     FetchTimes times;
     try {
-      FillPiece(current, piece, times);
+      FillPiece(current.filled, piece, times);
     } catch (...) {
       error = std::current_exception();
     }
     lock.lock();
     if (error && !current.error) current.error = error;
     numbers_.fetched.Add(times);
-    if (++current.finished < current.pieces) continue;
+    current.finished += piece.count();
+    if (current.finished < current.filled.count) continue;
     CountReady(1);
     done_.notify_one();
   }

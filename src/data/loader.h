@@ -59,7 +59,7 @@ class Loader {
 
   // Every slot holds one request from Want to Release.
   bool HasRoom() const { return wanted_ - released_ < num_slots(); }
-  void Want(const Positions& range);  // only with HasRoom()
+  void Want(const Positions& range);  // not empty; only with HasRoom()
 
   // The oldest request not yet taken, filled. Throws what its reading threw. Valid until released.
   const Filled& Take();
@@ -76,16 +76,16 @@ class Loader {
  private:
   struct Request {
     Filled filled;
-    int pieces = 0;
-    int claimed = 0;           // guarded by mutex_
-    int finished = 0;          // guarded by mutex_
+    int64_t threads = 0;       // that share it
+    int64_t claimed = 0;       // samples; guarded by mutex_
+    int64_t finished = 0;      // the same
     std::exception_ptr error;  // guarded by mutex_
   };
 
   int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
   Request& request(int64_t number) { return requests_[number % num_slots()]; }
-  int CountPieces(int64_t count) const;
-  void FillPiece(const Request& request, int piece, FetchTimes& times) const;
+  Positions Claim(Request& request) const;  // samples that nobody has, under mutex_
+  void FillPiece(const Filled& filled, const Positions& piece, FetchTimes& times) const;
   void TakeInline(Request& request);
   void TakeFromThreads(Request& request);
   void CountReady(int change);  // under mutex_
@@ -106,7 +106,7 @@ class Loader {
   int ready_ = 0;           // filled and not yet taken; guarded by mutex_
   double ready_since_ = 0;  // guarded by mutex_
   std::condition_variable_any work_, done_;
-  int64_t unclaimed_ = 0;  // the first request with pieces to claim; guarded by mutex_
+  int64_t unclaimed_ = 0;  // the first request with samples to claim; guarded by mutex_
   ThreadTuner tuner_;
   LoaderNumbers tuned_at_;    // when its last stretch ended
   int64_t tuned_taken_ = -1;  // the same; -1: at the next Take

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <thread>
 
 #include "base/error.h"
@@ -123,11 +125,11 @@ TEST(Loader, HandsOutSlotsInTurnAndKeepsThemUntilReleased) {
     const std::vector<float> second = memory.inputs[1];
     loader.Release();
     EXPECT_TRUE(loader.HasRoom());
-    loader.Want({0, 24, 24});  // an empty shard
+    loader.Want({0, 24, 27});
     EXPECT_EQ(loader.Take().slot, 2);
-    const Filled& empty = loader.Take();
-    EXPECT_EQ(empty.slot, 0);
-    EXPECT_EQ(empty.count, 0);
+    const Filled& small = loader.Take();
+    EXPECT_EQ(small.slot, 0);
+    EXPECT_EQ(small.count, 3);
     EXPECT_EQ(memory.inputs[1], second);
   }
 }
@@ -163,6 +165,37 @@ TEST(Loader, ErrorsArriveAtTheRequestThatHasThem) {
     EXPECT_TRUE(Holds(Refusal([&] { loader.Take(); }), {"sample 13 is rotten"}));
     EXPECT_TRUE(Holds(Refusal([&] { loader.Take(); }), {"sample 13 is rotten"}));
   }
+}
+
+// Reading one sample takes until two others are read.
+class HeldUpSource : public Source {
+ public:
+  HeldUpSource() : Source({1, 1, 70'000}, 8) {}
+  int32_t label(int64_t) const override { return 0; }
+  bool held_up() const { return held_up_; }
+  void Read(int64_t index, std::span<float>) const override {
+    std::unique_lock lock(mutex_);
+    if (index == 5)
+      held_up_ = !changed_.wait_for(lock, std::chrono::seconds(10), [&] { return read_ == 2; });
+    if (index > 5) ++read_;
+    changed_.notify_all();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int read_ = 0;
+  mutable std::atomic<bool> held_up_ = false;
+};
+
+// Both threads begin with a share; whoever is ready first takes over from the other one.
+TEST(Loader, ASlowSampleHoldsUpOnlyThoseThatWereClaimedWithIt) {
+  const HeldUpSource source;
+  Memory memory(1, 8, source.shape());
+  Loader loader(Feed::ForEvaluation(source, Normalizer::Identity(70'000)), memory.slots(), 2);
+  loader.Want({0, 0, 8});
+  EXPECT_EQ(loader.Take().count, 8);
+  EXPECT_FALSE(source.held_up());
 }
 
 TEST(Loader, EndsWhileRequestsAreOpen) {

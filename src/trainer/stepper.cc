@@ -13,8 +13,9 @@
 namespace trireme {
 namespace {
 
-// Steps whose samples are fetched while an earlier step computes.
-constexpr int kStepsAhead = 2;
+// Steps whose samples are in memory: that of now, and those being fetched. What decoding takes
+// varies, so one more lies ready there.
+constexpr int kSteps = 2, kDecodedSteps = 3;
 
 // Beyond all shards that could vote for an interrupt.
 constexpr float kTermination = 1 << 20;
@@ -63,7 +64,8 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   const LoaderThreads threads =
       ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity, job.cores_per_rank,
                           job.threads_per_rank, feed.decodes());
-  ahead_.resize(strategy.InStep() && threads.first > 0 ? kStepsAhead : 1);
+  const int ahead = feed.decodes() ? kDecodedSteps : kSteps;
+  ahead_.resize(strategy.InStep() && threads.first > 0 ? ahead : 1);
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_.resize(num_slots * job.shard_capacity * values);
   labels_.resize(num_slots * job.shard_capacity);
