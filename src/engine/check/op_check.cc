@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <new>
 
 #include "base/assert.h"
+#include "engine/check/activations.h"
 #include "engine/check/compare.h"
 #include "engine/ref/runner.h"
 
@@ -95,53 +94,6 @@ Sample MakeSample(const OpCase& c, bool short_numbers) {
   return sample;
 }
 
-// Activations in memory as the program lays them out.
-class Activations {
- public:
-  explicit Activations(size_t bytes)
-      : bytes_(bytes), data_(new (std::align_val_t{64}) std::byte[bytes]) {
-    std::memset(data_, 0xff, bytes);  // not a number, until it is written
-  }
-  ~Activations() { ::operator delete[](data_, std::align_val_t{64}); }
-  Activations(const Activations&) = delete;
-
-  std::span<std::byte> bytes() { return {data_, bytes_}; }
-
-  void Put(const Operand& at, std::span<const double> numbers) {
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      if (at.spec.element == Element::kByte) {
-        data_[at.offset + i] = std::byte(numbers[i]);
-      } else if (at.spec.element == Element::kBFloat) {
-        const auto high = uint16_t(std::bit_cast<uint32_t>(float(numbers[i])) >> 16);
-        std::memcpy(data_ + at.offset + 2 * i, &high, 2);
-      } else {
-        const float x = float(numbers[i]);
-        std::memcpy(data_ + at.offset + 4 * i, &x, 4);
-      }
-    }
-  }
-
-  std::vector<float> Get(const Operand& at, size_t size) const {
-    std::vector<float> numbers(size);
-    for (size_t i = 0; i < size; ++i) {
-      if (at.spec.element == Element::kByte) {
-        numbers[i] = float(data_[at.offset + i]);
-      } else if (at.spec.element == Element::kBFloat) {
-        uint16_t high;
-        std::memcpy(&high, data_ + at.offset + 2 * i, 2);
-        numbers[i] = std::bit_cast<float>(uint32_t{high} << 16);
-      } else {
-        std::memcpy(&numbers[i], data_ + at.offset + 4 * i, 4);
-      }
-    }
-    return numbers;
-  }
-
- private:
-  size_t bytes_;
-  std::byte* data_;
-};
-
 // The ranges of a summand that an instruction writes, with what they are.
 struct Stretch {
   const char* what;
@@ -175,33 +127,54 @@ testing::AssertionResult NothingElseTouched(const OpCase& c, const Program& prog
          << "byte " << at - before.begin() << " of the activations changed";
 }
 
+// What one run of the operation is to leave.
+struct Want {
+  bool accumulate;
+  std::vector<float> before;    // the summand, before the run
+  std::vector<double> summand;  // after it
+  Values outputs;               // in their order
+};
+
+Want Judge(const OpCase& c, const Sample& sample, bool accumulate) {
+  const auto program = MakeProgram(c, {c.node});
+  const Instruction& instruction = program->instructions[0];
+  ref::Runner judge(*program);
+  for (const Operand& input : instruction.inputs) {
+    judge.Set(input.value, sample.values[input.value]);
+  }
+  Want want{.accumulate = accumulate,
+            .before = accumulate ? RandomFloats(kSeed - 1, program->layout.summand)
+                                 : std::vector<float>(program->layout.summand, kStale)};
+  want.summand = Widen(want.before);
+  judge.Run(sample.batch, Widen(sample.state), want.summand, accumulate);
+  for (const Operand& output : instruction.outputs) {
+    want.outputs.push_back(judge.value(output.value));
+  }
+  return want;
+}
+
 testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample& sample,
-                                 bool accumulate, double tolerance) {
+                                 const Want& want, double tolerance) {
   const auto program = MakeProgram(c, {c.node});
   const Instruction& instruction = program->instructions[0];
   Activations activations(program->activation_bytes);
-  ref::Runner judge(*program);
   for (const Operand& input : instruction.inputs) {
     activations.Put(input, sample.values[input.value]);
-    judge.Set(input.value, sample.values[input.value]);
   }
-  std::vector<float> summand = accumulate ? RandomFloats(kSeed - 1, program->layout.summand)
-                                          : std::vector<float>(program->layout.summand, kStale);
-  std::vector<double> want = Widen(summand);
-  judge.Run(sample.batch, Widen(sample.state), want, accumulate);
+  std::vector<float> summand = want.before;
   std::vector<std::byte> before(activations.bytes().begin(), activations.bytes().end());
-  runner.Run(program, sample.batch, activations.bytes(), sample.state, summand, accumulate);
+  runner.Run(program, sample.batch, activations.bytes(), sample.state, summand, want.accumulate);
 
   for (const Stretch& s : Written(*program)) {
     const auto result =
         Near(s.what, std::span(summand).subspan(s.range.begin, s.range.size),
-             std::span<const double>(want).subspan(s.range.begin, s.range.size), tolerance);
+             std::span(want.summand).subspan(s.range.begin, s.range.size), tolerance);
     if (!result) return result;
   }
   if (c.count == 0) return testing::AssertionSuccess();
   for (size_t k = 0; k < instruction.outputs.size(); ++k) {
     const Operand& output = instruction.outputs[k];
-    const auto& numbers = judge.value(output.value);
+    const std::vector<double>& numbers = want.outputs[k];
     const double rounding = output.spec.element == Element::kBFloat ? kRounding : 0;
     const auto result =
         Near(instruction.op->outputs.begin()[k], activations.Get(output, numbers.size()), numbers,
@@ -213,12 +186,33 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
 
 }  // namespace
 
-testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance,
-                                         bool short_numbers) {
-  const Sample sample = MakeSample(c, short_numbers);
-  for (const bool accumulate : {false, true}) {
-    auto result = RunOnce(runner, c, sample, accumulate, tolerance);
-    if (!result) return result << "\n  in " << c.text << (accumulate ? ", accumulating" : "");
+struct Judgement::Facts {
+  const OpCase judged;
+  const Sample sample;
+  const Want wants[2];
+  Facts(const OpCase& c, bool short_numbers)
+      : judged(c),
+        sample(MakeSample(c, short_numbers)),
+        wants{Judge(c, sample, false), Judge(c, sample, true)} {}
+};
+
+Judgement::Judgement(const OpCase& c, bool short_numbers)
+    : facts_(std::make_unique<const Facts>(c, short_numbers)) {}
+
+Judgement::~Judgement() = default;
+
+testing::AssertionResult Judgement::Check(OpRunner& runner, double tolerance) const {
+  return Check(runner, facts_->judged, tolerance);
+}
+
+testing::AssertionResult Judgement::Check(OpRunner& runner, const OpCase& alike,
+                                          double tolerance) const {
+  TRIREME_ASSERT(alike.node == facts_->judged.node && alike.count == facts_->judged.count);
+  for (const Want& want : facts_->wants) {
+    auto result = RunOnce(runner, alike, facts_->sample, want, tolerance);
+    if (!result) {
+      return result << "\n  in " << alike.text << (want.accumulate ? ", accumulating" : "");
+    }
   }
   return testing::AssertionSuccess();
 }

@@ -25,12 +25,28 @@ class OpRunner {
                    std::span<float> summand, bool accumulate) = 0;
 };
 
-// Outputs, gradients, statistics and tallies of an operation against engine/ref, overwriting and
-// accumulating; and that nothing beside the outputs is touched. A number may differ by `tolerance`
-// times the largest of its tensor (at least 1). With `short_numbers` all values and weights are
-// such that bf16 holds them exactly; needed where the case's graph holds inputs in bf16. Outputs
-// that it holds in bf16 may differ by that rounding (2^-8) more.
-testing::AssertionResult CheckAgainstRef(OpRunner& runner, const OpCase& c, double tolerance = 1e-5,
-                                         bool short_numbers = false);
+// What engine/ref makes of an operation: computed once, to compare with it what an engine makes of
+// the same numbers on every instruction set and with every algorithm.
+class Judgement {
+ public:
+  // With `short_numbers` all values and weights are such that bf16 holds them exactly.
+  explicit Judgement(const OpCase& c, bool short_numbers = false);
+  ~Judgement();
+  Judgement(const Judgement&) = delete;
+
+  // Outputs, gradients, statistics and tallies, overwriting and accumulating; and that nothing
+  // beside the outputs is touched. A number may differ by `tolerance` times the largest of its
+  // tensor (at least 1).
+  testing::AssertionResult Check(OpRunner& runner, double tolerance = 1e-5) const;
+
+  // The same for `alike`: the case with another algorithm, or with values held in bf16. Inputs held
+  // so need short numbers; outputs may differ by that rounding (2^-8) more.
+  testing::AssertionResult Check(OpRunner& runner, const OpCase& alike,
+                                 double tolerance = 1e-5) const;
+
+ private:
+  struct Facts;
+  const std::unique_ptr<const Facts> facts_;
+};
 
 }  // namespace trireme::check

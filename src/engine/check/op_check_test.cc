@@ -62,7 +62,7 @@ TEST(OpCheck, CoversEveryOperationWithEmptyAndUnevenShards) {
 TEST(OpCheck, AcceptsTheJudgeItself) {
   RefRunner runner;
   for (const OpDef* op : AllOps()) {
-    for (const OpCase& c : CasesFor(*op)) EXPECT_TRUE(CheckAgainstRef(runner, c));
+    for (const OpCase& c : CasesFor(*op)) EXPECT_TRUE(Judgement(c).Check(runner));
   }
 }
 
@@ -92,7 +92,7 @@ class WrongRunner : public RefRunner {
 bool Finds(Wrong wrong, const char* op) {
   WrongRunner runner(wrong);
   for (const OpCase& c : CasesFor(FindOp(op))) {
-    if (c.count == 3 && c.in_place < 0 && CheckAgainstRef(runner, c)) return false;
+    if (c.count == 3 && c.in_place < 0 && Judgement(c).Check(runner)) return false;
   }
   return true;
 }

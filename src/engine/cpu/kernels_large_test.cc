@@ -1,0 +1,90 @@
+// Large results, which are written past the caches: against engine/ref, and the bits of small ones.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/check/compare.h"
+#include "engine/check/op_check.h"
+#include "engine/cpu/op_runner_test.h"
+#include "graph/op.h"
+#include "hwy/aligned_allocator.h"
+
+namespace trireme::cpu {
+namespace {
+
+// Results of 8 MB and more are written past the caches.
+constexpr int64_t kLarge = int64_t{2} << 20;  // floats
+
+TEST(KernelsLargeTest, BatchNormAgreesWithRef) {
+  const CpuRunners runners = RunnersOnAllTargets(2);
+  for (const char* op : {"batch_norm_add_relu", "batch_norm_grad"}) {
+    int tried = 0;
+    for (check::OpCase c : check::CasesFor(FindOp(op))) {
+      const Shape shape = c.graph.values[c.graph.nodes[c.node].outputs[0]].shape;
+      if (shape.channels != 64 || c.count != 1) continue;
+      c.count = c.capacity = int(kLarge / shape.size());
+      const check::Judgement judgement(c);
+      for (const auto& runner : runners) EXPECT_TRUE(judgement.Check(*runner)) << runner->text();
+      ++tried;
+    }
+    EXPECT_GE(tried, 1) << op;
+  }
+}
+
+// What a convolution makes of `count` samples that are all the same.
+std::vector<float> Convolve(CpuRunner& runner, check::OpCase c, int count) {
+  c.count = c.capacity = count;
+  const auto program = check::MakeProgram(c, {c.node});
+  const Operand &in = program->instructions[0].inputs[0],
+                &out = program->instructions[0].outputs[0];
+  const size_t floats = program->activation_bytes / sizeof(float);
+  const auto activations = hwy::AllocateAligned<float>(floats);
+  const size_t in_size = size_t(in.spec.shape.size()), out_size = size_t(out.spec.shape.size());
+  const auto sample = check::RandomFloats(1, in_size);
+  for (int i = 0; i < count; ++i) {
+    std::ranges::copy(sample, activations.get() + in.offset / sizeof(float) + size_t(i) * in_size);
+  }
+  const auto state = check::RandomFloats(2, program->layout.state);
+  std::vector<float> summand(program->layout.summand);
+  const std::span<float> all(activations.get(), floats);
+  runner.Run(program, {.count = count}, std::as_writable_bytes(all), state, summand, false);
+  const float* from = activations.get() + out.offset / sizeof(float);
+  return {from, from + size_t(count) * out_size};
+}
+
+void ExpectSameBitsOfConvolutions(CpuRunner& runner) {
+  int tried = 0;
+  for (const char* op : {"conv2d", "conv2d_grad_input"}) {
+    for (check::OpCase c : check::CasesFor(FindOp(op))) {
+      Node& node = c.graph.nodes[c.node];
+      const Shape shape = c.graph.values[node.outputs[0]].shape;
+      const int depth = c.graph.values[node.inputs[0]].shape.channels;
+      if (shape.channels % 16 != 0 || depth > 40 || c.count != 1) continue;  // 64: takes long
+      for (const int winograd : {0, 2, 4}) {
+        if (winograd && (node.attributes.kernel != 3 || node.attributes.stride != 1)) continue;
+        node.attributes.winograd = winograd;
+        const std::vector<float> one = Convolve(runner, c, 1);
+        const std::vector<float> many = Convolve(runner, c, int(kLarge / shape.size()) + 1);
+        size_t same = 0;
+        for (size_t i = 0; i < many.size(); i += one.size()) {
+          same += std::equal(one.begin(), one.end(), many.begin() + ptrdiff_t(i));
+        }
+        EXPECT_EQ(same, many.size() / one.size())
+            << runner.text() << ": " << c.text << ", tile " << winograd;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 5);
+}
+
+TEST(KernelsLargeTest, ConvolutionsHaveTheSameBits) {
+  for (const auto& runner : RunnersOnAllTargets(2)) ExpectSameBitsOfConvolutions(*runner);
+}
+
+TEST(KernelsLargeTest, ConvolutionsOnUnitsHaveTheSameBits) {
+  for (const auto& runner : RunnersWithUnits(2)) ExpectSameBitsOfConvolutions(*runner);
+}
+
+}  // namespace
+}  // namespace trireme::cpu
