@@ -169,4 +169,20 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
   return testing::AssertionSuccess();
 }
 
+std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count) {
+  const Data data(graph, count, 2);
+  const auto queue = engine.device().NewQueue();
+  const auto program = Compile(graph, engine, count, Mode::kTrain, size_t{1} << 20);
+  const auto executable = engine.Load(program, *queue);
+  const Layout& layout = program->layout;
+  const Buffer state(engine.device(), layout.state), summand(engine.device(), layout.summand);
+  const std::vector<float> initial = InitialState(graph, layout, 1);
+  flat::Put(*queue, initial, state);
+  executable->RunShard(data.batch, state, summand, false, {});
+  std::vector<float> got(layout.summand);
+  flat::Get(*queue, summand, got);
+  queue->Sync();
+  return got;
+}
+
 }  // namespace trireme::check

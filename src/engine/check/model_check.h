@@ -1,6 +1,8 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "graph/engine.h"
 #include "graph/graph.h"
 
@@ -12,5 +14,8 @@ namespace trireme::check {
 // times the largest of its tensor.
 testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph, int count,
                                               int capacity, double tolerance = 1e-4);
+
+// What forward, loss and backward of one shard of `count` random samples leave.
+std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count);
 
 }  // namespace trireme::check

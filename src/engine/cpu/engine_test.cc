@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "engine/check/compare.h"
 #include "engine/check/model_check.h"
 #include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/targets.h"
@@ -94,23 +93,6 @@ TEST_P(EngineTest, UnwrittenGradientsAreTheWrittenOnes) {
   EXPECT_TRUE(unwritten.empty());
 }
 
-// Forward, loss and backward of one shard.
-std::vector<float> SummandOf(const Graph& graph, const cpu::MatrixUnit* unit, int count) {
-  HostDevice device;
-  CpuEngine engine(device, 1, {}, unit);
-  const auto program = Compile(graph, engine, count, Mode::kTrain, 1 << 20);
-  const auto queue = device.NewQueue();
-  const auto executable = engine.Load(program, *queue);
-  std::vector<float> state = InitialState(graph, program->layout, 1);
-  std::vector<float> summand(program->layout.summand, 0.0f);
-  const auto samples = check::RandomFloats(2, size_t(count * graph.input().size()));
-  const auto labels = check::RandomLabels(3, size_t(count), graph.num_classes());
-  executable->RunShard({.inputs = samples, .labels = labels, .count = count, .loss_scale = 0.1f},
-                       {state.data(), state.size(), &device},
-                       {summand.data(), summand.size(), &device}, false, {});
-  return summand;
-}
-
 // Activations and their gradients are rounded after each layer, and where two numbers of a window
 // or a sign are close, another one wins: single numbers of a gradient differ much, its direction
 // less (measured: by 0.08 and 0.3 of its length; as much where only the operands of products are
@@ -124,9 +106,12 @@ TEST(EngineBFloatTest, GradientsPointWhereThoseOfFloatsDo) {
                                      Case{{.name = "resnet18", .stem = "3x3"}, {16, 16, 3}}}) {
     const Graph graph = BuildModel(model, input, 10);
     const Layout layout = LayOut(graph);
-    const auto want = SummandOf(graph, nullptr, 6);
+    HostDevice device;
+    CpuEngine plain(device, 1);
+    const auto want = check::SummandOf(plain, graph, 6);
     for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
-      const auto got = SummandOf(graph, unit, 6);
+      CpuEngine narrow(device, 1, {}, unit);
+      const auto got = check::SummandOf(narrow, graph, 6);
       EXPECT_NEAR(got[layout.loss()], want[layout.loss()], 0.01 * want[layout.loss()]);
       double off = 0, all = 0;
       for (size_t i = 0; i < layout.weights; ++i) {

@@ -1,37 +1,24 @@
 // Threads share the work of a step and change no bit of it.
 #include <gtest/gtest.h>
 
-#include "engine/check/compare.h"
+#include "engine/check/model_check.h"
 #include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/engine.h"
 #include "engine/cpu/targets.h"
 #include "flat/host.h"
-#include "graph/layout.h"
 #include "graph/models/models.h"
-#include "graph/program.h"
 
 namespace trireme {
 namespace {
 
 class EngineThreadsTest : public testing::TestWithParam<int64_t> {};
 
-// Forward, loss and backward of one shard.
 std::vector<float> SummandOf(const Graph& graph, int threads, int count,
                              const EngineOptions& options = {},
                              const cpu::MatrixUnit* unit = nullptr) {
   HostDevice device;
   CpuEngine engine(device, threads, options, unit);
-  const auto program = Compile(graph, engine, count, Mode::kTrain, 1 << 20);
-  const auto queue = device.NewQueue();
-  const auto executable = engine.Load(program, *queue);
-  std::vector<float> state = InitialState(graph, program->layout, 1);
-  std::vector<float> summand(program->layout.summand, 0.0f);
-  const auto samples = check::RandomFloats(2, size_t(count * graph.input().size()));
-  const auto labels = check::RandomLabels(3, size_t(count), graph.num_classes());
-  executable->RunShard({.inputs = samples, .labels = labels, .count = count, .loss_scale = 0.25f},
-                       {state.data(), state.size(), &device},
-                       {summand.data(), summand.size(), &device}, false, {});
-  return summand;
+  return check::SummandOf(engine, graph, count);
 }
 
 // Large enough that threads take part in all operations.
