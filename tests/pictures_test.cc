@@ -104,6 +104,24 @@ TEST_F(PicturesTest, ShippedRecipesTrain) {
   EXPECT_EQ(Number("scenes-mlp", "steps"), 2);
 }
 
+TEST_F(PicturesTest, PredictGoesOnAfterPicturesThatCannotBeRead) {
+  Succeed(kTrain + Words{"--out", "a"});
+  Write("no.jpg", "no picture");
+  Write("cut.jpg", Read("set/val/odd/7.jpg").substr(0, 300));
+  auto running = Start({"predict", "a", "set/val/odd/1.jpg", "no.jpg", "cut.jpg", "missing.jpg",
+                        "set/val/even/2.jpg"});
+  const Outcome outcome = running->Wait(kTimeout);
+  EXPECT_EQ(outcome.exit_code, 1);
+  const size_t first = outcome.out.find("set/val/odd/1.jpg 0  ");
+  EXPECT_EQ(first, 0u) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nset/val/even/2.jpg 0  "), std::string::npos) << outcome.out;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2) << outcome.out;
+  for (const std::string words :
+       {"no.jpg: ", "cut.jpg: ", "missing.jpg: ", "3 of 5 files could not be read"}) {
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << words << " in " << outcome.err;
+  }
+}
+
 TEST_F(PicturesTest, TheSummaryCountsWhatWasLeftOut) {
   Succeed(kTrain + Words{"--out", "whole"});
   EXPECT_EQ(Summary("whole").Find("left_out"), nullptr);

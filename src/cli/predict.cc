@@ -77,8 +77,81 @@ class Printer {
   bool logits_, json_;
 };
 
+// Asks the model of one file after the other. One that cannot be read is named, and the next one's
+// turn comes.
+class Inquiry {
+ public:
+  Inquiry(const SavedModel& model, Engine& engine, Printer& printer, const Log& log, size_t files)
+      : model_(model), predictor_(model, engine), printer_(printer), log_(log), files_(files) {}
+
+  void Ask(const std::string& file) {
+    Try([&] {
+      Records records = Open(file);
+      if (!records.samples->cuts()) {
+        Flush();
+        return Print(file, *records.samples);
+      }
+      names_.push_back(file);
+      pictures_.push_back(std::move(records.samples));
+      if (pictures_.size() == kTogether) Flush();
+    });
+  }
+
+  // Pictures are shown to the model together; if one of them is damaged, each by itself.
+  void Flush() {
+    if (pictures_.empty()) return;
+    const JoinedSource joined(std::exchange(pictures_, {}));
+    const std::vector<std::string> names = std::exchange(names_, {});
+    size_t printed = 0;
+    try {
+      predictor_.Run(joined, [&](int64_t index, const Prediction& prediction) {
+        printer_.Print(names[size_t(index)], 0, prediction);
+        printed = size_t(index) + 1;
+      });
+    } catch (const Error&) {
+      for (const std::string& name : std::span(names).subspan(printed)) {
+        Try([&] { Print(name, *Open(name).samples); });
+      }
+    }
+  }
+
+  int failed() const { return failed_; }
+
+ private:
+  Records Open(const std::string& file) const {
+    return OpenRecords(file, model_.card.shape, model_.card.classes, model_.recipe.data);
+  }
+  void Print(const std::string& file, const Source& samples) {
+    predictor_.Run(samples, [&](int64_t index, const Prediction& prediction) {
+      printer_.Print(file, index, prediction);
+    });
+  }
+  void Try(FunctionRef<void()> work) {
+    try {
+      work();
+    } catch (const UsageError&) {
+      throw;
+    } catch (const Error& error) {
+      if (files_ == 1) throw;
+      Flush();  // what was asked before it
+      ++failed_;
+      log_.Warn("predict", "{}", error.what());
+    }
+  }
+
+  const SavedModel& model_;
+  Predictor predictor_;
+  Printer& printer_;
+  const Log& log_;
+  const size_t files_;              // that are asked of, in all
+  std::vector<std::string> names_;  // of pictures that wait for others
+  std::vector<std::unique_ptr<Source>> pictures_;
+  int failed_ = 0;
+};
+
 int Run(const Args& args, Process& process) {
-  SavedModel model = LoadSavedModel(args.Required("RUN"), Log(process.log));
+  const Log log(process.log);
+  SavedModel model = LoadSavedModel(args.Required("RUN"), log);
   Sections sections;
   Bind(sections, model.recipe);
   args.ApplyTo(sections);
@@ -86,38 +159,13 @@ int Run(const Args& args, Process& process) {
   if (files.empty()) throw UsageError("no FILE was given");
   const Rig rig =
       RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
-  Predictor predictor(model, *rig.engine);
   Printer printer(args, model.card.classes, process.out);
-  std::vector<std::string> names;  // of pictures that are shown to the model together
-  std::vector<std::unique_ptr<Source>> pictures;
-  const auto flush = [&] {
-    if (pictures.empty()) return;
-    const JoinedSource joined(std::exchange(pictures, {}));
-    predictor.Run(joined, [&](int64_t index, const Prediction& prediction) {
-      printer.Print(names[size_t(index)], 0, prediction);
-    });
-    names.clear();
-  };
-  for (const std::string& file : files) {
-    Records records;
-    try {
-      records = OpenRecords(file, model.card.shape, model.card.classes, model.recipe.data);
-    } catch (const Error&) {
-      flush();  // what was asked before it
-      throw;
-    }
-    if (records.samples->cuts()) {
-      names.push_back(file);
-      pictures.push_back(std::move(records.samples));
-      if (pictures.size() == kTogether) flush();
-      continue;
-    }
-    flush();
-    predictor.Run(*records.samples, [&](int64_t index, const Prediction& prediction) {
-      printer.Print(file, index, prediction);
-    });
+  Inquiry inquiry(model, *rig.engine, printer, log, files.size());
+  for (const std::string& file : files) inquiry.Ask(file);
+  inquiry.Flush();
+  if (inquiry.failed()) {
+    throw Error("{} of {} files could not be read", inquiry.failed(), files.size());
   }
-  flush();
   return 0;
 }
 
