@@ -17,6 +17,16 @@ struct Found {
   std::span<const std::string> rest;  // the words behind its name
 };
 
+// Those of two words whose first one is this.
+std::vector<const Command*> FamilyOf(std::span<const Command* const> commands,
+                                     const std::string& word) {
+  std::vector<const Command*> family;
+  for (const Command* command : commands) {
+    if (command->name.starts_with(word + " ")) family.push_back(command);
+  }
+  return family;
+}
+
 Found FindCommand(std::span<const Command* const> commands, std::span<const std::string> words) {
   for (const size_t length : {size_t{2}, size_t{1}}) {  // "bench allreduce" before "bench"
     if (words.size() < length) continue;
@@ -25,16 +35,13 @@ Found FindCommand(std::span<const Command* const> commands, std::span<const std:
       if (command->name == name) return {command, words.subspan(length)};
     }
   }
+  std::string family;
+  for (const Command* command : FamilyOf(commands, words[0])) {
+    family += fmt::format("{}{}", family.empty() ? "" : ", ", command->name);
+  }
+  if (!family.empty()) throw UsageError("{} needs a second word: {}", words[0], family);
   std::vector<std::string> names = {"help"};
-  std::string family;  // of which words[0] is the first word
-  for (const Command* command : commands) {
-    names.emplace_back(command->name);
-    if (command->name.starts_with(words[0] + " ")) family += fmt::format(" {},", command->name);
-  }
-  if (!family.empty()) {
-    family.pop_back();
-    throw UsageError("{} needs a second word:{}", words[0], family);
-  }
+  for (const Command* command : commands) names.emplace_back(command->name);
   throw UsageError("unknown command {}{}", QuoteToml(words[0]), DidYouMean(words[0], names));
 }
 
@@ -62,7 +69,13 @@ int Dispatch(std::span<const Command* const> commands, std::span<const std::stri
   if (words[0].starts_with('-') && !help) {
     throw UsageError("{} comes before a command: trireme COMMAND {}", words[0], words[0]);
   }
-  const Found found = FindCommand(commands, help ? words.subspan(1) : words);
+  const std::span<const std::string> asked = help ? words.subspan(1) : words;
+  const std::vector<const Command*> family = FamilyOf(commands, asked[0]);
+  if (!family.empty() && (help ? asked.size() == 1 : asked.size() > 1 && IsHelp(asked[1]))) {
+    process.out.Write(HelpOverview(family));
+    return 0;
+  }
+  const Found found = FindCommand(commands, asked);
   if (help || AsksForHelp(found.rest)) {
     process.out.Write(HelpOf(*found.command));
     return 0;

@@ -121,6 +121,10 @@ TEST(Program, HelpsInEveryForm) {
   EXPECT_EQ(Call(kCommands, {"end", "--nonsense", "-h"}).out, end);
   EXPECT_NE(Call(kCommands, {"bench", "end", "--help"}).out.find("time the end"),
             std::string::npos);
+  const std::string family = Call(kCommands, {"bench", "--help"}).out;
+  EXPECT_NE(family.find("\n  bench end  time the end\n"), std::string::npos) << family;
+  EXPECT_EQ(family.find("end somehow"), std::string::npos) << family;
+  EXPECT_EQ(Call(kCommands, {"help", "bench"}).out, family);
   EXPECT_EQ(Call(kCommands, {"help", "edn"}).code, 2);
   EXPECT_TRUE(Call(kCommands, {"--version"}).out.starts_with("trireme "));
 }
