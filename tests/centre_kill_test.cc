@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <random>
 
 #include "support/ranks_test.h"
@@ -20,22 +21,12 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
 
 constexpr int kClients = 4;
 
-class CentreTest : public RanksTest {
- protected:
-  // Those who live; how many there were.
-  int KillAll(Running& running, const std::vector<std::string>& victims, std::mt19937& random) {
-    std::uniform_real_distribution<double> pause(0.03, 0.2);
-    int killed = 0;
-    for (const std::string& victim : victims) {
-      SleepFor(pause(random));
-      if (running.Over()) break;
-      killed += KillRank(running, victim);
-    }
-    return killed;
-  }
-};
+// At any moment of a run, but soon.
+std::function<double()> AnyPause_s(std::mt19937& random) {
+  return [&random] { return std::uniform_real_distribution<double>(0.03, 0.2)(random); };
+}
 
-class CentreKillTest : public CentreTest, public testing::WithParamInterface<Case> {};
+class CentreKillTest : public RanksTest, public testing::WithParamInterface<Case> {};
 
 TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
   const int clients = Wanted("TRIREME_KILLS", 5), servers = Wanted("TRIREME_SERVER_KILLS", 5);
@@ -70,7 +61,7 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
                              "--out",
                              "a"} +
                        GetParam().words);
-  const int killed = KillAll(*running, victims, random);
+  const int killed = KillRanks(*running, victims, AnyPause_s(random));
   const Outcome outcome = running->Wait(kTimeout + 2 * double(victims.size()));
   EXPECT_TRUE(outcome.in_time);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -108,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(All, CentreKillTest, testing::ValuesIn(Cases()),
 // Weights, the optimizer's memory, steps, versions and leases return together: with clocks and no
 // staleness a run is a function of its recipe, so one whose server dies now and then must end at
 // the bits of one that nobody disturbed, of allreduce's even.
-class CentreBitsTest : public CentreTest, public testing::WithParamInterface<std::string> {};
+class CentreBitsTest : public RanksTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(CentreBitsTest, AreThoseOfAnUndisturbedRun) {
   const Words words = {"train",
@@ -133,7 +124,7 @@ TEST_P(CentreBitsTest, AreThoseOfAnUndisturbedRun) {
   std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 10)));
   std::vector<std::string> victims(size_t(Wanted("TRIREME_SERVER_KILLS", 5)), "trireme-server");
   victims.insert(victims.begin(), "trireme-r1");
-  const int killed = KillAll(*running, victims, random);
+  const int killed = KillRanks(*running, victims, AnyPause_s(random));
   const Outcome outcome = running->Wait(kTimeout + 2 * double(victims.size()));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_GE(killed, 3) << "the run was over too soon";

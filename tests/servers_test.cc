@@ -11,6 +11,7 @@ namespace {
 
 Words Set(const std::string& key, const std::string& value) { return {"--set", key + "=" + value}; }
 const Words kNotTooFast = Set("emulate.step_ms", "0.3");  // to be killed in time
+double Pause_s() { return 0.15; }                         // before each kill
 
 class ServersTest : public RanksTest {
  protected:
@@ -55,13 +56,10 @@ TEST_F(ServersTest, AKilledServerTakesAllBackToTheLastSnapshotAndNothingIsLost) 
   auto running = Start(Downpour(3, 3, "tcp", kEpochs) + Set("strategy.snapshot_s", "0.1") +
                        Set("trainer.evaluate_every", "100") +
                        Set("trainer.checkpoint_epochs", "0") + kNotTooFast + Words{"--out", "a"});
-  int killed = 0;
-  for (const char* victim : {"trireme-server1", "trireme-r3", "trireme-server2", "trireme-server",
-                             "trireme-r5", "trireme-server1"}) {
-    SleepFor(0.15);
-    if (running->Over()) break;
-    killed += KillRank(*running, victim);
-  }
+  const int killed = KillRanks(*running,
+                               {"trireme-server1", "trireme-r3", "trireme-server2",
+                                "trireme-server", "trireme-r5", "trireme-server1"},
+                               Pause_s);
   const Outcome outcome = running->Wait(kTimeout);
   EXPECT_TRUE(outcome.in_time);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -80,12 +78,8 @@ TEST_F(ServersTest, AKilledWorkerOfDogwildTakesItsGroupBackToTheCentre) {
                          Set("optimizer.momentum", "0") + Set("strategy.snapshot_s", "0.1") +
                          Set("trainer.evaluate_every", "100") +
                          Set("trainer.checkpoint_epochs", "0") + kNotTooFast);
-    int killed = 0;
-    for (const char* victim : {"trireme-r1", "trireme-r4", "trireme-server", "trireme-r2"}) {
-      SleepFor(0.15);
-      if (running->Over()) break;
-      killed += KillRank(*running, victim);
-    }
+    const int killed =
+        KillRanks(*running, {"trireme-r1", "trireme-r4", "trireme-server", "trireme-r2"}, Pause_s);
     const Outcome outcome = running->Wait(kTimeout);
     EXPECT_TRUE(outcome.in_time);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -182,6 +182,17 @@ bool RanksTest::KillRank(Running& running, const std::string& name) {
   return false;
 }
 
+int RanksTest::KillRanks(Running& running, const std::vector<std::string>& names,
+                         const std::function<double()>& pause_s) {
+  int killed = 0;
+  for (const std::string& name : names) {
+    SleepFor(pause_s());
+    if (running.Over()) break;
+    killed += KillRank(running, name);
+  }
+  return killed;
+}
+
 void RanksTest::ExpectIrisCountedOnce(const std::string& run, int64_t epochs) const {
   constexpr int64_t kSamples = 120;  // to train with
   const Json summary = Summary(run);

@@ -52,9 +52,11 @@ class RanksTest : public WholeTest {
   // before. Not for threads.
   std::vector<pid_t> AwaitRanks(Running& running, int ranks);
 
-  // Kills the process of that name ("trireme-server", "trireme-r2") that `running` has started, or
-  // starts soon; false if the job ends before.
-  bool KillRank(Running& running, const std::string& name);
+  // Kills the processes of these names ("trireme-server", "trireme-r2"), one after another and
+  // `pause_s()` before each: those that `running` has started, or starts soon. How many were killed
+  // before the job was over.
+  int KillRanks(Running& running, const std::vector<std::string>& names,
+                const std::function<double()>& pause_s);
 
   // What is left of a job that is over, in words; empty: nothing. Waits for it to go, up to `until`
   // on the clock.
@@ -80,6 +82,7 @@ class RanksTest : public WholeTest {
   Words environment_;  // of every job: an `env` with its settings
 
  private:
+  bool KillRank(Running& running, const std::string& name);
   std::vector<pid_t> Processes() const;  // that work in the test's folder
   std::set<std::string> shared_before_;
 };
