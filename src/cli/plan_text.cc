@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "optimizer/updater.h"
 #include "trainer/evaluation.h"
+#include "trainer/stepper.h"
 
 namespace trireme {
 namespace {
@@ -25,7 +26,8 @@ std::string MemoryText(const Job& job, const Rig& rig, std::shared_ptr<const Pro
       {"weights and statistics, five times", 5 * sizeof(float) * job.layout.state},
       {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
       {"optimizer", sizeof(float) * job.layout.weights * updater.slices().size()},
-      {"samples of the step", samples * size_t(job.shard_capacity) * size_t(job.MostShards(0))},
+      {"samples of the step and of those fetched ahead",
+       samples * size_t(job.shard_capacity) * size_t(job.MostShards(0) * StepsInMemory(job))},
       {"evaluation", evaluation.program().activation_bytes + evaluation.scratch_bytes() +
                          samples * size_t(evaluation.program().capacity)},
   };

@@ -13,10 +13,6 @@
 namespace trireme {
 namespace {
 
-// Steps whose samples are in memory: that of now, and those being fetched. What decoding takes
-// varies, so one more lies ready there.
-constexpr int kSteps = 2, kDecodedSteps = 3;
-
 // Beyond all shards that could vote for an interrupt.
 constexpr float kTermination = 1 << 20;
 
@@ -30,6 +26,22 @@ float VoteOf(int signal) {
 int SignalOf(double votes) {
   if (votes <= 0) return 0;
   return votes < kTermination ? SIGINT : SIGTERM;
+}
+
+namespace {
+
+bool Decodes(const Job& job) { return job.recipe.emulate.decode_ms > 0 || job.data.train->cuts(); }
+
+LoaderThreads TrainingThreads(const Job& job) {
+  return ChooseLoaderThreads(job.recipe.data.threads, job.graph.input().size() * job.shard_capacity,
+                             job.cores_per_rank, job.threads_per_rank, Decodes(job));
+}
+
+}  // namespace
+
+int StepsInMemory(const Job& job) {
+  if (!job.in_step || TrainingThreads(job).first == 0) return 1;
+  return Decodes(job) ? 3 : 2;
 }
 
 Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers,
@@ -61,11 +73,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   Feed feed =
       Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
   feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
-  const LoaderThreads threads =
-      ChooseLoaderThreads(job.recipe.data.threads, values * job.shard_capacity, job.cores_per_rank,
-                          job.threads_per_rank, feed.decodes());
-  const int ahead = feed.decodes() ? kDecodedSteps : kSteps;
-  ahead_.resize(strategy.InStep() && threads.first > 0 ? ahead : 1);
+  ahead_.resize(size_t(StepsInMemory(job)));
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_.resize(num_slots * job.shard_capacity * values);
   labels_.resize(num_slots * job.shard_capacity);
@@ -75,7 +83,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                       std::span(labels_).subspan(begin, job.shard_capacity)});
   }
   in_use_.reserve(num_slots);
-  loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
+  loader_ = std::make_unique<Loader>(std::move(feed), slots_, TrainingThreads(job));
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 

@@ -29,6 +29,10 @@ struct StepResult {
 float VoteOf(int signal);
 int SignalOf(double votes);  // 0: nobody wants to stop
 
+// Whose samples a worker holds: that of now, and those that its loader fetches ahead. What decoding
+// takes varies, so one more lies ready there.
+int StepsInMemory(const Job& job);
+
 // One training step after the other: work from the strategy, samples from the loader, shards on the
 // engine, agreement by the strategy. Allocates nothing once it runs. One thread.
 class Stepper {
