@@ -14,8 +14,22 @@ namespace trireme::loops::HWY_NAMESPACE {
 // How weight decay enters: not at all, as a part of the gradient, or straight at the weight.
 enum class Decay { kNone, kGradient, kWeight };
 
-// Where a rule's gradients come from; they are taken in order.
+// The line at p will be written: other cores (hogwild) give it up now, while other lines are at
+// work. Said in assembly because compilers turn it into a read unless the instruction is promised
+// to them; processors that lack it do nothing.
+HWY_INLINE void PrefetchToWrite(const float* p) {
+#if HWY_ARCH_X86
+  asm volatile("prefetchw (%0)" : : "r"(p));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
+// Where a rule's gradients come from; they are taken in order. SGD asks for weights kAhead floats
+// before it comes to them.
 struct Written {
+  static constexpr size_t kAhead = 0;
+
   const float* HWY_RESTRICT values;
   template <class D>
   HWY_INLINE hn::Vec<D> Take(D d, size_t i) {
@@ -24,6 +38,8 @@ struct Written {
 };
 class Formed {
  public:
+  static constexpr size_t kAhead = 0;
+
   Formed(const Outer& outer, size_t at)
       : down_(outer.down + at / outer.columns),
         across_(outer.across),
@@ -51,6 +67,12 @@ class Formed {
   size_t columns_, column_;
 };
 
+// With rows left out in between, which no processor guesses.
+struct FormedHereAndThere : Formed {
+  using Formed::Formed;
+  static constexpr size_t kAhead = 8 * Layout::kAlignment;
+};
+
 // Calls work(source).
 template <class Work>
 HWY_INLINE void WithSource(const GradientsAt& g, const Work& work) {
@@ -70,6 +92,7 @@ void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT decays,
               float* HWY_RESTRICT v, float* HWY_RESTRICT w, size_t n) {
   const float rate = r.rate, momentum = r.momentum;
   EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
+    if constexpr (G::kAhead > 0) PrefetchToWrite(w + i + G::kAhead);
     const auto weight = hn::LoadU(d, w + i);
     auto step = Seen<kDecay>(d, factor, decays, g, i, weight);
     if constexpr (kMomentum) {
@@ -110,7 +133,7 @@ void SgdSkippingZeros(float rate, float factor, const float* HWY_RESTRICT g, flo
       }
       if (zero) continue;
       found |= 1u << r;
-      __builtin_prefetch(w + i, 1);
+      PrefetchToWrite(w + i);
     }
     return found;
   };
@@ -150,8 +173,8 @@ void SgdSkippingRows(const SgdRates& r, float factor, const Outer& outer, size_t
     const size_t begin = HWY_MAX(done, first * columns / kRun * kRun);
     const size_t end = HWY_MIN(at + n, hwy::RoundUpTo(row * columns, kRun));
     if (begin >= end) continue;
-    SgdDecayed<Decay::kNone>(r, factor, nullptr, Formed(outer, begin), nullptr, w + (begin - at),
-                             end - begin);
+    SgdLanes<Decay::kNone, false, false>(r, factor, nullptr, FormedHereAndThere(outer, begin),
+                                         nullptr, w + (begin - at), end - begin);
     done = end;  // two stretches may meet in 64 bytes
   }
 }
