@@ -15,6 +15,9 @@ constexpr double kLeastWait_s = 2e-4;
 int MostThreads(const InputLoad& load) { return std::max(8, 2 * load.cores); }
 constexpr double kWorthIt = 1.05;  // times as fast, else it is not said
 constexpr double kAsGood = 1.02;   // fewer threads do, if they come so close
+// Of computing's time, that fetching may take where computing shall be the bound: both vary from
+// step to step, and each waits for the other if they take equally long.
+constexpr double kRoom = 0.8;
 
 struct FetchStage {
   const char* name;
@@ -35,8 +38,14 @@ int BestThreads(const InputLoad& load) {
   for (int n = 1; n <= most; ++n) {
     best = std::min(best, PredictSeconds(load, n, load.loader));
   }
+  const double compute = load.seconds - load.waited_s;
+  const bool computing_bounds = best <= kAsGood * compute;
+  const auto enough = [&](int n) {
+    return PredictSeconds(load, n, load.loader) <= kAsGood * best &&
+           (!computing_bounds || load.loader.Fetching() / n <= kRoom * compute);
+  };
   int n = 1;
-  while (n < most && PredictSeconds(load, n, load.loader) > kAsGood * best) ++n;
+  while (n < most && !enough(n)) ++n;
   return n;
 }
 
