@@ -188,6 +188,22 @@ class RowPacker {
   Piece pieces_[kMost];
 };
 
+// Rows of a matrix, `stride` apart, as a tile by row.
+HWY_INLINE void PackMatrix(const float* HWY_RESTRICT from, size_t stride, size_t rows, size_t depth,
+                           float* HWY_RESTRICT tile) {
+  for (size_t k = 0; k < depth; k += kGroup, tile += kTileRows * kGroup) {
+    const size_t n = std::min(kGroup, depth - k);
+    for (size_t r = 0; r < rows; ++r) {
+      const float* row = from + r * stride + k;
+      if (HWY_LIKELY(n == kGroup)) {
+        CopyExactly<kGroup>(row, tile + r * kGroup);
+      } else {
+        CopyFloats(row, n, tile + r * kGroup);
+      }
+    }
+  }
+}
+
 // Panels of B: kTileColumns side by side (fewer in the last one, in whole vectors), `depth` deep.
 constexpr size_t PanelCount(size_t columns) { return hwy::DivCeil(columns, kTileColumns); }
 constexpr size_t PanelFloats(size_t depth, size_t columns) {

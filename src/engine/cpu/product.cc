@@ -18,12 +18,12 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
 // Rows of C whose sums a thread goes on with while the depth is cut.
-constexpr size_t kBlockRows = 96;
+constexpr size_t kBlockRows = 8 * kTileRows;
 constexpr size_t kTileFloats = kTileRows * kDepth;  // of A, packed
 // Values of a patch that are packed at once for a weights' gradient.
 constexpr size_t kWeightBlock = 16 * kWeightRows;
 constexpr size_t kWeightBlockFloats = kWeightBlock * kWeightDepth + 16 * kGroup;
-static_assert(kBlockRows % kTileRows == 0 && kDepth % kGroup == 0 && kWeightDepth % kGroup == 0);
+static_assert(kDepth % kGroup == 0 && kWeightDepth % kGroup == 0);
 constexpr size_t kCachedPanels = 256 * 1024;  // floats of B that stay in the second cache
 
 size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
@@ -100,8 +100,9 @@ void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth,
 namespace {
 
 // One thread's share of a product of patches: tiles [tile_begin, tile_end) of rows, panels
-// [panel_begin, panel_end) of columns. A tile of A is packed, or read where it lies, and meets all
-// panels while it is in the first cache; the panels come one after another from the second.
+// [panel_begin, panel_end) of columns. A tile of A is packed and meets all panels while it is in
+// the first cache (rows read where they lie are apart by what often makes them share cache sets);
+// the panels come one after another from the second.
 struct PatchTask {
   const Patches& patches;
   size_t rows;
@@ -145,37 +146,32 @@ struct PatchTask {
       const RowPacker<kGroup> packer(patches, begin, begin + depth, kTileRows * kGroup);
       for (size_t i = 0; i < row_end - row_begin; i += kTileRows) {
         const size_t count = std::min(kTileRows, row_end - row_begin - i);
-        const bool in_place = count == kTileRows && patches.IsMatrix();
-        for (size_t r = 0; !in_place && r < count; ++r) {
-          packer.Pack(sources[i + r], tile + r * kGroup);
+        if (patches.IsMatrix()) {
+          PackMatrix(patches.MatrixRow(row_begin + i) + begin, patches.depth(), count, depth, tile);
+        } else {
+          for (size_t r = 0; r < count; ++r) packer.Pack(sources[i + r], tile + r * kGroup);
         }
-        const TileOfA a = in_place
-                              ? TileOfA{patches.MatrixRow(row_begin + i) + begin, patches.channels}
-                              : TileOfA{tile, 0};
         const bool is_last = c + 1 == chunks.count;
-        const size_t panel_count = panel_end - panel_begin;
         for (size_t j = panel_begin; j < panel_end; ++j) {
-          Ahead ahead;
-          if (in_place) {  // while the panels pass, the rows of the next tile come from memory
-            const size_t first = kTileRows * (j - panel_begin) / panel_count;
-            const size_t last = kTileRows * (j - panel_begin + 1) / panel_count;
-            ahead = {.first = a.values + (kTileRows + first) * patches.depth(),
-                     .stride = patches.depth(),
-                     .floats = depth,
-                     .rows = last - first};
-          }
-          RunTile(a, count, j, begin, depth, targets + i, c == 0, is_last, ahead);
+          // Meanwhile the rows of the next tile come from memory.
+          const Ahead ahead = Part(Rows(row_begin + i + kTileRows, begin, depth), j - panel_begin,
+                                   panel_end - panel_begin);
+          RunTile(tile, count, j, begin, depth, targets + i, c == 0, is_last, ahead);
         }
       }
     }
   }
 
-  struct TileOfA {
-    const float* values;
-    ptrdiff_t stride;  // between rows; 0: packed
-  };
+  // Values [begin, begin + depth) of the tile of rows from `row` on.
+  Ahead Rows(size_t row, size_t begin, size_t depth) const {
+    if (!patches.IsMatrix()) return {};
+    return {.first = patches.MatrixRow(row) + begin,
+            .stride = patches.depth(),
+            .floats = depth,
+            .rows = kTileRows};
+  }
 
-  void RunTile(const TileOfA& a, size_t count, size_t j, size_t begin, size_t depth,
+  void RunTile(const float* tile, size_t count, size_t j, size_t begin, size_t depth,
                float* const* targets, bool is_first, bool is_last, const Ahead& ahead) const {
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
     const float* b = panels + at * patches.depth() + begin * width;
@@ -187,8 +183,7 @@ struct PatchTask {
                        .relu = finish.relu && is_last,
                        .stream = finish.stream && is_first && is_last,
                        .ahead = ahead};
-    if (a.stride) return RunInPlace(depth, a.values, size_t(a.stride), b, width / kLanes, into);
-    ChooseTile<Order::kByRow>(count, width / kLanes)(depth, a.values, b, into);
+    ChooseTile<Order::kByRow>(count, width / kLanes)(depth, tile, b, into);
   }
 };
 

@@ -24,7 +24,7 @@ namespace trireme::cpu::HWY_NAMESPACE {
 
 // Rows of a tile (of a weight gradient's tile) and vectors across, by the number of registers.
 #if HWY_TARGET == HWY_AVX3
-constexpr size_t kTileRows = 12, kWeightRows = 8, kTileVectors = 2;
+constexpr size_t kTileRows = 14, kWeightRows = 8, kTileVectors = 2;
 #elif HWY_TARGET == HWY_AVX2
 constexpr size_t kTileRows = 6, kWeightRows = 6, kTileVectors = 2;
 #elif HWY_TARGET == HWY_NEON
@@ -293,47 +293,6 @@ void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
       for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
     }
   });
-}
-
-// A whole tile whose rows of A stand `stride` floats apart, where they are.
-template <size_t N>
-void TileInPlace(size_t depth, const float* HWY_RESTRICT a, size_t stride,
-                 const float* HWY_RESTRICT b, const Into& into) {
-  // Four rows from each of a few places: rows 1 and 2 are that place and a multiple of one offset,
-  // so that all addresses stay in registers.
-  constexpr size_t kFrom = 4, kPlaces = hwy::DivCeil(kTileRows, kFrom), kSteps = 4;
-  Fetcher fetcher(into.ahead, depth);
-  ComputeTile<kTileRows, N>(into, [&](V(&sum)[kTileRows][N]) HWY_ATTR {
-    const float* places[kPlaces];
-    for (size_t p = 0; p < kPlaces; ++p) places[p] = a + p * kFrom * stride;
-    const auto multiply = [&](size_t i) HWY_ATTR {
-      V across[N];
-      LoadAcross(b + i * N * kLanes, across);
-#pragma GCC unroll 16
-      for (size_t r = 0; r < kTileRows; ++r) {
-        const float* value = places[r / kFrom] + r % kFrom * stride + i;
-        MultiplyRow(hn::Set(Floats(), *value), across, sum[r]);
-      }
-    };
-    const auto advance = [&](size_t steps) {
-      for (size_t p = 0; p < kPlaces; ++p) places[p] += steps;
-      b += steps * N * kLanes;
-    };
-    size_t k = 0;
-    for (; k + kSteps <= depth; k += kSteps, advance(kSteps)) {
-      if (k % kGroup == 0) fetcher.Next();
-#pragma GCC unroll 4
-      for (size_t i = 0; i < kSteps; ++i) multiply(i);
-    }
-    for (; k < depth; ++k, advance(1)) multiply(0);
-  });
-}
-
-inline void RunInPlace(size_t depth, const float* a, size_t stride, const float* b, size_t vectors,
-                       const Into& into) {
-  static_assert(kTileVectors == 2);
-  return vectors == 1 ? TileInPlace<1>(depth, a, stride, b, into)
-                      : TileInPlace<2>(depth, a, stride, b, into);
 }
 
 using TileFunction = void (*)(size_t depth, const float* a, const float* b, const Into& into);
