@@ -15,8 +15,8 @@
 namespace trireme {
 namespace {
 
-constexpr double kLook = 0.01;   // seconds that a look at the ceiling takes
-constexpr double kShort = 0.02;  // calls that take less are timed many at once
+constexpr double kShortLook = 0.01, kLongLook = 0.2;  // seconds that a look at the ceiling takes
+constexpr double kShort = 0.02;                       // calls that take less are timed many at once
 
 std::string CellText(const BenchTable::Field& field) {
   if (field.value.IsString()) return field.value.AsString();
@@ -72,16 +72,20 @@ std::string BenchTable::Text(bool json) const {
   return text;
 }
 
-void PeakMeter::Look() { seen_.push_back(cpu::MeasureMultiplyAdds(team_, kLook, unit_)); }
+void PeakMeter::Look(double seconds) {
+  const double length = std::clamp(seconds, kShortLook, kLongLook);
+  seen_.push_back(cpu::MeasureMultiplyAdds(team_, length, unit_));
+}
 
 double MedianSeconds(int repeat, PeakMeter& peak, FunctionRef<void()> run) {
   const Stopwatch first;
   run();  // memory is touched for the first time
   run();
-  const int calls = 1 + static_cast<int>(kShort / std::max(1e-7, first.seconds() / 2));
+  const double once = std::max(1e-7, first.seconds() / 2);
+  const int calls = 1 + static_cast<int>(kShort / once);
   std::vector<double> times;
   for (int i = 0; i < repeat; ++i) {
-    peak.Look();
+    peak.Look(calls * once);
     const Stopwatch watch;
     for (int c = 0; c < calls; ++c) run();
     times.push_back(watch.seconds() / calls);

@@ -39,7 +39,9 @@ class PeakMeter {
   // Of float32, or of bf16 with a unit.
   explicit PeakMeter(Team& team, const cpu::MatrixUnit* unit = nullptr)
       : team_(team), unit_(unit) {}
-  void Look();                                    // once more
+  // Once more, about as long as what it stands beside takes: a short look catches a moment without
+  // neighbours, or with them, where a long run has the mean of both.
+  void Look(double seconds);
   double flops() const { return Median(seen_); }  // per second
 
  private:

@@ -55,13 +55,16 @@ Timed Measure(const Program& program, const cpu::KernelTable& kernels, Team& tea
   for (size_t i = 0; i < samples.size(); ++i) samples[i] = float(random.Normal(i));
   const Batch batch{.inputs = samples, .labels = labels, .count = program.capacity};
   Timed timed{std::vector<std::vector<double>>(size_t(calls.size()))};
+  double step = 0;  // seconds of the last one
   for (int i = -1; i < repeat; ++i) {
-    peak.Look();
+    peak.Look(step);
+    const Stopwatch whole;
     for (int k = 0; k < calls.size(); ++k) {
       const Stopwatch watch;
       calls.Run(batch, state.data(), summand.data(), false, k, k + 1);
       if (i >= 0) timed.seconds[size_t(k)].push_back(watch.seconds());
     }
+    step = whole.seconds();
   }
   return timed;
 }
