@@ -121,6 +121,18 @@ TEST_F(PredictTest, RecordsThatDoNotFit) {
   Refuse({"predict", "a", "three.csv", "--top", "0"}, 2, {"--top"});
 }
 
+TEST_F(PredictTest, AFullDiskIsNoFilesFault) {
+  Succeed({"train", "--epochs", "1", "--out", "a"});
+  Write("x.csv", "5.1,3.5,1.4,0.2\n");
+  Running running({"predict", "a", "x.csv", "x.csv"}, At("."),
+                  {"sh", "-c", "exec \"$@\" > /dev/full", "sh"});
+  const Outcome outcome = running.Wait(kTimeout);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("cannot write the output"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("x.csv"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("could not be read"), std::string::npos) << outcome.err;
+}
+
 TEST_F(PredictTest, IdxPictures) {
   const Pictures train = Draw(90, 5, 1, false), test = Draw(30, 5, 1, false);
   Write("set/train-images-idx3-ubyte", Idx({90, 5, 4}, train.pixels));

@@ -6,8 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/error.h"
-
 namespace trireme {
 
 void Output::Write(std::string_view text) {
@@ -21,7 +19,7 @@ void Output::Write(std::string_view text) {
       pollfd ready{fd_, POLLOUT, 0};
       ::poll(&ready, 1, /*ms=*/-1);
     } else if (errno != EINTR) {
-      throw Error("cannot write the output: {}", std::strerror(errno));
+      throw OutputError("cannot write the output: {}", std::strerror(errno));
     }
   }
 }

@@ -4,11 +4,18 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
+
 namespace trireme {
+
+class OutputError : public Error {
+ public:
+  using Error::Error;
+};
 
 // What a command prints as its result. Each call is one write, so another program sees it at once.
 // When the reader is gone (`trireme list | head -1`) the rest is dropped in silence: a run must not
-// end for it. Any other failure, such as a full disk, is an Error. One thread.
+// end for it. Any other failure, such as a full disk, is an OutputError. One thread.
 class Output {
  public:
   explicit Output(int fd = 1) : fd_(fd) {}

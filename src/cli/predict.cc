@@ -108,6 +108,8 @@ class Inquiry {
         printer_.Print(names[size_t(index)], 0, prediction);
         printed = size_t(index) + 1;
       });
+    } catch (const OutputError&) {
+      throw;
     } catch (const Error&) {
       for (const std::string& name : std::span(names).subspan(printed)) {
         Try([&] { Print(name, *Open(name).samples); });
@@ -130,6 +132,8 @@ class Inquiry {
     try {
       work();
     } catch (const UsageError&) {
+      throw;
+    } catch (const OutputError&) {  // no file's fault
       throw;
     } catch (const Error& error) {
       if (files_ == 1) throw;
