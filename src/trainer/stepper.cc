@@ -30,18 +30,24 @@ int SignalOf(double votes) {
 
 namespace {
 
-bool Decodes(const Job& job) { return job.recipe.emulate.decode_ms > 0 || job.data.train->cuts(); }
+Feed TrainingFeed(const Job& job) {
+  Feed feed =
+      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
+  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
+  return feed;
+}
 
-LoaderThreads TrainingThreads(const Job& job) {
+LoaderThreads TrainingThreads(const Job& job, const Feed& feed) {
   return ChooseLoaderThreads(job.recipe.data.threads, job.graph.input().size() * job.shard_capacity,
-                             job.cores_per_rank, job.threads_per_rank, Decodes(job));
+                             job.cores_per_rank, job.threads_per_rank, feed.decodes());
 }
 
 }  // namespace
 
 int StepsInMemory(const Job& job) {
-  if (!job.in_step || TrainingThreads(job).first == 0) return 1;
-  return Decodes(job) ? 3 : 2;
+  const Feed feed = TrainingFeed(job);
+  if (!job.in_step || TrainingThreads(job, feed).first == 0) return 1;
+  return feed.decodes() ? 3 : 2;
 }
 
 Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers,
@@ -70,9 +76,8 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
 
   const int shards = job.MostShards(worker);
   const int64_t values = job.graph.input().size();
-  Feed feed =
-      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
-  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
+  Feed feed = TrainingFeed(job);
+  const LoaderThreads threads = TrainingThreads(job, feed);
   ahead_.resize(size_t(StepsInMemory(job)));
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_.resize(num_slots * job.shard_capacity * values);
@@ -83,7 +88,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                       std::span(labels_).subspan(begin, job.shard_capacity)});
   }
   in_use_.reserve(num_slots);
-  loader_ = std::make_unique<Loader>(std::move(feed), slots_, TrainingThreads(job));
+  loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 
