@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
-// Rows of C whose sums a thread goes on with while the depth is cut.
-constexpr size_t kBlockRows = 8 * kTileRows;
+// Tiles of C whose sums a thread goes on with while the depth is cut.
+constexpr size_t kBlockTiles = 8;
 constexpr size_t kTileFloats = kTileRows * kDepth;  // of A, packed
 // Values of a patch that are packed at once for a weights' gradient.
 constexpr size_t kWeightBlock = 16 * kWeightRows;
@@ -61,16 +61,34 @@ void PackRows(const float* b, size_t depth, size_t columns, size_t begin, size_t
   }
 }
 
-// One tap of panel j, which stands at `panel`.
-void PackTap(const float* b, const TapGrid& taps, size_t tap, size_t tap_depth, size_t columns,
-             size_t j, float* panel) {
+// Channels [begin, end) of one tap of panel j.
+void PackTap(const float* b, const TapGrid& taps, size_t tap, size_t tap_depth, size_t begin,
+             size_t end, size_t columns, size_t j, float* to) {
   const size_t at = j * kTileColumns, width = PanelWidth(j, columns);
   const size_t valid = std::min(width, columns - at);
-  const float* from = b + (taps.At(tap) * columns + at) * tap_depth;
-  float* to = panel + tap * tap_depth * width;
-  Transpose(from, tap_depth, valid, tap_depth, to, width);
-  for (size_t k = 0; valid < width && k < tap_depth; ++k) {
+  const float* from = b + (taps.At(tap) * columns + at) * tap_depth + begin;
+  Transpose(from, tap_depth, valid, end - begin, to, width);
+  for (size_t k = 0; valid < width && k < end - begin; ++k) {
     ZeroFloats(width - valid, to + k * width + valid);
+  }
+}
+
+// Values [begin, end) of k of the panels [first, last) of b, which is `depth` deep.
+void PackPart(const Unpacked& b, size_t depth, size_t begin, size_t end, size_t first, size_t last,
+              float* to) {
+  if (!b.taps) {
+    return PackRows(b.values + begin * b.columns, end - begin, b.columns, 0, end - begin, first,
+                    last, to);
+  }
+  const size_t tap_depth = depth / b.taps->count();
+  for (size_t j = first; j < last; ++j) {
+    float* panel = to + (j - first) * kTileColumns * (end - begin);
+    for (size_t k = begin; k < end;) {
+      const size_t tap = k / tap_depth, next = std::min(end, (tap + 1) * tap_depth);
+      PackTap(b.values, *b.taps, tap, tap_depth, k - tap * tap_depth, next - tap * tap_depth,
+              b.columns, j, panel + (k - begin) * PanelWidth(j, b.columns));
+      k = next;
+    }
   }
 }
 
@@ -91,51 +109,70 @@ void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth,
   ParallelFor(team, count, grain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t j = i / taps.count();
-      PackTap(b, taps, i % taps.count(), tap_depth, columns, j,
-              panels + j * kTileColumns * taps.count() * tap_depth);
+      const size_t tap = i % taps.count();
+      PackTap(
+          b, taps, tap, tap_depth, 0, tap_depth, columns, j,
+          panels + (j * kTileColumns * taps.count() + tap * PanelWidth(j, columns)) * tap_depth);
     }
   });
 }
 
 namespace {
 
-// One thread's share of a product of patches: tiles [tile_begin, tile_end) of rows, panels
-// [panel_begin, panel_end) of columns. A tile of A is packed and meets all panels while it is in
-// the first cache (rows read where they lie are apart by what often makes them share cache sets);
-// the panels come one after another from the second.
+// Rows of C in tiles of about equal height.
+struct Tiles {
+  size_t rows, count, height;
+  explicit Tiles(size_t all)
+      : rows(all), count(hwy::DivCeil(all, kTileRows)), height(hwy::DivCeil(all, count)) {}
+  size_t begin(size_t tile) const { return std::min(tile * height, rows); }
+};
+
+// One thread's share of a product of patches: tiles of rows, panels of columns. A tile of A is
+// packed and meets all panels while it is in the first cache (rows read where they lie are apart by
+// what often makes them share cache sets); the panels come one after another from the second.
 struct PatchTask {
   const Patches& patches;
-  size_t rows;
-  const float* panels;
+  const Tiles tiles;
+  const Chunks chunks;
   size_t columns;
   const Places& places;
   const Finish& finish;
+  const float* panels;
+  size_t first = 0, deep = chunks.all;  // values of k that the panels hold
 
+  // Panels that the second cache holds stay there while a block's C goes through all chunks; of
+  // larger ones as many as it holds meet all rows.
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
            float* tile) const {
-    const Chunks chunks(patches.depth(), kDepth);
-    // Panels that the second cache holds stay there while a block's C goes through all chunks; of
-    // larger ones as many as it holds meet all rows.
-    const bool small = patches.depth() * columns <= kCachedPanels;
-    const size_t length = small ? chunks.count : 1;
-    const size_t group = small ? PanelCount(columns)
-                               : std::max<size_t>(1, kCachedPanels / (chunks.step * kTileColumns));
-    for (size_t chunk = 0; chunk < chunks.count; chunk += length) {
+    if (chunks.all * columns <= kCachedPanels) {
+      return Run(tile_begin, tile_end, panel_begin, panel_end, 0, chunks.count, tile);
+    }
+    const size_t group = CachedPanels(chunks);
+    for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
       for (size_t j = panel_begin; j < panel_end; j += group) {
-        for (size_t row = tile_begin * kTileRows; row < std::min(rows, tile_end * kTileRows);
-             row += kBlockRows) {
-          const size_t end = std::min({rows, tile_end * kTileRows, row + kBlockRows});
-          RunBlock(row, end, j, std::min(j + group, panel_end), chunks, chunk, chunk + length,
-                   tile);
-        }
+        Run(tile_begin, tile_end, j, std::min(j + group, panel_end), chunk, chunk + 1, tile);
       }
     }
   }
 
+  void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
+           size_t chunk_begin, size_t chunk_end, float* tile) const {
+    for (size_t i = tile_begin; i < tile_end; i += kBlockTiles) {
+      RunBlock(tiles.begin(i), tiles.begin(std::min(i + kBlockTiles, tile_end)), panel_begin,
+               panel_end, chunk_begin, chunk_end, tile);
+    }
+  }
+
+  // Panels of a chunk that stay in the second cache.
+  static size_t CachedPanels(const Chunks& chunks) {
+    return std::max<size_t>(1, kCachedPanels / (chunks.step * kTileColumns));
+  }
+
+ private:
   void RunBlock(size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end,
-                const Chunks& chunks, size_t chunk_begin, size_t chunk_end, float* tile) const {
-    PatchRow sources[kBlockRows];
-    float* targets[kBlockRows];
+                size_t chunk_begin, size_t chunk_end, float* tile) const {
+    PatchRow sources[kBlockTiles * kTileRows];
+    float* targets[kBlockTiles * kTileRows];
     RowWalker walker(patches, row_begin);
     for (size_t i = 0; i < row_end - row_begin; ++i, walker.Next()) {
       sources[i] = RowAt(walker);
@@ -144,8 +181,8 @@ struct PatchTask {
     for (size_t c = chunk_begin; c < chunk_end; ++c) {
       const size_t begin = chunks.begin(c), depth = chunks.begin(c + 1) - begin;
       const RowPacker<kGroup> packer(patches, begin, begin + depth, kTileRows * kGroup);
-      for (size_t i = 0; i < row_end - row_begin; i += kTileRows) {
-        const size_t count = std::min(kTileRows, row_end - row_begin - i);
+      for (size_t i = 0; i < row_end - row_begin; i += tiles.height) {
+        const size_t count = std::min(tiles.height, row_end - row_begin - i);
         if (patches.IsMatrix()) {
           PackMatrix(patches.MatrixRow(row_begin + i) + begin, patches.depth(), count, depth, tile);
         } else {
@@ -154,8 +191,8 @@ struct PatchTask {
         const bool is_last = c + 1 == chunks.count;
         for (size_t j = panel_begin; j < panel_end; ++j) {
           // Meanwhile the rows of the next tile come from memory.
-          const Ahead ahead = Part(Rows(row_begin + i + kTileRows, begin, depth), j - panel_begin,
-                                   panel_end - panel_begin);
+          const Ahead ahead = Part(Rows(row_begin + i + tiles.height, begin, depth),
+                                   j - panel_begin, panel_end - panel_begin);
           RunTile(tile, count, j, begin, depth, targets + i, c == 0, is_last, ahead);
         }
       }
@@ -168,13 +205,13 @@ struct PatchTask {
     return {.first = patches.MatrixRow(row) + begin,
             .stride = patches.depth(),
             .floats = depth,
-            .rows = kTileRows};
+            .rows = tiles.height};
   }
 
   void RunTile(const float* tile, size_t count, size_t j, size_t begin, size_t depth,
                float* const* targets, bool is_first, bool is_last, const Ahead& ahead) const {
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
-    const float* b = panels + at * patches.depth() + begin * width;
+    const float* b = panels + at * deep + (begin - first) * width;
     const Into into = {.rows = targets,
                        .first = at,
                        .columns = std::min(width, columns - at),
@@ -304,39 +341,24 @@ struct TransposedTask {
 
 void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
                      const Places& places, const Finish& finish, float* scratch, Team& team) {
-  const PatchTask task{patches, rows, panels, columns, places, finish};
-  const size_t tiles = hwy::DivCeil(rows, kTileRows), panel_count = PanelCount(columns);
+  const Tiles tiles(rows);
+  const PatchTask task{patches, tiles, Chunks(patches.depth(), kDepth), columns, places,
+                       finish,  panels};
+  const size_t panel_count = PanelCount(columns);
   Divide(
-      team, tiles, panel_count, tiles >= panel_count, rows * columns * patches.depth(),
+      team, tiles.count, panel_count, tiles.count >= panel_count, rows * columns * patches.depth(),
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kTileFloats);
         if (finish.stream) hwy::FlushStream();
       });
 }
 
-namespace {
-
-// Panels [first, last) of b, to `to`.
-void PackGroup(const Unpacked& b, size_t depth, size_t first, size_t last, float* to) {
-  if (!b.taps) return PackRows(b.values, depth, b.columns, 0, depth, first, last, to);
-  for (size_t j = first; j < last; ++j) {
-    for (size_t tap = 0; tap < b.taps->count(); ++tap) {
-      PackTap(b.values, *b.taps, tap, depth / b.taps->count(), b.columns, j,
-              to + (j - first) * kTileColumns * depth);
-    }
-  }
-}
-
-}  // namespace
-
 void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
                      const Places& places, const Finish& finish, float* scratch, Team& team) {
   const size_t depth = patches.depth(), columns = b.columns, count = PanelCount(columns);
   // Fewer panels would not be worth what a tile of A costs.
   constexpr size_t kLeast = 8;
-  const size_t most = kCachedPanels / (depth * kTileColumns);
-  if (depth * columns <= kCachedPanels || most < kLeast ||
-      count < kLeast * static_cast<size_t>(team.size())) {
+  if (depth * columns <= kCachedPanels || count < kLeast * static_cast<size_t>(team.size())) {
     if (b.taps) {
       PackTransposedPanels(b.values, *b.taps, depth / b.taps->count(), columns, panels, team);
     } else {
@@ -344,22 +366,33 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
     }
     return MultiplyPatches(patches, rows, panels, columns, places, finish, scratch, team);
   }
-  const size_t tiles = hwy::DivCeil(rows, kTileRows);
-  Divide(team, tiles, count, false, rows * columns * depth,
+  const Tiles tiles(rows);
+  const Chunks chunks(depth, kDepth);
+  Divide(team, tiles.count, count, false, rows * columns * depth,
          [&](size_t, size_t, size_t begin, size_t end, size_t thread) {
            float* own = panels + begin * kTileColumns * depth;
-           const size_t step = hwy::DivCeil(end - begin, hwy::DivCeil(end - begin, most));
-           for (size_t j = begin; j < end; j += step) {
-             const size_t last = std::min(end, j + step), at = j * kTileColumns;
-             PackGroup(b, depth, j, last, own);
-             Places part_places = places;
-             part_places.first += at;
-             Finish part_finish = finish;
-             if (finish.bias) part_finish.bias += at;
-             const PatchTask task{patches,     rows,
-                                  own,         std::min(columns, last * kTileColumns) - at,
-                                  part_places, part_finish};
-             task.Run(0, tiles, 0, last - j, scratch + thread * kTileFloats);
+           const size_t groups = hwy::DivCeil(end - begin, PatchTask::CachedPanels(chunks));
+           for (size_t c = 0; c < chunks.count; ++c) {
+             for (size_t group = 0; group < groups; ++group) {
+               const size_t j = begin + (end - begin) * group / groups;
+               const size_t last = begin + (end - begin) * (group + 1) / groups;
+               const size_t at = j * kTileColumns, k = chunks.begin(c);
+               PackPart(b, depth, k, chunks.begin(c + 1), j, last, own);
+               Places part_places = places;
+               part_places.first += at;
+               Finish part_finish = finish;
+               if (finish.bias) part_finish.bias += at;
+               const PatchTask task{patches,
+                                    tiles,
+                                    chunks,
+                                    std::min(columns, last * kTileColumns) - at,
+                                    part_places,
+                                    part_finish,
+                                    own,
+                                    k,
+                                    chunks.begin(c + 1) - k};
+               task.Run(0, tiles.count, 0, last - j, c, c + 1, scratch + thread * kTileFloats);
+             }
            }
            if (finish.stream) hwy::FlushStream();
          });

@@ -40,7 +40,7 @@ constexpr size_t kTileColumns = kTileVectors * kLanes;
 // Values of k that a tile sums before it adds to C (in a weights' gradient). Where a panel of B
 // need not stay in the first cache, longer sums touch C less often.
 #if HWY_TARGET == HWY_AVX3
-constexpr size_t kDepth = 512, kWeightDepth = 192;
+constexpr size_t kDepth = 256, kWeightDepth = 192;
 #else
 constexpr size_t kDepth = 256, kWeightDepth = 256;
 #endif
@@ -182,6 +182,10 @@ HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
 
 template <size_t N>
 HWY_INLINE void LoadAcross(const float* HWY_RESTRICT b, V (&across)[N]) {
+#if HWY_TARGET == HWY_AVX3
+#pragma GCC unroll 8
+  for (size_t v = 0; v < N; ++v) hwy::Prefetch(b + (8 * N + v) * kLanes);
+#endif
 #pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(Floats(), b + v * kLanes);
 }
