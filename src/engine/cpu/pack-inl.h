@@ -214,17 +214,25 @@ constexpr size_t PanelWidth(size_t index, size_t columns) {
   return std::min(kTileColumns, hwy::RoundUpTo(columns - index * kTileColumns, kLanes));
 }
 
-// Row k of B, spread over the panels [first, last) of a B of `columns` columns and `depth` rows.
-HWY_INLINE void PackPanelRow(const float* row, size_t columns, size_t depth, size_t k, size_t first,
-                             size_t last, float* panels) {
+// Rows [begin, end) of panel j of b[.][columns]; row 0 of the panel stands at `panel`.
+HWY_INLINE void PackPanel(const float* HWY_RESTRICT b, size_t columns, size_t begin, size_t end,
+                          size_t j, float* HWY_RESTRICT panel) {
   const Floats d;
-  for (size_t j = first; j < last; ++j) {
-    const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
-    float* to = panels + at * depth + k * width;
+  const size_t at = j * kTileColumns, width = PanelWidth(j, columns), rest = columns - at;
+  const float* from = b + begin * columns + at;
+  float* to = panel + begin * width;
+  if (HWY_LIKELY(rest >= kTileColumns)) {
+    for (size_t k = begin; k < end; ++k, from += columns, to += kTileColumns) {
+#pragma GCC unroll 8
+      for (size_t v = 0; v < kTileColumns; v += kLanes) {
+        hn::StoreU(hn::LoadU(d, from + v), d, to + v);
+      }
+    }
+    return;
+  }
+  for (size_t k = begin; k < end; ++k, from += columns, to += width) {
     for (size_t v = 0; v < width; v += kLanes) {
-      const size_t rest = columns - at - v;
-      hn::StoreU(rest >= kLanes ? hn::LoadU(d, row + at + v) : LoadPart(row + at + v, rest), d,
-                 to + v);
+      hn::StoreU(LoadN(from + v, std::min(kLanes, rest - v)), d, to + v);
     }
   }
 }

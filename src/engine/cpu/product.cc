@@ -44,6 +44,11 @@ struct Chunks {
   size_t begin(size_t i) const { return std::min(i * step, all); }
 };
 
+// Panels of a chunk that stay in the second cache.
+size_t CachedPanels(const Chunks& chunks) {
+  return std::max<size_t>(1, kCachedPanels / (chunks.step * kTileColumns));
+}
+
 namespace {
 
 // Rows [begin, end) of the panels [first, last) of b[depth][columns]; the first goes to `to`. Few
@@ -51,12 +56,10 @@ namespace {
 constexpr size_t kPackedRows = 16;
 void PackRows(const float* b, size_t depth, size_t columns, size_t begin, size_t end, size_t first,
               size_t last, float* to) {
-  const size_t at = first * kTileColumns;
   for (size_t row = begin; row < end; row += kPackedRows) {
-    for (size_t j = 0; j < last - first; ++j) {
-      for (size_t k = row; k < std::min(end, row + kPackedRows); ++k) {
-        PackPanelRow(b + k * columns + at, columns - at, depth, k, j, j + 1, to);
-      }
+    for (size_t j = first; j < last; ++j) {
+      PackPanel(b, columns, row, std::min(end, row + kPackedRows), j,
+                to + (j - first) * kTileColumns * depth);
     }
   }
 }
@@ -163,11 +166,6 @@ struct PatchTask {
     }
   }
 
-  // Panels of a chunk that stay in the second cache.
-  static size_t CachedPanels(const Chunks& chunks) {
-    return std::max<size_t>(1, kCachedPanels / (chunks.step * kTileColumns));
-  }
-
  private:
   void RunBlock(size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end,
                 size_t chunk_begin, size_t chunk_end, float* tile) const {
@@ -188,12 +186,12 @@ struct PatchTask {
         } else {
           for (size_t r = 0; r < count; ++r) packer.Pack(sources[i + r], tile + r * kGroup);
         }
+        // Meanwhile the rows of the next tile come from memory.
+        Fetcher fetcher({Rows(row_begin + i + tiles.height, begin, depth)},
+                        (panel_end - panel_begin) * hwy::DivCeil(depth, kGroup));
         const bool is_last = c + 1 == chunks.count;
         for (size_t j = panel_begin; j < panel_end; ++j) {
-          // Meanwhile the rows of the next tile come from memory.
-          const Ahead ahead = Part(Rows(row_begin + i + tiles.height, begin, depth),
-                                   j - panel_begin, panel_end - panel_begin);
-          RunTile(tile, count, j, begin, depth, targets + i, c == 0, is_last, ahead);
+          RunTile(tile, count, j, begin, depth, targets + i, c == 0, is_last, fetcher);
         }
       }
     }
@@ -209,7 +207,7 @@ struct PatchTask {
   }
 
   void RunTile(const float* tile, size_t count, size_t j, size_t begin, size_t depth,
-               float* const* targets, bool is_first, bool is_last, const Ahead& ahead) const {
+               float* const* targets, bool is_first, bool is_last, Fetcher& fetcher) const {
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
     const float* b = panels + at * deep + (begin - first) * width;
     const Into into = {.rows = targets,
@@ -219,7 +217,7 @@ struct PatchTask {
                        .bias = finish.bias,
                        .relu = finish.relu && is_last,
                        .stream = finish.stream && is_first && is_last,
-                       .ahead = ahead};
+                       .fetcher = &fetcher};
     ChooseTile<Order::kByRow>(count, width / kLanes)(depth, tile, b, into);
   }
 };
@@ -236,44 +234,52 @@ struct TransposedTask {
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, float* block,
            float* panels) const {
-    const size_t last = std::min(patches.depth(), tile_end * kWeightRows);
     const Chunks chunks(rows, kWeightDepth);
-    for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
-      const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
-      PatchRow sources[kWeightDepth];
-      RowWalker walker(patches, begin);
-      for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
-      // Some rows at a time: panels are a power of two apart, and one row's parts of all of them
-      // would share cache sets.
-      for (size_t first = 0; first < depth; first += kGroup) {
-        for (size_t j = panel_begin; j < panel_end; ++j) {
-          for (size_t k = first; k < std::min(depth, first + kGroup); ++k) {
-            PackPanelRow(b + (begin + k) * columns, columns, depth, k, j, j + 1, panels);
-          }
-        }
+    const size_t group = CachedPanels(chunks);
+    for (size_t j = panel_begin; j < panel_end; j += group) {
+      for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        RunChunk(tile_begin * kWeightRows, std::min(patches.depth(), tile_end * kWeightRows), j,
+                 std::min(panel_end, j + group), chunks, chunk, block, panels);
       }
-      const size_t next_begin = chunks.begin(chunk + 1), next_end = chunks.begin(chunk + 2);
-      const size_t first_row = tile_begin * kWeightRows;
-      for (size_t row = first_row; row < last; row += kWeightBlock) {
-        const size_t count = std::min(kWeightBlock, last - row);
-        PackBlock(sources, row, count, depth, block);
-        // Meanwhile the values of the next block are fetched, and a share of the next chunk's
-        // panels: no more than the second cache holds besides the sums.
-        const bool ends = row + count == last;
-        const Next next(
-            PartOfA(ends ? first_row : row + count, last, ends ? next_begin : begin,
-                    ends ? next_end : begin + depth),
-            Part(PartOfB(panel_begin, panel_end, next_begin, next_end),
-                 (row - first_row) / kWeightBlock, hwy::DivCeil(last - first_row, kWeightBlock)),
-            (panel_end - panel_begin) * hwy::DivCeil(count, kWeightRows));
-        // A panel stays in the first cache while all tiles pass, which are a quarter of its size.
-        size_t tile = 0;
-        for (size_t j = panel_begin; j < panel_end; ++j) {
-          for (size_t i = 0; i < count; i += kWeightRows) {
-            RunTile(row + i, std::min(kWeightRows, count - i), depth,
-                    block + i / kWeightGroup * GroupFloats(depth) + i % kWeightGroup, panels, j,
-                    add || chunk > 0, next.For(tile++));
-          }
+    }
+  }
+
+ private:
+  // Rows [first_row, last) of C, by one chunk of depth.
+  void RunChunk(size_t first_row, size_t last, size_t panel_begin, size_t panel_end,
+                const Chunks& chunks, size_t chunk, float* block, float* panels) const {
+    const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
+    PatchRow sources[kWeightDepth];
+    RowWalker walker(patches, begin);
+    for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
+    // Some rows at a time: panels are a power of two apart, and one row's parts of all of them
+    // would share cache sets.
+    for (size_t first = 0; first < depth; first += kGroup) {
+      for (size_t j = panel_begin; j < panel_end; ++j) {
+        PackPanel(b + begin * columns, columns, first, std::min(depth, first + kGroup), j,
+                  panels + j * kTileColumns * depth);
+      }
+    }
+    const size_t next_begin = chunks.begin(chunk + 1), next_end = chunks.begin(chunk + 2);
+    for (size_t row = first_row; row < last; row += kWeightBlock) {
+      const size_t count = std::min(kWeightBlock, last - row);
+      PackBlock(sources, row, count, depth, block);
+      // Meanwhile the values of the next block are fetched, and a share of the next chunk's
+      // panels: no more than the second cache holds besides the sums.
+      const bool ends = row + count == last;
+      Fetcher fetcher(
+          {PartOfA(ends ? first_row : row + count, last, ends ? next_begin : begin,
+                   ends ? next_end : begin + depth),
+           Part(PartOfB(panel_begin, panel_end, next_begin, next_end),
+                (row - first_row) / kWeightBlock, hwy::DivCeil(last - first_row, kWeightBlock))},
+          (panel_end - panel_begin) * hwy::DivCeil(count, kWeightRows) *
+              hwy::DivCeil(depth, kGroup));
+      // A panel stays in the first cache while all tiles pass, which are a quarter of its size.
+      for (size_t j = panel_begin; j < panel_end; ++j) {
+        for (size_t i = 0; i < count; i += kWeightRows) {
+          RunTile(row + i, std::min(kWeightRows, count - i), depth,
+                  block + i / kWeightGroup * GroupFloats(depth) + i % kWeightGroup, panels, j,
+                  add || chunk > 0, fetcher);
         }
       }
     }
@@ -295,21 +301,6 @@ struct TransposedTask {
             .rows = end - begin};
   }
 
-  // What is read next, shared out among the tiles of a block.
-  struct Next {
-    Ahead of_a, of_b;
-    size_t tiles, tiles_of_a;
-
-    Next(const Ahead& a, const Ahead& b, size_t num_tiles) : of_a(a), of_b(b), tiles(num_tiles) {
-      const size_t floats_a = a.floats * a.rows, all = floats_a + b.floats * b.rows;
-      tiles_of_a = all ? tiles * floats_a / all : 0;
-    }
-    Ahead For(size_t i) const {
-      return i < tiles_of_a ? Part(of_a, i, tiles_of_a)
-                            : Part(of_b, i - tiles_of_a, tiles - tiles_of_a);
-    }
-  };
-
   // Floats of tiles that are packed side by side; not a power of two, or groups would share cache
   // sets.
   static size_t GroupFloats(size_t depth) { return depth * kWeightGroup + kGroup; }
@@ -322,7 +313,7 @@ struct TransposedTask {
   }
 
   void RunTile(size_t first, size_t count, size_t depth, const float* tile, const float* panels,
-               size_t j, bool add_now, const Ahead& ahead) const {
+               size_t j, bool add_now, Fetcher& fetcher) const {
     float* targets[kWeightRows];
     for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
@@ -332,7 +323,7 @@ struct TransposedTask {
                        .add = add_now,
                        .bias = nullptr,
                        .relu = false,
-                       .ahead = ahead};
+                       .fetcher = &fetcher};
     ChooseTile<Order::kByDepth>(count, width / kLanes)(depth, tile, panels + at * depth, into);
   }
 };
@@ -371,7 +362,7 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
   Divide(team, tiles.count, count, false, rows * columns * depth,
          [&](size_t, size_t, size_t begin, size_t end, size_t thread) {
            float* own = panels + begin * kTileColumns * depth;
-           const size_t groups = hwy::DivCeil(end - begin, PatchTask::CachedPanels(chunks));
+           const size_t groups = hwy::DivCeil(end - begin, CachedPanels(chunks));
            for (size_t c = 0; c < chunks.count; ++c) {
              for (size_t group = 0; group < groups; ++group) {
                const size_t j = begin + (end - begin) * group / groups;

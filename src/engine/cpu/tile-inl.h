@@ -14,6 +14,7 @@
 #endif
 
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "engine/cpu/simd-inl.h"
@@ -60,6 +61,8 @@ enum class Order { kByRow, kByDepth };
 struct Ahead {
   const float* first = nullptr;
   size_t stride = 0, floats = 0, rows = 0;
+
+  size_t lines() const { return rows * hwy::DivCeil(floats, kGroup); }
 };
 
 // Part `i` of `of` about equal ones, in whole rows.
@@ -70,29 +73,44 @@ inline Ahead Part(Ahead all, size_t i, size_t of) {
   return all;
 }
 
-// Fetches it into the second cache bit by bit while a tile of `depth` is computed; all at once it
-// would hold up the tile's own reads.
+// Fetches such memory into the second cache bit by bit while tiles are computed; all at once it
+// would hold up the tiles' own reads.
 class Fetcher {
  public:
-  Fetcher(const Ahead& ahead, size_t depth)
-      : ahead_(ahead),
-        left_(ahead.rows * hwy::DivCeil(ahead.floats, kGroup)),
-        each_(left_ ? hwy::DivCeil(left_, hwy::DivCeil(depth, kGroup)) : 0) {}
+  Fetcher() = default;
+  // Some stretches, one after another, during `groups` calls of Next.
+  Fetcher(std::initializer_list<Ahead> stretches, size_t groups) {
+    size_t lines = 0;
+    for (const Ahead& stretch : stretches) {
+      if (!stretch.lines()) continue;
+      stretches_[count_++] = stretch;
+      lines += stretch.lines();
+    }
+    each_ = hwy::DivCeil(lines, groups);
+  }
 
   // To be called once for each kGroup values of k.
   HWY_INLINE void Next() {
-    for (size_t i = 0; i < each_ && left_ > 0; ++i, --left_) {
-      __builtin_prefetch(ahead_.first + at_, 0, 2);
-      at_ += kGroup;
-      if (at_ < ahead_.floats) continue;
-      at_ = 0;
-      ahead_.first += ahead_.stride;
-    }
+    if (now_ < count_) Fetch();
   }
 
  private:
-  Ahead ahead_;
-  size_t left_, each_, at_ = 0;
+  HWY_INLINE void Fetch() {
+    Ahead& stretch = stretches_[now_];
+    for (size_t i = 0; i < each_; ++i) {
+      __builtin_prefetch(stretch.first + at_, 0, 2);
+      at_ += kGroup;
+      if (at_ < stretch.floats) continue;
+      at_ = 0;
+      stretch.first += stretch.stride;
+      if (--stretch.rows > 0) continue;
+      ++now_;
+      return;
+    }
+  }
+
+  Ahead stretches_[3];
+  size_t count_ = 0, now_ = 0, each_ = 0, at_ = 0;
 };
 
 // Where a tile's result goes.
@@ -105,7 +123,7 @@ struct Into {
   bool relu;
   bool stream =
       false;  // past the caches; rows are aligned, the tile's vectors whole, nothing added
-  Ahead ahead = {};
+  Fetcher* fetcher = nullptr;
 };
 
 // A tile whose last vector is not whole, through memory: for targets without masked stores.
@@ -182,12 +200,16 @@ HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
 
 template <size_t N>
 HWY_INLINE void LoadAcross(const float* HWY_RESTRICT b, V (&across)[N]) {
+#pragma GCC unroll 8
+  for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(Floats(), b + v * kLanes);
+}
+// Asks for what a packed panel holds some values of k further on: it comes from the second cache.
+template <size_t N>
+HWY_INLINE void FetchAcross([[maybe_unused]] const float* b) {
 #if HWY_TARGET == HWY_AVX3
 #pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) hwy::Prefetch(b + (8 * N + v) * kLanes);
 #endif
-#pragma GCC unroll 8
-  for (size_t v = 0; v < N; ++v) across[v] = hn::LoadU(Floats(), b + v * kLanes);
 }
 template <size_t N>
 HWY_INLINE void MultiplyRow(V down, const V (&across)[N], V (&sum)[N]) {
@@ -253,7 +275,10 @@ HWY_INLINE void MultiplyDepth(const float* a, const float* b, V (&sum)[R][N]) {
 template <size_t R, size_t N>
 HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
 #pragma GCC unroll 4
-  for (size_t i = 0; i < kGroup; ++i) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
+  for (size_t i = 0; i < kGroup; ++i) {
+    FetchAcross<N>(b + i * N * kLanes);
+    MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);
+  }
 }
 #endif
 
@@ -273,13 +298,12 @@ HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
 template <Order order, size_t R, size_t N>
 void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
           const Into& into) {
-  Fetcher fetcher(into.ahead, depth);
   ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
     if constexpr (order == Order::kByDepth) {
       size_t k = 0;
       for (; k + kGroup <= depth;
            k += kGroup, a += kGroup * kWeightGroup, b += kGroup * N * kLanes) {
-        fetcher.Next();
+        if (into.fetcher) into.fetcher->Next();
 #pragma GCC unroll 4
         for (size_t i = 0; i < kGroup; ++i) {
           MultiplyDepth(a + i * kWeightGroup, b + i * N * kLanes, sum);
@@ -291,7 +315,7 @@ void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
     } else {
       size_t k = 0;
       for (; k + kGroup <= depth; k += kGroup, a += kTileRows * kGroup, b += kGroup * N * kLanes) {
-        fetcher.Next();
+        if (into.fetcher) into.fetcher->Next();
         MultiplyGroup(a, b, sum);
       }
       for (size_t i = 0; k < depth; ++i, ++k) MultiplyOne<kGroup>(a + i, b + i * N * kLanes, sum);

@@ -170,11 +170,9 @@ class WinogradTask {
             // What is likely the next panel is fetched meanwhile.
             const float* panel = scratch + f * stride + j * kTileColumns * depth_;
             const size_t floats = depth_ * PanelWidth(j, columns_);
-            const size_t part =
-                hwy::RoundUpTo(hwy::DivCeil(floats, hwy::DivCeil(count, kTileRows)), kGroup);
             Multiply(count, j, depth_, panel, block + f * rows,
                      product + f * products + j * kTileColumns, Apart(columns_), false,
-                     {.first = panel + floats, .stride = part, .floats = part});
+                     {.first = panel + floats, .floats = floats, .rows = 1});
           }
         }
         for (size_t i = 0; i < count; ++i) {
@@ -219,7 +217,10 @@ class WinogradTask {
                   scratch + f * rows + tile / kTileRows * GroupFloats() + k0 * kTileRows;
               Multiply(count, j, deep, kernels + f * stride, from,
                        product + f * products + (tile - begin) * row, row, k0 > 0,
-                       {.first = from + rows, .stride = GroupFloats(), .floats = deep * kTileRows});
+                       {.first = from + rows,
+                        .stride = GroupFloats(),
+                        .floats = deep * kTileRows,
+                        .rows = hwy::DivCeil(count, kTileRows)});
             }
           });
         }
@@ -270,24 +271,24 @@ class WinogradTask {
   }
 
   // Products of `count` tiles with panel j, over `depth` values of k; the first ones stand at
-  // `panel`, `rows` and `products`. Register tile t fetches ahead.floats floats from ahead.first +
-  // t * ahead.stride on.
+  // `panel`, `rows` and `products`. Meanwhile `ahead` is fetched.
   void Multiply(size_t count, size_t j, size_t depth, const float* panel, const float* rows,
                 float* products, size_t product_row, bool add, const Ahead& ahead) const {
     const size_t width = PanelWidth(j, columns_);
     float* targets[kTileRows];
-    Into into = {.rows = targets,
-                 .first = 0,
-                 .columns = std::min(width, columns_ - j * kTileColumns),
-                 .add = add,
-                 .bias = nullptr,
-                 .relu = false};
+    Fetcher fetcher({ahead}, hwy::DivCeil(count, kTileRows) * hwy::DivCeil(depth, kGroup));
+    const Into into = {.rows = targets,
+                       .first = 0,
+                       .columns = std::min(width, columns_ - j * kTileColumns),
+                       .add = add,
+                       .bias = nullptr,
+                       .relu = false,
+                       .fetcher = &fetcher};
     for (size_t t = 0; t * kTileRows < count; ++t) {
       const size_t left = std::min(kTileRows, count - t * kTileRows);
       for (size_t r = 0; r < left; ++r) {
         targets[r] = products + (t * kTileRows + r) * product_row;
       }
-      into.ahead = {.first = ahead.first + t * ahead.stride, .floats = ahead.floats, .rows = 1};
       ChooseTile<Order::kByRow>(left, width / kLanes)(depth, rows + t * GroupFloats(), panel, into);
     }
   }

@@ -28,11 +28,10 @@ constexpr size_t WeightBlockTiles(size_t in, size_t out) { return in * out <= 64
 template <size_t R, size_t N>
 void WeightTile(size_t depth, const float* HWY_RESTRICT a, size_t a_stride,
                 const float* HWY_RESTRICT b, size_t b_stride, const Into& into) {
-  Fetcher fetcher(into.ahead, depth);
   ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
     size_t k = 0;
     for (; k + kGroup <= depth; k += kGroup) {
-      fetcher.Next();
+      if (into.fetcher) into.fetcher->Next();
 #pragma GCC unroll 2
       for (size_t i = 0; i < kGroup; ++i, a += a_stride, b += b_stride) MultiplyDepth(a, b, sum);
     }
@@ -84,41 +83,25 @@ struct WeightTask {
     });
   }
 
-  // What rows [begin, end) of the next frequency's sums are made of, shared out among `tiles`
-  // register tiles of this one. Its gradients serve all rows: these fetch their part of them.
-  struct Next {
-    Ahead xs, dys, sums;
-    size_t tiles, to_xs, to_dys;  // the first tiles fetch xs, those up to to_dys dys
-
-    Next(const WeightTask& t, size_t count, size_t begin, size_t end, const float* x,
-         const float* y, const float* s, bool add, size_t num_tiles)
-        : xs{x + t.strides.x + begin, t.strides.x_row, end - begin, count},
-          dys{y + t.strides.dy + count * begin / t.in * t.strides.dy_row, t.strides.dy_row, t.out,
-              count * end / t.in - count * begin / t.in},
-          sums{s + t.strides.sums + begin * hwy::RoundUpTo(t.out, 16), hwy::RoundUpTo(t.out, 16),
-               t.out, add ? end - begin : 0},
-          tiles(num_tiles) {
-      const size_t all = Floats(xs) + Floats(dys) + Floats(sums);
-      to_xs = tiles * Floats(xs) / all;
-      to_dys = to_xs + tiles * Floats(dys) / all;
-    }
-    static size_t Floats(const Ahead& a) { return a.floats * a.rows; }
-
-    Ahead For(size_t i) const {
-      if (i < to_xs) return Part(xs, i, to_xs);
-      if (i < to_dys) return Part(dys, i - to_xs, to_dys - to_xs);
-      return Part(sums, i - to_dys, tiles - to_dys);
-    }
-  };
+  // What rows [begin, end) of the next frequency's sums are made of, fetched by `tiles` register
+  // tiles of this one. Its gradients serve all rows: these fetch their part of them.
+  Fetcher Next(size_t count, size_t begin, size_t end, const float* xs, const float* dys,
+               const float* sums, bool add, size_t tiles) const {
+    const size_t row_floats = hwy::RoundUpTo(out, 16), from = count * begin / in;
+    return Fetcher(
+        {{xs + strides.x + begin, strides.x_row, end - begin, count},
+         {dys + strides.dy + from * strides.dy_row, strides.dy_row, out, count * end / in - from},
+         {sums + strides.sums + begin * row_floats, row_floats, out, add ? end - begin : 0}},
+        tiles * hwy::DivCeil(count, kGroup));
+  }
 
   // Rows [begin, end) of one frequency's sums, `step` at once, over `count` tiles. Sums that are
   // not added to go past the caches where `stream`.
   void Multiply(size_t count, size_t begin, size_t end, size_t step, const float* xs,
                 const float* dys, float* sums, bool add, bool stream) const {
     const size_t row_floats = hwy::RoundUpTo(out, 16);
-    const Next next(*this, count, begin, end, xs, dys, sums, add,
-                    hwy::DivCeil(end - begin, step) * PanelCount(out));
-    size_t tile = 0;
+    Fetcher next = Next(count, begin, end, xs, dys, sums, add,
+                        hwy::DivCeil(end - begin, step) * PanelCount(out));
     for (size_t at = 0; at < out; at += kTileColumns) {
       const size_t width = std::min(kTileColumns, hwy::RoundUpTo(out - at, kLanes));
       for (size_t row = begin; row < end; row += step) {
@@ -133,7 +116,7 @@ struct WeightTask {
                            .bias = nullptr,
                            .relu = false,
                            .stream = stream,
-                           .ahead = next.For(tile++)};
+                           .fetcher = &next};
         ChooseWeightTile(rows, width / kLanes)(count, xs + row, strides.x_row, dys + at,
                                                strides.dy_row, into);
       }
