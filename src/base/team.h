@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -39,18 +40,43 @@ class Team {
   std::vector<std::jthread> workers_;
 };
 
-// Calls work(begin, end) on contiguous blocks of [0, count) that are at least `grain` long, on at
-// most every thread of the team; little work runs on the caller alone, without a hand-off.
+// Of `left` pieces of work as many as one of `parts` threads takes at once: a share of what is
+// left, so that all are ready at about the same time, whatever each piece costs and whenever they
+// come (guided self-scheduling; Polychronopoulos, Kuck 1987). At least `least`, unless that is all.
+inline int64_t ShareOf(int64_t left, int64_t parts, int64_t least) {
+  return std::min(left, std::max(left / parts, least));
+}
+
+// Calls work(begin, end) or work(begin, end, thread) on contiguous pieces of [0, count) that are at
+// least `grain` long, on at most every thread of the team; little work runs on the caller alone,
+// without a hand-off. Threads take pieces as they come along: one that is held up takes fewer.
+// Which thread gets which, and where pieces end, differs from run to run.
 template <class F>
 void ParallelFor(Team& team, size_t count, size_t grain, const F& work) {
-  const size_t blocks = std::min<size_t>(team.size(), count / std::max<size_t>(grain, 1));
-  if (blocks <= 1) {
-    if (count > 0) work(size_t{0}, count);
+  const auto call = [&](size_t begin, size_t end, size_t thread) {
+    if constexpr (std::is_invocable_v<const F&, size_t, size_t, size_t>) {
+      work(begin, end, thread);
+    } else {
+      work(begin, end);
+    }
+  };
+  grain = std::max<size_t>(grain, 1);
+  if (team.size() == 1 || count < 2 * grain) {
+    if (count > 0) call(0, count, 0);
     return;
   }
+  constexpr size_t kLine = 16;  // pieces of many values end where cache lines do
+  std::atomic<size_t> next{0};
   team.Run([&](int thread) {
-    const size_t block = static_cast<size_t>(thread);
-    if (block < blocks) work(count * block / blocks, count * (block + 1) / blocks);
+    size_t begin = next.load(std::memory_order_relaxed);
+    while (begin < count) {
+      // Half of an equal share: the slowest thread's first piece must not be the last to end.
+      size_t piece = ShareOf(count - begin, 2 * team.size(), grain);
+      if (piece >= kLine * 16) piece = piece / kLine * kLine;
+      if (!next.compare_exchange_weak(begin, begin + piece, std::memory_order_relaxed)) continue;
+      call(begin, begin + piece, static_cast<size_t>(thread));
+      begin = next.load(std::memory_order_relaxed);
+    }
   });
 }
 

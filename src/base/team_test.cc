@@ -84,6 +84,22 @@ TEST(ParallelFor, CoversEachIndexOnce) {
   }
 }
 
+TEST(ParallelFor, AThreadThatIsHeldUpLeavesTheRestToTheOthers) {
+  for (int threads : {2, 4}) {
+    Team team(threads);
+    std::atomic<size_t> done{0};
+    std::atomic<bool> is_first{true};
+    ParallelFor(team, 1000, 1, [&](size_t begin, size_t end, size_t thread) {
+      EXPECT_LT(thread, size_t(threads));
+      if (is_first.exchange(false)) {
+        while (done < 1000 - (end - begin)) std::this_thread::yield();
+      }
+      done += end - begin;
+    });
+    EXPECT_EQ(done, 1000u);
+  }
+}
+
 TEST(ParallelFor, LittleWorkStaysWithTheCaller) {
   Team team(3);
   const auto caller = std::this_thread::get_id();

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/team.h"
 
 namespace trireme {
 namespace {
@@ -164,14 +165,12 @@ void Loader::TakeFromThreads(Request& oldest) {
   CountReady(-1);
 }
 
-// A share of what is left, so that all threads are ready at about the same time, whatever each
-// sample costs and whenever they come (guided self-scheduling; Polychronopoulos, Kuck 1987).
+// A share of what is left (see ShareOf).
 Positions Loader::Claim(Request& request) const {
   const Positions& range = request.filled.range;
   const int64_t worth =
       feed_.decodes() ? 1 : std::max<int64_t>(1, kWorthAThread / feed_.shape().size());
-  const int64_t left = range.count() - request.claimed;
-  const int64_t count = std::min(left, std::max(left / request.threads, worth));
+  const int64_t count = ShareOf(range.count() - request.claimed, request.threads, worth);
   const int64_t begin = range.begin + request.claimed;
   request.claimed += count;
   return {range.epoch, begin, begin + count};

@@ -96,20 +96,19 @@ KernelTable ChooseKernels();
 inline constexpr size_t kParallelWork = 400'000;
 
 // Divides the tiles of rows or the panels of columns of a product of `work` multiply-adds among the
-// threads and calls run(tile_begin, tile_end, panel_begin, panel_end, thread).
+// threads and calls run(tile_begin, tile_end, panel_begin, panel_end, thread). Fewer than `grain`
+// at a time would cost too much besides their work, unless there are too few for all threads.
 template <class F>
-void Divide(Team& team, size_t tiles, size_t panels, bool by_tiles, size_t work, const F& run) {
-  const size_t threads = work < kParallelWork ? 1 : static_cast<size_t>(team.size());
-  const size_t all = by_tiles ? tiles : panels, blocks = std::min(threads, all);
-  if (blocks <= 1) return run(0, tiles, 0, panels, 0);
-  team.Run([&](int thread) {
-    const size_t t = static_cast<size_t>(thread);
-    if (t >= blocks) return;
-    const size_t begin = all * t / blocks, end = all * (t + 1) / blocks;
+void Divide(Team& team, size_t tiles, size_t panels, bool by_tiles, size_t work, size_t grain,
+            const F& run) {
+  const size_t all = by_tiles ? tiles : panels;
+  const size_t least =
+      work < kParallelWork ? all : std::min(grain, all / static_cast<size_t>(team.size()));
+  ParallelFor(team, all, least, [&](size_t begin, size_t end, size_t thread) {
     if (by_tiles) {
-      run(begin, end, 0, panels, t);
+      run(begin, end, size_t{0}, panels, thread);
     } else {
-      run(0, tiles, begin, end, t);
+      run(size_t{0}, tiles, begin, end, thread);
     }
   });
 }

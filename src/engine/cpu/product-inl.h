@@ -14,24 +14,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
-// Packed panels of B: `columns` wide, `depth` deep. Each returns after all threads are done.
-//   plain       b[k][column]
-//   transposed  per tap: b[tap][column][depth of a tap], taps taken in a grid
-void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team);
-void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth, size_t columns,
-                          float* panels, Team& team);
-
-// C = patches * B, `rows` rows of patches.
-void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
-                     const Places& places, const Finish& finish, float* scratch, Team& team);
-// The same from B as it lies: b[k][column], with taps as PackTransposedPanels takes it. A B that
-// the second cache does not hold is packed by the thread that needs it, as many panels at a time as
-// stay there while all rows pass. `panels` holds PanelScratch floats.
+// B as it lies: plain, b[k][column]; or transposed, with taps taken in a grid: b[tap][column][depth
+// of a tap].
 struct Unpacked {
   const float* values;
   size_t columns;
   const TapGrid* taps = nullptr;
 };
+// C = patches * B, `rows` rows of patches. Each returns after all threads are done. `panels` holds
+// PanelScratch floats.
 void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
                      const Places& places, const Finish& finish, float* scratch, Team& team);
 // C[depth of patches][columns] = transposed patches * b, b[rows][columns]

@@ -51,19 +51,6 @@ size_t CachedPanels(const Chunks& chunks) {
 
 namespace {
 
-// Rows [begin, end) of the panels [first, last) of b[depth][columns]; the first goes to `to`. Few
-// rows at a time: they come as streams, and a panel's stretch is written in one go.
-constexpr size_t kPackedRows = 16;
-void PackRows(const float* b, size_t depth, size_t columns, size_t begin, size_t end, size_t first,
-              size_t last, float* to) {
-  for (size_t row = begin; row < end; row += kPackedRows) {
-    for (size_t j = first; j < last; ++j) {
-      PackPanel(b, columns, row, std::min(end, row + kPackedRows), j,
-                to + (j - first) * kTileColumns * depth);
-    }
-  }
-}
-
 // Channels [begin, end) of one tap of panel j.
 void PackTap(const float* b, const TapGrid& taps, size_t tap, size_t tap_depth, size_t begin,
              size_t end, size_t columns, size_t j, float* to) {
@@ -79,48 +66,27 @@ void PackTap(const float* b, const TapGrid& taps, size_t tap, size_t tap_depth, 
 // Values [begin, end) of k of the panels [first, last) of b, which is `depth` deep.
 void PackPart(const Unpacked& b, size_t depth, size_t begin, size_t end, size_t first, size_t last,
               float* to) {
+  const auto panel = [&](size_t j) { return to + (j - first) * kTileColumns * (end - begin); };
   if (!b.taps) {
-    return PackRows(b.values + begin * b.columns, end - begin, b.columns, 0, end - begin, first,
-                    last, to);
+    // Few rows at a time: they come as streams, and a panel's stretch is written in one go.
+    for (size_t k = 0; k < end - begin; k += kGroup) {
+      for (size_t j = first; j < last; ++j) {
+        PackPanel(b.values + begin * b.columns, b.columns, k, std::min(end - begin, k + kGroup), j,
+                  panel(j));
+      }
+    }
+    return;
   }
   const size_t tap_depth = depth / b.taps->count();
   for (size_t j = first; j < last; ++j) {
-    float* panel = to + (j - first) * kTileColumns * (end - begin);
     for (size_t k = begin; k < end;) {
       const size_t tap = k / tap_depth, next = std::min(end, (tap + 1) * tap_depth);
       PackTap(b.values, *b.taps, tap, tap_depth, k - tap * tap_depth, next - tap * tap_depth,
-              b.columns, j, panel + (k - begin) * PanelWidth(j, b.columns));
+              b.columns, j, panel(j) + (k - begin) * PanelWidth(j, b.columns));
       k = next;
     }
   }
 }
-
-}  // namespace
-
-void PackPanels(const float* b, size_t depth, size_t columns, float* panels, Team& team) {
-  const size_t grain = 1 + kParallelWork / 4 / (columns * kPackedRows);
-  ParallelFor(team, hwy::DivCeil(depth, kPackedRows), grain, [&](size_t begin, size_t end) {
-    PackRows(b, depth, columns, begin * kPackedRows, std::min(depth, end * kPackedRows), 0,
-             PanelCount(columns), panels);
-  });
-}
-
-void PackTransposedPanels(const float* b, const TapGrid& taps, size_t tap_depth, size_t columns,
-                          float* panels, Team& team) {
-  const size_t count = taps.count() * PanelCount(columns);
-  const size_t grain = 1 + kParallelWork / 8 / (tap_depth * kTileColumns);
-  ParallelFor(team, count, grain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const size_t j = i / taps.count();
-      const size_t tap = i % taps.count();
-      PackTap(
-          b, taps, tap, tap_depth, 0, tap_depth, columns, j,
-          panels + (j * kTileColumns * taps.count() + tap * PanelWidth(j, columns)) * tap_depth);
-    }
-  });
-}
-
-namespace {
 
 // Rows of C in tiles of about equal height.
 struct Tiles {
@@ -142,21 +108,6 @@ struct PatchTask {
   const Finish& finish;
   const float* panels;
   size_t first = 0, deep = chunks.all;  // values of k that the panels hold
-
-  // Panels that the second cache holds stay there while a block's C goes through all chunks; of
-  // larger ones as many as it holds meet all rows.
-  void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
-           float* tile) const {
-    if (chunks.all * columns <= kCachedPanels) {
-      return Run(tile_begin, tile_end, panel_begin, panel_end, 0, chunks.count, tile);
-    }
-    const size_t group = CachedPanels(chunks);
-    for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
-      for (size_t j = panel_begin; j < panel_end; j += group) {
-        Run(tile_begin, tile_end, j, std::min(j + group, panel_end), chunk, chunk + 1, tile);
-      }
-    }
-  }
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
            size_t chunk_begin, size_t chunk_end, float* tile) const {
@@ -330,63 +281,44 @@ struct TransposedTask {
 
 }  // namespace
 
-void MultiplyPatches(const Patches& patches, size_t rows, const float* panels, size_t columns,
-                     const Places& places, const Finish& finish, float* scratch, Team& team) {
-  const Tiles tiles(rows);
-  const PatchTask task{patches, tiles, Chunks(patches.depth(), kDepth), columns, places,
-                       finish,  panels};
-  const size_t panel_count = PanelCount(columns);
-  Divide(
-      team, tiles.count, panel_count, tiles.count >= panel_count, rows * columns * patches.depth(),
-      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
-        task.Run(tile_begin, tile_end, panel_begin, panel_end, scratch + thread * kTileFloats);
-        if (finish.stream) hwy::FlushStream();
-      });
-}
-
 void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
                      const Places& places, const Finish& finish, float* scratch, Team& team) {
-  const size_t depth = patches.depth(), columns = b.columns, count = PanelCount(columns);
-  // Fewer panels would not be worth what a tile of A costs.
-  constexpr size_t kLeast = 8;
-  if (depth * columns <= kCachedPanels || count < kLeast * static_cast<size_t>(team.size())) {
-    if (b.taps) {
-      PackTransposedPanels(b.values, *b.taps, depth / b.taps->count(), columns, panels, team);
-    } else {
-      PackPanels(b.values, depth, columns, panels, team);
-    }
-    return MultiplyPatches(patches, rows, panels, columns, places, finish, scratch, team);
-  }
+  const size_t depth = patches.depth(), count = PanelCount(b.columns);
   const Tiles tiles(rows);
   const Chunks chunks(depth, kDepth);
-  Divide(team, tiles.count, count, false, rows * columns * depth,
-         [&](size_t, size_t, size_t begin, size_t end, size_t thread) {
-           float* own = panels + begin * kTileColumns * depth;
-           const size_t groups = hwy::DivCeil(end - begin, CachedPanels(chunks));
-           for (size_t c = 0; c < chunks.count; ++c) {
-             for (size_t group = 0; group < groups; ++group) {
-               const size_t j = begin + (end - begin) * group / groups;
-               const size_t last = begin + (end - begin) * (group + 1) / groups;
-               const size_t at = j * kTileColumns, k = chunks.begin(c);
-               PackPart(b, depth, k, chunks.begin(c + 1), j, last, own);
-               Places part_places = places;
-               part_places.first += at;
-               Finish part_finish = finish;
-               if (finish.bias) part_finish.bias += at;
-               const PatchTask task{patches,
-                                    tiles,
-                                    chunks,
-                                    std::min(columns, last * kTileColumns) - at,
-                                    part_places,
-                                    part_finish,
-                                    own,
-                                    k,
-                                    chunks.begin(c + 1) - k};
-               task.Run(0, tiles.count, 0, last - j, c, c + 1, scratch + thread * kTileFloats);
-             }
-           }
-           if (finish.stream) hwy::FlushStream();
-         });
+  // Panels that the second cache holds stay there while a block's C goes through all chunks. Of
+  // larger ones as many as it holds, of one chunk, meet all rows.
+  const bool small = depth * b.columns <= kCachedPanels;
+  const size_t length = small ? chunks.count : 1;
+  const size_t groups = small ? 1 : hwy::DivCeil(count, CachedPanels(chunks));
+  for (size_t c = 0; c < chunks.count; c += length) {
+    const size_t k_begin = chunks.begin(c), k_end = chunks.begin(c + length);
+    for (size_t group = 0; group < groups; ++group) {
+      const size_t first = count * group / groups, last = count * (group + 1) / groups;
+      const size_t at = first * kTileColumns;
+      const size_t columns = std::min(b.columns, last * kTileColumns) - at;
+      const size_t grain = 1 + kParallelWork / 4 / ((k_end - k_begin) * kTileColumns);
+      ParallelFor(team, last - first, grain, [&](size_t begin, size_t end) {
+        PackPart(b, depth, k_begin, k_end, first + begin, first + end,
+                 panels + begin * kTileColumns * (k_end - k_begin));
+      });
+      Places part_places = places;
+      part_places.first += at;
+      Finish part_finish = finish;
+      if (finish.bias) part_finish.bias += at;
+      const PatchTask task{patches,     tiles,  chunks,  columns,        part_places,
+                           part_finish, panels, k_begin, k_end - k_begin};
+      const bool by_tiles = tiles.count >= last - first;
+      Divide(team, tiles.count, last - first, by_tiles, rows * columns * (k_end - k_begin),
+             by_tiles ? kBlockTiles / 2 : 1,
+             [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
+                 size_t thread) {
+               task.Run(tile_begin, tile_end, panel_begin, panel_end, c, c + length,
+                        scratch + thread * kTileFloats);
+               if (finish.stream) hwy::FlushStream();
+             });
+    }
+  }
 }
 
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
@@ -397,8 +329,10 @@ void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float*
   // Each thread reads its part of one matrix and all of the other: the smaller one.
   const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
   const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
+  // With every piece of one matrix the other one is packed again.
+  const size_t grain = 2 * kWeightBlock / (by_tiles ? kWeightRows : kTileColumns);
   Divide(
-      team, tiles, panels, by_tiles, rows * columns * patches.depth(),
+      team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         float* block = scratch + thread * own;
         task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kWeightBlockFloats);

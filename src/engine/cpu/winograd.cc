@@ -157,20 +157,22 @@ class WinogradTask {
     const size_t stride = KernelStride(depth_, columns_);
     TurnKernels(scratch, stride, team);
     const size_t rows = Rows(kBlock, depth_), products = Products(kBlock, columns_);
-    const size_t threads = static_cast<size_t>(team.size());
-    team.Run([&](int thread) {
-      const size_t t = static_cast<size_t>(thread);
-      float* block = scratch + kFrequencies * (stride + t * (rows + products));
+    // A whole number of blocks for each thread, if there are few.
+    const size_t blocks =
+        std::min(tiles, hwy::RoundUpTo(hwy::DivCeil(tiles, kBlock), size_t(team.size())));
+    ParallelFor(team, blocks, 1, [&](size_t begin, size_t end, size_t thread) {
+      float* block = scratch + kFrequencies * (stride + thread * (rows + products));
       float* product = block + kFrequencies * rows;
-      const size_t begin = tiles * t / threads, end = tiles * (t + 1) / threads;
-      ForBlocks(begin, end, [&](size_t first, size_t count) {
-        for (size_t i = 0; i < count; ++i) TurnInput(first + i, i, rows, block);
+      for (size_t b = begin; b < end; ++b) {
+        const size_t first = tiles * b / blocks, count = tiles * (b + 1) / blocks - first;
+        const size_t high = hwy::DivCeil(count, hwy::DivCeil(count, kTileRows));
+        for (size_t i = 0; i < count; ++i) TurnInput(first + i, i, high, rows, block);
         for (size_t f = 0; f < kFrequencies; ++f) {
           for (size_t j = 0; j < PanelCount(columns_); ++j) {
             // What is likely the next panel is fetched meanwhile.
             const float* panel = scratch + f * stride + j * kTileColumns * depth_;
             const size_t floats = depth_ * PanelWidth(j, columns_);
-            Multiply(count, j, depth_, panel, block + f * rows,
+            Multiply(count, high, j, depth_, panel, block + f * rows,
                      product + f * products + j * kTileColumns, Apart(columns_), false,
                      {.first = panel + floats, .floats = floats, .rows = 1});
           }
@@ -178,7 +180,7 @@ class WinogradTask {
         for (size_t i = 0; i < count; ++i) {
           TurnOutput(first + i, product + i * Apart(columns_), products, 0, columns_);
         }
-      });
+      }
       hwy::FlushStream();
     });
   }
@@ -188,17 +190,16 @@ class WinogradTask {
     const size_t rows = Rows(kWideBlock, depth_), stride = PanelStride(depth_);
     const size_t products = Products(kWideBlock, kTileColumns), row = Apart(kTileColumns);
     ParallelFor(team, tiles, 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) TurnInput(first + i, i, rows, scratch);
+      for (size_t i = begin; i < end; ++i) TurnInput(first + i, i, kTileRows, rows, scratch);
     });
     // With more threads than panels several share one.
     const size_t threads = static_cast<size_t>(team.size()), panels = PanelCount(columns_);
     const size_t shares = std::min(hwy::DivCeil(threads, panels), hwy::DivCeil(tiles, kTileRows));
     const size_t units = panels * shares;
-    team.Run([&](int thread) {
-      const size_t t = static_cast<size_t>(thread);
-      float* kernels = scratch + kFrequencies * (rows + t * (stride + products));
+    ParallelFor(team, units, 1, [&](size_t first_unit, size_t last_unit, size_t thread) {
+      float* kernels = scratch + kFrequencies * (rows + thread * (stride + products));
       float* product = kernels + kFrequencies * stride;
-      for (size_t unit = units * t / threads; unit < units * (t + 1) / threads; ++unit) {
+      for (size_t unit = first_unit; unit < last_unit; ++unit) {
         const size_t j = unit / shares, share = unit % shares;
         const size_t at = j * kTileColumns, width = std::min(kTileColumns, columns_ - at);
         const size_t groups = hwy::DivCeil(tiles, kTileRows);
@@ -215,7 +216,7 @@ class WinogradTask {
               // The panel's kernels are in the second cache; the next frequency's tiles are not.
               const float* from =
                   scratch + f * rows + tile / kTileRows * GroupFloats() + k0 * kTileRows;
-              Multiply(count, j, deep, kernels + f * stride, from,
+              Multiply(count, kTileRows, j, deep, kernels + f * stride, from,
                        product + f * products + (tile - begin) * row, row, k0 > 0,
                        {.first = from + rows,
                         .stride = GroupFloats(),
@@ -256,11 +257,10 @@ class WinogradTask {
     });
   }
 
-  // Writes a tile as row `i` of the packed rows that register tiles read.
-  void TurnInput(size_t tile, size_t i, size_t stride, float* rows) const {
+  // Writes a tile as row `i` of the packed rows that register tiles read, `high` rows each.
+  void TurnInput(size_t tile, size_t i, size_t high, size_t stride, float* rows) const {
     const TilePixels<W::kTile> pixels(x_, tile, zeros_);
-    float* row =
-        rows + i / kTileRows * kTileRows * hwy::RoundUpTo(depth_, kGroup) + i % kTileRows * kGroup;
+    float* row = rows + i / high * GroupFloats() + i % high * kGroup;
     ForLanes(0, depth_, [&](size_t c, size_t n) HWY_ATTR {
       float* to = row + c / kGroup * kTileRows * kGroup + c % kGroup;
       BothWays<typename W::Input>(
@@ -270,13 +270,14 @@ class WinogradTask {
     });
   }
 
-  // Products of `count` tiles with panel j, over `depth` values of k; the first ones stand at
-  // `panel`, `rows` and `products`. Meanwhile `ahead` is fetched.
-  void Multiply(size_t count, size_t j, size_t depth, const float* panel, const float* rows,
-                float* products, size_t product_row, bool add, const Ahead& ahead) const {
+  // Products of `count` tiles, `high` in a register tile, with panel j, over `depth` values of k;
+  // the first ones stand at `panel`, `rows` and `products`. Meanwhile `ahead` is fetched.
+  void Multiply(size_t count, size_t high, size_t j, size_t depth, const float* panel,
+                const float* rows, float* products, size_t product_row, bool add,
+                const Ahead& ahead) const {
     const size_t width = PanelWidth(j, columns_);
     float* targets[kTileRows];
-    Fetcher fetcher({ahead}, hwy::DivCeil(count, kTileRows) * hwy::DivCeil(depth, kGroup));
+    Fetcher fetcher({ahead}, hwy::DivCeil(count, high) * hwy::DivCeil(depth, kGroup));
     const Into into = {.rows = targets,
                        .first = 0,
                        .columns = std::min(width, columns_ - j * kTileColumns),
@@ -284,10 +285,10 @@ class WinogradTask {
                        .bias = nullptr,
                        .relu = false,
                        .fetcher = &fetcher};
-    for (size_t t = 0; t * kTileRows < count; ++t) {
-      const size_t left = std::min(kTileRows, count - t * kTileRows);
+    for (size_t t = 0; t * high < count; ++t) {
+      const size_t left = std::min(high, count - t * high);
       for (size_t r = 0; r < left; ++r) {
-        targets[r] = products + (t * kTileRows + r) * product_row;
+        targets[r] = products + (t * high + r) * product_row;
       }
       ChooseTile<Order::kByRow>(left, width / kLanes)(depth, rows + t * GroupFloats(), panel, into);
     }

@@ -283,8 +283,10 @@ void MultiplyPatches(const MatrixUnit& unit, const PatchesOf<From>& patches, siz
                                  places, finish};
   const size_t own = MultiplyScratch(unit, rows, patches.depth(), columns, 1);
   const size_t tiles = CountOf(rows, unit.rows), panel_count = task.panels.count();
+  const bool by_tiles = tiles >= panel_count;
+  const size_t grain = by_tiles ? (task.panels.small() ? kBlockRows : kStretchRows) / unit.rows : 1;
   Divide(
-      team, tiles, panel_count, tiles >= panel_count, rows * columns * patches.depth(),
+      team, tiles, panel_count, by_tiles, rows * columns * patches.depth(), grain,
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         BFloat* tile = scratch + thread * own;
         task.Run(tile_begin, tile_end, panel_begin, panel_end, tile,
@@ -303,8 +305,10 @@ void MultiplyTransposedPatches(const MatrixUnit& unit, const PatchesOf<From>& pa
   // Each thread reads its part of one matrix and all of the other: the smaller one.
   const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
   const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
+  // With every piece of one matrix the other one is packed again.
+  const size_t grain = 2 * kBlockValues / (by_tiles ? unit.rows : unit.columns);
   Divide(
-      team, tiles, panels, by_tiles, rows * columns * patches.depth(),
+      team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
       [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
         BFloat* block = scratch + thread * own;
         task.Run(tile_begin, tile_end, panel_begin, panel_end, block,
