@@ -84,7 +84,7 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
 // The guard of an update: verdict[kFactor] = 0 if any gradient or statistic is not finite, else
 // clip / norm where the gradients' norm exceeds clip (clip > 0), else 1. A 0 also adds one to
 // verdict[kSkipped]. The verdict stays on the device: nobody asks the host. To clip, all gradients
-// must be written.
+// must be written. Gradients that are known to be finite are read only to clip.
 void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice verdict);
 
 // Update rules, PyTorch's formulas, one pass over all weights whatever their decay: decays[b] is

@@ -32,10 +32,15 @@ struct Gradient {
   Gradient(Slice slice) : values(slice) {}  // all written
   Gradient(const Buffer& buffer) : values(buffer) {}
   Gradient(Slice slice, std::span<const Outer> outers) : values(slice), unwritten(outers) {}
-  Gradient First(size_t length) const { return {values.Sub(0, length), unwritten}; }
+  Gradient First(size_t length) const {
+    Gradient first = *this;
+    first.values = values.Sub(0, length);
+    return first;
+  }
 
   Slice values;
   std::span<const Outer> unwritten;
+  bool known_finite = false;  // whoever added them up has looked: a guard need not
 };
 
 }  // namespace trireme

@@ -101,6 +101,7 @@ bool IsFinite(const Outer& outer) {
 }
 
 bool AllFinite(SharedTeam* team, const Gradient& g) {
+  if (g.known_finite) return true;
   if (g.unwritten.empty()) return AllFinite(team, g.values);
   bool finite = true;
   ForStretches(g, 0, g.values.size, [&](const loops::GradientsAt& part, size_t at, size_t size) {

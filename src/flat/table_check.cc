@@ -159,6 +159,24 @@ void CheckGuardFactor(Bench& bench) {
   EXPECT_EQ(judge(g, {kNan, 0}, 1), 0);
 }
 
+// That gradients are known to be finite says nothing of their length, nor of statistics.
+void CheckGuardOfKnown(Bench& bench) {
+  const Slice values = bench.Load(bench.Draw());
+  for (const Floats& statistics : {Floats{0.5f, 2}, Floats{kNan, 0}}) {
+    for (float clip : {0.0f, 0.1f, 1e9f}) {
+      const auto judge = [&](bool known) {
+        Gradient gradients(values);
+        gradients.known_finite = known;
+        const Slice verdict = bench.Load({-1, 5});
+        flat::Guard(bench.queue(), gradients.First(bench.n()), bench.Load(statistics), clip,
+                    verdict);
+        return bench.Read(verdict);
+      };
+      EXPECT_EQ(judge(true), judge(false)) << "clip " << clip;
+    }
+  }
+}
+
 // Wherever the bad value stands. Long slices: at some places only.
 void CheckGuardFinds(Bench& bench) {
   const Floats good = bench.Draw();
@@ -427,8 +445,8 @@ void CheckSkip(Bench& bench) {
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
   for (const auto check :
-       {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardFinds, CheckRules,
-        CheckUnwritten, CheckGuardOfUnwritten, CheckTrack, CheckSkip}) {
+       {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardOfKnown, CheckGuardFinds,
+        CheckRules, CheckUnwritten, CheckGuardOfUnwritten, CheckTrack, CheckSkip}) {
     Bench bench(device, n, offset, seed);
     check(bench);
     bench.CheckFences();

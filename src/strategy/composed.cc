@@ -185,8 +185,9 @@ void Composed::Update(Replica& replica) {
   const Observer& observer = replica.observer;
   observer.Tell(Phase::kUpdate, replica.work.step);
   const auto apply = [&] {
-    replica.updater.Apply(replica.queue, replica.work.step,
-                          {replica.summands[0], replica.unwritten}, replica.state);
+    Gradient sum(replica.summands[0], replica.unwritten);
+    sum.known_finite = choices_.inner->SumIsFinite();
+    replica.updater.Apply(replica.queue, replica.work.step, sum, replica.state);
     observer.Tell(Phase::kReduce, replica.work.step);  // others may have to hear of it
   };
   // Reading a clock twice costs 100 ns, a tiny model's whole update twice that: of short ones one

@@ -27,6 +27,9 @@ class Inner {
     Reduce(replica);
     update();
   }
+  // In `update`: whoever added up has seen that all gradients of the sum are finite. False: nobody
+  // has looked, or something is not.
+  virtual bool SumIsFinite() const { return false; }
 
   // By rank, where it is measured; complete when all have ended.
   virtual std::vector<ClientNumbers> workers() const { return {}; }

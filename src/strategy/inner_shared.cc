@@ -1,5 +1,7 @@
 #include "strategy/inner_shared.h"
 
+#include <utility>
+
 #include "base/clock.h"
 #include "flat/arithmetic.h"
 
@@ -32,6 +34,7 @@ void InnerShared::Reduce(Replica& r) {
   const Stopwatch watch;
   courier_->Drain();
   waited_s_ += watch.seconds();
+  sum_is_finite_ = std::exchange(finite_, true);
   r.queue.Wait(queue_->Record());
 }
 
@@ -49,7 +52,7 @@ void InnerShared::Run(const Job& job) {
   parts_.clear();
   for (size_t i = 0; i < job.parts; ++i) parts_.push_back(shared_[i].subspan(begin, size));
   const std::span<float> sum = shared_[0].subspan(begin, size);
-  commons_.Fold(parts_, sum);
+  if (!commons_.Fold(parts_, sum)) finite_ = false;
   if (staged_) flat::Put(*queue_, sum, summands_[0].Sub(begin, size));
 }
 

@@ -12,7 +12,8 @@ namespace trireme {
 // machine), bucket by bucket, on a communication thread while backward goes on. Each rank adds its
 // stretch of all summands in shard order and writes it to all: a left fold, so with a summand per
 // shard this is the sum of --deterministic at no extra price. Memory traffic per step: every
-// summand is read once and one per rank is written.
+// summand is read once and one per rank is written. Each looks whether its stretch is finite, so
+// that no rank's guard has to read all of the sum again.
 class InnerShared : public Inner {
  public:
   // `summands`: one, or one per own shard; at most Commons::kMostParts.
@@ -26,6 +27,7 @@ class InnerShared : public Inner {
   Slice Place(Role role, size_t floats, Device& device) override;
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
+  bool SumIsFinite() const override { return sum_is_finite_; }
   double waited_s() const override { return waited_s_; }
   double busy_s() const override { return courier_ ? courier_->busy_s() : 0; }
   Volume volume() const override { return group_.volume(); }
@@ -49,6 +51,8 @@ class InnerShared : public Inner {
   std::vector<std::span<float>> parts_;   // of a bucket
   bool staged_ = false;
   std::unique_ptr<Queue> queue_;
+  bool finite_ = true;          // what was summed of this step so far
+  bool sum_is_finite_ = false;  // all of it
   double waited_s_ = 0;
   std::unique_ptr<Courier<Job>> courier_;  // its thread uses the rest
 };

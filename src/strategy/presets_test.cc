@@ -1,11 +1,13 @@
 // The strategies that advance in step, through the full seam, on a toy engine.
 #include "strategy/presets.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <mutex>
 
 #include "base/error.h"
@@ -36,6 +38,7 @@ struct Config {
   int64_t save_at = -1;
   const toy::Memory* resume = nullptr;
   std::function<void(int rank, const Work&)> before_last_bucket;
+  std::function<void(const Work&, const Shard&, std::span<float> summand)> after_backward;
 };
 
 // The state of every rank after the run.
@@ -59,6 +62,7 @@ std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
         run.before_last_bucket(world.rank(), work);
       };
     }
+    worker.after_backward = run.after_backward;
     worker.Start(run.resume ? run.resume->state : model.initial, run.resume ? run.resume->step : 0,
                  run.resume);
     while (worker.Step() == Turn::kStep) {
@@ -158,6 +162,35 @@ TEST_P(InStep, ResumesToTheSameBitsWithAnotherNumberOfWorkers) {
   EXPECT_EQ(saved.step, 6);
   const auto resumed = Train(GetParam(), {.ranks = 3, .deterministic = true, .resume = &saved});
   EXPECT_EQ(resumed[0], whole[0]);
+}
+
+// One bad value of one shard: no rank updates in that step, whether its gradients are looked at as
+// they are added up or (to clip) behind it; and a loss is no gradient.
+TEST_P(InStep, AStepThatIsNotFiniteIsSkippedByAll) {
+  const Layout layout = toy::Model(3000).layout;
+  const size_t last = layout.parameters.back().end() - 1;
+  Config run{.deterministic = true, .plan = {.samples = 100, .batch = 24, .shards = 3, .steps = 4}};
+  const auto check = [&](double clip, std::initializer_list<size_t> places) {
+    run.ranks = 1;
+    run.optimizer.clip = clip;
+    run.after_backward = nullptr;
+    const auto clean = Train(GetParam(), run);
+    for (size_t at : places) {
+      SCOPED_TRACE(fmt::format("clip {}, value {} is not finite", clip, at));
+      run.after_backward = [at](const Work& work, const Shard& shard, std::span<float> summand) {
+        if (work.step != 2 || shard.index != 1) return;
+        summand[at] = std::numeric_limits<float>::infinity();
+      };
+      run.ranks = 1;
+      const auto one = Train(GetParam(), run);
+      EXPECT_EQ(one[0] == clean[0], at == layout.loss());
+      for (float value : one[0]) ASSERT_TRUE(std::isfinite(value));
+      run.ranks = 3;
+      for (const auto& state : Train(GetParam(), run)) EXPECT_EQ(state, one[0]);
+    }
+  };
+  check(0, {0, last, layout.weights, layout.loss()});
+  check(50, {last});
 }
 
 TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {

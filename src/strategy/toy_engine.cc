@@ -111,6 +111,7 @@ void Worker::RunShard(const Shard& shard, size_t which, bool accumulate, bool la
     out[layout.weights] += Target(work.epoch, p, 7) / float(shard.size() * work.filled_shards);
   }
   out[layout.loss()] += loss;
+  if (after_backward) after_backward(work, shard, {out, layout.summand});
   if (!last) return flat::Put(*queue_, out, summand);
   for (const Bucket& bucket : model_.buckets) {
     if (before_last_bucket && bucket.index + 1 == int(model_.buckets.size())) {

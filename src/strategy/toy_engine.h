@@ -50,6 +50,8 @@ class Worker {
   int64_t step() const { return step_; }
   double last_loss();  // of the whole step
   std::function<void(const Work&)> before_shards, before_last_bucket;
+  // Behind a shard's backward; shards of one summand add to what is there.
+  std::function<void(const Work&, const Shard&, std::span<float> summand)> after_backward;
 
  private:
   void RunShard(const Shard& shard, size_t which, bool accumulate, bool last);

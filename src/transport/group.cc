@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "base/assert.h"
+#include "flat/cpu/loops.h"
 #include "transport/commons.h"
 
 namespace trireme {
@@ -42,7 +44,7 @@ class Part : public Group, private Commons {
   void Await(int whom, FunctionRef<bool()> done) override {
     root_.commons()->Await(members_[whom], done);
   }
-  void Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+  bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
 
   Tag Scoped(Tag tag) const {
     TRIREME_ASSERT(tag >= 0 && tag < kTags);
@@ -56,7 +58,7 @@ class Part : public Group, private Commons {
 
 // The meeting place of a memory is for all of its ranks, so a part sums by messages: the running
 // sum goes from rank to rank and comes back from the last.
-void Part::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+bool Part::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
   std::vector<float> sum(into.size());
   bool begun = rank_ > 0;
   if (begun) Receive(rank_ - 1, kSplitTag, std::as_writable_bytes(std::span(sum))).Wait();
@@ -72,6 +74,7 @@ void Part::Fold(std::span<const std::span<float>> parts, std::span<float> into) 
     for (int r = 0; r < last; ++r) Send(r, kSplitTag, std::as_bytes(std::span(sum))).Wait();
   }
   std::copy(sum.begin(), sum.end(), into.begin());
+  return std::isfinite(loops::Largest(sum.data(), sum.size()));
 }
 
 struct Choice {

@@ -1,6 +1,7 @@
 #include "transport/shared_fold.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -26,13 +27,18 @@ size_t FoldPlace::Bytes(int ranks) { return sizeof(FoldPlace) + size_t(ranks) * 
 SharedFold::SharedFold(FoldPlace& place, Member member)
     : place_(place), member_(std::move(member)), spins_(SpinsFor(member_.size)) {}
 
-void SharedFold::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+bool SharedFold::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
   Announce(parts, into);
   AwaitAll(&FoldPlace::Seat::arrived);
-  FoldStretch();
-  place_.seat(member_.rank).done.store(round_, std::memory_order_release);
+  FoldPlace::Seat& own = place_.seat(member_.rank);
+  own.finite = FoldStretch();
+  own.done.store(round_, std::memory_order_release);
   place_.bell().Ring();
   AwaitAll(&FoldPlace::Seat::done);
+  // Nobody writes it again before this member has arrived at the next meeting.
+  bool finite = true;
+  for (int r = 0; r < member_.size; ++r) finite = finite && place_.seat(r).finite;
+  return finite;
 }
 
 void SharedFold::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
@@ -88,7 +94,7 @@ float* SharedFold::At(const FoldPlace::Seat& seat, uint64_t place) const {
 }
 
 // Own stretch of the values, block by block: the sum of all parts, copied to every member.
-void SharedFold::FoldStretch() {
+bool SharedFold::FoldStretch() {
   const size_t length = place_.seat(member_.rank).length;
   const size_t lines = (length + kLine - 1) / kLine;
   const size_t begin = lines * size_t(member_.rank) / size_t(member_.size) * kLine;
@@ -106,6 +112,7 @@ void SharedFold::FoldStretch() {
                   length, r, seat.length);
     }
   }
+  bool finite = true;
   alignas(64) float sum[kBlock];
   for (size_t at = begin; at < end; at += kBlock) {
     const size_t size = std::min(kBlock, end - at);
@@ -130,11 +137,13 @@ void SharedFold::FoldStretch() {
     }
     if (!begun) std::memset(sum, 0, size * sizeof(float));
     if (list.size) add();
+    finite = finite && std::isfinite(loops::Largest(sum, size));
     for (int r = 0; r < member_.size; ++r) {
       const FoldPlace::Seat& seat = place_.seat(r);
       std::memcpy(At(seat, seat.into) + at, sum, size * sizeof(float));
     }
   }
+  return finite;
 }
 
 }  // namespace trireme

@@ -18,6 +18,7 @@ class FoldPlace {
   struct alignas(64) Seat {
     std::atomic<uint32_t> arrived, done;  // the newest meeting to which, with which
     uint32_t parts;
+    bool finite;  // the member's stretch of the sum; of meeting `done`
     uint64_t length;
     uint64_t into;  // places are offsets: the memory may lie elsewhere in another process
     uint64_t at[Commons::kMostParts];
@@ -43,7 +44,7 @@ class SharedFold {
   static constexpr int kNobody = -1;
 
   SharedFold(FoldPlace& place, Member member);
-  void Fold(std::span<const std::span<float>> parts, std::span<float> into);
+  bool Fold(std::span<const std::span<float>> parts, std::span<float> into);
   void Await(int whom, FunctionRef<bool()> done) const;  // see Commons
   Volume volume() const { return volume_; }              // read and written in others' memory
 
@@ -51,7 +52,7 @@ class SharedFold {
   void Announce(std::span<const std::span<float>> parts, std::span<float> into);
   void AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what);
   float* At(const FoldPlace::Seat& seat, uint64_t place) const;
-  void FoldStretch();
+  bool FoldStretch();  // is it finite?
 
   FoldPlace& place_;
   const Member member_;

@@ -44,11 +44,17 @@ SliceList Entered(const PretendDevice& device, SliceList list) {
 struct EnteredGradient {
   Slice values;
   std::vector<Outer> outers;
-  operator Gradient() const { return {values, outers}; }
+  bool known_finite;
+  operator Gradient() const {
+    Gradient gradient(values, outers);
+    gradient.known_finite = known_finite;
+    return gradient;
+  }
 };
 EnteredGradient Entered(const PretendDevice& device, const Gradient& gradient) {
   EnteredGradient entered{device.Inside(gradient.values),
-                          {gradient.unwritten.begin(), gradient.unwritten.end()}};
+                          {gradient.unwritten.begin(), gradient.unwritten.end()},
+                          gradient.known_finite};
   const auto inside = [&](const float* at) {
     return device.Inside({const_cast<float*>(at), 0, gradient.values.device}).data;
   };

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -252,7 +253,7 @@ void TheCommonsFold(World& world) {
       for (size_t i = 0; i < n; ++i) mine.back()[i] = value(world.rank(), p, i);
     }
     const std::span<float> into = mine.empty() ? commons->Allocate(n) : mine[0];
-    commons->Fold(mine, into);
+    EXPECT_TRUE(commons->Fold(mine, into)) << n;
     for (size_t i = 0; i < n; ++i) {
       float expected = 0;
       bool begun = false;
@@ -265,6 +266,37 @@ void TheCommonsFold(World& world) {
       ASSERT_EQ(into[i], expected) << n << " " << i;
     }
   }
+}
+
+// Whoever adds a value that is not finite, and whoever brought it: all hear of it, of this sum
+// only.
+void SeesWhatIsNotFinite(Group& group) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kHuge = 3e38f;  // twice it is no float
+  for (size_t n : {size_t(1), size_t(50), size_t(4099)}) {
+    const std::span<float> values = group.commons()->Allocate(n);
+    const auto sum_is_finite = [&](int spoiler, size_t at, float bad) {
+      for (size_t i = 0; i < n; ++i) values[i] = i == at ? kHuge : float(group.rank());
+      if (group.rank() != 0) values[at] = 1;
+      if (group.rank() == spoiler) values[at] = bad;
+      return group.commons()->Fold({{values}}, values);
+    };
+    for (size_t at : {size_t(0), n / 3, n / 2, n - 1}) {
+      for (int spoiler = 0; spoiler < group.size(); ++spoiler) {
+        for (float bad : {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf}) {
+          EXPECT_FALSE(sum_is_finite(spoiler, at, bad)) << bad << " at " << at << " of " << n;
+        }
+        EXPECT_TRUE(sum_is_finite(spoiler, at, 2)) << at << " of " << n;
+      }
+      EXPECT_FALSE(sum_is_finite(group.size() - 1, at, kHuge)) << at << " of " << n;
+    }
+  }
+}
+
+void TheCommonsSeeWhatIsNotFinite(World& world) {
+  if (!world.group().commons()) return;
+  SeesWhatIsNotFinite(world.group());
+  SeesWhatIsNotFinite(*world.group().Split(0, -world.rank()));  // a part sums in another way
 }
 
 void TheCommonsMissARank(World& world) {
@@ -342,6 +374,7 @@ constexpr ConformanceCase kGroupCases[] = {
     {"ThreadsOfARankShareAGroup", 3, ThreadsOfARankShareAGroup},
     {"TheCommonsFoldFor2", 2, TheCommonsFold},
     {"TheCommonsFoldFor4", 4, TheCommonsFold},
+    {"TheCommonsSeeWhatIsNotFinite", 3, TheCommonsSeeWhatIsNotFinite},
     {.name = "TheCommonsMissARank",
      .ranks = 3,
      .run = TheCommonsMissARank,

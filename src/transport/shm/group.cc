@@ -308,10 +308,11 @@ std::span<float> ShmGroup::Allocate(size_t floats) {
   return {data, floats};
 }
 
-void ShmGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
-  meeting_.Fold(parts, into);
+bool ShmGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+  const bool finite = meeting_.Fold(parts, into);
   std::lock_guard lock(mutex_);
   folded_ = meeting_.volume();
+  return finite;
 }
 
 }  // namespace trireme

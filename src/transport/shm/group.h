@@ -47,7 +47,7 @@ class ShmGroup : public Group, private Commons {
   };
 
   std::span<float> Allocate(size_t floats) override;
-  void Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+  bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
   void Await(int whom, FunctionRef<bool()> done) override { meeting_.Await(whom, done); }
 
   Ticket Post(bool sends, int peer, Tag tag, std::byte* data, size_t size);

@@ -180,10 +180,11 @@ Volume ThreadGroup::volume() const {
   return {sent.sent + folded_.sent, sent.received + folded_.received};
 }
 
-void ThreadGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
-  meeting_.Fold(parts, into);
+bool ThreadGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+  const bool finite = meeting_.Fold(parts, into);
   std::lock_guard lock(mutex_);
   folded_ = meeting_.volume();
+  return finite;
 }
 
 }  // namespace trireme

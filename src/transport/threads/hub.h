@@ -106,7 +106,7 @@ class ThreadGroup : public Group, private Commons {
 
  private:
   std::span<float> Allocate(size_t floats) override { return hub_.Allocate(floats); }
-  void Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+  bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
   void Await(int whom, FunctionRef<bool()> done) override { meeting_.Await(whom, done); }
 
   Hub& hub_;
