@@ -139,10 +139,11 @@ struct CountEpochs : ServerKeeper {
   int ends = 0;
 };
 
-// The others pause after a few steps until what the test is about has happened, whoever was faster.
+// The others hardly go on after a few steps until what the test is about has happened, whoever was
+// faster. They do not stop: it may be that the one to whom it is to happen waits for what they hold.
 void PauseUntil(const std::atomic<bool>& happened, int64_t steps) {
   std::this_thread::sleep_for(milliseconds(1));
-  for (int i = 0; i < 10'000 && steps >= 5 && !happened; ++i) {
+  for (int i = 0; i < 1'000 && steps >= 5 && !happened; ++i) {
     std::this_thread::sleep_for(milliseconds(1));
   }
 }
