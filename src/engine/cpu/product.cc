@@ -28,7 +28,12 @@ constexpr size_t kCachedPanels = 256 * 1024;  // floats of B that stay in the se
 
 size_t Round(size_t floats) { return hwy::RoundUpTo(floats, 16); }
 
-size_t PanelScratch(size_t depth, size_t columns) { return Round(PanelFloats(depth, columns)); }
+// Whether the second cache holds all panels of B.
+bool IsCached(size_t depth, size_t columns) { return depth * columns <= kCachedPanels; }
+
+size_t PanelScratch(size_t depth, size_t columns) {
+  return IsCached(depth, columns) ? Round(PanelFloats(depth, columns)) : kCachedPanels;
+}
 size_t MultiplyScratch(size_t threads) { return threads * kTileFloats; }
 size_t MultiplyTransposedScratch(size_t columns, size_t threads) {
   return threads * (kWeightBlockFloats + Round(PanelFloats(kWeightDepth, columns)));
@@ -45,9 +50,8 @@ struct Chunks {
 };
 
 // Panels of a chunk that stay in the second cache.
-size_t CachedPanels(const Chunks& chunks) {
-  return std::max<size_t>(1, kCachedPanels / (chunks.step * kTileColumns));
-}
+static_assert(std::max(kDepth, kWeightDepth) * kTileColumns <= kCachedPanels);
+size_t CachedPanels(const Chunks& chunks) { return kCachedPanels / (chunks.step * kTileColumns); }
 
 namespace {
 
@@ -107,7 +111,7 @@ struct PatchTask {
   const Places& places;
   const Finish& finish;
   const float* panels;
-  size_t first = 0, deep = chunks.all;  // values of k that the panels hold
+  size_t first, deep;  // values of k that the panels hold
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
            size_t chunk_begin, size_t chunk_end, float* tile) const {
@@ -288,7 +292,7 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
   const Chunks chunks(depth, kDepth);
   // Panels that the second cache holds stay there while a block's C goes through all chunks. Of
   // larger ones as many as it holds, of one chunk, meet all rows.
-  const bool small = depth * b.columns <= kCachedPanels;
+  const bool small = IsCached(depth, b.columns);
   const size_t length = small ? chunks.count : 1;
   const size_t groups = small ? 1 : hwy::DivCeil(count, CachedPanels(chunks));
   for (size_t c = 0; c < chunks.count; c += length) {
