@@ -77,7 +77,6 @@ inline Ahead Part(Ahead all, size_t i, size_t of) {
 // would hold up the tiles' own reads.
 class Fetcher {
  public:
-  Fetcher() = default;
   // Some stretches, one after another, during `groups` calls of Next.
   Fetcher(std::initializer_list<Ahead> stretches, size_t groups) {
     size_t lines = 0;
