@@ -164,14 +164,15 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
 }
 
 size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
-  const size_t rows = samples * s.out_pixels();
+  const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   const size_t sums = SumRowsScratch(rows, s.out);
   if (IsThin(call, s, rows, s.in, s.out)) return sums;
   if (s.winograd) return std::max(sums, WinogradGradWeightsScratch(s.winograd, s));
   if (call.unit) {
-    return std::max(sums, bf16::MultiplyTransposedScratch(*call.unit, s.out, threads) / 2);
+    return std::max(sums,
+                    bf16::MultiplyTransposedScratch(*call.unit, rows, depth, s.out, threads) / 2);
   }
-  return std::max(sums, MultiplyTransposedScratch(s.out, threads));
+  return std::max(sums, MultiplyTransposedScratch(rows, depth, s.out, threads));
 }
 
 // One dimension of the input pixels y = rest + stride * q that meet the same taps: tap j of them

@@ -1,4 +1,5 @@
-// Large results, which are written past the caches: against engine/ref, and the bits of small ones.
+// Large results, which are written past the caches, and sums over many rows, which are made in
+// parts: against engine/ref, and the bits of small ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,6 +30,26 @@ TEST(KernelsLargeTest, BatchNormAgreesWithRef) {
     }
     EXPECT_GE(tried, 1) << op;
   }
+}
+
+// Sums of 3,000 rows and more.
+void CheckManyRows(const CpuRunners& runners, bool short_numbers) {
+  int tried = 0;
+  for (check::OpCase c : check::CasesFor(FindOp("conv2d_grad_weights"))) {
+    const Node& node = c.graph.nodes[c.node];
+    const Shape shape = c.graph.values[node.inputs[1]].shape;
+    if (c.count != 1 || shape.channels > 16) continue;  // takes long
+    c.count = c.capacity = 3000 / (shape.height * shape.width) + 1;
+    const check::Judgement judgement(c, short_numbers);
+    for (const auto& runner : runners) EXPECT_TRUE(judgement.Check(*runner)) << runner->text();
+    ++tried;
+  }
+  EXPECT_GE(tried, 3);
+}
+
+TEST(KernelsLargeTest, GradientsByWeightsOfManyRowsAgreeWithRef) {
+  CheckManyRows(RunnersOnAllTargets(2), /*short_numbers=*/false);
+  CheckManyRows(RunnersWithUnits(2), /*short_numbers=*/true);
 }
 
 // What a convolution makes of `count` samples that are all the same.

@@ -31,7 +31,7 @@ void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float*
 
 size_t PanelScratch(size_t depth, size_t columns);
 size_t MultiplyScratch(size_t threads);
-size_t MultiplyTransposedScratch(size_t columns, size_t threads);
+size_t MultiplyTransposedScratch(size_t rows, size_t depth, size_t columns, size_t threads);
 
 // Small or thin products straight from where the matrices lie.
 struct Strided {

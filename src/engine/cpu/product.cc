@@ -1,10 +1,11 @@
 // Blocked, packed matrix products. A is a matrix of patches that is packed block by block as it is
-// needed; panels of B are shared by all threads. Threads divide rows or columns of C, never the
-// depth, so their number does not change a bit.
+// needed; panels of B are shared by all threads. Threads divide rows or columns of C, or parts of
+// the depth that are the same for any number of them: it does not change a bit.
 #include <algorithm>
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/row_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/product.cc"
@@ -35,8 +36,12 @@ size_t PanelScratch(size_t depth, size_t columns) {
   return IsCached(depth, columns) ? Round(PanelFloats(depth, columns)) : kCachedPanels;
 }
 size_t MultiplyScratch(size_t threads) { return threads * kTileFloats; }
-size_t MultiplyTransposedScratch(size_t columns, size_t threads) {
-  return threads * (kWeightBlockFloats + Round(PanelFloats(kWeightDepth, columns)));
+// Of one thread.
+size_t TransposedScratch(size_t columns) {
+  return kWeightBlockFloats + Round(PanelFloats(kWeightDepth, columns));
+}
+size_t MultiplyTransposedScratch(size_t rows, size_t depth, size_t columns, size_t threads) {
+  return threads * TransposedScratch(columns) + RowParts(rows, depth * columns).floats();
 }
 
 // Chunks of k of about equal length, at most `most`, in whole groups: copies stay aligned.
@@ -181,7 +186,7 @@ struct PatchTask {
 // columns.
 struct TransposedTask {
   const Patches& patches;
-  size_t rows;  // the depth of this product
+  size_t row_begin, row_end;  // the depth of this product
   const float* b;
   size_t columns;
   float* c;
@@ -189,7 +194,7 @@ struct TransposedTask {
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, float* block,
            float* panels) const {
-    const Chunks chunks(rows, kWeightDepth);
+    const Chunks chunks(row_end - row_begin, kWeightDepth);
     const size_t group = CachedPanels(chunks);
     for (size_t j = panel_begin; j < panel_end; j += group) {
       for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
@@ -203,7 +208,9 @@ struct TransposedTask {
   // Rows [first_row, last) of C, by one chunk of depth.
   void RunChunk(size_t first_row, size_t last, size_t panel_begin, size_t panel_end,
                 const Chunks& chunks, size_t chunk, float* block, float* panels) const {
-    const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
+    const size_t begin = row_begin + chunks.begin(chunk);
+    const size_t next_begin = row_begin + chunks.begin(chunk + 1);
+    const size_t next_end = row_begin + chunks.begin(chunk + 2), depth = next_begin - begin;
     PatchRow sources[kWeightDepth];
     RowWalker walker(patches, begin);
     for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
@@ -215,7 +222,6 @@ struct TransposedTask {
                   panels + j * kTileColumns * depth);
       }
     }
-    const size_t next_begin = chunks.begin(chunk + 1), next_end = chunks.begin(chunk + 2);
     for (size_t row = first_row; row < last; row += kWeightBlock) {
       const size_t count = std::min(kWeightBlock, last - row);
       PackBlock(sources, row, count, depth, block);
@@ -327,20 +333,33 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
 
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
                                float* c, bool add, float* scratch, Team& team) {
-  const TransposedTask task{patches, rows, b, columns, c, add};
-  const size_t own = MultiplyTransposedScratch(columns, 1);
+  const size_t own = TransposedScratch(columns);
   const size_t tiles = hwy::DivCeil(patches.depth(), kWeightRows), panels = PanelCount(columns);
+  const auto run = [&](const TransposedTask& task, size_t tile_begin, size_t tile_end,
+                       size_t panel_begin, size_t panel_end, size_t thread) {
+    float* block = scratch + thread * own;
+    task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kWeightBlockFloats);
+  };
+  if (const RowParts parts(rows, patches.depth() * columns); parts.count() > 1) {
+    float* sums = scratch + static_cast<size_t>(team.size()) * own;
+    ParallelFor(team, parts.count(), 1, [&](size_t begin, size_t end, size_t thread) {
+      for (size_t i = begin; i < end; ++i) {
+        run({patches, parts.begin(i), parts.begin(i + 1), b, columns, sums + i * parts.stride(),
+             false},
+            0, tiles, 0, panels, thread);
+      }
+    });
+    return parts.Add(sums, c, add, team);
+  }
+  const TransposedTask task{patches, 0, rows, b, columns, c, add};
   // Each thread reads its part of one matrix and all of the other: the smaller one.
   const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
   const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
   // With every piece of one matrix the other one is packed again.
   const size_t grain = 2 * kWeightBlock / (by_tiles ? kWeightRows : kTileColumns);
-  Divide(
-      team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
-      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
-        float* block = scratch + thread * own;
-        task.Run(tile_begin, tile_end, panel_begin, panel_end, block, block + kWeightBlockFloats);
-      });
+  Divide(team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
+         [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
+             size_t thread) { run(task, tile_begin, tile_end, panel_begin, panel_end, thread); });
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

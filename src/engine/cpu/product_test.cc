@@ -134,22 +134,25 @@ TEST_P(ProductTest, AgreesWithPlainLoopsAtOddSizes) {
 // Longer than the blocks in each direction.
 TEST_P(ProductTest, AgreesWithPlainLoopsBeyondABlock) {
   Team team(2);
-  const size_t shapes[][3] = {{1, 700, 300},  {9, 1000, 70}, {801, 40, 37}, {20, 30, 900},
-                              {400, 530, 18}, {50, 801, 33}, {45, 700, 600}};
+  const size_t shapes[][3] = {{1, 700, 300},  {9, 1000, 70}, {801, 40, 37},  {20, 30, 900},
+                              {400, 530, 18}, {50, 801, 33}, {45, 700, 600}, {5003, 33, 20}};
   for (const auto& [count, in, out] : shapes) {
     SCOPED_TRACE(fmt::format("{} x {} x {}", count, in, out));
     const Floats x = Numbers(1, count * in), w = Numbers(2, in * out), dy = Numbers(3, count * out);
     DenseLayer layer(kernels_, team, count, in, out);
     ExpectNear(layer.Forward(x, w), Product(x, w, count, in, out), in);
     ExpectNear(layer.GradInput(dy, w), Product(dy, Transposed(w, in, out), count, out, in), out);
-    ExpectNear(layer.GradWeights(x, dy, Floats(in * out)),
-               Product(Transposed(x, count, in), dy, in, count, out), count);
+    auto sum = Product(Transposed(x, count, in), dy, in, count, out);
+    ExpectNear(layer.GradWeights(x, dy, Floats(in * out)), sum, count);
+    for (double& each : sum) each += 7;
+    ExpectNear(layer.GradWeights(x, dy, Floats(in * out, 7)), sum, count);
   }
 }
 
 TEST_P(ProductTest, ThreadsDoNotChangeABit) {
-  // The second is larger than a cache: few threads pack their own panels, many share them.
-  const size_t shapes[][3] = {{150, 290, 75}, {30, 700, 600}};
+  // The second is larger than a cache: few threads pack their own panels, many share them. The
+  // third's rows are summed in parts.
+  const size_t shapes[][3] = {{150, 290, 75}, {30, 700, 600}, {9001, 33, 20}};
   for (const auto& [count, in, out] : shapes) {
     const Floats x = Numbers(1, count * in), w = Numbers(2, in * out), dy = Numbers(3, count * out);
     std::vector<Floats> seen[3];

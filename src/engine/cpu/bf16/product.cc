@@ -1,6 +1,6 @@
 // Blocked products. A is a matrix of patches that is packed tile by tile as it is needed; panels of
-// B are shared by all threads. Threads divide rows or columns of C, never the depth, so their
-// number does not change a bit.
+// B are shared by all threads. Threads divide rows or columns of C, or parts of the depth that are
+// the same for any number of them: it does not change a bit.
 #include "engine/cpu/bf16/product.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "engine/cpu/bf16/patch_tiles.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/row_parts.h"
 
 namespace trireme::cpu::bf16 {
 namespace {
@@ -143,7 +144,7 @@ template <class From, class B>
 struct TransposedTask {
   const MatrixUnit& unit;
   const PatchesOf<From>& patches;
-  size_t rows;  // the depth of this product
+  size_t row_begin, row_end;  // the depth of this product
   const B* b;
   size_t columns;
   float* c;
@@ -154,9 +155,10 @@ struct TransposedTask {
     const Using use(unit);
     const size_t last = std::min(patches.depth(), tile_end * unit.rows);
     const size_t step = WholeTiles(kBlockValues, unit.rows);
-    const Chunks chunks(unit, rows);
+    const Chunks chunks(unit, row_end - row_begin);
     for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
-      const size_t begin = chunks.begin(chunk), depth = chunks.begin(chunk + 1) - begin;
+      const size_t begin = row_begin + chunks.begin(chunk);
+      const size_t depth = row_begin + chunks.begin(chunk + 1) - begin;
       const Panels panels{unit, depth, columns};
       const PatchTiles tiles(unit, patches);
       PatchRowOf<From> sources[kMostDepth];
@@ -220,8 +222,13 @@ size_t MultiplyScratch(const MatrixUnit& unit, size_t rows, size_t depth, size_t
   return threads * (PatchTile(unit) + RoundUp(2 * PartialSums({unit, depth, columns}, rows), 32));
 }
 
-size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t columns, size_t threads) {
-  return threads * (RoundUp(WeightBlock(unit), 32) + PanelScratch(unit, unit.depth, columns));
+// Of one thread.
+size_t TransposedScratch(const MatrixUnit& unit, size_t columns) {
+  return RoundUp(WeightBlock(unit), 32) + PanelScratch(unit, unit.depth, columns);
+}
+size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t rows, size_t depth, size_t columns,
+                                 size_t threads) {
+  return threads * TransposedScratch(unit, columns) + 2 * RowParts(rows, depth * columns).floats();
 }
 
 void PackPanels(const MatrixUnit& unit, const float* b, size_t depth, size_t columns,
@@ -298,22 +305,36 @@ template <class From, class B>
 void MultiplyTransposedPatches(const MatrixUnit& unit, const PatchesOf<From>& patches, size_t rows,
                                const B* b, size_t columns, float* c, bool add, BFloat* scratch,
                                Team& team) {
-  const TransposedTask<From, B> task{unit, patches, rows, b, columns, c, add};
-  const size_t own = MultiplyTransposedScratch(unit, columns, 1);
+  using Task = TransposedTask<From, B>;
+  const size_t own = TransposedScratch(unit, columns);
   const size_t tiles = CountOf(patches.depth(), unit.rows);
   const size_t panels = CountOf(columns, unit.columns);
+  const auto run = [&](const Task& task, size_t tile_begin, size_t tile_end, size_t panel_begin,
+                       size_t panel_end, size_t thread) {
+    BFloat* block = scratch + thread * own;
+    task.Run(tile_begin, tile_end, panel_begin, panel_end, block,
+             block + RoundUp(WeightBlock(unit), 32));
+  };
+  if (const RowParts parts(rows, patches.depth() * columns); parts.count() > 1) {
+    float* sums = reinterpret_cast<float*>(scratch + static_cast<size_t>(team.size()) * own);
+    ParallelFor(team, parts.count(), 1, [&](size_t begin, size_t end, size_t thread) {
+      for (size_t i = begin; i < end; ++i) {
+        run({unit, patches, parts.begin(i), parts.begin(i + 1), b, columns,
+             sums + i * parts.stride(), false},
+            0, tiles, 0, panels, thread);
+      }
+    });
+    return parts.Add(sums, c, add, team);
+  }
+  const Task task{unit, patches, 0, rows, b, columns, c, add};
   // Each thread reads its part of one matrix and all of the other: the smaller one.
   const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
   const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
   // With every piece of one matrix the other one is packed again.
   const size_t grain = 2 * kBlockValues / (by_tiles ? unit.rows : unit.columns);
-  Divide(
-      team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
-      [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, size_t thread) {
-        BFloat* block = scratch + thread * own;
-        task.Run(tile_begin, tile_end, panel_begin, panel_end, block,
-                 block + RoundUp(WeightBlock(unit), 32));
-      });
+  Divide(team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
+         [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
+             size_t thread) { run(task, tile_begin, tile_end, panel_begin, panel_end, thread); });
 }
 
 // For each of the two kinds of numbers that images and results may hold.

@@ -35,6 +35,7 @@ void MultiplyTransposedPatches(const MatrixUnit& unit, const PatchesOf<From>& pa
 size_t PanelScratch(const MatrixUnit& unit, size_t depth, size_t columns);
 size_t MultiplyScratch(const MatrixUnit& unit, size_t rows, size_t depth, size_t columns,
                        size_t threads);
-size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t columns, size_t threads);
+size_t MultiplyTransposedScratch(const MatrixUnit& unit, size_t rows, size_t depth, size_t columns,
+                                 size_t threads);
 
 }  // namespace trireme::cpu::bf16
