@@ -167,7 +167,9 @@ size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, 
   const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   const size_t sums = SumRowsScratch(rows, s.out);
   if (IsThin(call, s, rows, s.in, s.out)) return sums;
-  if (s.winograd) return std::max(sums, WinogradGradWeightsScratch(s.winograd, s));
+  if (s.winograd) {
+    return std::max(sums, WinogradGradWeightsScratch(s.winograd, s, samples, threads));
+  }
   if (call.unit) {
     return std::max(sums,
                     bf16::MultiplyTransposedScratch(*call.unit, rows, depth, s.out, threads) / 2);

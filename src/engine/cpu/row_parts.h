@@ -12,10 +12,10 @@ namespace trireme::cpu {
 // the number of threads does not change a bit.
 class RowParts {
  public:
-  RowParts(size_t rows, size_t sums)
+  RowParts(size_t rows, size_t sums, size_t least_rows = 1024)
       : rows_(rows),
         sums_(sums),
-        count_(sums <= kFewSums ? std::clamp<size_t>(rows / kLeastRows, 1, kMostParts) : 1) {}
+        count_(sums <= kFewSums ? std::clamp<size_t>(rows / least_rows, 1, kMostParts) : 1) {}
 
   size_t count() const { return count_; }
   size_t begin(size_t part) const { return rows_ * part / count_; }
@@ -35,7 +35,7 @@ class RowParts {
 
  private:
   static constexpr size_t kFewSums = 64 * 1024;  // the second cache holds them beside the operands
-  static constexpr size_t kLeastRows = 1024, kMostParts = 32;
+  static constexpr size_t kMostParts = 32;
   static constexpr size_t kGrain = 2048;
 
   size_t rows_, sums_, count_;

@@ -26,7 +26,7 @@ void WinogradGradWeights(size_t tile, const ConvShape& s, size_t samples, const 
 
 // Floats of scratch for the first two (in and out may change places), and for the third.
 size_t WinogradScratch(size_t tile, const ConvShape& s, size_t threads);
-size_t WinogradGradWeightsScratch(size_t tile, const ConvShape& s);
+size_t WinogradGradWeightsScratch(size_t tile, const ConvShape& s, size_t samples, size_t threads);
 
 }  // namespace trireme::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,10 +1,12 @@
-// The weights' gradient by Winograd: blocks of tiles are turned over by all threads, then each
-// frequency adds its product of inputs and gradients over the block's tiles. Blocks are as long for
-// any number of threads, and a frequency's sum is added up in the order of tiles.
+// The weights' gradient by Winograd: a block of tiles is turned over, then each frequency adds its
+// product of inputs and gradients over the block's tiles. All threads work on a block together;
+// where sums are few each has blocks of its own, parts of all tiles. Blocks and parts are the same
+// for any number of threads, and a frequency's sum is added up in the order of tiles.
 #include <algorithm>
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/row_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/winograd_weights.cc"
@@ -20,9 +22,19 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
 
-// Tiles of a block: few where all frequencies' sums stay in the second cache besides it, else many,
-// as each block reads and writes the sums.
-constexpr size_t WeightBlockTiles(size_t in, size_t out) { return in * out <= 64 * 64 ? 96 : 192; }
+// Zeros that stand for pixels outside of an image.
+size_t ZeroScratch(const ConvShape& s) { return hwy::RoundUpTo(std::max(s.in, s.out), 16); }
+
+// Whether all frequencies' sums stay in the second cache beside a short block.
+bool HasFewSums(size_t in, size_t out) { return in * out <= 64 * 64; }
+
+// Tiles of a block: else many, as each block reads and writes the sums.
+size_t WeightBlockTiles(size_t in, size_t out) { return HasFewSums(in, out) ? 48 : 192; }
+
+// Tiles with sums of their own: some blocks, or all.
+RowParts PartsOf(size_t tiles, size_t in, size_t out) {
+  return {tiles, 9 * in * out, HasFewSums(in, out) ? 4 * WeightBlockTiles(in, out) : tiles};
+}
 
 // R rows x N vectors of C = transposed a * b, both as they lie: a[k][row], b[k][column].
 template <size_t R, size_t N>
@@ -124,26 +136,68 @@ struct WeightTask {
   }
 };
 
+// What a thread or all of them keep of a block, and the sums.
 template <class W>
-void TurnBack(const WeightTask& task, const float* sums, float* dw, bool add, Team& team) {
-  const size_t in = task.in, out = task.out, row_floats = hwy::RoundUpTo(out, 16);
-  const size_t grain = 1 + kParallelWork / 8 / (W::kTile * W::kTile * out);
-  ParallelFor(team, in, grain, [&](size_t begin, size_t end) HWY_ATTR {
+struct WeightBuffers {
+  static constexpr size_t kFrequencies = W::kTile * W::kTile;
+  float *xs, *dys, *sums;
+  WeightBuffers(float* scratch, const WeightStrides& strides)
+      : xs(scratch), dys(xs + kFrequencies * strides.x), sums(dys + kFrequencies * strides.dy) {}
+};
+
+template <class W>
+class WeightBlocks {
+ public:
+  WeightBlocks(const WeightTask& task)
+      : task_(task),
+        step_(hwy::DivCeil(task.in, hwy::DivCeil(task.in, kTileRows))),
+        rows_(hwy::DivCeil(task.in, 4 * step_)) {}
+
+  // Tiles [begin, end) of the block that starts with tile `first`.
+  void Turn(size_t first, size_t begin, size_t end, const WeightBuffers<W>& at) const {
+    for (size_t i = begin; i < end; ++i) {
+      task_.template Turn<typename W::Input>(task_.x, first + i, task_.strides.x,
+                                             at.xs + i * task_.strides.x_row);
+      task_.template Turn<typename W::OutputGrad>(task_.dy, first + i, task_.strides.dy,
+                                                  at.dys + i * task_.strides.dy_row);
+    }
+  }
+
+  // The work on a block of `count` turned tiles in pieces: some rows of a frequency's sums each, of
+  // register tiles that are about equally high.
+  size_t pieces() const { return WeightBuffers<W>::kFrequencies * rows_; }
+  void Multiply(size_t count, size_t begin, size_t end, bool add, bool stream,
+                const WeightBuffers<W>& at) const {
+    const WeightStrides& strides = task_.strides;
+    for (size_t i = begin; i < end; ++i) {
+      const size_t f = i / rows_, row = i % rows_ * 4 * step_;
+      task_.Multiply(count, row, std::min(task_.in, row + 4 * step_), step_, at.xs + f * strides.x,
+                     at.dys + f * strides.dy, at.sums + f * strides.sums, add, stream);
+    }
+  }
+
+  // Rows [begin, end) of all taps of dw.
+  void TurnBack(size_t begin, size_t end, const float* sums, float* dw, bool add) const {
+    const size_t in = task_.in, out = task_.out, row_floats = hwy::RoundUpTo(out, 16);
     for (size_t i = begin; i < end; ++i) {
       ForLanes(0, out, [&](size_t o, size_t n) HWY_ATTR {
         const float* from = sums + i * row_floats + o;
         float* to = dw + i * out + o;
         BothWays<typename W::KernelGrad>(
             [&](size_t a, size_t b)
-                HWY_ATTR { return LoadN(from + (a * W::kTile + b) * task.strides.sums, n); },
+                HWY_ATTR { return LoadN(from + (a * W::kTile + b) * task_.strides.sums, n); },
             [&](size_t a, size_t b, V value) HWY_ATTR {
               float* tap = to + (a * 3 + b) * in * out;
               StoreN(add ? hn::Add(LoadN(tap, n), value) : value, tap, n);
             });
       });
     }
-  });
-}
+  }
+
+ private:
+  const WeightTask& task_;
+  size_t step_, rows_;
+};
 
 template <class W>
 void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, const float* dy,
@@ -153,11 +207,9 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
   const size_t tiles_x = hwy::DivCeil(s.out_width, W::kOut);
   const ptrdiff_t apart = ptrdiff_t(W::kOut);
   const WeightStrides strides(s.in, s.out);
-  float* xs = scratch;
-  float* dys = xs + kFrequencies * strides.x;
-  float* sums = dys + kFrequencies * strides.dy;
-  float* zeros = sums + kFrequencies * strides.sums;
+  float* zeros = scratch;
   ZeroFloats(std::max(s.in, s.out), zeros);
+  scratch += ZeroScratch(s);
   const WeightTask task{
       {x, ptrdiff_t(s.height), ptrdiff_t(s.width), s.in, tiles_y, tiles_x, apart,
        -ptrdiff_t(s.padding)},
@@ -166,30 +218,40 @@ void WinogradGradWeightsBy(const ConvShape& s, size_t samples, const float* x, c
       s.out,
       zeros,
       strides};
-  const size_t tiles = samples * task.x.tiles();
-  // Work is divided into rows of sums of all frequencies; register tiles are about equally high.
-  const size_t step = hwy::DivCeil(s.in, hwy::DivCeil(s.in, kTileRows)), some = 4 * step;
-  const size_t rows = hwy::DivCeil(s.in, some), block = WeightBlockTiles(s.in, s.out);
-  const bool only = tiles <= block;  // then each sum is written once
-  for (size_t first = 0; first < tiles; first += block) {
-    const size_t count = std::min(block, tiles - first);
-    ParallelFor(team, count, 1, [&](size_t begin, size_t end) {
+  const WeightBlocks<W> blocks(task);
+  const size_t tiles = samples * task.x.tiles(), block = WeightBlockTiles(s.in, s.out);
+  if (const RowParts parts = PartsOf(tiles, s.in, s.out); parts.count() > 1) {
+    const size_t own = strides.floats(kFrequencies);
+    float* partial = scratch + static_cast<size_t>(team.size()) * own;
+    ParallelFor(team, parts.count(), 1, [&](size_t begin, size_t end, size_t thread) {
+      const WeightBuffers<W> buffers(scratch + thread * own, strides);
       for (size_t i = begin; i < end; ++i) {
-        task.Turn<typename W::Input>(task.x, first + i, strides.x, xs + i * strides.x_row);
-        task.Turn<typename W::OutputGrad>(task.dy, first + i, strides.dy, dys + i * strides.dy_row);
+        for (size_t first = parts.begin(i); first < parts.begin(i + 1); first += block) {
+          const size_t count = std::min(block, parts.begin(i + 1) - first);
+          blocks.Turn(first, 0, count, buffers);
+          blocks.Multiply(count, 0, blocks.pieces(), first > parts.begin(i), false, buffers);
+        }
+        blocks.TurnBack(0, s.in, buffers.sums, partial + i * parts.stride(), false);
       }
     });
-    ParallelFor(team, kFrequencies * rows, 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        const size_t f = i / rows, row = i % rows * some;
-        task.Multiply(count, row, std::min(s.in, row + some), step, xs + f * strides.x,
-                      dys + f * strides.dy, sums + f * strides.sums, first > 0,
-                      only && MayStream(sums, kFrequencies * strides.sums, 16));
-      }
+    return parts.Add(partial, dw, add, team);
+  }
+  const WeightBuffers<W> buffers(scratch, strides);
+  const bool only = tiles <= block;  // then each sum is written once
+  const bool stream = only && MayStream(buffers.sums, kFrequencies * strides.sums, 16);
+  for (size_t first = 0; first < tiles; first += block) {
+    const size_t count = std::min(block, tiles - first);
+    ParallelFor(team, count, 1,
+                [&](size_t begin, size_t end) { blocks.Turn(first, begin, end, buffers); });
+    ParallelFor(team, blocks.pieces(), 1, [&](size_t begin, size_t end) {
+      blocks.Multiply(count, begin, end, first > 0, stream, buffers);
       if (only) hwy::FlushStream();
     });
   }
-  TurnBack<W>(task, sums, dw, add, team);
+  const size_t grain = 1 + kParallelWork / 8 / (kFrequencies * s.out);
+  ParallelFor(team, s.in, grain, [&](size_t begin, size_t end) {
+    blocks.TurnBack(begin, end, buffers.sums, dw, add);
+  });
 }
 
 }  // namespace
@@ -200,9 +262,12 @@ void WinogradGradWeights(size_t tile, const ConvShape& s, size_t samples, const 
   run(s, samples, x, dy, dw, add, scratch, team);
 }
 
-size_t WinogradGradWeightsScratch(size_t tile, const ConvShape& s) {
+size_t WinogradGradWeightsScratch(size_t tile, const ConvShape& s, size_t samples, size_t threads) {
   const size_t frequencies = (tile + 2) * (tile + 2);
-  return WeightStrides(s.in, s.out).floats(frequencies) + std::max(s.in, s.out) + 16;
+  const size_t own = WeightStrides(s.in, s.out).floats(frequencies);
+  const size_t tiles = samples * hwy::DivCeil(s.out_height, tile) * hwy::DivCeil(s.out_width, tile);
+  const RowParts parts = PartsOf(tiles, s.in, s.out);
+  return ZeroScratch(s) + (parts.count() > 1 ? threads * own + parts.floats() : own);
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE
