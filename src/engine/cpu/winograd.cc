@@ -87,10 +87,12 @@ struct WinogradKernels {
   }
 };
 
-// Kernels that a second cache does not hold besides a block are better read once: then threads
-// divide the columns, turn the kernels of one panel and multiply all tiles by them. Else they
-// divide the tiles, each with its blocks of them.
-constexpr size_t kFewKernels = 128 * 128;
+// Few kernels stay in the second cache besides a block of tiles: threads divide the tiles. Some
+// more: of one frequency, kernels, many tiles and their products do; threads divide the
+// frequencies. More than that, or few tiles: threads divide the columns, turn the kernels of one
+// panel and multiply all tiles by them.
+constexpr size_t kFewKernels = 128 * 128, kSomeKernels = 256 * 256;
+constexpr size_t kManyTiles = 64;
 constexpr size_t kBlock = hwy::RoundUpTo(48, kTileRows);       // tiles
 constexpr size_t kWideBlock = hwy::RoundUpTo(512, kTileRows);  // tiles turned over at once
 constexpr size_t kWideDepth = 256;  // of a panel's kernels that are turned over at once
@@ -111,13 +113,15 @@ class WinogradTask {
         finish_(finish) {}
 
   static size_t Scratch(size_t depth, size_t columns, size_t threads) {
-    const size_t zeros = hwy::RoundUpTo(depth, 16);
-    if (depth * columns > kFewKernels) {
-      return zeros + kFrequencies * Rows(kWideBlock, depth) +
-             threads * kFrequencies * (PanelStride(depth) + Products(kWideBlock, kTileColumns));
+    const size_t zeros = hwy::RoundUpTo(depth, 16), kernels = KernelStride(depth, columns);
+    if (depth * columns <= kFewKernels) {
+      return zeros +
+             kFrequencies * (kernels + threads * (Rows(kBlock, depth) + Products(kBlock, columns)));
     }
-    return zeros + kFrequencies * KernelStride(depth, columns) +
-           threads * kFrequencies * (Rows(kBlock, depth) + Products(kBlock, columns));
+    const size_t own = PanelStride(depth) + Products(kWideBlock, kTileColumns);
+    const size_t shared =
+        depth * columns <= kSomeKernels ? kernels + Products(kWideBlock, columns) : 0;
+    return zeros + kFrequencies * (Rows(kWideBlock, depth) + std::max(shared, threads * own));
   }
 
   void Run(size_t samples, float* scratch, Team& team) {
@@ -125,12 +129,22 @@ class WinogradTask {
     ZeroFloats(depth_, scratch);
     scratch += hwy::RoundUpTo(depth_, 16);
     const size_t tiles = samples * x_.tiles();
-    if (depth_ * columns_ > kFewKernels) {
-      for (size_t first = 0; first < tiles; first += kWideBlock) {
-        RunColumns(first, std::min(kWideBlock, tiles - first), scratch, team);
+    if (depth_ * columns_ <= kFewKernels) return RunTiles(tiles, scratch, team);
+    const bool by_frequency = depth_ * columns_ <= kSomeKernels && tiles >= kManyTiles;
+    float* rest = scratch + kFrequencies * Rows(kWideBlock, depth_);
+    if (by_frequency) TurnKernels(rest, KernelStride(depth_, columns_), team);
+    for (size_t first = 0; first < tiles; first += kWideBlock) {
+      const size_t count = std::min(kWideBlock, tiles - first);
+      ParallelFor(team, count, 1, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          TurnInput(first + i, i, kTileRows, Rows(kWideBlock, depth_), scratch);
+        }
+      });
+      if (by_frequency) {
+        RunFrequencies(first, count, scratch, rest, team);
+      } else {
+        RunColumns(first, count, scratch, rest, team);
       }
-    } else {
-      RunTiles(tiles, scratch, team);
     }
   }
 
@@ -185,19 +199,70 @@ class WinogradTask {
     });
   }
 
-  // All tiles (at most kWideBlock) first, then each thread its panels of columns.
-  void RunColumns(size_t first, size_t tiles, float* scratch, Team& team) const {
+  // Each thread its frequencies, or its columns of them, of turned tiles (at most kWideBlock) and
+  // all kernels.
+  void RunFrequencies(size_t first, size_t tiles, const float* turned, float* scratch,
+                      Team& team) const {
+    const size_t kernels = KernelStride(depth_, columns_), row = Apart(columns_);
+    const size_t products = Products(kWideBlock, columns_), panels = PanelCount(columns_);
+    float* product = scratch + kFrequencies * kernels;
+    const size_t threads = static_cast<size_t>(team.size());
+    const size_t shares = std::min(panels, hwy::DivCeil(4 * threads, kFrequencies));
+    ParallelFor(team, kFrequencies * shares, 1, [&](size_t begin, size_t end) {
+      for (size_t unit = begin; unit < end; ++unit) {
+        const size_t f = unit / shares, share = unit % shares;
+        MultiplyFrequency(tiles, panels * share / shares, panels * (share + 1) / shares,
+                          scratch + f * kernels, turned + f * Rows(kWideBlock, depth_),
+                          product + f * products);
+      }
+    });
+    ParallelFor(team, tiles, 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        TurnOutput(first + i, product + i * row, products, 0, columns_);
+      }
+      hwy::FlushStream();
+    });
+  }
+
+  // Products of all tiles with some panels of one frequency: a register tile's rows meet all panels
+  // while they are in the first cache.
+  void MultiplyFrequency(size_t tiles, size_t panel_begin, size_t panel_end, const float* kernels,
+                         const float* rows, float* products) const {
+    const size_t groups = hwy::DivCeil(tiles, kTileRows), panels = panel_end - panel_begin;
+    for (size_t t = 0; t < groups; ++t, rows += GroupFloats()) {
+      const size_t count = std::min(kTileRows, tiles - t * kTileRows);
+      float* targets[kTileRows];
+      for (size_t r = 0; r < count; ++r) {
+        targets[r] = products + (t * kTileRows + r) * Apart(columns_);
+      }
+      // Meanwhile the next rows are fetched.
+      Fetcher fetcher({{.first = rows + GroupFloats(), .floats = GroupFloats(), .rows = 1}},
+                      panels * hwy::DivCeil(depth_, kGroup));
+      for (size_t j = panel_begin; j < panel_end; ++j) {
+        const size_t width = PanelWidth(j, columns_), at = j * kTileColumns;
+        const Into into = {.rows = targets,
+                           .first = at,
+                           .columns = std::min(width, columns_ - at),
+                           .add = false,
+                           .bias = nullptr,
+                           .relu = false,
+                           .fetcher = &fetcher};
+        ChooseTile<Order::kByRow>(count, width / kLanes)(depth_, rows, kernels + at * depth_, into);
+      }
+    }
+  }
+
+  // Each thread its panels of columns, of turned tiles (at most kWideBlock).
+  void RunColumns(size_t first, size_t tiles, const float* turned, float* scratch,
+                  Team& team) const {
     const size_t rows = Rows(kWideBlock, depth_), stride = PanelStride(depth_);
     const size_t products = Products(kWideBlock, kTileColumns), row = Apart(kTileColumns);
-    ParallelFor(team, tiles, 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) TurnInput(first + i, i, kTileRows, rows, scratch);
-    });
     // With more threads than panels several share one.
     const size_t threads = static_cast<size_t>(team.size()), panels = PanelCount(columns_);
     const size_t shares = std::min(hwy::DivCeil(threads, panels), hwy::DivCeil(tiles, kTileRows));
     const size_t units = panels * shares;
     ParallelFor(team, units, 1, [&](size_t first_unit, size_t last_unit, size_t thread) {
-      float* kernels = scratch + kFrequencies * (rows + thread * (stride + products));
+      float* kernels = scratch + kFrequencies * thread * (stride + products);
       float* product = kernels + kFrequencies * stride;
       for (size_t unit = first_unit; unit < last_unit; ++unit) {
         const size_t j = unit / shares, share = unit % shares;
@@ -215,7 +280,7 @@ class WinogradTask {
             for (size_t f = 0; f < kFrequencies; ++f) {
               // The panel's kernels are in the second cache; the next frequency's tiles are not.
               const float* from =
-                  scratch + f * rows + tile / kTileRows * GroupFloats() + k0 * kTileRows;
+                  turned + f * rows + tile / kTileRows * GroupFloats() + k0 * kTileRows;
               Multiply(count, kTileRows, j, deep, kernels + f * stride, from,
                        product + f * products + (tile - begin) * row, row, k0 > 0,
                        {.first = from + rows,
