@@ -92,10 +92,11 @@ struct WinogradKernels {
 // frequencies. More than that, or few tiles: threads divide the columns, turn the kernels of one
 // panel and multiply all tiles by them.
 constexpr size_t kFewKernels = 128 * 128, kSomeKernels = 256 * 256;
-constexpr size_t kManyTiles = 64;
+constexpr size_t kManyTiles = 64, kFewTiles = 96;
 constexpr size_t kBlock = hwy::RoundUpTo(48, kTileRows);       // tiles
 constexpr size_t kWideBlock = hwy::RoundUpTo(512, kTileRows);  // tiles turned over at once
 constexpr size_t kWideDepth = 256;  // of a panel's kernels that are turned over at once
+static_assert(kFewTiles * Apart(2 * kTileColumns) <= kWideBlock * Apart(kTileColumns));
 
 // One convolution from x to y with padding; by input, x is dy and y is dx.
 template <class W>
@@ -152,7 +153,7 @@ class WinogradTask {
   static constexpr size_t kFrequencies = W::kTile * W::kTile;
 
   // Floats from one frequency to the next, in whole cache lines and no power of two: of packed rows
-  // of tiles, of products, of all panels, of one.
+  // of tiles, of products, of all panels, of one or half of two.
   static size_t Rows(size_t tiles, size_t depth) {
     return tiles * hwy::RoundUpTo(depth, kGroup) + 16;
   }
@@ -161,7 +162,7 @@ class WinogradTask {
     return hwy::RoundUpTo(PanelFloats(depth, columns), 16) + 272;
   }
   static size_t PanelStride(size_t depth) {
-    return hwy::RoundUpTo(std::min(depth, kWideDepth) * kTileColumns, 16) + 16;
+    return hwy::RoundUpTo(2 * std::min(depth, kWideDepth / 2) * kTileColumns, 16) + 16;
   }
   // Packed rows of one register tile.
   size_t GroupFloats() const { return kTileRows * hwy::RoundUpTo(depth_, kGroup); }
@@ -256,42 +257,56 @@ class WinogradTask {
   void RunColumns(size_t first, size_t tiles, const float* turned, float* scratch,
                   Team& team) const {
     const size_t rows = Rows(kWideBlock, depth_), stride = PanelStride(depth_);
-    const size_t products = Products(kWideBlock, kTileColumns), row = Apart(kTileColumns);
-    // With more threads than panels several share one.
-    const size_t threads = static_cast<size_t>(team.size()), panels = PanelCount(columns_);
-    const size_t shares = std::min(hwy::DivCeil(threads, panels), hwy::DivCeil(tiles, kTileRows));
-    const size_t units = panels * shares;
-    ParallelFor(team, units, 1, [&](size_t first_unit, size_t last_unit, size_t thread) {
+    const size_t products = Products(kWideBlock, kTileColumns);
+    // Few tiles' products stay in the second cache even of two panels: then tiles come half as
+    // often, and only half of the kernels' depth is turned at once.
+    const size_t strip = tiles <= kFewTiles ? 2 : 1, most = kWideDepth / strip;
+    const size_t row = Apart(strip * kTileColumns);
+    // With more threads than strips several share one.
+    const size_t panels = PanelCount(columns_), strips = hwy::DivCeil(panels, strip);
+    const size_t shares = std::min(hwy::DivCeil(static_cast<size_t>(team.size()), strips),
+                                   hwy::DivCeil(tiles, kTileRows));
+    ParallelFor(team, strips * shares, 1, [&](size_t first_unit, size_t last_unit, size_t thread) {
       float* kernels = scratch + kFrequencies * thread * (stride + products);
       float* product = kernels + kFrequencies * stride;
       for (size_t unit = first_unit; unit < last_unit; ++unit) {
-        const size_t j = unit / shares, share = unit % shares;
-        const size_t at = j * kTileColumns, width = std::min(kTileColumns, columns_ - at);
+        const size_t panel = unit / shares * strip, share = unit % shares;
+        const size_t last = std::min(panels, panel + strip);
+        const size_t at = panel * kTileColumns;
         const size_t groups = hwy::DivCeil(tiles, kTileRows);
         const size_t begin = groups * share / shares * kTileRows;
         const size_t end = std::min(tiles, groups * (share + 1) / shares * kTileRows);
-        for (size_t k0 = 0; k0 < depth_; k0 += kWideDepth) {
-          const size_t deep = std::min(kWideDepth, depth_ - k0);
-          for (size_t k = 0; k < deep; k += WinogradKernels::kStep) {
-            kernels_.template Turn<W>(j, k0 + k, k0 + std::min(deep, k + WinogradKernels::kStep),
-                                      kernels + k * PanelWidth(j, columns_), stride);
+        for (size_t k0 = 0; k0 < depth_; k0 += most) {
+          const size_t deep = std::min(most, depth_ - k0);
+          const auto kernels_of = [&](size_t j) {
+            return kernels + (j - panel) * kTileColumns * deep;
+          };
+          for (size_t j = panel; j < last; ++j) {
+            for (size_t k = 0; k < deep; k += WinogradKernels::kStep) {
+              kernels_.template Turn<W>(j, k0 + k, k0 + std::min(deep, k + WinogradKernels::kStep),
+                                        kernels_of(j) + k * PanelWidth(j, columns_), stride);
+            }
           }
           ForBlocks(begin, end, [&](size_t tile, size_t count) {
             for (size_t f = 0; f < kFrequencies; ++f) {
-              // The panel's kernels are in the second cache; the next frequency's tiles are not.
+              // The kernels are in the second cache; the next frequency's tiles are not.
               const float* from =
                   turned + f * rows + tile / kTileRows * GroupFloats() + k0 * kTileRows;
-              Multiply(count, kTileRows, j, deep, kernels + f * stride, from,
-                       product + f * products + (tile - begin) * row, row, k0 > 0,
-                       {.first = from + rows,
-                        .stride = GroupFloats(),
-                        .floats = deep * kTileRows,
-                        .rows = hwy::DivCeil(count, kTileRows)});
+              const Ahead next = {.first = from + rows,
+                                  .stride = GroupFloats(),
+                                  .floats = deep * kTileRows,
+                                  .rows = hwy::DivCeil(count, kTileRows)};
+              for (size_t j = panel; j < last; ++j) {
+                Multiply(count, kTileRows, j, deep, kernels_of(j) + f * stride, from,
+                         product + f * products + (tile - begin) * row + (j - panel) * kTileColumns,
+                         row, k0 > 0, Part(next, j - panel, last - panel));
+              }
             }
           });
         }
         for (size_t i = begin; i < end; ++i) {
-          TurnOutput(first + i, product + (i - begin) * row, products, at, width);
+          TurnOutput(first + i, product + (i - begin) * row, products, at,
+                     std::min(strip * kTileColumns, columns_ - at));
         }
       }
       hwy::FlushStream();
