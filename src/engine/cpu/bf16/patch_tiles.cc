@@ -1,14 +1,16 @@
 #include "engine/cpu/bf16/patch_tiles.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/assert.h"
 
 namespace trireme::cpu::bf16 {
 namespace {
 
-constexpr size_t kMostLines = 32;  // of a tile
-constexpr size_t kGathered = 256;  // values of a row that are put together at once
+constexpr size_t kMostLines = 32;   // of a tile
+constexpr size_t kGathered = 256;   // values of a row that are put together at once
+constexpr size_t kWorthACall = 32;  // bytes of a copy
 
 }  // namespace
 
@@ -28,8 +30,9 @@ void PatchTiles<T>::Gather(const Row& row, size_t begin, size_t end, T* to) cons
   for (size_t at = begin; at < end;) {
     const size_t n = std::min(end - at, run - skip);
     const T* pixel = Pixel(row, ptrdiff_t(tap_y), ptrdiff_t(tap_x));
-    // Copies of a few values: not worth a call.
-    if (pixel) {
+    if (pixel && n * sizeof(T) >= kWorthACall) {
+      std::memcpy(to, pixel + skip, n * sizeof(T));
+    } else if (pixel) {
       for (size_t i = 0; i < n; ++i) to[i] = pixel[skip + i];
     } else {
       std::fill_n(to, n, T(0));
