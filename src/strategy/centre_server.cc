@@ -363,7 +363,7 @@ void CentreServer::Push(int client, Message& message) {
   for (const int64_t id : push.leases) leases_.Hold(id);
   if (setup_.when == When::kClock) {
     const Lease lease = leases_.Get(push.leases[0]);
-    clocks_[ClockOf(lease)].emplace(lease.begin, std::move(push));
+    clocks_[StepOf(setup_.plan, lease.epoch, lease.begin)].emplace(lease.begin, std::move(push));
     return ApplyClocks();
   }
   if (setup_.when == When::kArrival) {
@@ -464,21 +464,14 @@ void CentreServer::GiveWeights() {
   }
 }
 
-int64_t CentreServer::ClockOf(const Lease& lease) const {
-  return lease.epoch * setup_.plan.steps_per_epoch() + lease.begin / setup_.plan.batch;
-}
-
 // The version is the number of complete clocks.
 void CentreServer::ApplyClocks() {
   for (;;) {
     const auto clock = clocks_.find(version());
     if (clock == clocks_.end()) return;
-    const Plan& plan = setup_.plan;
-    const int64_t first = version() % plan.steps_per_epoch() * plan.batch;
-    const int64_t count = std::min(plan.batch, plan.samples - first);
     int64_t here = 0;
     for (const auto& [begin, push] : clock->second) here += push.samples;
-    if (here < count) return;
+    if (here < StepSamples(setup_.plan, version())) return;
     std::vector<GoodPush> parts;
     for (auto& [begin, push] : clock->second) parts.push_back(std::move(push));
     clocks_.erase(clock);
@@ -535,7 +528,7 @@ Message CentreServer::Grant(int client) {
   for (int64_t i = 0; i < count; ++i) {
     const auto next = leases_.next();
     if (!next) break;
-    const int64_t clock = ClockOf({.epoch = leases_.epoch(), .begin = *next});
+    const int64_t clock = StepOf(setup_.plan, leases_.epoch(), *next);
     if (clocked && clock > version() + setup_.staleness) break;
     if (stopping_ && clock > newest_clock_) break;  // what is begun is completed
     newest_clock_ = std::max(newest_clock_, clock);

@@ -103,7 +103,6 @@ class CentreServer : public Server {
   void GiveWeights();
   void ApplyClocks();
   void ApplyRound();
-  int64_t ClockOf(const Lease& lease) const;
   void Answer(int client);
   Message Grant(int client);  // without leases: there are none
   void Broadcast();

@@ -91,7 +91,7 @@ Turn Composed::Follow(Work& work) {
 void Composed::WorkOn(const Lease& lease, Work& work) {
   const Plan& plan = choices_.plan;
   if (choices_.clocked) {
-    const int64_t step = lease.epoch * plan.steps_per_epoch() + lease.begin / plan.batch;
+    const int64_t step = StepOf(plan, lease.epoch, lease.begin);
     WorkOf(plan, step, 0, 1, work);
     work.ends_epoch = false;
     std::erase_if(work.shards, [&](const Shard& s) { return s.begin != lease.begin || !s.size(); });

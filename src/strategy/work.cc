@@ -34,6 +34,10 @@ int64_t StepSamples(const Plan& plan, int64_t step) {
   return std::min(plan.batch, plan.samples - step % plan.steps_per_epoch() * plan.batch);
 }
 
+int64_t StepOf(const Plan& plan, int64_t epoch, int64_t position) {
+  return epoch * plan.steps_per_epoch() + position / plan.batch;
+}
+
 void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work) {
   WorkOf(plan, step, worker, workers, work);
   work.batch = 0;
@@ -46,7 +50,7 @@ void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& 
 }
 
 void LeasedWork(const Plan& plan, int64_t epoch, int64_t begin, int64_t end, Work& work) {
-  work.step = epoch * plan.steps_per_epoch() + begin / plan.batch;
+  work.step = StepOf(plan, epoch, begin);
   work.epoch = epoch;
   work.shards.assign(1, {.index = 0, .begin = begin, .end = end});
   work.batch = end - begin;

@@ -36,7 +36,8 @@ struct Plan {
 // Reuses `work`'s memory.
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
 
-int64_t StepSamples(const Plan& plan, int64_t step);  // of all workers
+int64_t StepSamples(const Plan& plan, int64_t step);                // of all workers
+int64_t StepOf(const Plan& plan, int64_t epoch, int64_t position);  // that takes it
 
 // In step, but the worker's update is of its own shards alone: the batch is what they hold.
 void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);

@@ -37,7 +37,7 @@ int64_t CentreRecorder::StepOf(const Server::Progress& progress) const {
   const Plan& plan = job_.plan;
   const int64_t epoch = progress.positions / plan.samples;
   const int64_t rest = progress.positions - epoch * plan.samples;
-  const int64_t step = epoch * plan.steps_per_epoch() + rest / plan.batch;
+  const int64_t step = trireme::StepOf(plan, epoch, rest);
   return std::min(step, plan.steps);
 }
 
