@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "base/error.h"
 #include "strategy/protocol.h"
@@ -12,8 +11,6 @@
 namespace trireme {
 namespace {
 
-// Pushes in a row that are not finite: leasing their positions again would never end.
-constexpr int kDiverged = 50;
 constexpr int64_t kNamedRefusals = 1;  // of a client; the rest is only counted
 constexpr size_t kMostClients = 4096;
 constexpr double kLinger_s = 2;  // at the end, for clients that are away: they hear that it is over
@@ -50,7 +47,8 @@ CentreServer::CentreServer(Setup setup, std::span<const float> centre,
               centre, std::move(board)),
       leases_(centre_.leases()),
       board_(centre_.board()),
-      gate_(setup_.staleness) {
+      gate_({setup_.plan, setup_.when, setup_.staleness, setup_.stale}, centre_,
+            [this](int client) { Applied(client); }) {
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
 }
 
@@ -114,7 +112,7 @@ void CentreServer::Run(ServerKeeper* keeper) {
     if (keeper && keeper->Stop()) stopping_ = true;
     const bool idle = !HearAll();
     ApplyRound();  // those who left are not waited for
-    ApplyInTime();
+    gate_.ApplyInTime();
     GiveWeights();
     if (leases_.drained() && !leases_.finished() && !stopping_) EndEpoch(keeper);
     for (int c = 0; c < int(peers_.size()); ++c) Answer(c);
@@ -196,7 +194,7 @@ bool CentreServer::Over() {
     throw Error(
         "the last {} pushes of every worker were not finite (lower optimizer.lr or set "
         "trainer.clip)",
-        kDiverged);
+        PushGate::kDiverged);
   }
   const double patience_s = done ? std::min(timeout_s(), kLinger_s) : timeout_s();
   if (After(-patience_s) < deserted_since_) return false;
@@ -209,8 +207,7 @@ bool CentreServer::Over() {
 
 void CentreServer::TakeBack(int client) {
   leases_.Drop(client);
-  int64_t& from = peers_[client].from;
-  if (from >= 0) gate_.End(std::exchange(from, -1));
+  gate_.GiveUp(client);
 }
 
 // What it has asked for is answered when it is back: in the same life it does not ask again.
@@ -288,8 +285,7 @@ void CentreServer::ReadInbox(int client) {
 // A push that is refused anyway does not wait; too many words at once are no client's.
 bool CentreServer::Waits(const Message& message, int client) const {
   constexpr size_t kMostWords = 256;
-  return message.kind == kPush && !Fault(client, message) &&
-         board_->Of(message.ints[PushHead::kInts]) == PortionBoard::Standing::kIncomplete &&
+  return message.kind == kPush && gate_.AwaitsPortions(client, message) &&
          peers_[client].inbox.size() <= kMostWords;
 }
 
@@ -302,7 +298,7 @@ void CentreServer::Handle(int client, Message& message) {
       peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       break;
     case kFetch:
-      if (peer.from >= 0) gate_.End(std::exchange(peer.from, -1));  // it has given that up
+      gate_.GiveUp(client);
       std::erase(want_weights_, client);
       if (setup_.stale == Stale::kWait && message.ints.size() > 1 && message.ints[1]) {
         peer.fetch = message.ints[0];
@@ -331,67 +327,10 @@ void CentreServer::Handle(int client, Message& message) {
 // ---- pushes
 
 void CentreServer::Push(int client, Message& message) {
-  if (const char* fault = Fault(client, message)) return Refuse(client, fault);
-  Peer& peer = peers_[client];
-  const auto standing =
-      board_ ? board_->Of(message.ints[PushHead::kInts]) : PortionBoard::Standing::kComplete;
-  if (standing == PortionBoard::Standing::kIncomplete) {
-    return Refuse(client, "its portions do not come");
-  }
-  const bool finite = standing != PortionBoard::Standing::kBad &&
-                      std::isfinite(RealOf(message.ints[1])) &&
-                      std::all_of(message.body.begin(), message.body.end(),
-                                  [](float value) { return std::isfinite(value); });
-  if (!finite) {
-    if (++peer.diverged >= kDiverged) return Dismiss(client);
-    return Refuse(client, standing == PortionBoard::Standing::kBad
-                              ? "a portion of it holds values that are not finite or is of another "
-                                "shape"
-                              : "it holds values that are not finite");
-  }
-  peer.diverged = 0;
-  GoodPush push{.client = client};
-  push.leases.assign(message.ints.begin() + PushHead::kInts, message.ints.end());
-  for (const int64_t id : push.leases) {
-    const Lease lease = leases_.Get(id);
-    push.samples += lease.end - lease.begin;
-  }
-  push.message = std::move(message);
-  if (setup_.when == When::kArrival && setup_.stale != Stale::kWait) {
-    return ApplyAlone(std::move(push));
-  }
-  for (const int64_t id : push.leases) leases_.Hold(id);
-  if (setup_.when == When::kClock) {
-    const Lease lease = leases_.Get(push.leases[0]);
-    clocks_[StepOf(setup_.plan, lease.epoch, lease.begin)].emplace(lease.begin, std::move(push));
-    return ApplyClocks();
-  }
-  if (setup_.when == When::kArrival) {
-    peer.from = -1;
-    early_.push_back(std::move(push));
-    return ApplyInTime();
-  }
-  peer.waits = true;
-  round_.push_back(std::move(push));
-}
-
-// The head, then leases that are the client's, each once; a value for each of the centre.
-const char* CentreServer::Fault(int client, const Message& push) const {
-  if (push.ints.size() <= PushHead::kInts) return "it names no lease";
-  if (push.ints[0] < 0 || push.ints[0] > version()) return "it is made from a version that is not";
-  if (push.body.size() != centre_.portion().size()) return "it is of another shape";
-  if (setup_.stale == Stale::kWait && push.ints[0] != peers_[client].from) {
-    return "it is made from weights that were not given for it";
-  }
-  if (setup_.when == When::kClock && push.ints.size() != PushHead::kInts + 1) {
-    return "it names several shards";
-  }
-  std::vector<int64_t> ids(push.ints.begin() + PushHead::kInts, push.ints.end());
-  std::sort(ids.begin(), ids.end());
-  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) return "it names a lease twice";
-  const bool own =
-      std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
-  return own ? nullptr : "it names a lease that is not its own";
+  const PushGate::Verdict verdict = gate_.Take(client, message);
+  if (verdict.diverged) return Dismiss(client);
+  if (verdict.fault) return Refuse(client, verdict.fault);
+  if (setup_.when == When::kRound) peers_[client].waits = true;
 }
 
 void CentreServer::Refuse(int client, const char* why) {
@@ -411,42 +350,14 @@ void CentreServer::Dismiss(int client) {
   peer.link->Send({.kind = kDismissed});
   if (setup_.log) {
     setup_.log->Warn("server", "{} is dismissed: its last {} pushes were not finite",
-                     NameOf(client), kDiverged);
+                     NameOf(client), PushGate::kDiverged);
   }
 }
 
-void CentreServer::ApplyAlone(GoodPush push) {
-  const int64_t behind = version() - push.version();
-  float share = 1;
-  if (behind > setup_.staleness && setup_.stale == Stale::kDrop) {
-    return Refuse(push.client, "it is staler than strategy.staleness");
-  }
-  if (behind > setup_.staleness && setup_.stale == Stale::kScale) {
-    share = float(setup_.staleness + 1) / float(behind + 1);
-  }
-  Link& link = *peers_[push.client].link;
-  const int64_t step = leases_.closed_positions() / setup_.plan.batch;
-  if (board_) {
-    board_->Apply(push.leases[0], step, share);
-    // What came to the others.
-    bytes_received_ += (centre().size() - centre_.portion().size()) * sizeof(float);
-  }
-  centre_.Apply({&push, 1}, step, share);
-  if (setup_.answers) SendCentre(link);
-}
-
-// Whatever does not make an older one too stale.
-void CentreServer::ApplyInTime() {
-  for (;;) {
-    const auto next = std::find_if(early_.begin(), early_.end(), [&](const GoodPush& push) {
-      return gate_.MayApply(push.version(), version());
-    });
-    if (next == early_.end()) return;
-    GoodPush push = std::move(*next);
-    early_.erase(next);
-    gate_.End(push.version());
-    ApplyAlone(std::move(push));
-  }
+void CentreServer::Applied(int client) {
+  // What came to the others.
+  if (board_) bytes_received_ += (centre().size() - centre_.portion().size()) * sizeof(float);
+  if (setup_.answers) SendCentre(*peers_[client].link);
 }
 
 // To compute from, as soon as one more may.
@@ -456,41 +367,19 @@ void CentreServer::GiveWeights() {
       return peers_[client].presence == Presence::kHere;
     });
     if (next == want_weights_.end()) return;
-    Peer& peer = peers_[*next];
+    const int client = *next;
     want_weights_.erase(next);
-    peer.from = version();
-    gate_.Begin(version());
-    SendCentre(*peer.link, peer.fetch);
-  }
-}
-
-// The version is the number of complete clocks.
-void CentreServer::ApplyClocks() {
-  for (;;) {
-    const auto clock = clocks_.find(version());
-    if (clock == clocks_.end()) return;
-    int64_t here = 0;
-    for (const auto& [begin, push] : clock->second) here += push.samples;
-    if (here < StepSamples(setup_.plan, version())) return;
-    std::vector<GoodPush> parts;
-    for (auto& [begin, push] : clock->second) parts.push_back(std::move(push));
-    clocks_.erase(clock);
-    centre_.Apply(parts, version(), 1);
+    gate_.Begin(client);
+    SendCentre(*peers_[client].link, peers_[client].fetch);
   }
 }
 
 // Complete when everyone who is here has pushed, or has nothing to push and waits for work.
 void CentreServer::ApplyRound() {
-  if (round_.empty()) return;
   const bool complete = std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) {
     return p.presence != Presence::kHere || p.waits || (p.asks && !p.holds);
   });
-  if (!complete) return;
-  // In the order of clients: not of arrivals, which differs from run to run.
-  std::sort(round_.begin(), round_.end(),
-            [](const GoodPush& a, const GoodPush& b) { return a.client < b.client; });
-  centre_.Apply(round_, leases_.closed_positions() / setup_.plan.batch, 1);
-  round_.clear();
+  if (!complete || !gate_.ApplyRound()) return;
   for (Peer& peer : peers_) {
     if (std::exchange(peer.waits, false)) SendCentre(*peer.link);
   }

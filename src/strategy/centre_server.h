@@ -2,13 +2,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <span>
 #include <vector>
 
 #include "base/log.h"
 #include "strategy/centre.h"
-#include "strategy/stale_gate.h"
+#include "strategy/push_gate.h"
 #include "strategy/strategy.h"
 #include "transport/reception.h"
 
@@ -20,19 +19,8 @@ namespace trireme {
 // counts.
 class CentreServer : public Server {
  public:
-  // When pushes are applied.
-  enum class When {
-    kArrival,
-    kClock,  // all shards of a step together, in order; at most `staleness` steps ahead of that
-    kRound,  // one of every client that is here together
-  };
-  // What happens to a push that is more than `staleness` versions behind, on arrival.
-  enum class Stale {
-    kTake,
-    kScale,
-    kDrop,
-    kWait,  // nobody gets so far: workers wait for weights, and pushes for older ones
-  };
+  using When = PushGate::When;
+  using Stale = PushGate::Stale;
 
   struct Setup {
     std::vector<Link*> clients;  // known from the start
@@ -77,9 +65,7 @@ class CentreServer : public Server {
     bool holds = false;              // ... and has work to push
     int64_t wants = 1;               // leases at most
     bool waits = false;              // its push is part of a round that is not complete
-    int64_t from = -1;               // computes from this version; -1: nobody knows (all but kWait)
     int64_t told = -1;               // the newest version that was offered to it
-    int diverged = 0;                // pushes since the last finite one
     int64_t fetch = 0;               // the number of its fetch that waits for its turn
     std::deque<Message> inbox = {};  // pushes whose other portions are awaited, and what came after
   };
@@ -95,13 +81,10 @@ class CentreServer : public Server {
   void Lose(int client);      // it is away
   void Forget(int client);    // its leases, and what else it has asked for
   void Push(int client, Message& message);
-  const char* Fault(int client, const Message& push) const;  // null: none
   void Refuse(int client, const char* why);
   void Dismiss(int client);
-  void ApplyAlone(GoodPush push);
-  void ApplyInTime();
+  void Applied(int client);  // a push of its own, on arrival
   void GiveWeights();
-  void ApplyClocks();
   void ApplyRound();
   void Answer(int client);
   Message Grant(int client);  // without leases: there are none
@@ -118,11 +101,8 @@ class CentreServer : public Server {
   LeaseTable& leases_;         // the centre's
   PortionBoard* const board_;  // ... null: there is one server
   std::deque<Peer> peers_;
-  std::map<int64_t, std::map<int64_t, GoodPush>> clocks_;  // by step, by first position
-  std::vector<GoodPush> round_;
-  StaleGate gate_;                // kWait
-  std::vector<GoodPush> early_;   // ... pushes that wait for older ones
-  std::deque<int> want_weights_;  // ... clients, in turn
+  PushGate gate_;
+  std::deque<int> want_weights_;  // clients, in turn (kWait)
   uint64_t bytes_sent_ = 0, bytes_received_ = 0;
   bool stopping_ = false;
   int64_t newest_clock_ = -1;  // of which a shard was leased
