@@ -140,7 +140,8 @@ struct CountEpochs : ServerKeeper {
 };
 
 // The others hardly go on after a few steps until what the test is about has happened, whoever was
-// faster. They do not stop: it may be that the one to whom it is to happen waits for what they hold.
+// faster. They do not stop: it may be that the one to whom it is to happen waits for what they
+// hold.
 void PauseUntil(const std::atomic<bool>& happened, int64_t steps) {
   std::this_thread::sleep_for(milliseconds(1));
   for (int i = 0; i < 1'000 && steps >= 5 && !happened; ++i) {
