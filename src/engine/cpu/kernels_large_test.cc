@@ -1,5 +1,5 @@
-// Large results, which are written past the caches, and sums over many rows, which are made in
-// parts: against engine/ref, and the bits of small ones.
+// Large results, which are written past the caches, sums over many rows, which are made in parts,
+// and many of Winograd's tiles: against engine/ref, and the bits of small ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,6 +50,33 @@ void CheckManyRows(const CpuRunners& runners, bool short_numbers) {
 TEST(KernelsLargeTest, GradientsByWeightsOfManyRowsAgreeWithRef) {
   CheckManyRows(RunnersOnAllTargets(2), /*short_numbers=*/false);
   CheckManyRows(RunnersWithUnits(2), /*short_numbers=*/true);
+}
+
+// Of 128 channels to 256, where each frequency of some tiles and all kernels fits a cache.
+TEST(KernelsLargeTest, WinogradOfManyTilesAgreesWithRef) {
+  const CpuRunners runners = RunnersOnAllTargets(2);
+  int tried = 0;
+  for (const char* op : {"conv2d", "conv2d_grad_input"}) {
+    for (check::OpCase c : check::CasesFor(FindOp(op))) {
+      Node& node = c.graph.nodes[c.node];
+      const Shape in = c.graph.values[node.inputs[0]].shape;
+      const Shape out = c.graph.values[node.outputs[0]].shape;
+      const int kernels = in.channels * out.channels;
+      if (c.count != 3 || node.attributes.kernel != 3 || node.attributes.stride != 1) continue;
+      if (kernels <= 128 * 128 || kernels > 256 * 256) continue;
+      c.count = c.capacity = 70;  // a tile each, of 4x4
+      const check::Judgement judgement(c);
+      for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
+        node.attributes.winograd = tile;
+        for (const auto& runner : runners) {
+          EXPECT_TRUE(judgement.Check(*runner, c, tolerance))
+              << runner->text() << ", tile " << tile;
+        }
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 4);
 }
 
 // What a convolution makes of `count` samples that are all the same.
