@@ -32,19 +32,28 @@ TEST(KernelsLargeTest, BatchNormAgreesWithRef) {
   }
 }
 
-// Sums of 3,000 rows and more.
+// Sums of 7,000 rows and more.
 void CheckManyRows(const CpuRunners& runners, bool short_numbers) {
-  int tried = 0;
+  int tried = 0, tried_winograd = 0;
   for (check::OpCase c : check::CasesFor(FindOp("conv2d_grad_weights"))) {
-    const Node& node = c.graph.nodes[c.node];
+    Node& node = c.graph.nodes[c.node];
     const Shape shape = c.graph.values[node.inputs[1]].shape;
     if (c.count != 1 || shape.channels > 16) continue;  // takes long
-    c.count = c.capacity = 3000 / (shape.height * shape.width) + 1;
+    c.count = c.capacity = 7000 / (shape.height * shape.width) + 1;
     const check::Judgement judgement(c, short_numbers);
     for (const auto& runner : runners) EXPECT_TRUE(judgement.Check(*runner)) << runner->text();
     ++tried;
+    if (short_numbers || node.attributes.kernel != 3 || node.attributes.stride != 1) continue;
+    for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
+      node.attributes.winograd = tile;
+      for (const auto& runner : runners) {
+        EXPECT_TRUE(judgement.Check(*runner, c, tolerance)) << runner->text() << ", tile " << tile;
+      }
+      ++tried_winograd;
+    }
   }
   EXPECT_GE(tried, 3);
+  EXPECT_GE(tried_winograd, short_numbers ? 0 : 2);
 }
 
 TEST(KernelsLargeTest, GradientsByWeightsOfManyRowsAgreeWithRef) {
