@@ -145,10 +145,11 @@ struct WeightBuffers {
       : xs(scratch), dys(xs + kFrequencies * strides.x), sums(dys + kFrequencies * strides.dy) {}
 };
 
+// What is done with a block, in pieces that threads may share.
 template <class W>
 class WeightBlocks {
  public:
-  WeightBlocks(const WeightTask& task)
+  explicit WeightBlocks(const WeightTask& task)
       : task_(task),
         step_(hwy::DivCeil(task.in, hwy::DivCeil(task.in, kTileRows))),
         rows_(hwy::DivCeil(task.in, 4 * step_)) {}
