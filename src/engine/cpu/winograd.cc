@@ -1,6 +1,7 @@
 // Winograd's convolutions, forward and by input: tiles are turned over, multiplied frequency by
-// frequency (a product of tiles x channels for each), and turned back. How tiles and columns are
-// divided among blocks and threads changes no bit.
+// frequency (a product of tiles x channels for each), and turned back. How that is divided among
+// threads changes no bit; of more than 128 channels sums are cut by the number of tiles, so their
+// last bits depend on how many samples are computed at once.
 #include <algorithm>
 
 #include "base/team.h"
