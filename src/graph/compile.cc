@@ -66,18 +66,18 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
   program->layout = LayOut(graph);
   program->buckets = CutBuckets(program->layout, bucket_floats);
   Graph& g = program->graph;
-  auto& decisions = program->decisions;
-
   const bool train = mode == Mode::kTrain;
-  decisions.push_back(train ? passes::AddBackward(g) : passes::ForEvaluation(g));
+  const auto say = [&](std::string decision) {
+    if (!decision.empty()) program->decisions.push_back(std::move(decision));
+  };
+  if (train) say(passes::FuseWithGradient(g, engine));
+  say(train ? passes::AddBackward(g) : passes::ForEvaluation(g));
   const Node loss = graph.loss();
   const ValueId logits = train ? loss.inputs[0] : g.loss().inputs[0];
-  decisions.push_back(passes::RemoveUnread(g));
-  decisions.push_back(passes::Fuse(g, engine));
+  say(passes::RemoveUnread(g));
+  say(passes::Fuse(g, engine));
   passes::CheckKernels(g, engine);
-  if (std::string choice = engine.Choose(g); !choice.empty()) {
-    decisions.push_back(std::move(choice));
-  }
+  say(engine.Choose(g));
 
   std::vector<ValueId> results;
   if (!train) {
@@ -85,7 +85,7 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
     results.push_back(logits);
   }
   const passes::MemoryPlan plan = passes::PlanMemory(g, capacity, results);
-  decisions.push_back(plan.decision);
+  say(plan.decision);
   program->activation_bytes = plan.bytes;
   program->instructions = Emit(g, plan, program->layout);
   program->logits = OperandOf(g, plan, logits);

@@ -165,6 +165,8 @@ TEST(Compile, FusionLeavesNoSingleRelu) {
   EXPECT_EQ(counts["batch_norm_add_relu"], 8);
   EXPECT_EQ(counts["batch_norm_relu"], 9);
   EXPECT_EQ(counts["batch_norm"], 3);  // of the three downsampling paths
+  EXPECT_EQ(counts["batch_norm_relu_grad"], 9);
+  EXPECT_EQ(counts["relu_grad"], 8);  // behind a sum: both summands need its result
 }
 
 }  // namespace

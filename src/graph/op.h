@@ -59,7 +59,8 @@ struct OpDef {
   std::initializer_list<const char*> inputs = {"x"}, outputs = {"y"};  // their names, in order
 
   // Forward operations: outputs and parameters from inputs. Throws Error when they do not fit.
-  // Null for backward operations, whose rule states the outputs, and for fused ones.
+  // Null for backward operations, whose rule states the outputs, and for fused ones that have no
+  // gradient rule.
   Signature (*infer)(std::span<const ValueSpec> inputs, const Attributes&) = nullptr;
   Cost (*cost)(const Graph&, const Node&) = nullptr;
   // Null: not differentiable (backward operations, tally). Losses are called without d_output.

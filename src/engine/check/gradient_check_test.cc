@@ -38,6 +38,7 @@ const Try kTries[] = {
     {"conv2d", {.channels = 4, .kernel = 3, .stride = 2, .padding = 1, .bias = false}},
     {"conv2d", {.channels = 2, .kernel = 4, .stride = 3, .padding = 0}},
     {"batch_norm", {}},
+    {"batch_norm_relu", {}},
     {"layer_norm", {}},
     {"layer_norm", {.affine = false}},
     {"relu", {}},

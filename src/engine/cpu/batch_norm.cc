@@ -161,6 +161,20 @@ void Measure(const Call& call, const Shard& shard, const Rows& r, float* mean, f
   }
 }
 
+// What a channel's values, less its mean, are multiplied by, and what is added.
+struct Affine {
+  const float *scale, *bias;
+  HWY_INLINE V Of(V off, size_t c, size_t n) const {
+    return hn::MulAdd(off, LoadN(scale + c, n), LoadN(bias + c, n));
+  }
+};
+Affine Scaled(const Call& call, const Shard& shard, const Rows& r, const float* inv_std,
+              float* scale) {
+  const float* weight = shard.state + call.parameters[0].begin;
+  for (size_t c = 0; c < r.channels; ++c) scale[c] = inv_std[c] * weight[c];
+  return {scale, shard.state + call.parameters[1].begin};
+}
+
 // y = (x - mean) * inv_std * weight + bias, then + residual, then relu.
 template <class T, bool kAdd, bool kRelu>
 void Normalize(const Call& call, const Shard& shard, const Rows& r, const float* mean,
@@ -169,13 +183,10 @@ void Normalize(const Call& call, const Shard& shard, const Rows& r, const float*
   const T* residual = kAdd ? call.inputs[1].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
   const bool stream = MayStream(y, r.rows * r.channels, r.channels);
-  const float* weight = shard.state + call.parameters[0].begin;
-  const float* bias = shard.state + call.parameters[1].begin;
-  for (size_t c = 0; c < r.channels; ++c) scale[c] = inv_std[c] * weight[c];
+  const Affine affine = Scaled(call, shard, r, inv_std, scale);
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {
     ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
-      V value = hn::MulAdd(hn::Sub(LoadN(x + at, n), LoadN(mean + c, n)), LoadN(scale + c, n),
-                           LoadN(bias + c, n));
+      V value = affine.Of(hn::Sub(LoadN(x + at, n), LoadN(mean + c, n)), c, n);
       if constexpr (kAdd) value = hn::Add(value, LoadN(residual + at, n));
       if constexpr (kRelu) value = PositivePart(value);
       StoreN(value, y + at, n, stream);
@@ -195,10 +206,17 @@ void Forward(const Call& call, const Shard& shard) {
   });
 }
 
+// dy where the relu behind let y pass, to the bit as forward did; without one, dy.
+template <bool kRelu>
+HWY_INLINE V Passed(V dy, V off, const Affine& affine, size_t c, size_t n) {
+  if constexpr (!kRelu) return dy;
+  return hn::IfThenElseZero(hn::Gt(affine.Of(off, c, n), hn::Zero(Floats())), dy);
+}
+
 // sums[.] = sum of dy, products[.] = sum of dy * (x - mean) over the rows.
-template <class T>
-void SumChunk(const T* x, const T* dy, const float* mean, size_t rows, size_t channels, float* sums,
-              float* products) {
+template <bool kRelu, class T>
+void SumChunk(const T* x, const T* dy, const float* mean, const Affine& affine, size_t rows,
+              size_t channels, float* sums, float* products) {
   constexpr size_t kFar = kAhead / sizeof(T);
   std::fill_n(sums, channels, 0.0f);
   std::fill_n(products, channels, 0.0f);
@@ -208,39 +226,44 @@ void SumChunk(const T* x, const T* dy, const float* mean, size_t rows, size_t ch
     for (size_t u = 0; u < some; ++u) {
       __builtin_prefetch(x + at + u * channels + kFar, 0, 2);
       __builtin_prefetch(dy + at + u * channels + kFar, 0, 2);
-      const V g = LoadN(dy + at + u * channels, n);
+      const V off = hn::Sub(LoadN(x + at + u * channels, n), m);
+      const V g = Passed<kRelu>(LoadN(dy + at + u * channels, n), off, affine, c, n);
       sum = hn::Add(sum, g);
-      product = hn::MulAdd(g, hn::Sub(LoadN(x + at + u * channels, n), m), product);
+      product = hn::MulAdd(g, off, product);
     }
     StoreN(sum, sums + c, n);
     StoreN(product, products + c, n);
   });
 }
 
-// dx = factor * dy - (x - mean) * slope - level, per channel.
-template <class T>
-void GradRows(const Rows& r, const T* x, const T* dy, const float* mean, const float* factor,
+// dx = scale * dy - (x - mean) * slope - level, per channel.
+template <bool kRelu, class T>
+void GradRows(const Rows& r, const T* x, const T* dy, const float* mean, const Affine& affine,
               const float* slope, const float* level, T* dx, size_t begin, size_t end) {
   const bool stream = dx != dy && MayStream(dx, r.rows * r.channels, r.channels);
   ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
     const V off = hn::Sub(LoadN(x + at, n), LoadN(mean + c, n));
     const V flat = hn::MulAdd(off, LoadN(slope + c, n), LoadN(level + c, n));
-    const V value = hn::MulSub(LoadN(factor + c, n), LoadN(dy + at, n), flat);
+    const V g = Passed<kRelu>(LoadN(dy + at, n), off, affine, c, n);
+    const V value = hn::MulSub(LoadN(affine.scale + c, n), g, flat);
     StoreN(value, dx + at, n, stream);
   });
   hwy::FlushStream();
 }
 
-template <class T>
+template <bool kRelu, class T>
 void Backward(const Call& call, const Shard& shard) {
   const Rows r(call, shard.count);
   const T *x = call.inputs[0].as<T>(), *dy = call.inputs[3].as<T>();
   const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
+  float *scale = r.factors(shard.scratch), *slope = scale + r.channels, *level = slope + r.channels;
+  const Affine affine = Scaled(call, shard, r, inv_std, scale);
   ParallelFor(*shard.team, r.chunks(), r.chunk_grain(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t at = i * r.chunk * r.channels;
       float* part = shard.scratch + i * 2 * r.channels;
-      SumChunk(x + at, dy + at, mean, r.length(i), r.channels, part, part + r.channels);
+      SumChunk<kRelu>(x + at, dy + at, mean, affine, r.length(i), r.channels, part,
+                      part + r.channels);
     }
   });
   double* totals = r.totals(shard.scratch);  // sums of dy, sums of dy (x - mean)
@@ -260,17 +283,14 @@ void Backward(const Call& call, const Shard& shard) {
   double& n = totals[2 * r.channels];
   n = static_cast<double>(r.rows);
   if (shard.batch->sum_over_shards) shard.batch->sum_over_shards({totals, 2 * r.channels + 1});
-  float *factor = r.factors(shard.scratch), *slope = factor + r.channels,
-        *level = slope + r.channels;
   for (size_t c = 0; c < r.channels; ++c) {
-    const double s = inv_std[c], scale = weight[c] * s;
-    factor[c] = static_cast<float>(scale);
-    slope[c] = static_cast<float>(scale * s * s * totals[r.channels + c] / n);
-    level[c] = static_cast<float>(scale * totals[c] / n);
+    const double s = inv_std[c], factor = weight[c] * s;
+    slope[c] = static_cast<float>(factor * s * s * totals[r.channels + c] / n);
+    level[c] = static_cast<float>(factor * totals[c] / n);
   }
   T* dx = call.outputs[0].as<T>();
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {
-    GradRows(r, x, dy, mean, factor, slope, level, dx, begin, end);
+    GradRows<kRelu>(r, x, dy, mean, affine, slope, level, dx, begin, end);
   });
 }
 
@@ -301,7 +321,12 @@ size_t BatchNormInferenceScratch(const Call& call, size_t, size_t) {
 }
 
 void BatchNormGrad(const Call& call, const Shard& shard) {
-  WithElement(call.inputs[0], [&](auto element) { Backward<decltype(element)>(call, shard); });
+  WithElement(call.inputs[0],
+              [&](auto element) { Backward<false, decltype(element)>(call, shard); });
+}
+void BatchNormReluGrad(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0],
+              [&](auto element) { Backward<true, decltype(element)>(call, shard); });
 }
 size_t BatchNormGradScratch(const Call& call, size_t samples, size_t) {
   return Rows(call, samples).scratch();

@@ -22,6 +22,7 @@ void BatchNormAddRelu(const Call& call, const Shard& shard);
 void BatchNormGrad(const Call& call, const Shard& shard);
 void BatchNormInference(const Call& call, const Shard& shard);
 void BatchNormRelu(const Call& call, const Shard& shard);
+void BatchNormReluGrad(const Call& call, const Shard& shard);
 void Conv2d(const Call& call, const Shard& shard);
 void Conv2dGradInput(const Call& call, const Shard& shard);
 void Conv2dGradWeights(const Call& call, const Shard& shard);

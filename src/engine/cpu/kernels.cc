@@ -29,6 +29,7 @@ constexpr KernelRow kKernels[] = {
     {"batch_norm_grad", BatchNormGrad, BatchNormGradScratch, {0b1001, 0b1}},
     {"batch_norm_inference", BatchNormInference, BatchNormInferenceScratch, kOne},
     {"batch_norm_relu", BatchNormRelu, BatchNormScratch, kOne},
+    {"batch_norm_relu_grad", BatchNormReluGrad, BatchNormGradScratch, {0b1001, 0b1}},
     {"conv2d", Conv2d, Conv2dScratch, kMixed},
     {"conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratch, kMixed},
     {"conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratch, {0b11, 0, false}},

@@ -18,7 +18,7 @@ constexpr int64_t kLarge = int64_t{2} << 20;  // floats
 
 TEST(KernelsLargeTest, BatchNormAgreesWithRef) {
   const CpuRunners runners = RunnersOnAllTargets(2);
-  for (const char* op : {"batch_norm_add_relu", "batch_norm_grad"}) {
+  for (const char* op : {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad"}) {
     int tried = 0;
     for (check::OpCase c : check::CasesFor(FindOp(op))) {
       const Shape shape = c.graph.values[c.graph.nodes[c.node].outputs[0]].shape;

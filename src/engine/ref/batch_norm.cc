@@ -24,6 +24,33 @@ double SumOverShards(const Call& call, double count,
   return all[0];
 }
 
+// passes(c, normal): whether the gradient of a y is let through.
+template <class Passes>
+void Backward(const Call& call, const Passes& passes) {
+  const auto x = call.inputs[0].values, mean = call.inputs[1].values;
+  const auto inv_std = call.inputs[2].values;
+  const auto dx = call.outputs[0].values;
+  const size_t C = mean.size();
+  std::vector<double> dy(call.inputs[3].values.begin(), call.inputs[3].values.end());
+  std::vector<double> d_weight(C), d_bias(C);
+  auto normal = [&](size_t i) { return (x[i] - mean[i % C]) * inv_std[i % C]; };
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!passes(i % C, normal(i))) dy[i] = 0;
+    d_weight[i % C] += dy[i] * normal(i);
+    d_bias[i % C] += dy[i];
+  }
+  for (size_t c = 0; c < C; ++c) {
+    call.gradients[0][c] += d_weight[c];
+    call.gradients[1][c] += d_bias[c];
+  }
+  const double count = SumOverShards(call, double(x.size() / C), {&d_weight, &d_bias});
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t c = i % C;
+    dx[i] = call.weights[0][c] * inv_std[c] *
+            (dy[i] - d_bias[c] / count - normal(i) * d_weight[c] / count);
+  }
+}
+
 }  // namespace
 
 void BatchNorm(const Call& call) {
@@ -63,26 +90,13 @@ void BatchNormInference(const Call& call) {
 }
 
 void BatchNormGrad(const Call& call) {
-  const auto x = call.inputs[0].values, mean = call.inputs[1].values;
-  const auto inv_std = call.inputs[2].values, dy = call.inputs[3].values;
-  const auto dx = call.outputs[0].values;
-  const size_t C = mean.size();
-  std::vector<double> d_weight(C), d_bias(C);
-  auto normal = [&](size_t i) { return (x[i] - mean[i % C]) * inv_std[i % C]; };
-  for (size_t i = 0; i < x.size(); ++i) {
-    d_weight[i % C] += dy[i] * normal(i);
-    d_bias[i % C] += dy[i];
-  }
-  for (size_t c = 0; c < C; ++c) {
-    call.gradients[0][c] += d_weight[c];
-    call.gradients[1][c] += d_bias[c];
-  }
-  const double count = SumOverShards(call, double(x.size() / C), {&d_weight, &d_bias});
-  for (size_t i = 0; i < x.size(); ++i) {
-    const size_t c = i % C;
-    dx[i] = call.weights[0][c] * inv_std[c] *
-            (dy[i] - d_bias[c] / count - normal(i) * d_weight[c] / count);
-  }
+  Backward(call, [](size_t, double) { return true; });
+}
+
+void BatchNormReluGrad(const Call& call) {
+  Backward(call, [&](size_t c, double normal) {
+    return normal * call.weights[0][c] + call.weights[1][c] > 0;
+  });
 }
 
 }  // namespace trireme::ref

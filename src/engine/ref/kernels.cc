@@ -15,6 +15,7 @@ const Row kRefKernels[] = {
     {"batch_norm", BatchNorm},
     {"batch_norm_inference", BatchNormInference},
     {"batch_norm_grad", BatchNormGrad},
+    {"batch_norm_relu_grad", BatchNormReluGrad},
     {"conv2d", Conv2d},
     {"conv2d_grad_weights", Conv2dGradWeights},
     {"conv2d_grad_input", Conv2dGradInput},

@@ -6,7 +6,8 @@ namespace trireme::ref {
 // One line per file.
 void Add(const Call&);
 void AveragePool(const Call&), AveragePoolGrad(const Call&);
-void BatchNorm(const Call&), BatchNormInference(const Call&), BatchNormGrad(const Call&);
+void BatchNorm(const Call&), BatchNormInference(const Call&), BatchNormGrad(const Call&),
+    BatchNormReluGrad(const Call&);
 void Conv2d(const Call&), Conv2dGradWeights(const Call&), Conv2dGradInput(const Call&);
 void Dense(const Call&), DenseGradWeights(const Call&), DenseGradInput(const Call&);
 void Dropout(const Call&);

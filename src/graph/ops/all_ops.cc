@@ -18,6 +18,7 @@ const OpDef* const kAllOps[] = {
     &kBatchNormInference,
     &kBatchNormGrad,
     &kBatchNormRelu,
+    &kBatchNormReluGrad,
     &kBatchNormAdd,
     &kBatchNormAddRelu,
     &kLayerNorm,

@@ -7,8 +7,8 @@ namespace trireme {
 extern const OpDef kDense, kDenseGradWeights, kDenseGradInput, kDenseRelu, kDenseSigmoid,
     kDenseTanh;
 extern const OpDef kConv2d, kConv2dGradWeights, kConv2dGradInput, kConv2dRelu;
-extern const OpDef kBatchNorm, kBatchNormInference, kBatchNormGrad, kBatchNormRelu, kBatchNormAdd,
-    kBatchNormAddRelu;
+extern const OpDef kBatchNorm, kBatchNormInference, kBatchNormGrad, kBatchNormRelu,
+    kBatchNormReluGrad, kBatchNormAdd, kBatchNormAddRelu;
 extern const OpDef kLayerNorm, kLayerNormGrad;
 extern const OpDef kRelu, kReluGrad;
 extern const OpDef kSigmoid, kSigmoidGrad;

@@ -26,6 +26,15 @@ void Gradient(GradientBuilder& g) {
   if (g.Needs(0)) g.Set(0, dx);
 }
 
+// What relu lets pass is where the normalised x is positive: it is found again from x, so that y,
+// of which the next layer's gradient is done by then, is not read once more.
+void ReluGradient(GradientBuilder& g) {
+  const ValueId dx =
+      g.Add("batch_norm_relu_grad", {g.input(), g.output(1), g.output(2), g.d_output()},
+            {g.spec(g.input())});
+  if (g.Needs(0)) g.Set(0, dx);
+}
+
 }  // namespace
 
 constinit const OpDef kBatchNorm = {
@@ -48,7 +57,15 @@ constinit const OpDef kBatchNormGrad = {
 constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
                                         .summary = "batch_norm, then relu",
                                         .outputs = {"y", "mean", "inv_std"},
+                                        .infer = Infer,
+                                        .gradient = ReluGradient,
                                         .parts = {"batch_norm", "relu"}};
+constinit const OpDef kBatchNormReluGrad = {.name = "batch_norm_relu_grad",
+                                            .summary = "the same through the relu behind it",
+                                            .inputs = {"x", "mean", "inv_std", "dy"},
+                                            .outputs = {"dx"},
+                                            .in_place = 0b1000,
+                                            .writes_gradients = true};
 constinit const OpDef kBatchNormAdd = {.name = "batch_norm_add",
                                        .summary = "batch_norm, then add",
                                        .inputs = {"x", "residual"},

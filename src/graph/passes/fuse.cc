@@ -50,16 +50,29 @@ bool FuseOne(Graph& graph, const Fusion& fusion) {
   return false;
 }
 
-}  // namespace
-
-std::string Fuse(Graph& graph, const Engine& engine) {
+// What became one, as text; empty: nothing.
+template <class Takes>
+std::string FuseAll(Graph& graph, const Engine& engine, const Takes& takes) {
   std::map<std::string, int> counts;
   for (const Fusion& fusion : engine.fusions()) {
-    while (FuseOne(graph, fusion)) ++counts[fusion.fused];
+    while (takes(fusion) && FuseOne(graph, fusion)) ++counts[fusion.fused];
   }
-  std::string text = "fusion:";
+  std::string text;
   for (const auto& [name, count] : counts) text += fmt::format(" {} x {}", count, name);
-  return counts.empty() ? "fusion: none" : text;
+  return text;
+}
+
+}  // namespace
+
+std::string FuseWithGradient(Graph& graph, const Engine& engine) {
+  const std::string made = FuseAll(
+      graph, engine, [](const Fusion& fusion) { return FindOp(fusion.fused).gradient != nullptr; });
+  return made.empty() ? "" : "fusion before backward:" + made;
+}
+
+std::string Fuse(Graph& graph, const Engine& engine) {
+  const std::string made = FuseAll(graph, engine, [](const Fusion&) { return true; });
+  return "fusion:" + (made.empty() ? " none" : made);
 }
 
 void CheckKernels(const Graph& graph, const Engine& engine) {

@@ -14,6 +14,10 @@ namespace trireme::passes {
 // Evaluation: dropout goes, batch-norm reads its running statistics.
 std::string ForEvaluation(Graph& graph);
 
+// Training: pairs that the engine computes as one and that have a gradient rule as one become one.
+// Empty: there are none.
+std::string FuseWithGradient(Graph& graph, const Engine& engine);
+
 // Training: the loss and the correct predictions are tallied, then each gradient rule adds its
 // operations from the last layer to the first.
 std::string AddBackward(Graph& graph);
