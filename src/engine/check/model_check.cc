@@ -43,17 +43,23 @@ testing::AssertionResult Close(const std::string& what, std::span<const float> g
 
 testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layout,
                                          std::span<const float> got, std::span<const double> want,
-                                         double tolerance) {
-  auto compare = [&](const std::string& what, Range r) {
+                                         const Tolerances& tolerances) {
+  auto compare = [&](const std::string& what, Range r, double tolerance) {
     return Close(what, got.subspan(r.begin, r.size), want.subspan(r.begin, r.size), tolerance);
   };
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
-    if (auto r = compare(graph.parameters[i].name, layout.parameters[i]); !r) return r;
+    if (auto r = compare(graph.parameters[i].name, layout.parameters[i], tolerances.gradients);
+        !r) {
+      return r;
+    }
   }
   for (size_t i = 0; i < graph.statistics.size(); ++i) {
-    if (auto r = compare(graph.statistics[i].name, layout.statistics[i]); !r) return r;
+    if (auto r = compare(graph.statistics[i].name, layout.statistics[i], tolerances.values); !r) {
+      return r;
+    }
   }
-  if (auto r = compare("tallies", {layout.loss(), Layout::kTallies}); !r) return r;
+  const Range tallies = {layout.loss(), Layout::kTallies};
+  if (auto r = compare("tallies", tallies, tolerances.values); !r) return r;
   std::vector<bool> used(layout.summand);
   for (const auto& ranges : {layout.parameters, layout.statistics}) {
     for (const Range& r : ranges) std::fill_n(used.begin() + std::ptrdiff_t(r.begin), r.size, true);
@@ -68,11 +74,11 @@ testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layou
 
 class Trial {
  public:
-  Trial(Engine& engine, const Graph& graph, int capacity, double tolerance)
+  Trial(Engine& engine, const Graph& graph, int capacity, const Tolerances& tolerances)
       : engine_(engine),
         graph_(graph),
         capacity_(capacity),
-        tolerance_(tolerance),
+        tolerances_(tolerances),
         layout_(LayOut(graph)),
         state_(InitialState(graph, layout_, 3)),
         queue_(engine.device().NewQueue()),
@@ -104,7 +110,7 @@ class Trial {
       flat::Get(*queue_, summand, got.data());
       queue_->Sync();
       judge.Run(shards[i].batch, Widen(state_), want, i > 0);
-      if (auto r = CompareSummands(graph_, layout_, got, want, tolerance_); !r) {
+      if (auto r = CompareSummands(graph_, layout_, got, want, tolerances_); !r) {
         return r << " (shard " << i << ")";
       }
       std::vector<int> expected;
@@ -128,7 +134,7 @@ class Trial {
     std::vector<double> summand(layout_.summand);
     judge.Run(data.batch, Widen(state_), summand, false);
     auto compare = [&](const char* what, std::span<const float> got, const Operand& want) {
-      return Close(what, got, judge.value(want.value), tolerance_);
+      return Close(what, got, judge.value(want.value), tolerances_.values);
     };
     if (auto r = compare("logits", logits, ref_program->logits); !r) return r;
     if (auto r = compare("probabilities", probabilities, ref_program->probabilities); !r) return r;
@@ -144,7 +150,7 @@ class Trial {
   Engine& engine_;
   const Graph& graph_;
   const int capacity_;
-  const double tolerance_;
+  const Tolerances tolerances_;
   const Layout layout_;
   std::vector<float> state_;
   const std::unique_ptr<Queue> queue_;
@@ -155,8 +161,8 @@ class Trial {
 }  // namespace
 
 testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph, int count,
-                                              int capacity, double tolerance) {
-  Trial trial(engine, graph, capacity, tolerance);
+                                              int capacity, const Tolerances& tolerances) {
+  Trial trial(engine, graph, capacity, tolerances);
   std::vector<Data> shards;
   shards.emplace_back(graph, count, 11);
   shards.emplace_back(graph, capacity, 12);

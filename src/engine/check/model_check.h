@@ -10,10 +10,12 @@ namespace trireme::check {
 
 // Compiles the graph for the engine and runs it through the public interface: a shard, a second one
 // accumulated, an empty one, and evaluation; compares summand and results with engine/ref, and
-// that buckets come in order. Fusion and memory plan take part. A number may differ by `tolerance`
-// times the largest of its tensor.
+// that buckets come in order. Fusion and memory plan take part.
+struct Tolerances {  // how far a number may be off, for each 1 of the largest of its tensor
+  double values = 1e-4, gradients = 1e-4;
+};
 testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph, int count,
-                                              int capacity, double tolerance = 1e-4);
+                                              int capacity, const Tolerances& tolerances = {});
 
 // What forward, loss and backward of one shard of `count` random samples leave.
 std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count);
