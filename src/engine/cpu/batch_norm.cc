@@ -21,13 +21,20 @@ namespace {
 // Bytes that are fetched ahead of a reading: two pages, where processors stop to guess.
 constexpr size_t kAhead = 8192;
 
+// Values of a chunk, which is in the second cache when it is read again. What each chunk found is
+// written and read again too, so there should not be many; but one for each sample, for threads.
+constexpr size_t kChunk = 64 * 1024;
+
 struct Rows {
   size_t rows, channels, chunk;
   Rows(const Call& call, size_t samples)
-      : rows(samples * size_t(call.inputs[0].shape.height) * size_t(call.inputs[0].shape.width)),
+      : rows(samples * Pixels(call)),
         channels(size_t(call.inputs[0].shape.channels)),
-        chunk(std::clamp<size_t>(8192 / channels, 16, 512)) {}
+        chunk(std::clamp<size_t>(std::min(kChunk / channels, Pixels(call)), 16, 512)) {}
 
+  static size_t Pixels(const Call& call) {
+    return size_t(call.inputs[0].shape.height) * size_t(call.inputs[0].shape.width);
+  }
   size_t chunks() const { return hwy::DivCeil(rows, chunk); }
   size_t length(size_t i) const { return std::min(chunk, rows - i * chunk); }
   // Two floats a channel for each chunk, then two doubles a channel, and one, then three floats a
