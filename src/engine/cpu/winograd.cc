@@ -13,80 +13,13 @@
 // After foreach_target.h:
 #include "engine/cpu/pack-inl.h"
 #include "engine/cpu/winograd-inl.h"
-#include "engine/cpu/winograd_lines-inl.h"
-#include "engine/cpu/winograd_tiles-inl.h"
+#include "engine/cpu/winograd_ends-inl.h"
+#include "engine/cpu/winograd_kernels-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
-
-// The kernels of a product `depth` deep and `columns` wide, as panels of B for each frequency.
-struct WinogradKernels {
-  const float* weights;  // [3][3][depth][columns], or round: turned round, [3][3][columns][depth]
-  size_t depth, columns;
-  bool round;
-
-  static constexpr size_t kStep = 16;  // rows that are turned at once
-
-  // Rows [first, last) of panel j, `last` - `first` at most kStep; `to` is where row `first` goes.
-  template <class W>
-  void Turn(size_t j, size_t first, size_t last, float* to, size_t stride) const {
-    if (round) {
-      TurnRound<W>(j, first, last, to, stride);
-    } else {
-      TurnPlain<W>(j, first, last, to, stride);
-    }
-  }
-
- private:
-  template <class W>
-  void TurnPlain(size_t j, size_t first, size_t last, float* to, size_t stride) const {
-    const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
-    for (size_t k = first; k < last; ++k) {
-      for (size_t v = 0; v < width; v += kLanes) {
-        const float* from = weights + k * columns + at + v;
-        const size_t n = std::min(kLanes, columns - at - v);
-        BothWays<typename W::Kernel>(
-            [&](size_t a, size_t b)
-                HWY_ATTR { return LoadN(from + (a * 3 + b) * depth * columns, n); },
-            [&](size_t a, size_t b, V value) HWY_ATTR {
-              hn::StoreU(value, Floats(),
-                         to + (a * W::kTile + b) * stride + (k - first) * width + v);
-            });
-      }
-    }
-  }
-
-  template <class W>
-  void TurnRound(size_t j, size_t first, size_t last, float* to, size_t stride) const {
-    constexpr size_t kAcross = std::min<size_t>(16, kTileColumns);
-    const size_t width = PanelWidth(j, columns);
-    HWY_ALIGN float square[W::kTile * W::kTile][kAcross * kStep];
-    for (size_t c0 = 0; c0 < width; c0 += kAcross) {
-      const size_t at = j * kTileColumns + c0, across = std::min(kAcross, columns - at);
-      for (size_t i = 0; i < across; ++i) {
-        ForLanes(first, last, [&](size_t k, size_t n) HWY_ATTR {
-          const float* from = weights + (at + i) * depth + k;
-          BothWays<typename W::Kernel>(
-              [&](size_t a, size_t b)
-                  HWY_ATTR { return LoadN(from + (8 - a * 3 - b) * depth * columns, n); },
-              [&](size_t a, size_t b, V value) HWY_ATTR {
-                hn::StoreU(value, Floats(), square[a * W::kTile + b] + i * kStep + k - first);
-              });
-        });
-      }
-      const size_t padded = hwy::RoundUpTo(across, kLanes);
-      for (size_t f = 0; f < W::kTile * W::kTile; ++f) {
-        float* rows = to + f * stride + c0;
-        Transpose(square[f], kStep, across, last - first, rows, width);
-        for (size_t k = 0; across < padded && k < last - first; ++k) {
-          ZeroFloats(padded - across, rows + k * width + across);
-        }
-      }
-    }
-  }
-};
 
 // Few kernels stay in the second cache besides a block of tiles: threads divide the tiles. Some
 // more: of one frequency, kernels, many tiles and their products do; threads divide the
@@ -103,16 +36,13 @@ static_assert(kFewTiles * Apart(2 * kTileColumns) <= kWideBlock * Apart(kTileCol
 template <class W>
 class WinogradTask {
  public:
-  WinogradTask(const TiledImages& x, const WinogradKernels& kernels, float* y, size_t out_height,
-               size_t out_width, const Finish& finish)
-      : x_(x),
+  WinogradTask(const TiledImages& x, const WinogradKernels<W>& kernels,
+               const WinogradOutput<W>& output)
+      : input_{x, nullptr},
         kernels_(kernels),
+        output_(output),
         depth_(kernels.depth),
-        columns_(kernels.columns),
-        y_(y),
-        out_height_(out_height),
-        out_width_(out_width),
-        finish_(finish) {}
+        columns_(kernels.columns) {}
 
   static size_t Scratch(size_t depth, size_t columns, size_t threads) {
     const size_t zeros = hwy::RoundUpTo(depth, 16), kernels = KernelStride(depth, columns);
@@ -127,19 +57,19 @@ class WinogradTask {
   }
 
   void Run(size_t samples, float* scratch, Team& team) {
-    zeros_ = scratch;
+    input_.zeros = scratch;
     ZeroFloats(depth_, scratch);
     scratch += hwy::RoundUpTo(depth_, 16);
-    const size_t tiles = samples * x_.tiles();
+    const size_t tiles = samples * input_.images.tiles();
     if (depth_ * columns_ <= kFewKernels) return RunTiles(tiles, scratch, team);
     const bool by_frequency = depth_ * columns_ <= kSomeKernels && tiles >= kManyTiles;
     float* rest = scratch + kFrequencies * Rows(kWideBlock, depth_);
-    if (by_frequency) TurnKernels(rest, KernelStride(depth_, columns_), team);
+    if (by_frequency) kernels_.TurnAll(rest, KernelStride(depth_, columns_), team);
     for (size_t first = 0; first < tiles; first += kWideBlock) {
       const size_t count = std::min(kWideBlock, tiles - first);
       ParallelFor(team, count, 1, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
-          TurnInput(first + i, i, kTileRows, Rows(kWideBlock, depth_), scratch);
+          input_.Turn(first + i, i, kTileRows, Rows(kWideBlock, depth_), scratch);
         }
       });
       if (by_frequency) {
@@ -166,12 +96,12 @@ class WinogradTask {
     return hwy::RoundUpTo(2 * std::min(depth, kWideDepth / 2) * kTileColumns, 16) + 16;
   }
   // Packed rows of one register tile.
-  size_t GroupFloats() const { return kTileRows * hwy::RoundUpTo(depth_, kGroup); }
+  size_t GroupFloats() const { return PackedTileFloats(depth_); }
 
   // All kernels first, then each thread its tiles, block by block.
   void RunTiles(size_t tiles, float* scratch, Team& team) const {
     const size_t stride = KernelStride(depth_, columns_);
-    TurnKernels(scratch, stride, team);
+    kernels_.TurnAll(scratch, stride, team);
     const size_t rows = Rows(kBlock, depth_), products = Products(kBlock, columns_);
     // A whole number of blocks for each thread, if there are few.
     const size_t blocks =
@@ -182,7 +112,7 @@ class WinogradTask {
       for (size_t b = begin; b < end; ++b) {
         const size_t first = tiles * b / blocks, count = tiles * (b + 1) / blocks - first;
         const size_t high = hwy::DivCeil(count, hwy::DivCeil(count, kTileRows));
-        for (size_t i = 0; i < count; ++i) TurnInput(first + i, i, high, rows, block);
+        for (size_t i = 0; i < count; ++i) input_.Turn(first + i, i, high, rows, block);
         for (size_t f = 0; f < kFrequencies; ++f) {
           for (size_t j = 0; j < PanelCount(columns_); ++j) {
             // What is likely the next panel is fetched meanwhile.
@@ -194,7 +124,7 @@ class WinogradTask {
           }
         }
         for (size_t i = 0; i < count; ++i) {
-          TurnOutput(first + i, product + i * Apart(columns_), products, 0, columns_);
+          output_.Turn(first + i, product + i * Apart(columns_), products, 0, columns_);
         }
       }
       hwy::FlushStream();
@@ -220,7 +150,7 @@ class WinogradTask {
     });
     ParallelFor(team, tiles, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        TurnOutput(first + i, product + i * row, products, 0, columns_);
+        output_.Turn(first + i, product + i * row, products, 0, columns_);
       }
       hwy::FlushStream();
     });
@@ -283,10 +213,7 @@ class WinogradTask {
             return kernels + (j - panel) * kTileColumns * deep;
           };
           for (size_t j = panel; j < last; ++j) {
-            for (size_t k = 0; k < deep; k += WinogradKernels::kStep) {
-              kernels_.template Turn<W>(j, k0 + k, k0 + std::min(deep, k + WinogradKernels::kStep),
-                                        kernels_of(j) + k * PanelWidth(j, columns_), stride);
-            }
+            kernels_.Turn(j, k0, k0 + deep, kernels_of(j), stride);
           }
           ForBlocks(begin, end, [&](size_t tile, size_t count) {
             for (size_t f = 0; f < kFrequencies; ++f) {
@@ -306,8 +233,8 @@ class WinogradTask {
           });
         }
         for (size_t i = begin; i < end; ++i) {
-          TurnOutput(first + i, product + (i - begin) * row, products, at,
-                     std::min(strip * kTileColumns, columns_ - at));
+          output_.Turn(first + i, product + (i - begin) * row, products, at,
+                       std::min(strip * kTileColumns, columns_ - at));
         }
       }
       hwy::FlushStream();
@@ -322,33 +249,6 @@ class WinogradTask {
     const size_t blocks = hwy::DivCeil(end - begin, kBlock);
     const size_t step = hwy::RoundUpTo(hwy::DivCeil(end - begin, blocks), kTileRows);
     for (size_t i = begin; i < end; i += step) each(i, std::min(step, end - i));
-  }
-
-  void TurnKernels(float* to, size_t stride, Team& team) const {
-    constexpr size_t kStep = WinogradKernels::kStep;
-    const size_t steps = hwy::DivCeil(depth_, kStep);
-    const size_t grain = 1 + kParallelWork / 8 / (kFrequencies * kStep * kTileColumns);
-    ParallelFor(team, steps * PanelCount(columns_), grain, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        const size_t j = i / steps, k = i % steps * kStep;
-        kernels_.template Turn<W>(j, k, std::min(depth_, k + kStep),
-                                  to + j * kTileColumns * depth_ + k * PanelWidth(j, columns_),
-                                  stride);
-      }
-    });
-  }
-
-  // Writes a tile as row `i` of the packed rows that register tiles read, `high` rows each.
-  void TurnInput(size_t tile, size_t i, size_t high, size_t stride, float* rows) const {
-    const TilePixels<W::kTile> pixels(x_, tile, zeros_);
-    float* row = rows + i / high * GroupFloats() + i % high * kGroup;
-    ForLanes(0, depth_, [&](size_t c, size_t n) HWY_ATTR {
-      float* to = row + c / kGroup * kTileRows * kGroup + c % kGroup;
-      BothWays<typename W::Input>(
-          [&](size_t a, size_t b) HWY_ATTR { return LoadN(pixels.at[a][b] + c, n); },
-          [&](size_t a, size_t b, V value)
-              HWY_ATTR { hn::StoreU(value, Floats(), to + (a * W::kTile + b) * stride); });
-    });
   }
 
   // Products of `count` tiles, `high` in a register tile, with panel j, over `depth` values of k;
@@ -375,36 +275,10 @@ class WinogradTask {
     }
   }
 
-  // Columns [first, first + count) of a tile's outputs, from its row of products.
-  void TurnOutput(size_t tile, const float* products, size_t stride, size_t first,
-                  size_t count) const {
-    const size_t in_image = tile % x_.tiles();
-    const size_t y0 = in_image / x_.tiles_x * W::kOut, x0 = in_image % x_.tiles_x * W::kOut;
-    const size_t rows = std::min(W::kOut, out_height_ - y0);
-    const size_t columns = std::min(W::kOut, out_width_ - x0);
-    float* to = y_ + ((tile / x_.tiles() * out_height_ + y0) * out_width_ + x0) * columns_ + first;
-    const float* biases = finish_.bias ? finish_.bias + first : nullptr;
-    ForLanes(0, count, [&](size_t c, size_t n) HWY_ATTR {
-      const V bias = biases ? LoadN(biases + c, n) : hn::Zero(Floats());
-      BothWays<typename W::Output>(
-          [&](size_t a, size_t b)
-              HWY_ATTR { return LoadN(products + (a * W::kTile + b) * stride + c, n); },
-          [&](size_t a, size_t b, V value) HWY_ATTR {
-            if (a >= rows || b >= columns) return;
-            value = hn::Add(value, bias);
-            if (finish_.relu) value = PositivePart(value);
-            StoreN(value, to + (a * out_width_ + b) * columns_ + c, n, finish_.stream);
-          });
-    });
-  }
-
-  const TiledImages x_;
-  const WinogradKernels kernels_;
+  WinogradInput<W> input_;
+  const WinogradKernels<W> kernels_;
+  const WinogradOutput<W> output_;
   const size_t depth_, columns_;
-  float* const y_;
-  const size_t out_height_, out_width_;
-  const Finish finish_;
-  const float* zeros_ = nullptr;
 };
 
 template <class W>
@@ -416,32 +290,32 @@ size_t WinogradScratchBy(const ConvShape& s, size_t threads) {
 template <class W>
 void WinogradForwardBy(const ConvShape& s, size_t samples, const float* x, const float* weights,
                        float* y, const Finish& finish, float* scratch, Team& team) {
+  const WinogradOutput<W> output = {y, s.out_height, s.out_width, s.out, finish};
   const TiledImages images = {x,
                               ptrdiff_t(s.height),
                               ptrdiff_t(s.width),
                               s.in,
-                              hwy::DivCeil(s.out_height, W::kOut),
-                              hwy::DivCeil(s.out_width, W::kOut),
+                              output.tiles_y(),
+                              output.tiles_x(),
                               ptrdiff_t(W::kOut),
                               -ptrdiff_t(s.padding)};
-  WinogradTask<W>(images, {weights, s.in, s.out, false}, y, s.out_height, s.out_width, finish)
-      .Run(samples, scratch, team);
+  WinogradTask<W>(images, {weights, s.in, s.out, false}, output).Run(samples, scratch, team);
 }
 
 template <class W>
 void WinogradGradInputBy(const ConvShape& s, size_t samples, const float* dy, const float* weights,
                          float* dx, float* scratch, Team& team) {
+  const Finish finish = {.stream = MayStream(dx, samples * s.in_pixels() * s.in, s.in)};
+  const WinogradOutput<W> output = {dx, s.height, s.width, s.in, finish};
   const TiledImages images = {dy,
                               ptrdiff_t(s.out_height),
                               ptrdiff_t(s.out_width),
                               s.out,
-                              hwy::DivCeil(s.height, W::kOut),
-                              hwy::DivCeil(s.width, W::kOut),
+                              output.tiles_y(),
+                              output.tiles_x(),
                               ptrdiff_t(W::kOut),
                               ptrdiff_t(s.padding) - 2};
-  const Finish finish = {.stream = MayStream(dx, samples * s.in_pixels() * s.in, s.in)};
-  WinogradTask<W>(images, {weights, s.out, s.in, true}, dx, s.height, s.width, finish)
-      .Run(samples, scratch, team);
+  WinogradTask<W>(images, {weights, s.out, s.in, true}, output).Run(samples, scratch, team);
 }
 
 }  // namespace
