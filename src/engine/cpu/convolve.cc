@@ -150,6 +150,9 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
   if (s.dense() && rows == 1 && shard.unwritten &&
       shard.unwritten->Take(call.parameters[0].begin, {x, s.in}, {dy, s.out})) {
     // Formed where it is used.
+  } else if (s.dense() && HasFewColumns(rows, s.in, s.out)) {
+    MultiplyTransposedFew(x, rows, s.in, dy, s.out, dw, shard.accumulate, shard.scratch,
+                          *shard.team);
   } else if (thin) {
     MultiplyDirectly({x, 1, s.in}, s.in, rows, dy, s.out, dw, {.add = shard.accumulate},
                      *shard.team);
@@ -165,7 +168,8 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
 
 size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
-  const size_t sums = SumRowsScratch(rows, s.out);
+  const size_t few = s.dense() ? MultiplyTransposedFewScratch(rows, s.in, s.out) : 0;
+  const size_t sums = std::max(SumRowsScratch(rows, s.out), few);
   if (IsThin(call, s, rows, s.in, s.out)) return sums;
   if (s.winograd) {
     return std::max(sums, WinogradGradWeightsScratch(s.winograd, s, samples, threads));

@@ -46,6 +46,14 @@ void MultiplyDirectly(const Strided& a, size_t rows, size_t depth, const float* 
 void MultiplyTransposedDirectly(const float* a, size_t rows, size_t depth, const float* b,
                                 size_t columns, float* c, Team& team);
 
+// c[depth][columns] (+)= transposed a[rows][depth] * b[rows][columns], with vectors along the
+// depth.
+void MultiplyTransposedFew(const float* a, size_t rows, size_t depth, const float* b,
+                           size_t columns, float* c, bool add, float* scratch, Team& team);
+size_t MultiplyTransposedFewScratch(size_t rows, size_t depth, size_t columns);
+// Whether columns are so few that it is the fastest.
+bool HasFewColumns(size_t rows, size_t depth, size_t columns);
+
 // sums[columns] (+)= the sum over rows of x[rows][columns], in an order that depends on the sizes
 // alone.
 void SumRows(const float* x, size_t rows, size_t columns, float* sums, bool add, float* scratch,
