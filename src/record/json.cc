@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -14,8 +16,17 @@ namespace {
 
 constexpr size_t kDeepest = 32;
 
-// Label and file names come from the user's data: what is not UTF-8 becomes U+FFFD.
+bool IsPlain(char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; }
+
+// Keys are plain text and most of what is written. Label and file names come from the user's data:
+// what is not UTF-8 becomes U+FFFD.
 void WriteString(std::string& out, const std::string& text) {
+  if (std::ranges::all_of(text, IsPlain)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
   out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -24,9 +35,9 @@ void WriteDouble(std::string& out, double value) {
     out += "null";
     return;
   }
-  const std::string digits = fmt::format("{}", value);  // the shortest that comes back equal
-  out += digits;
-  if (digits.find_first_of(".e") == std::string::npos) out += ".0";  // stays a double when read
+  const size_t begin = out.size();
+  fmt::format_to(std::back_inserter(out), "{}", value);  // the shortest that comes back equal
+  if (out.find_first_of(".e", begin) == std::string::npos) out += ".0";  // a double when read
 }
 
 void NewLine(std::string& out, int indent, int level) {
