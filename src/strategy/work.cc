@@ -14,7 +14,7 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
   work.epoch = step / per_epoch;
   const int64_t of_epoch = step - work.epoch * per_epoch;
   const int64_t begin = of_epoch * plan.batch;
-  const int64_t count = StepSamples(plan, step);
+  const int64_t count = std::min(plan.batch, plan.samples - begin);
   work.batch = count;
   work.filled_shards = int(std::min(count, shards));
   work.ends_epoch = of_epoch == per_epoch - 1;
