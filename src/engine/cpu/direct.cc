@@ -32,19 +32,20 @@ constexpr size_t kStretch = 512;
 // Rows of B that are fetched ahead: no processor guesses strides of a page.
 constexpr size_t kAhead = 8;
 
-// R rows x N vectors; the last vector has `rest` columns unless kWhole.
+// R rows of A from `at` on x N vectors; the last vector may be a part of one unless kWhole.
 template <size_t R, size_t N, bool kWhole>
-void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, size_t b_stride,
-                size_t rest, const Into& into) {
+void DirectTile(const Strided& a, const float* HWY_RESTRICT at, size_t depth,
+                const float* HWY_RESTRICT b, size_t b_stride, const Into& into) {
   V sum[R][N];
   ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
-  const float* HWY_RESTRICT at = a.data;
-  for (size_t k = 0; k < depth; ++k, at += a.depth_stride, b += b_stride) {
+  const FirstLanes last(into.columns - (N - 1) * kLanes);
+  const size_t row_stride = a.row_stride, depth_stride = a.depth_stride;
+  for (size_t k = 0; k < depth; ++k, at += depth_stride, b += b_stride) {
     bool ahead = true;
     if constexpr (R == 1) {
       // One sample: rows of B that meet a zero of it are not read. Four of five pixels of a digit
       // are zero, and the row may be in another core's cache (hogwild).
-      ahead = k + kAhead < depth && at[kAhead * a.depth_stride] != 0;
+      ahead = k + kAhead < depth && at[kAhead * depth_stride] != 0;
     }
     if (ahead) {
 #pragma GCC unroll 8
@@ -54,18 +55,18 @@ void DirectTile(const Strided& a, size_t depth, const float* HWY_RESTRICT b, siz
     V across[N];
 #pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) {
-      across[v] = LoadN(b + v * kLanes, kWhole || v + 1 < N ? kLanes : rest);
+      across[v] = kWhole || v + 1 < N ? LoadAll(b + v * kLanes) : last.Load(b + v * kLanes);
     }
 #pragma GCC unroll 16
     for (size_t r = 0; r < R; ++r) {
-      MultiplyRow(hn::Set(Floats(), at[r * a.row_stride]), across, sum[r]);
+      MultiplyRow(hn::Set(Floats(), at[r * row_stride]), across, sum[r]);
     }
   }
   StoreTile(sum, into);
 }
 
-using DirectFunction = void (*)(const Strided&, size_t depth, const float* b, size_t b_stride,
-                                size_t rest, const Into&);
+using DirectFunction = void (*)(const Strided&, const float* at, size_t depth, const float* b,
+                                size_t b_stride, const Into&);
 
 template <size_t R, size_t... N>
 constexpr std::array<DirectFunction, sizeof...(N)> DirectTiles(std::index_sequence<N...>) {
@@ -74,20 +75,18 @@ constexpr std::array<DirectFunction, sizeof...(N)> DirectTiles(std::index_sequen
 
 // All columns [begin, end) of R rows: whole strips, then a part of one.
 template <size_t R>
-void RunRows(const Strided& a, size_t depth, const float* b, size_t columns, size_t begin,
-             size_t end, Into into) {
+void RunRows(const Strided& a, const float* at, size_t depth, const float* b, size_t columns,
+             size_t begin, size_t end, Into into) {
   constexpr size_t kStrip = Across(R) * kLanes;
   static constexpr auto kParts = DirectTiles<R>(std::make_index_sequence<Across(R)>());
   into.first = begin;
   into.columns = kStrip;
   for (; into.first + kStrip <= end; into.first += kStrip) {
-    DirectTile<R, Across(R), true>(a, depth, b + into.first, columns, kLanes, into);
+    DirectTile<R, Across(R), true>(a, at, depth, b + into.first, columns, into);
   }
   if (into.first == end) return;
   into.columns = end - into.first;
-  const size_t vectors = hwy::DivCeil(into.columns, kLanes);
-  const size_t rest = into.columns - (vectors - 1) * kLanes;
-  kParts[vectors - 1](a, depth, b + into.first, columns, rest, into);
+  kParts[hwy::DivCeil(into.columns, kLanes) - 1](a, at, depth, b + into.first, columns, into);
 }
 
 // Columns [begin, end) of rows of c (+)= a column times a row: the weights' gradient of one sample.
@@ -121,11 +120,12 @@ struct DirectTask {
   size_t RunFrom(size_t row, size_t row_end, size_t begin, size_t end) const {
     for (; row + R <= row_end; row += R) {
       float* rows[R];
-      for (size_t r = 0; r < R; ++r) rows[r] = c + (row + r) * columns;
+      rows[0] = c + row * columns;
+#pragma GCC unroll 8
+      for (size_t r = 1; r < R; ++r) rows[r] = rows[r - 1] + columns;
       for (size_t k = 0; k < depth; k += kStretch) {
-        const Strided from = {a.data + row * a.row_stride + k * a.depth_stride, a.row_stride,
-                              a.depth_stride};
-        RunRows<R>(from, std::min(kStretch, depth - k), b + k * columns, columns, begin, end,
+        RunRows<R>(a, a.data + row * a.row_stride + k * a.depth_stride,
+                   std::min(kStretch, depth - k), b + k * columns, columns, begin, end,
                    {.rows = rows,
                     .add = finish.add || k > 0,
                     .bias = finish.bias,

@@ -110,6 +110,26 @@ HWY_INLINE void StoreN(V v, T* p, size_t n) {
   }
 }
 
+// The first n <= kLanes floats of many vectors: masks are made once.
+class FirstLanes {
+ public:
+  HWY_INLINE explicit FirstLanes(size_t n) : n_(n), mask_(hn::FirstN(Floats(), n)) {}
+  HWY_INLINE V Load(const float* p) const {
+    return kSafeMasks ? hn::MaskedLoad(mask_, Floats(), p) : LoadN(p, n_);
+  }
+  HWY_INLINE void Store(V v, float* p) const {
+    if (kSafeMasks) {
+      hn::BlendedStore(v, mask_, Floats(), p);
+    } else {
+      StoreN(v, p, n_);
+    }
+  }
+
+ private:
+  const size_t n_;
+  const hn::Mask<Floats> mask_;
+};
+
 // Results this large have left the caches before they are read again. Written past them (Stream,
 // then hwy::FlushStream by the same thread) they are not read from memory first: 23 instead of 8
 // GB/s on one thread of an AVX-512 machine; below 8 MB the caches won.

@@ -156,30 +156,36 @@ HWY_INLINE void ForTile(const F& each) {
 template <bool kWhole, size_t R, size_t N>
 HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
   const Floats d;
-  const size_t rest = into.columns - (N - 1) * kLanes;
-  const auto length = [=](size_t v) { return kWhole || v + 1 < N ? kLanes : rest; };
+  const FirstLanes last(into.columns - (N - 1) * kLanes);
+  const auto load = [&](const float* p, size_t v) HWY_ATTR {
+    return kWhole || v + 1 < N ? LoadAll(p + v * kLanes) : last.Load(p + v * kLanes);
+  };
+  float* rows[R];  // read before anything is stored
+#pragma GCC unroll 16
+  for (size_t r = 0; r < R; ++r) rows[r] = into.rows[r] + into.first;
   if (into.add) {
-    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
-      const V old = LoadN(into.rows[r] + into.first + v * kLanes, length(v));
-      sum[r][v] = hn::Add(old, sum[r][v]);
-    });
+    ForTile<R, N>([&](size_t r, size_t v)
+                      HWY_ATTR { sum[r][v] = hn::Add(load(rows[r], v), sum[r][v]); });
   } else if (into.bias) {
     V bias[N];
 #pragma GCC unroll 8
-    for (size_t v = 0; v < N; ++v) bias[v] = LoadN(into.bias + into.first + v * kLanes, length(v));
+    for (size_t v = 0; v < N; ++v) bias[v] = load(into.bias + into.first, v);
     ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Add(sum[r][v], bias[v]); });
   }
   if (into.relu) {
     ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = PositivePart(sum[r][v]); });
   }
   if (kWhole && into.stream) {
-    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
-      hn::Stream(sum[r][v], d, into.rows[r] + into.first + v * kLanes);
-    });
+    ForTile<R, N>([&](size_t r, size_t v)
+                      HWY_ATTR { hn::Stream(sum[r][v], d, rows[r] + v * kLanes); });
     return;
   }
   ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
-    StoreN(sum[r][v], into.rows[r] + into.first + v * kLanes, length(v));
+    if (kWhole || v + 1 < N) {
+      StoreAll(sum[r][v], rows[r] + v * kLanes);
+    } else {
+      last.Store(sum[r][v], rows[r] + v * kLanes);
+    }
   });
 }
 
