@@ -237,6 +237,58 @@ HWY_INLINE void PackPanel(const float* HWY_RESTRICT b, size_t columns, size_t be
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Blocks of four floats, `step` apart.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* at, size_t step) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return hn::LoadU(d, at);
+  } else {
+    const hn::Half<D> half;
+    const size_t middle = hn::MaxLanes(half) / 4 * step;
+    return hn::Combine(d, LoadBlocks(half, at + middle, step), LoadBlocks(half, at, step));
+  }
+}
+
+// A vector of rows x 4 columns becomes 4 vectors.
+template <class D>
+HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT from, size_t from_stride,
+                              float* HWY_RESTRICT to, size_t to_stride) {
+  const hn::Repartition<double, D> dd;
+  const auto load = [&](size_t row) HWY_ATTR {
+    return LoadBlocks(d, from + row * from_stride, 4 * from_stride);
+  };
+  const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+  const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));   // 00 10 01 11
+  const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));   // 20 30 21 31
+  const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));  // 02 12 03 13
+  const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, to + to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, to + 2 * to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, to + 3 * to_stride);
+}
+
+// At least 4 x 4 values. The last block of rows or columns may take some a second time.
+template <class D>
+void TransposeBlocks(D d, const float* from, size_t from_stride, size_t rows, size_t columns,
+                     float* to, size_t to_stride) {
+  constexpr size_t kRows = hn::MaxLanes(d);
+  if constexpr (kRows > 4) {
+    if (rows < kRows) {
+      return TransposeBlocks(hn::Half<D>(), from, from_stride, rows, columns, to, to_stride);
+    }
+  }
+  for (size_t row = 0; row < rows; row += kRows) {
+    const size_t i = std::min(row, rows - kRows);
+    for (size_t column = 0; column < columns; column += 4) {
+      const size_t j = std::min(column, columns - 4);
+      TransposeFour(d, from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
+    }
+  }
+}
+#endif
+
 // to[j * to_stride + i] = from[i * from_stride + j] for rows x columns values of `from`.
 inline void Transpose(const float* HWY_RESTRICT from, size_t from_stride, size_t rows,
                       size_t columns, float* HWY_RESTRICT to, size_t to_stride) {
@@ -244,32 +296,12 @@ inline void Transpose(const float* HWY_RESTRICT from, size_t from_stride, size_t
   for (; columns > kStretch; columns -= kStretch, from += kStretch, to += kStretch * to_stride) {
     Transpose(from, from_stride, rows, kStretch, to, to_stride);
   }
-  size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::FixedTag<float, 4> d;
-  const hn::Repartition<double, decltype(d)> dd;
-  const size_t fours = columns - columns % 4;
-  for (; i + 4 <= rows; i += 4) {
-    for (size_t j = 0; j < fours; j += 4) {
-      const float* at = from + i * from_stride + j;
-      const auto r0 = hn::LoadU(d, at), r1 = hn::LoadU(d, at + from_stride);
-      const auto r2 = hn::LoadU(d, at + 2 * from_stride), r3 = hn::LoadU(d, at + 3 * from_stride);
-      const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));   // 00 10 01 11
-      const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));   // 20 30 21 31
-      const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));  // 02 12 03 13
-      const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
-      float* out = to + j * to_stride + i;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, out);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, out + to_stride);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, out + 2 * to_stride);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, out + 3 * to_stride);
-    }
-    for (size_t j = fours; j < columns; ++j) {
-      for (size_t r = 0; r < 4; ++r) to[j * to_stride + i + r] = from[(i + r) * from_stride + j];
-    }
+  if (rows >= 4 && columns >= 4) {
+    return TransposeBlocks(Floats(), from, from_stride, rows, columns, to, to_stride);
   }
 #endif
-  for (; i < rows; ++i) {
+  for (size_t i = 0; i < rows; ++i) {
     for (size_t j = 0; j < columns; ++j) to[j * to_stride + i] = from[i * from_stride + j];
   }
 }
