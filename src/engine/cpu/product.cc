@@ -319,8 +319,9 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
       const PatchTask task{patches,     tiles,  chunks,  columns,        part_places,
                            part_finish, panels, k_begin, k_end - k_begin};
       const bool by_tiles = tiles.count >= last - first;
+      // Blocks of tiles go through all chunks; without, small pieces leave less to wait for.
       Divide(team, tiles.count, last - first, by_tiles, rows * columns * (k_end - k_begin),
-             by_tiles ? kBlockTiles / 2 : 1,
+             by_tiles && small ? kBlockTiles / 2 : 1,
              [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
                  size_t thread) {
                task.Run(tile_begin, tile_end, panel_begin, panel_end, c, c + length,
