@@ -59,15 +59,8 @@ HWY_INLINE void TurnFour(V r0, V r1, V r2, V r3, float (&lanes)[4][kLanes]) {
   const V all[] = {r0, r1, r2, r3};
   for (size_t i = 0; i < 4; ++i) hn::Store(all[i], d, lanes[i]);
 #else
-  const hn::Repartition<double, Floats> dd;
-  const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));
-  const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));
-  const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));
-  const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
-  hn::Store(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, lanes[0]);
-  hn::Store(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, lanes[1]);
-  hn::Store(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, lanes[2]);
-  hn::Store(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, lanes[3]);
+  TransposeLanes(d, r0, r1, r2, r3,
+                 [&](size_t i, V values) HWY_ATTR { hn::Store(values, d, lanes[i]); });
 #endif
 }
 

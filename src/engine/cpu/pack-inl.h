@@ -250,23 +250,31 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* at, size_t step) {
   }
 }
 
-// A vector of rows x 4 columns becomes 4 vectors.
-template <class D>
-HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT from, size_t from_stride,
-                              float* HWY_RESTRICT to, size_t to_stride) {
+// Transposes each block of 4 x 4 lanes: calls store(i, values of column i of all blocks).
+template <class D, class F>
+HWY_INLINE void TransposeLanes(D d, hn::Vec<D> r0, hn::Vec<D> r1, hn::Vec<D> r2, hn::Vec<D> r3,
+                               const F& store) {
   const hn::Repartition<double, D> dd;
-  const auto load = [&](size_t row) HWY_ATTR {
-    return LoadBlocks(d, from + row * from_stride, 4 * from_stride);
-  };
-  const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
   const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));   // 00 10 01 11
   const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));   // 20 30 21 31
   const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));  // 02 12 03 13
   const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, to + to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, to + 2 * to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, to + 3 * to_stride);
+  store(size_t{0}, hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)));
+  store(size_t{1}, hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)));
+  store(size_t{2}, hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)));
+  store(size_t{3}, hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)));
+}
+
+// A vector of rows x 4 columns becomes 4 vectors.
+template <class D>
+HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT from, size_t from_stride,
+                              float* HWY_RESTRICT to, size_t to_stride) {
+  const auto load = [&](size_t row) HWY_ATTR {
+    return LoadBlocks(d, from + row * from_stride, 4 * from_stride);
+  };
+  TransposeLanes(d, load(0), load(1), load(2), load(3), [&](size_t i, hn::Vec<D> column) HWY_ATTR {
+    hn::StoreU(column, d, to + i * to_stride);
+  });
 }
 
 // At least 4 x 4 values. The last block of rows or columns may take some a second time.
