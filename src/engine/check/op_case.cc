@@ -36,7 +36,7 @@ std::vector<Setting> Convolutions() {
   all.push_back({{{9, 10, 20}}, {.channels = 35, .kernel = 3}});
   all.push_back({{{6, 11, 37}}, {.channels = 16, .kernel = 3, .padding = 2}});
   all.push_back({{{2, 3, 130}}, {.channels = 131, .kernel = 3, .padding = 1}});
-  // So many weights that Winograd's sums of their gradients do not stay in a cache.
+  // So many weights that the sums of their gradients do not stay in a cache.
   all.push_back({{{2, 2, 240}}, {.channels = 256, .kernel = 3, .padding = 1}});
   for (size_t i = 0; i < all.size(); i += 2) all[i].attributes.bias = false;
   return all;

@@ -21,6 +21,12 @@ HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, size_t n, float* HWY_
 // Exactly N floats; zeros if `from` is null.
 template <size_t N>
 HWY_INLINE void CopyExactly(const float* HWY_RESTRICT from, float* HWY_RESTRICT to) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (N > kLanes / 2 && N < kLanes) {  // one masked copy, not three
+    const FirstLanes lanes(N);
+    return lanes.Store(from ? lanes.Load(from) : hn::Zero(Floats()), to);
+  }
+#endif
   constexpr size_t kHere = std::min<size_t>(kLanes, std::bit_floor(N));
   const hn::FixedTag<float, kHere> d;
   hn::StoreU(from ? hn::LoadU(d, from) : hn::Zero(d), d, to);

@@ -21,9 +21,12 @@ namespace trireme::cpu::HWY_NAMESPACE {
 // Tiles of C whose sums a thread goes on with while the depth is cut.
 constexpr size_t kBlockTiles = 8;
 constexpr size_t kTileFloats = kTileRows * kDepth;  // of A, packed
-// Values of a patch that are packed at once for a weights' gradient.
-constexpr size_t kWeightBlock = 16 * kWeightRows;
-constexpr size_t kWeightBlockFloats = kWeightBlock * kWeightDepth + 16 * kGroup;
+constexpr size_t kMostDepth = std::max(kDepth, kWeightDepth);
+// Values of a patch that are packed at once for a weights' gradient, in groups.
+constexpr size_t kWeightGroups = 16 * kWeightRows / kWeightGroup;
+// Floats from group to group; not a power of two, or groups would share cache sets.
+constexpr size_t GroupFloats(size_t depth) { return depth * kWeightGroup + kGroup; }
+constexpr size_t kWeightBlockFloats = kWeightGroups * GroupFloats(kMostDepth);
 static_assert(kDepth % kGroup == 0 && kWeightDepth % kGroup == 0);
 constexpr size_t kCachedPanels = 256 * 1024;  // floats of B that stay in the second cache
 
@@ -38,7 +41,7 @@ size_t PanelScratch(size_t depth, size_t columns) {
 size_t MultiplyScratch(size_t threads) { return threads * kTileFloats; }
 // Of one thread.
 size_t TransposedScratch(size_t columns) {
-  return kWeightBlockFloats + Round(PanelFloats(kWeightDepth, columns));
+  return kWeightBlockFloats + Round(PanelFloats(kMostDepth, columns));
 }
 size_t MultiplyTransposedScratch(size_t rows, size_t depth, size_t columns, size_t threads) {
   return threads * TransposedScratch(columns) + RowParts(rows, depth * columns).floats();
@@ -55,7 +58,7 @@ struct Chunks {
 };
 
 // Panels of a chunk that stay in the second cache.
-static_assert(std::max(kDepth, kWeightDepth) * kTileColumns <= kCachedPanels);
+static_assert(kMostDepth * kTileColumns <= kCachedPanels);
 size_t CachedPanels(const Chunks& chunks) { return kCachedPanels / (chunks.step * kTileColumns); }
 
 namespace {
@@ -182,10 +185,31 @@ struct PatchTask {
   }
 };
 
+// How a weights' gradient is computed. Sums that the second cache holds: a panel meets all tiles of
+// a block while it is in the first. More sums are gone through along their rows, as memory likes
+// it: a tile, as high as registers allow, meets all panels.
+struct TransposedOrder {
+  bool by_tiles;
+  size_t height, group;  // rows of a tile; those that are packed side by side
+  size_t depth;
+
+  explicit TransposedOrder(size_t sums)
+      : by_tiles(sums > kManySums),
+        height(by_tiles ? kTileRows : kWeightRows),
+        group(by_tiles ? kTileRows : kWeightGroup),
+        depth(by_tiles ? kDepth : kWeightDepth) {}
+
+  size_t block() const { return kWeightGroups * group; }
+
+ private:
+  static constexpr size_t kManySums = 512 * 1024;  // as many as a second cache of 2 MB holds
+};
+
 // One thread's share of a weight gradient: tiles of rows of C (values of a patch), panels of
 // columns.
 struct TransposedTask {
   const Patches& patches;
+  TransposedOrder order;
   size_t row_begin, row_end;  // the depth of this product
   const float* b;
   size_t columns;
@@ -194,11 +218,11 @@ struct TransposedTask {
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end, float* block,
            float* panels) const {
-    const Chunks chunks(row_end - row_begin, kWeightDepth);
+    const Chunks chunks(row_end - row_begin, order.depth);
     const size_t group = CachedPanels(chunks);
     for (size_t j = panel_begin; j < panel_end; j += group) {
       for (size_t chunk = 0; chunk < chunks.count; ++chunk) {
-        RunChunk(tile_begin * kWeightRows, std::min(patches.depth(), tile_end * kWeightRows), j,
+        RunChunk(tile_begin * order.height, std::min(patches.depth(), tile_end * order.height), j,
                  std::min(panel_end, j + group), chunks, chunk, block, panels);
       }
     }
@@ -211,7 +235,7 @@ struct TransposedTask {
     const size_t begin = row_begin + chunks.begin(chunk);
     const size_t next_begin = row_begin + chunks.begin(chunk + 1);
     const size_t next_end = row_begin + chunks.begin(chunk + 2), depth = next_begin - begin;
-    PatchRow sources[kWeightDepth];
+    PatchRow sources[kMostDepth];
     RowWalker walker(patches, begin);
     for (size_t k = 0; k < depth; ++k, walker.Next()) sources[k] = RowAt(walker);
     // Some rows at a time: panels are a power of two apart, and one row's parts of all of them
@@ -222,25 +246,34 @@ struct TransposedTask {
                   panels + j * kTileColumns * depth);
       }
     }
-    for (size_t row = first_row; row < last; row += kWeightBlock) {
-      const size_t count = std::min(kWeightBlock, last - row);
-      PackBlock(sources, row, count, depth, block);
+    const size_t step = order.block(), blocks = hwy::DivCeil(last - first_row, step);
+    for (size_t row = first_row; row < last; row += step) {
+      const size_t end = std::min(row + step, last);
+      if (order.by_tiles) {
+        PackBlock<kTileRows>(sources, row, end, depth, block);
+      } else {
+        PackBlock<kWeightGroup>(sources, row, end, depth, block);
+      }
       // Meanwhile the values of the next block are fetched, and a share of the next chunk's
       // panels: no more than the second cache holds besides the sums.
-      const bool ends = row + count == last;
-      Fetcher fetcher(
-          {PartOfA(ends ? first_row : row + count, last, ends ? next_begin : begin,
-                   ends ? next_end : begin + depth),
-           Part(PartOfB(panel_begin, panel_end, next_begin, next_end),
-                (row - first_row) / kWeightBlock, hwy::DivCeil(last - first_row, kWeightBlock))},
-          (panel_end - panel_begin) * hwy::DivCeil(count, kWeightRows) *
-              hwy::DivCeil(depth, kGroup));
-      // A panel stays in the first cache while all tiles pass, which are a quarter of its size.
-      for (size_t j = panel_begin; j < panel_end; ++j) {
-        for (size_t i = 0; i < count; i += kWeightRows) {
-          RunTile(row + i, std::min(kWeightRows, count - i), depth,
-                  block + i / kWeightGroup * GroupFloats(depth) + i % kWeightGroup, panels, j,
-                  add || chunk > 0, fetcher);
+      Fetcher fetcher({end == last ? PartOfA(first_row, last, next_begin, next_end)
+                                   : PartOfA(end, last, begin, begin + depth),
+                       Part(PartOfB(panel_begin, panel_end, next_begin, next_end),
+                            (row - first_row) / step, blocks)},
+                      (panel_end - panel_begin) * hwy::DivCeil(end - row, order.height) *
+                          hwy::DivCeil(depth, kGroup));
+      const auto run = [&](size_t i, size_t j) {
+        RunTile(i, std::min(order.height, end - i), depth,
+                block + (i - row) / order.group * GroupFloats(depth) + (i - row) % order.group,
+                panels, j, add || chunk > 0, fetcher);
+      };
+      if (order.by_tiles) {
+        for (size_t i = row; i < end; i += order.height) {
+          for (size_t j = panel_begin; j < panel_end; ++j) run(i, j);
+        }
+      } else {
+        for (size_t j = panel_begin; j < panel_end; ++j) {
+          for (size_t i = row; i < end; i += order.height) run(i, j);
         }
       }
     }
@@ -251,7 +284,7 @@ struct TransposedTask {
     if (!patches.IsMatrix()) return {};
     return {.first = patches.MatrixRow(begin) + first,
             .stride = patches.depth(),
-            .floats = std::min(kWeightBlock, last - first),
+            .floats = std::min(order.block(), last - first),
             .rows = end - begin};
   }
   Ahead PartOfB(size_t first_panel, size_t last_panel, size_t begin, size_t end) const {
@@ -262,14 +295,11 @@ struct TransposedTask {
             .rows = end - begin};
   }
 
-  // Floats of tiles that are packed side by side; not a power of two, or groups would share cache
-  // sets.
-  static size_t GroupFloats(size_t depth) { return depth * kWeightGroup + kGroup; }
-
-  // Each group is a stream of its own while pixels are copied.
-  void PackBlock(const PatchRow* sources, size_t first, size_t count, size_t depth,
+  // Values [first, last) of patches; each group is a stream of its own while pixels are copied.
+  template <size_t G>
+  void PackBlock(const PatchRow* sources, size_t first, size_t last, size_t depth,
                  float* block) const {
-    const RowPacker<kWeightGroup> packer(patches, first, first + count, GroupFloats(depth));
+    const RowPacker<G> packer(patches, first, last, GroupFloats(depth));
     for (size_t k = 0; k < depth; ++k) packer.Pack(sources[k], block + k * kWeightGroup);
   }
 
@@ -335,7 +365,8 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
                                float* c, bool add, float* scratch, Team& team) {
   const size_t own = TransposedScratch(columns);
-  const size_t tiles = hwy::DivCeil(patches.depth(), kWeightRows), panels = PanelCount(columns);
+  const TransposedOrder order(patches.depth() * columns);
+  const size_t tiles = hwy::DivCeil(patches.depth(), order.height), panels = PanelCount(columns);
   const auto run = [&](const TransposedTask& task, size_t tile_begin, size_t tile_end,
                        size_t panel_begin, size_t panel_end, size_t thread) {
     float* block = scratch + thread * own;
@@ -345,19 +376,19 @@ void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float*
     float* sums = scratch + static_cast<size_t>(team.size()) * own;
     ParallelFor(team, parts.count(), 1, [&](size_t begin, size_t end, size_t thread) {
       for (size_t i = begin; i < end; ++i) {
-        run({patches, parts.begin(i), parts.begin(i + 1), b, columns, sums + i * parts.stride(),
-             false},
+        run({patches, order, parts.begin(i), parts.begin(i + 1), b, columns,
+             sums + i * parts.stride(), false},
             0, tiles, 0, panels, thread);
       }
     });
     return parts.Add(sums, c, add, team);
   }
-  const TransposedTask task{patches, 0, rows, b, columns, c, add};
+  const TransposedTask task{patches, order, 0, rows, b, columns, c, add};
   // Each thread reads its part of one matrix and all of the other: the smaller one.
   const bool enough = std::min(tiles, panels) >= static_cast<size_t>(team.size());
   const bool by_tiles = enough ? patches.depth() >= columns : tiles >= panels;
   // With every piece of one matrix the other one is packed again.
-  const size_t grain = 2 * kWeightBlock / (by_tiles ? kWeightRows : kTileColumns);
+  const size_t grain = 2 * order.block() / (by_tiles ? order.height : kTileColumns);
   Divide(team, tiles, panels, by_tiles, rows * columns * patches.depth(), grain,
          [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
              size_t thread) { run(task, tile_begin, tile_end, panel_begin, panel_end, thread); });

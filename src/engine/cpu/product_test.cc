@@ -169,11 +169,24 @@ TEST_P(ProductTest, AgreesWithPlainLoopsBeyondABlock) {
   }
 }
 
+// Sums that leave the second cache, in two chunks of depth.
+TEST_P(ProductTest, GradientsByManyWeightsAgreeWithPlainLoops) {
+  Team team(2);
+  const size_t count = 260, in = 729, out = 723;
+  const Floats x = Numbers(1, count * in), dy = Numbers(2, count * out);
+  auto sum = Product(Transposed(x, count, in), dy, in, count, out);
+  DenseLayer layer(kernels_, team, count, in, out);
+  ExpectNear(layer.GradWeights(x, dy, Floats(in * out, NAN), false), sum, count);
+  for (double& each : sum) each += 3;
+  ExpectNear(layer.GradWeights(x, dy, Floats(in * out, 3)), sum, count);
+}
+
 TEST_P(ProductTest, ThreadsDoNotChangeABit) {
   // The second is larger than a cache: few threads pack their own panels, many share them. The
-  // third's and fourth's rows are summed in parts; the last has few columns and many rows of C.
-  const size_t shapes[][3] = {
-      {150, 290, 75}, {30, 700, 600}, {9001, 33, 70}, {9001, 33, 20}, {700, 900, 10}};
+  // third's and fourth's rows are summed in parts; the fifth has few columns and many rows of C;
+  // the last one's sums of a gradient by weights leave the second cache.
+  const size_t shapes[][3] = {{150, 290, 75}, {30, 700, 600}, {9001, 33, 70},
+                              {9001, 33, 20}, {700, 900, 10}, {20, 729, 723}};
   for (const auto& [count, in, out] : shapes) {
     const Floats x = Numbers(1, count * in), w = Numbers(2, in * out), dy = Numbers(3, count * out);
     std::vector<Floats> seen[3];

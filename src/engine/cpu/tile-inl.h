@@ -23,7 +23,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
-// Rows of a tile (of a weight gradient's tile) and vectors across, by the number of registers.
+// Rows of a tile (of a small weights' gradient's tile) and vectors across, by the number of
+// registers.
 #if HWY_TARGET == HWY_AVX3
 constexpr size_t kTileRows = 14, kWeightRows = 8, kTileVectors = 2;
 #elif HWY_TARGET == HWY_AVX2
@@ -48,12 +49,13 @@ constexpr size_t kDepth = 256, kWeightDepth = 256;
 constexpr size_t kGroup = 16;  // of k, by row: a cache line of each row
 
 // Rows that stand side by side where A is packed by depth: a cache line of each k is copied at
-// once.
+// once. One tile of kTileRows, or some of kWeightRows.
 #if HWY_TARGET == HWY_AVX3
 constexpr size_t kWeightGroup = 2 * kWeightRows;
 #else
 constexpr size_t kWeightGroup = kWeightRows;
 #endif
+static_assert(kTileRows <= kWeightGroup);
 
 enum class Order { kByRow, kByDepth };
 
@@ -311,6 +313,7 @@ void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
         if (into.fetcher) into.fetcher->Next();
 #pragma GCC unroll 4
         for (size_t i = 0; i < kGroup; ++i) {
+          if constexpr (R > kWeightRows) FetchAcross<N>(b + i * N * kLanes);
           MultiplyDepth(a + i * kWeightGroup, b + i * N * kLanes, sum);
         }
       }
@@ -335,12 +338,11 @@ constexpr std::array<TileFunction, sizeof...(R)> TilesOf(std::index_sequence<R..
   return {&Tile<order, R + 1, N>...};
 }
 
-// The tile of `rows` rows (1 .. kTileRows or kWeightRows) and `vectors` vectors.
+// The tile of `rows` rows (1 .. kTileRows) and `vectors` vectors.
 template <Order order>
 TileFunction ChooseTile(size_t rows, size_t vectors) {
-  constexpr size_t kMost = order == Order::kByRow ? kTileRows : kWeightRows;
-  static constexpr auto kOne = TilesOf<order, 1>(std::make_index_sequence<kMost>());
-  static constexpr auto kTwo = TilesOf<order, 2>(std::make_index_sequence<kMost>());
+  static constexpr auto kOne = TilesOf<order, 1>(std::make_index_sequence<kTileRows>());
+  static constexpr auto kTwo = TilesOf<order, 2>(std::make_index_sequence<kTileRows>());
   static_assert(kTileVectors == 2);
   return vectors == 1 ? kOne[rows - 1] : kTwo[rows - 1];
 }
