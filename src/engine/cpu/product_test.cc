@@ -106,6 +106,17 @@ class ProductTest : public testing::TestWithParam<int64_t> {
     OnlyTarget only(GetParam());
     kernels_ = ChooseKernels();
   }
+
+  // Overwritten and added to.
+  void CheckGradWeights(Team& team, size_t count, size_t in, size_t out) {
+    const Floats x = Numbers(1, count * in), dy = Numbers(2, count * out);
+    auto sum = Product(Transposed(x, count, in), dy, in, count, out);
+    DenseLayer layer(kernels_, team, count, in, out);
+    ExpectNear(layer.GradWeights(x, dy, Floats(in * out, NAN), false), sum, count);
+    for (double& each : sum) each += 3;
+    ExpectNear(layer.GradWeights(x, dy, Floats(in * out, 3)), sum, count);
+  }
+
   KernelTable kernels_;
 };
 
@@ -139,12 +150,7 @@ TEST_P(ProductTest, GradientsOfFewColumnsAgreeWithPlainLoops) {
       for (const size_t count : {2, 8, 19, 600}) {
         if (count == 600 && in != 20 && in != 130) continue;  // takes long
         SCOPED_TRACE(fmt::format("{} x {} x {}", count, in, out));
-        const Floats x = Numbers(1, count * in), dy = Numbers(2, count * out);
-        auto sum = Product(Transposed(x, count, in), dy, in, count, out);
-        DenseLayer layer(kernels_, team, count, in, out);
-        ExpectNear(layer.GradWeights(x, dy, Floats(in * out, NAN), false), sum, count);
-        for (double& each : sum) each += 3;
-        ExpectNear(layer.GradWeights(x, dy, Floats(in * out, 3)), sum, count);
+        CheckGradWeights(team, count, in, out);
       }
     }
   }
@@ -172,13 +178,7 @@ TEST_P(ProductTest, AgreesWithPlainLoopsBeyondABlock) {
 // Sums that leave the second cache, in two chunks of depth.
 TEST_P(ProductTest, GradientsByManyWeightsAgreeWithPlainLoops) {
   Team team(2);
-  const size_t count = 260, in = 729, out = 723;
-  const Floats x = Numbers(1, count * in), dy = Numbers(2, count * out);
-  auto sum = Product(Transposed(x, count, in), dy, in, count, out);
-  DenseLayer layer(kernels_, team, count, in, out);
-  ExpectNear(layer.GradWeights(x, dy, Floats(in * out, NAN), false), sum, count);
-  for (double& each : sum) each += 3;
-  ExpectNear(layer.GradWeights(x, dy, Floats(in * out, 3)), sum, count);
+  CheckGradWeights(team, 260, 729, 723);
 }
 
 TEST_P(ProductTest, ThreadsDoNotChangeABit) {
