@@ -54,13 +54,13 @@ class PeakMeter {
 // turns. Short calls are timed many at once.
 double MedianSeconds(int repeat, PeakMeter& peak, FunctionRef<void()> run);
 
-inline constexpr Flag kThreadsFlag = {"--threads", "N", "threads; the cores of the job without"};
+inline constexpr Flag kThreadsFlag = {"--threads", "N", "threads (default: the cores of the job)"};
 inline constexpr Flag kRepeatFlag = {"--repeat", "N", "repetitions, medians are shown"};
-inline constexpr Flag kBatchFlag = {"--batch", "N", "samples of a step; 16 without"};
-inline constexpr Flag kSizeFlag = {"--size", "N", "pixels across an image; the model's without"};
-inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto; auto without",
+inline constexpr Flag kBatchFlag = {"--batch", "N", "samples of a step (default: 16)"};
+inline constexpr Flag kSizeFlag = {"--size", "N", "pixels across an image (default: the model's)"};
+inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto (default: auto)",
                                        "engine.winograd"};
-inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32 or bf16; f32 without"};
+inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32 or bf16 (default: f32)"};
 inline constexpr Flag kBenchJsonFlag = {"--json", "", "print JSON"};
 
 int ThreadsOf(const Args& args);

@@ -19,10 +19,10 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--ranks", "N", "ranks that sum together; 2 without"},
-    {"--transport", "NAME", "threads, shm, tcp or mpi; shm without, mpi under mpirun"},
-    {"--bytes", "LIST", "sizes of the sum; 65536,47000000,102000000 without"},
-    {"--repeat", "N", "repetitions of each, medians are shown; 21 without"},
+    {"--ranks", "N", "ranks that sum together (default: 2)"},
+    {"--transport", "NAME", "threads, shm, tcp or mpi (default: shm, under mpirun mpi)"},
+    {"--bytes", "LIST", "sizes of the sum (default: 65536,47000000,102000000)"},
+    {"--repeat", "N", "repetitions of each, medians are shown (default: 21)"},
     {"--json", "", "print JSON"},
 };
 

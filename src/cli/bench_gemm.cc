@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--sizes", "LIST", "MxNxK, divided by commas; some of each kind without"},
+    {"--sizes", "LIST", "MxNxK, divided by commas (default: some of each kind)"},
     kThreadsFlag,
     kPrecisionFlag,
     kRepeatFlag,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kPackSide = 256;
 constexpr Flag kFlags[] = {
-    {"--size", "N", "pixels across and down of what the network sees; 224 without"},
+    {"--size", "N", "pixels across and down of what the network sees (default: 224)"},
     kThreadsFlag,
     kRepeatFlag,
     kBenchJsonFlag,

@@ -20,8 +20,8 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--strategies", "LIST", "names with commas between (`trireme list strategies`)"},
-    {"--workers", "N", "ranks that train, of every strategy; servers come on top; 4 without"},
-    {"--transport", "NAME", "how they talk: threads, shm, tcp; threads without, tcp with --link"},
+    {"--workers", "N", "ranks that train, of every strategy; servers come on top (default: 4)"},
+    {"--transport", "NAME", "how they talk: threads, shm, tcp (default: threads, with --link tcp)"},
     {"--step-ms", "MS", "every step of a worker takes so long (emulate.step_ms)"},
     {"--slow", "WORKER:FACTORx",
      "that worker's steps take so many times as long, or WORKER:MS more"},
@@ -37,7 +37,7 @@ constexpr Flag kFlags[] = {
 };
 
 constexpr Place kPlaces[] = {
-    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe; iris without"}};
+    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe (default: iris)"}};
 
 struct Comparison {
   std::string recipe = "iris";

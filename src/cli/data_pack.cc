@@ -8,8 +8,8 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--size", "N",
-     "decode, and resize so that the shorter side has N pixels; without: as they are"},
-    {"--on-error", "HOW", "skip leaves out what does not decode; fail (without) ends",
+     "decode, and resize so that the shorter side has N pixels (default: as they are)"},
+    {"--on-error", "HOW", "skip leaves out what does not decode, fail ends (default: fail)",
      "data.on_error"},
     {"--train", "NAME", "the folder of the training part, if it is not train or seg_train",
      "data.train_folder"},

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr Flag kFlags[] = {
     {"--nodes", "N", "machines (1)"},
     {"--ranks-per-node", "N", "ranks on each (1)"},
-    {"--cpus-per-rank", "N", "processors of each rank; without, what Slurm gives"},
+    {"--cpus-per-rank", "N", "processors of each rank (default: what Slurm gives)"},
     {"--partition", "NAME", "of the cluster"},
     {"--account", "NAME", "who pays"},
     {"--time", "LIMIT", "as sbatch takes it: 90 (minutes), 12:00:00, 2-00"},
@@ -25,12 +25,12 @@ constexpr Flag kFlags[] = {
     {"--sbatch", "OPTION", "a further option of sbatch, such as --sbatch=--qos=high; repeated"},
     {"--module", "NAME", "`module load` it first; repeated, in this order"},
     {"--container", "IMAGE", "run the ranks in it"},
-    {"--container-with", "NAME", "apptainer (without this flag), singularity or pyxis"},
+    {"--container-with", "NAME", "apptainer, singularity or pyxis (default: apptainer)"},
     {"--program", "PATH", "of trireme on the nodes; this one, or in a container: trireme"},
-    {"--transport", "NAME", "tcp (without this flag) or mpi"},
-    {"--mpi", "NAME", "how srun starts MPI: pmix (without this flag) or pmi2"},
+    {"--transport", "NAME", "tcp or mpi (default: tcp)"},
+    {"--mpi", "NAME", "how srun starts MPI: pmix or pmi2 (default: pmix)"},
     {"--grace", "SECONDS", "before the time limit the run writes a checkpoint and ends (120)"},
-    {"--name", "NAME", "of the job; without, of the run's directory"},
+    {"--name", "NAME", "of the job (default: that of the run's directory)"},
     {"--out", "FILE", "write the script here, not to the standard output"},
 };
 

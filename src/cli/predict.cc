@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kTogether = 256;  // pictures
 
 constexpr Flag kFlags[] = {
-    {"--top", "K", "classes to show of each record; 3 without"},
+    {"--top", "K", "classes to show of each record (default: 3)"},
     {"--logits", "", "raw outputs as JSON, one object per record"},
     {"--json", "", "classes and probabilities as JSON, one object per record"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},

@@ -20,13 +20,13 @@ constexpr Flag kFlags[] = {
     {"--repeat", "N", "runs of each combination (3)"},
     {"--data", "SOURCE", "samples to train on, instead of those that are found here"},
     {"--out", "DIR", "where runs and results are written; an unfinished replay there goes on"},
-    {"--quiet", "", "no progress"},
+    {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "print JSON"},
 };
 
-constexpr Place kPlaces[] = {
-    {"NAME", Place::kOptional,
-     "bsp-mnist, iris-mpi, scenes-mpi, resnet50-batch, ddp-sweep; a list of them without"}};
+constexpr Place kPlaces[] = {{"NAME", Place::kOptional,
+                              "bsp-mnist, iris-mpi, scenes-mpi, resnet50-batch, ddp-sweep "
+                              "(default: print the list of them)"}};
 
 std::string CommandOf(const Args& args, const std::string& out) {
   std::vector<std::string> words{"trireme", "replay", args.Optional("NAME").value_or("")};

@@ -13,7 +13,8 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--out", "FILE", "where the page is written; DIR/report.html without, report.html of several"},
+    {"--out", "FILE",
+     "where the page is written (default: DIR/report.html, of several report.html)"},
 };
 
 constexpr Place kPlaces[] = {

@@ -16,12 +16,12 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--to", "N", "ranks (or nodes, loader workers) up to which is predicted (64)"},
-    {"--link", "RATE,LATENCY", "between nodes, as in 100Gbit/s,2us; without, the one of the runs"},
+    {"--link", "RATE,LATENCY", "between nodes, as in 100Gbit/s,2us (default: the one of the runs)"},
     {"--per-node", "N", "ranks of a node (1)"},
-    {"--inner", "RATE,LATENCY", "inside a node; 10GB/s,1us without"},
+    {"--inner", "RATE,LATENCY", "inside a node (default: 10GB/s,1us)"},
     {"--jitter", "PERCENT", "deviation of a worker's computing time from step to step (0%)"},
-    {"--algorithm", "NAME", "how gradients are summed; what auto would take without"},
-    {"--bucket-mb", "X", "megabytes of gradients summed at a time; the run's without"},
+    {"--algorithm", "NAME", "how gradients are summed (default: what auto would take)"},
+    {"--bucket-mb", "X", "megabytes of gradients summed at a time (default: the run's)"},
     {"--weak", "", "every worker keeps the samples of its step: the batch grows with the ranks"},
     {"--check", "RUN", "a run to compare with, which is not used for the model; repeated"},
     {"--published", "TABLE", "predict a published table instead (see --help of replay)"},

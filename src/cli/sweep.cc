@@ -20,9 +20,9 @@ constexpr Flag kOwnFlags[] = {
     {"--vary", "KEY=V1,V2", "a key and the values that it takes; repeated: every combination"},
     {"--repeat", "N", "runs of each combination (3)"},
     {"--out", "DIR", "where runs and results are written; an unfinished sweep there goes on"},
-    {"--keep-checkpoints", "", "of every run; without, they go when it is done"},
+    {"--keep-checkpoints", "", "of every run (default: they go when it is done)"},
     {"--retry", "", "run combinations that failed again"},
-    {"--quiet", "", "no progress"},
+    {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "print JSON"},
 };
 constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);

@@ -24,8 +24,8 @@ constexpr int kUsualPort = 8377;
 constexpr Flag kFlags[] = {
     {"--once", "", "print one view and end"},
     {"--http", "", "serve the page of `trireme report`, which updates itself, on 127.0.0.1"},
-    {"--port", "N", "of --http; 8377 without, or any free one where that is taken; 0: any"},
-    {"--every", "SECONDS", "between looks at the run's files; 1 without"},
+    {"--port", "N", "of --http, 0: any free one (default: 8377, where that is taken any free one)"},
+    {"--every", "SECONDS", "between looks at the run's files (default: 1)"},
 };
 
 constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};

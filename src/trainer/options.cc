@@ -34,7 +34,7 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("device", &T::device, OneOf({"cpu", "ref"}),
         "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
   t.Add("deterministic", &T::deterministic, Any(),
-        "equal bits for any number of workers at the same trainer.shards (set it: without, each "
+        "equal bits for any number of workers at the same trainer.shards (set it, or each "
         "worker has one)");
   t.Add("clip", &T::clip, AtLeast(0), "largest norm of a step's gradient; 0: no limit");
   t.Add("self_test", &T::self_test, Any(),
