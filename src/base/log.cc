@@ -100,7 +100,7 @@ void Log::Print(LogLevel level, std::string_view part, const std::string& text) 
   const std::string_view mark = level == LogLevel::kError  ? "error: "
                                 : level == LogLevel::kWarn ? "warning: "
                                                            : "";
-  output_->Line(fmt::format("{:.2f}{} {}: {}{}", output_->Seconds(), rank, part, mark, text));
+  output_->Line(fmt::format("[{:.2f} s{}] {}: {}{}", output_->Seconds(), rank, part, mark, text));
 }
 
 }  // namespace trireme

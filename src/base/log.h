@@ -50,7 +50,7 @@ class LogOutput {
   std::string live_;  // guarded by mutex_
 };
 
-// What one rank says: `12.48 r3 transport: connected to 7 peers in 0.3 s`.
+// What one rank says: `[12.48 s r3] transport: connected to 7 peers in 0.3 s`.
 //
 //   Log log(output, rank);
 //   log.Info("transport", "connected to {} peers in {:.1f} s", peers, seconds);

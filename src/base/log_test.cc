@@ -41,9 +41,11 @@ std::vector<std::string> WithoutTimes(const std::string& text) {
   lines.pop_back();
   for (std::string& line : lines) {
     const size_t space = line.find(' ');
-    EXPECT_TRUE(ParseNumber<double>(line.substr(0, space)).has_value()) << line;
+    EXPECT_EQ(line.substr(0, 1), "[") << line;
+    EXPECT_TRUE(ParseNumber<double>(line.substr(1, space - 1)).has_value()) << line;
     EXPECT_EQ(line.find('.') + 3, space) << line;
-    line = line.substr(space + 1);
+    EXPECT_EQ(line.substr(space, 2), " s") << line;
+    line = line.substr(space + 2);
   }
   return lines;
 }
@@ -57,9 +59,9 @@ TEST(Log, BeginsWithTimeRankAndPart) {
     log.Debug("data", "not shown");
     Log(output).Info("trainer", "no rank yet");
   });
-  EXPECT_EQ(WithoutTimes(text),
-            (std::vector<std::string>{"r3 transport: connected to 7 peers", "r3 data: warning: a",
-                                      "r3 data: error: b", "trainer: no rank yet"}));
+  EXPECT_EQ(WithoutTimes(text), (std::vector<std::string>{
+                                    " r3] transport: connected to 7 peers", " r3] data: warning: a",
+                                    " r3] data: error: b", "] trainer: no rank yet"}));
 }
 
 TEST(Log, LevelsFilter) {
@@ -90,8 +92,8 @@ TEST(Log, LinesOfThreadsDoNotMix) {
   const auto lines = WithoutTimes(text);
   ASSERT_EQ(lines.size(), 800u);
   for (const std::string& line : lines) {
-    const char rank = line.at(1);
-    ASSERT_EQ(line, fmt::format("r{} x: {:a>300}", rank, rank));
+    const char rank = line.at(2);
+    ASSERT_EQ(line, fmt::format(" r{}] x: {:a>300}", rank, rank));
   }
 }
 
