@@ -124,7 +124,8 @@ std::string FormatSeconds(double seconds) {
   if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
   const int64_t whole = std::llround(seconds);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+  if (whole < 86400) return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+  return fmt::format("{} d {:02} h", whole / 86400, whole % 86400 / 3600);
 }
 
 std::string FormatCount(int64_t count) {
@@ -132,6 +133,14 @@ std::string FormatCount(int64_t count) {
   const size_t first = count < 0 ? 1 : 0;
   for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
   return digits;
+}
+
+std::string Counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", FormatCount(count), noun, count == 1 ? "" : "s");
+}
+
+std::string FormatLoss(double loss) {
+  return std::isnan(loss) ? "nan" : fmt::format("{:#.4g}", loss);
 }
 
 }  // namespace trireme

@@ -39,8 +39,11 @@ std::optional<T> ParseNumber(std::string_view text) {
   return number;
 }
 
-std::string FormatBytes(double bytes);      // 512 B, 1.5 KiB, 46.8 MiB
-std::string FormatSeconds(double seconds);  // 3.2 us, 41 ms, 7.5 s, 2 min 05 s, 1 h 02 min
-std::string FormatCount(int64_t count);     // 11,689,512
+std::string FormatBytes(double bytes);  // 512 B, 1.5 KiB, 46.8 MiB
+std::string FormatSeconds(
+    double seconds);                     // 3.2 us, 41 ms, 7.5 s, 2 min 05 s, 1 h 02 min, 3 d 04 h
+std::string FormatCount(int64_t count);  // 11,689,512
+std::string Counted(int64_t count, std::string_view noun);  // 1 epoch, 1,200 epochs
+std::string FormatLoss(double loss);  // four digits that count: 0.2137, 0.0001670, 1.290e+05, nan
 
 }  // namespace trireme

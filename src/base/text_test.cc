@@ -80,12 +80,20 @@ TEST(Format, ReadsWell) {
   EXPECT_EQ(FormatSeconds(59.99), "1 min 00 s");
   EXPECT_EQ(FormatSeconds(125), "2 min 05 s");
   EXPECT_EQ(FormatSeconds(3720), "1 h 02 min");
+  EXPECT_EQ(FormatSeconds(3 * 86400 + 4 * 3600 + 60), "3 d 04 h");
   EXPECT_EQ(FormatSeconds(std::numeric_limits<double>::infinity()), "?");
   EXPECT_EQ(FormatCount(0), "0");
   EXPECT_EQ(FormatCount(-999), "-999");
   EXPECT_EQ(FormatCount(-1000), "-1,000");
   EXPECT_EQ(FormatCount(11689512), "11,689,512");
   EXPECT_EQ(FormatCount(std::numeric_limits<int64_t>::min()), "-9,223,372,036,854,775,808");
+  EXPECT_EQ(Counted(1, "step"), "1 step");
+  EXPECT_EQ(Counted(0, "step"), "0 steps");
+  EXPECT_EQ(Counted(1200, "step"), "1,200 steps");
+  EXPECT_EQ(FormatLoss(2.3), "2.300");
+  EXPECT_EQ(FormatLoss(1.67e-4), "0.0001670");
+  EXPECT_EQ(FormatLoss(129045), "1.290e+05");
+  EXPECT_EQ(FormatLoss(-std::numeric_limits<double>::quiet_NaN()), "nan");
 }
 
 }  // namespace

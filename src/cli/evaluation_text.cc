@@ -63,9 +63,9 @@ std::string ClassesText(const Evaluation& evaluation, const RocCurves& roc,
 
 std::string EvaluationText(const Evaluation& evaluation, const RocCurves& roc,
                            const std::vector<std::string>& classes) {
-  std::string text =
-      fmt::format("samples    {}\nloss       {:.4f}\naccuracy   {:.2f} %\n",
-                  FormatCount(evaluation.samples), evaluation.loss, 100 * evaluation.accuracy);
+  std::string text = fmt::format("samples    {}\nloss       {}\naccuracy   {:.2f} %\n",
+                                 FormatCount(evaluation.samples), FormatLoss(evaluation.loss),
+                                 100 * evaluation.accuracy);
   if (classes.size() > 5) text += fmt::format("top 5      {:.2f} %\n", 100 * evaluation.top5);
   size_t width = 5;
   for (const std::string& name : classes) width = std::max(width, name.size());

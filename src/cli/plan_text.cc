@@ -48,10 +48,10 @@ std::string PlanText(const Job& job) {
   const auto program =
       Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
   return Describe(*program) + MemoryText(job, rig, program) +
-         fmt::format(
-             "steps: {} of {} samples, {} an epoch; {} shards of at most {} samples, {} workers\n",
-             job.plan.steps, job.plan.batch, job.plan.steps_per_epoch(), job.plan.shards,
-             job.shard_capacity, job.workers());
+         fmt::format("steps: {} of {}, {} an epoch; {} of at most {}, {}\n",
+                     FormatCount(job.plan.steps), Counted(job.plan.batch, "sample"),
+                     FormatCount(job.plan.steps_per_epoch()), Counted(job.plan.shards, "shard"),
+                     Counted(job.shard_capacity, "sample"), Counted(job.workers(), "worker"));
 }
 
 }  // namespace trireme

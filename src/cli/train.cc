@@ -27,7 +27,7 @@ namespace {
 
 constexpr Flag kOwnFlags[] = {
     {"--trace", "FILE", "write a Chrome trace of all ranks", "record.trace"},
-    {"--out", "DIR", "where the run is written; runs/NAME-DATE without"},
+    {"--out", "DIR", "where the run is written (default: runs/NAME-DATE)"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
     {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
     {"--folds", "K",
@@ -36,13 +36,13 @@ constexpr Flag kOwnFlags[] = {
     {"--self-test", "", "compare the ranks' gradient with the one of a rank alone, train nothing"},
     {"--dry-run", "", "print the plan, train nothing"},
     {"--help-config", "", "print every key of a recipe with its default and meaning"},
-    {"--quiet", "", "no progress"},
+    {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "progress as JSON lines on standard output"},
 };
 constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);
 
 constexpr Place kPlaces[] = {
-    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe; iris without"}};
+    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe (default: iris)"}};
 
 // What a run needs that no key says.
 struct Settings {
@@ -140,13 +140,14 @@ const char* Why(Ending ending) {
 std::string ResultText(const Outcome& outcome, const std::string& run) {
   const Summary& summary = outcome.summary;
   return fmt::format(
-      "{}: {} epochs, {} steps in {} (training {}), {} samples/s\n"
-      "test accuracy {:.2f} %, test loss {:.4f}\n"
+      "{}: {}, {} in {} (training {}), {} samples/s\n"
+      "test accuracy {:.2f} %, test loss {}\n"
       "peak memory {}; the run is in {}\n",
-      Why(outcome.ending), summary.epochs, FormatCount(summary.steps),
+      Why(outcome.ending), Counted(summary.epochs, "epoch"), Counted(summary.steps, "step"),
       FormatSeconds(summary.seconds), FormatSeconds(summary.train_seconds),
       FormatCount(int64_t(summary.samples_per_second)), 100 * summary.test_accuracy.value_or(0),
-      summary.test_loss.value_or(0), FormatBytes(double(summary.peak_memory_bytes)), run);
+      FormatLoss(summary.test_loss.value_or(0)), FormatBytes(double(summary.peak_memory_bytes)),
+      run);
 }
 
 // What the recipe says of [transport] yields to a launcher; what the command line says does not.
@@ -179,7 +180,7 @@ void SayLeftOut(const Log& log, const std::vector<std::string>& messages) {
     log.Warn("data", "left out: {}", messages[i]);
   }
   if (messages.empty()) return;
-  log.Warn("data", "{} files left out (data.on_error)", messages.size());
+  log.Warn("data", "{} left out (data.on_error)", Counted(int64_t(messages.size()), "file"));
 }
 
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
@@ -232,9 +233,10 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const auto report = [&](const Outcome& outcome) {
     if (outcome.ending == Ending::kTested) {
       process.out.Print(
-          "self-test passed: the gradient of {} ranks and {} shards is the one of a rank alone "
+          "self-test passed: the gradient of {} and {} is the one of a rank alone "
           "(relative difference {:.1e})\n",
-          job.recipe.transport.ranks, job.plan.shards, outcome.self_test->difference);
+          Counted(job.recipe.transport.ranks, "rank"), Counted(job.plan.shards, "shard"),
+          outcome.self_test->difference);
     } else if (outcome.ending == Ending::kSignal) {
       log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
                directory->path());

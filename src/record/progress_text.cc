@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
+
+#include "base/text.h"
 
 namespace trireme {
 namespace {
@@ -23,18 +24,19 @@ std::string Join(const std::vector<std::string>& fields) {
   return line;
 }
 
-std::string LossText(double loss) {
-  return std::abs(loss) < 1e-3 || std::abs(loss) >= 1e4 ? fmt::format("loss {:.2e}", loss)
-                                                        : fmt::format("loss {:.4f}", loss);
-}
-
 std::string LossAndAccuracy(const char* set, const std::optional<double>& loss,
                             const std::optional<double>& accuracy) {
   if (!loss && !accuracy) return "";
   std::string text = set;
-  if (loss) text.append(" ").append(LossText(*loss));
+  if (loss) text.append(" loss ").append(FormatLoss(*loss));
   if (accuracy) text += fmt::format("{} {:.2f} %", loss ? "," : "", 100 * *accuracy);
   return text;
+}
+
+// In short epochs it says little: threads that fetch have hardly begun.
+std::string WaitingText(const EpochRecord& record) {
+  if (!record.input_bound || record.seconds < 1) return "";
+  return fmt::format("waits for samples {:.0f} % of the time", 100 * record.input_bound->share);
 }
 
 }  // namespace
@@ -43,10 +45,10 @@ std::string StepLine(const StepProgress& progress, const Pace& pace, int width) 
   std::vector<std::string> fields = {
       OfText("epoch", progress.epoch, progress.epochs),
       OfText("step", progress.step, progress.steps),
-      LossText(progress.loss),
+      "loss " + FormatLoss(progress.loss),
       progress.accuracy ? fmt::format("{:.1f} %", 100 * *progress.accuracy) : "",
       pace.samples_per_second ? CountText(*pace.samples_per_second) + " samples/s" : "",
-      pace.seconds_left ? DurationText(*pace.seconds_left) + " left" : ""};
+      pace.seconds_left ? FormatSeconds(*pace.seconds_left) + " left" : ""};
   const size_t room = static_cast<size_t>(std::max(width, 0));
   for (const size_t least : {3u, 4u, 1u, 5u, 2u}) {
     if (Join(fields).size() <= room) break;
@@ -59,8 +61,8 @@ std::string EpochLine(const EpochRecord& record, int64_t epochs) {
   return Join({OfText("epoch", record.epoch, epochs),
                LossAndAccuracy("train", record.train_loss, record.train_accuracy),
                LossAndAccuracy("test", record.test_loss, record.test_accuracy),
-               CountText(record.samples_per_second) + " samples/s", DurationText(record.seconds),
-               record.late, record.input_bound ? record.input_bound->text : ""});
+               CountText(record.samples_per_second) + " samples/s", FormatSeconds(record.seconds),
+               record.late, WaitingText(record)});
 }
 
 Json StepEvent(const StepProgress& progress, const Pace& pace) {
@@ -73,18 +75,6 @@ Json StepEvent(const StepProgress& progress, const Pace& pace) {
   if (pace.samples_per_second) json.AddNew("samples_per_second", *pace.samples_per_second);
   if (pace.seconds_left) json.AddNew("seconds_left", *pace.seconds_left);
   return json;
-}
-
-std::string DurationText(double seconds) {
-  if (!(seconds >= 0)) return "?";
-  if (seconds < 0.0995) return fmt::format("{:.0f} ms", 1000 * seconds);
-  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
-  if (seconds > 1e9) return "ages";
-  const auto whole = static_cast<int64_t>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
-  const int64_t minutes = whole / 60;
-  if (minutes < 1440) return fmt::format("{} h {:02} m", minutes / 60, minutes % 60);
-  return fmt::format("{} d {:02} h", minutes / 1440, minutes / 60 % 24);
 }
 
 std::string CountText(double count) {

@@ -31,7 +31,6 @@ std::string EpochLine(const EpochRecord& record, int64_t epochs);
 
 Json StepEvent(const StepProgress& progress, const Pace& pace);  // {"event":"progress", ...}
 
-std::string DurationText(double seconds);  // "4.1 s", "1 m 20 s", "2 h 05 m", "3 d 04 h"
-std::string CountText(double count);       // "950", "12.3k", "4.56M"
+std::string CountText(double count);  // "950", "12.3k", "4.56M"
 
 }  // namespace trireme

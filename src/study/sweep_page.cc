@@ -110,7 +110,7 @@ Page SweepPage(const SweepPlan& plan, std::span<const SweepNumbers> rows,
   for (const Variation& variation : plan.vary) {
     keys.push_back(fmt::format("{} = {}", variation.key, fmt::join(variation.values, ", ")));
   }
-  page.subtitle = fmt::format("{}; {} runs of each", fmt::join(keys, "; "), plan.repeat);
+  page.subtitle = fmt::format("{}; {} of each", fmt::join(keys, "; "), Counted(plan.repeat, "run"));
   Section charts{.title = "Measured"};
   for (size_t i = 0; i < plan.vary.size(); ++i) {
     if (HasNumbers(plan.vary[i])) AddCharts(plan, rows, i, charts);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace trireme {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr double kLeastWait_s = 2e-4;
 // That are advised: more than the cores help where fetching waits for a disk or a network. Time in
 // which a thread waits for a core looks the same, so not many more.
 int MostThreads(const InputLoad& load) { return std::max(8, 2 * load.cores); }
-constexpr double kWorthIt = 1.05;  // times as fast, else it is not said
+constexpr double kWorthIt = 1.15;  // times as fast, else it is not said
 constexpr double kAsGood = 1.02;   // fewer threads do, if they come so close
 // Of computing's time, that fetching may take where computing shall be the bound: both vary from
 // step to step, and each waits for the other if they take equally long.
@@ -69,7 +71,7 @@ std::string AdviceText(const InputLoad& load, const InputRecord& found, const Fe
                         found.threads, load.loader.threads, StepSeconds(found.step_seconds_threads),
                         found.step_seconds / found.step_seconds_threads);
   } else if (found.step_seconds_threads < found.step_seconds) {  // data.threads = auto added some
-    text += fmt::format("; with the {} threads of now: {} a step", found.threads,
+    text += fmt::format("; with the {} of now: {} a step", Counted(found.threads, "thread"),
                         StepSeconds(found.step_seconds_threads));
   }
   if (!load.picture_size) {
@@ -140,7 +142,8 @@ std::optional<InputRecord> FindInputBound(const InputLoad& load) {
     found.step_seconds_threads = found.step_seconds;
   }
   found.text = fmt::format(
-      "input bound: {:.0f} % of a step's {} is waiting for samples ({} without); {} is {:.0f} % of "
+      "input bound: {:.0f} % of a step's {} is waiting for samples (a step would take {}); {} is "
+      "{:.0f} % of "
       "fetching them{}",
       100 * found.share, StepSeconds(found.step_seconds), StepSeconds(found.step_seconds_without),
       stage.verb, 100 * stage.seconds / loader.Fetching(), AdviceText(load, found, stage));

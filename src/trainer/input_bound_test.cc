@@ -56,7 +56,7 @@ TEST(InputBound, SuggestsTheFewestThreadsThatAreEnough) {
 
 // One core computes, one decodes all the time: a third thread finds none.
 TEST(InputBound, ThreadsDoNotHelpWhereTheCoresAreBusy) {
-  const InputLoad load = Simulate(1, 0.05, 0.055, 1, 1);
+  const InputLoad load = Simulate(1, 0.05, 0.07, 1, 1);
   const auto found = FindInputBound(load);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->threads, 1);

@@ -151,6 +151,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at,
   summary.clients = clients;
   summary.loader_threads = input.loader.threads;
   summary.input_bound = FindInputBound(input);
+  if (summary.input_bound && input.seconds >= 1) progress_.Message(summary.input_bound->text);
   if (recipe.data.on_error == "skip") summary.left_out = int64_t(job_.data.left_out.size());
   summary.emulated = Emulated(recipe.emulate);
   directory_.WriteSummary(ToJson(summary));
