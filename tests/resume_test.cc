@@ -141,8 +141,7 @@ TEST_F(ResumeTest, OtherDataAreRefused) {
   Write("rows.csv", rows);
   Succeed({"train", "--data", "csv:" + At("rows.csv"), "--model", "mlp:2-3-2", "--batch", "4",
            "--steps", "4", "--out", "a"});
-  refuse(rows + "3,4,no\n",
-         {"not those that the run began with", "samples for training", "--init"});
+  refuse(rows + "3,4,no\n", {"not those that the run began with", "to train", "--init"});
   std::string other = rows;
   for (size_t at; (at = other.find("yes")) != std::string::npos;) other.replace(at, 3, "aye");
   refuse(other, {"class 0 was \"no\" and is \"aye\"", "--init"});

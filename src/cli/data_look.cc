@@ -31,6 +31,7 @@ int Info(const Args& args, Process& process) {
   if (args.Has("--json")) {
     Json json = Json::Object();
     json.Add("kind", pixels ? "pixels" : "files").Add("train", int64_t(head.train));
+    if (head.validation) json.Add("validation", int64_t(head.validation));
     json.Add("test", int64_t(head.test)).Add("bytes", int64_t(pack.bytes()));
     if (pixels) json.Add("size", int64_t{head.side});
     json.Add("classes", pack.classes());
@@ -38,15 +39,18 @@ int Info(const Args& args, Process& process) {
     return 0;
   }
   process.out.Print(
-      "{}: {} + {} pictures of {} classes, {}, {}\n", pack.path(), head.train, head.test,
-      head.classes, FormatBytes(double(pack.bytes())),
+      "{}: {} pictures of {} classes ({}), {}, {}\n", pack.path(),
+      FormatCount(int64_t(head.pictures())), head.classes,
+      PartsText(int64_t(head.train), int64_t(head.validation), int64_t(head.test)),
+      FormatBytes(double(pack.bytes())),
       pixels ? fmt::format("decoded, shorter side {} pixels", head.side) : "files as they were");
-  std::vector<int64_t> train(head.classes), test(head.classes);
+  std::vector<int64_t> train(head.classes), validation(head.classes), test(head.classes);
   for (uint64_t i = 0; i < head.pictures(); ++i) {
-    ++(i < head.train ? train : test)[size_t(pack.entry(int64_t(i)).label)];
+    auto& part = i < head.train ? train : i < head.train + head.validation ? validation : test;
+    ++part[size_t(pack.entry(int64_t(i)).label)];
   }
   for (size_t c = 0; c < train.size(); ++c) {
-    process.out.Print("  {}: {} + {}\n", pack.classes()[c], train[c], test[c]);
+    process.out.Print("  {}: {}\n", pack.classes()[c], PartsText(train[c], validation[c], test[c]));
   }
   return 0;
 }

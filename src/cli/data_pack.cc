@@ -13,11 +13,14 @@ constexpr Flag kFlags[] = {
      "data.on_error"},
     {"--train", "NAME", "the folder of the training part, if it is not train or seg_train",
      "data.train_folder"},
-    {"--test", "NAME", "the folder of the test part, if it is not val, test or seg_test",
+    {"--validation", "NAME",
+     "the folder of the validation part, if it is not val beside train and test",
+     "data.validation_folder"},
+    {"--test", "NAME", "the folder of the test part, if it is not test, seg_test or val",
      "data.test_folder"},
 };
 constexpr Place kPlaces[] = {
-    {"DIR", Place::kRequired, "as of images:DIR: a folder for each class, in two parts or one"},
+    {"DIR", Place::kRequired, "as of images:DIR: a folder for each class, in parts or not"},
     {"FILE", Place::kRequired, "the pack; what was there is replaced when all is written"}};
 
 int Run(const Args& args, Process& process) {
@@ -32,8 +35,10 @@ int Run(const Args& args, Process& process) {
   const PackReport report = WritePack(args.Required("DIR"), options, side, args.Required("FILE"));
   const Log log(process.log);
   for (const std::string& message : report.left_out) log.Warn("data", "left out: {}", message);
-  process.out.Print("{}: {} + {} pictures, {} left out, {}\n", args.Required("FILE"), report.train,
-                    report.test, report.left_out.size(), FormatBytes(double(report.bytes)));
+  process.out.Print("{}: {} pictures ({}), {} left out, {}\n", args.Required("FILE"),
+                    FormatCount(report.train + report.validation + report.test),
+                    PartsText(report.train, report.validation, report.test), report.left_out.size(),
+                    FormatBytes(double(report.bytes)));
   return 0;
 }
 

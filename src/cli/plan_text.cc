@@ -47,7 +47,11 @@ std::string PlanText(const Job& job) {
   const Rig rig = job.make_rig(job.threads_per_rank);
   const auto program =
       Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
+  const DataSet& data = job.data;
   return Describe(*program) + MemoryText(job, rig, program) +
+         fmt::format("samples: {}\n",
+                     PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
+                               data.test->size())) +
          fmt::format("steps: {} of {}, {} an epoch; {} of at most {}, {}\n",
                      FormatCount(job.plan.steps), Counted(job.plan.batch, "sample"),
                      FormatCount(job.plan.steps_per_epoch()), Counted(job.plan.shards, "shard"),

@@ -104,6 +104,7 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("data.label", before.data.label, now.data.label);
   same("data.id", before.data.id, now.data.id);
   same("data.test_fraction", before.data.test_fraction, now.data.test_fraction);
+  same("data.validation_fraction", before.data.validation_fraction, now.data.validation_fraction);
   same("data.folds", before.data.folds, now.data.folds);
   same("data.fold", before.data.fold, now.data.fold);
   same("data.limit", before.data.limit, now.data.limit);
@@ -113,6 +114,7 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("data.deviation", before.data.deviation, now.data.deviation);
   same("data.size", before.data.size, now.data.size);
   same("data.train_folder", before.data.train_folder, now.data.train_folder);
+  same("data.validation_folder", before.data.validation_folder, now.data.validation_folder);
   same("data.test_folder", before.data.test_folder, now.data.test_folder);
   same("data.on_error", before.data.on_error, now.data.on_error);
   same("trainer.seed", before.trainer.seed, now.trainer.seed);

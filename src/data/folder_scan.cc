@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMaxDepth = 32;  // a link to a folder above would never end
 
-struct Names {
+struct Listing {
   std::vector<std::string> folders, pictures;
 };
 
@@ -35,10 +35,10 @@ Kind KindOf(const std::string& path, unsigned char type) {
                                    : Kind::kOther;
 }
 
-Names List(const std::string& path) {
+Listing List(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
   if (!directory) throw Error("cannot list {}: {}", path, std::strerror(errno));
-  Names names;
+  Listing names;
   errno = 0;
   while (const dirent* entry = readdir(directory.get())) {
     const std::string name = entry->d_name;
@@ -62,7 +62,7 @@ class Scanner {
   explicit Scanner(const std::string& root) : root_(root) {}
 
   ScannedFolder Scan() {
-    const Names top = ListBelow("");
+    const Listing top = ListBelow("");
     if (top.folders.empty()) {
       throw Error("{}: no class in it; expected a folder for every class, as {}/CLASS/PICTURE.jpg",
                   root_, root_);
@@ -87,7 +87,7 @@ class Scanner {
   }
 
  private:
-  Names ListBelow(const std::string& below) {
+  Listing ListBelow(const std::string& below) {
     const std::string path = below.empty() ? root_ : root_ + "/" + below;
     result_.directories.push_back({below, DirectoryChanged(path)});  // before it is listed
     return List(path);
@@ -98,7 +98,7 @@ class Scanner {
       throw Error("{}/{}: more than {} folders deep; a link to a folder above?", root_, below,
                   kMaxDepth);
     }
-    const Names names = ListBelow(below);
+    const Listing names = ListBelow(below);
     for (const std::string& name : names.pictures) result_.files.Add(below + "/" + name);
     for (const std::string& name : names.folders) Walk(below + "/" + name, depth + 1);
   }

@@ -14,7 +14,8 @@ namespace trireme {
 std::vector<int> FoldsOf(const Source& samples, int folds, uint64_t seed);
 
 // Makes fold `fold` (from 1) the test part, and the others the training part. A test part that the
-// source has of its own is left out: no fold trains on it and none is tested with it.
+// source has of its own is left out: no fold trains on it and none is tested with it. Its own
+// validation part stays what it is.
 void TakeFold(DataSet& data, int folds, int fold, uint64_t seed);
 
 }  // namespace trireme

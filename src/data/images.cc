@@ -1,24 +1,16 @@
 #include "data/images.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "data/broken_pictures.h"
-#include "data/bytes.h"
+#include "data/image_parts.h"
 #include "data/scan_cache.h"
 
 namespace trireme {
 namespace {
-
-struct Pair {
-  const char* train;
-  const char* test;
-};
-constexpr Pair kPairs[] = {
-    {"train", "val"}, {"train", "validation"}, {"train", "test"}, {"seg_train", "seg_test"}};
 
 class FileReader : public PictureReader {
  public:
@@ -39,42 +31,6 @@ class FileReader : public PictureReader {
   std::string path_, bytes_;
   std::unique_ptr<Decoder> picture_;
 };
-
-bool IsFolder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
-// The folders of the two parts; both empty where the classes stand in the folder itself.
-std::pair<std::string, std::string> FindParts(const std::string& folder,
-                                              const DataOptions& options) {
-  const std::string& train = options.train_folder;
-  const std::string& test = options.test_folder;
-  if (!train.empty() || !test.empty()) {
-    if (train.empty() || test.empty()) {
-      throw UsageError("data.train_folder = '{}' and data.test_folder = '{}': set both or none",
-                       train, test);
-    }
-    RequireFolder(folder + "/" + train, "data.train_folder");
-    RequireFolder(folder + "/" + test, "data.test_folder");
-    return {train, test};
-  }
-  for (const Pair& pair : kPairs) {
-    if (IsFolder(folder + "/" + pair.train) && IsFolder(folder + "/" + pair.test)) {
-      return {pair.train, pair.test};
-    }
-  }
-  for (const Pair& pair : kPairs) {
-    if (IsFolder(folder + "/" + pair.train)) {
-      throw Error(
-          "{}: has {}, but no {} beside it; name both by data.train_folder and data.test_folder, "
-          "or "
-          "take images:{}/{} and data.test_fraction",
-          folder, pair.train, pair.test, folder, pair.train);
-    }
-  }
-  return {};
-}
 
 // The label of each class of the scan among `known`.
 void Relabel(ScannedFolder& scan, std::span<const std::string> known, const std::string& folder) {
@@ -109,7 +65,7 @@ std::string FileSource::path(int64_t index) const {
 
 DataSet OpenImages(const std::string& folder, const DataOptions& options,
                    std::span<const std::string> classes) {
-  const auto [train, test] = FindParts(folder, options);
+  const ImageParts parts = FindImageParts(folder, options);
   DataSet data;
   data.classes.assign(classes.begin(), classes.end());
   const auto open = [&](const std::string& part) -> std::unique_ptr<Source> {
@@ -125,8 +81,9 @@ DataSet OpenImages(const std::string& folder, const DataOptions& options,
     return std::make_unique<FileSource>(options, path, std::move(scan.files),
                                         std::move(scan.labels));
   };
-  data.train = open(train);
-  if (!test.empty()) data.test = open(test);
+  data.train = open(parts.train);
+  if (!parts.validation.empty()) data.validation = open(parts.validation);
+  if (!parts.test.empty()) data.test = open(parts.test);
   data.shape = data.train->shape();
   return data;
 }

@@ -28,8 +28,7 @@ class FileSource : public PictureSource {
   const std::vector<int32_t> labels_;
 };
 
-// Class folders, in two parts (train and val, train and test, seg_train and seg_test, or as the
-// options name them), or in one without a test part.
+// Class folders, in the parts that FindImageParts sees.
 DataSet OpenImages(const std::string& folder, const DataOptions& options,
                    std::span<const std::string> classes);
 

@@ -73,6 +73,28 @@ TEST(Images, FoldersAreClassesAndPartsAreFound) {
   }
 }
 
+TEST(Images, ValBesideTestValidates) {
+  for (const std::string validation : {"val", "validation", "valid", "extra"}) {
+    Pictures pictures;
+    pictures.Add("train/dog/1.png", 10, true);
+    pictures.Add("train/cat/1.png", 20, true);
+    pictures.Add(validation + "/dog/1.png", 30, true);
+    pictures.Add("test/cat/1.png", 40, true);
+    DataOptions options = pictures.options();
+    if (validation == "extra") {
+      EXPECT_EQ(OpenData(options, 1).validation, nullptr);
+      options.validation_folder = "extra";
+      EXPECT_TRUE(Holds(Refusal([&] { OpenData(options, 1); }), {"data.validation_folder"}));
+      options.train_folder = "train", options.test_folder = "test";
+    }
+    const DataSet data = OpenData(options, 1);
+    EXPECT_EQ(Reds(*data.train), (std::vector<int>{20, 10}));
+    EXPECT_EQ(Reds(*data.validation), (std::vector<int>{30}));
+    EXPECT_EQ(data.validation->label(0), 1);
+    EXPECT_EQ(Reds(*data.test), (std::vector<int>{40}));
+  }
+}
+
 TEST(Images, OneFolderIsSplit) {
   Pictures pictures;
   for (int i = 0; i < 10; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 2 ? "x" : "y", i), 20 * i);

@@ -4,13 +4,17 @@ namespace trireme {
 
 void Describe(OptionTable<DataOptions>& t) {
   using D = DataOptions;
-  t.Add("source", &D::source, Any(), "the samples: iris, csv:FILE, mnist:DIR, ...");
+  t.Add("source", &D::source, Any(),
+        "the samples: iris, csv:FILE, mnist:DIR, ... (trireme list data)");
   t.Add("label", &D::label, Any(),
         "csv: the label's column, by name or number from 1; empty: the last one");
   t.Add("id", &D::id, Any(), "csv: a column to leave out, by name or number; empty: none");
   t.Add("test_fraction", &D::test_fraction, Between(-1, 1),
         "share of the samples held out for the test, where the source has no test part, more than "
         "0 and less than 1; -1: 0.2");
+  t.Add("validation_fraction", &D::validation_fraction, Between(0, 1),
+        "share of the training samples held out for validation, where the source has no such part, "
+        "less than 1; 0: none");
   t.Add("folds", &D::folds, AtLeast(0),
         "cut the samples into so many folds, alike in their classes (train --folds); 0: none");
   t.Add("fold", &D::fold, AtLeast(1), "the fold that tests, from 1; the others train");
@@ -39,8 +43,11 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("train_folder", &D::train_folder, Any(),
         "images: the folder with the training part, if it is not train or seg_train; with "
         "test_folder");
+  t.Add("validation_folder", &D::validation_folder, Any(),
+        "images: the folder with the validation part, if it is not val beside train and test; with "
+        "train_folder and test_folder");
   t.Add("test_folder", &D::test_folder, Any(),
-        "images: the folder with the test part, if it is not val, test or seg_test; with "
+        "images: the folder with the test part, if it is not test, seg_test or val; with "
         "train_folder");
   t.Add("on_error", &D::on_error, OneOf({"fail", "skip"}),
         "images: a file that does not decode ends the run, or all files are tried before it "

@@ -9,7 +9,7 @@ namespace trireme {
 
 // The section [data] of a recipe.
 struct DataOptions {
-  // One of `trireme list sources`: iris, csv:FILE, mnist:DIR, ...
+  // One of `trireme list data`: iris, csv:FILE, mnist:DIR, ...
   std::string source = "iris";
   // csv: the label's column, by name or number from 1; empty: the last one.
   std::string label;
@@ -17,6 +17,8 @@ struct DataOptions {
   std::string id;
   // Share of the samples held out for the test, for sources without a test part; -1: 0.2.
   double test_fraction = -1;
+  // Share of the training samples, once the test part is held out, that validate; 0: none.
+  double validation_fraction = 0;
   // Cross-validation: fold `fold` (from 1) of `folds` is the test part, the others train; 0: none.
   int folds = 0;
   int fold = 1;
@@ -39,8 +41,8 @@ struct DataOptions {
   int size = 0;
   // images, pack: what is shown without a random crop, as a share of the shorter side.
   double centre = 0.875;
-  // images: the folders of the two parts, if they are not named as usual.
-  std::string train_folder, test_folder;
+  // images: the folders of the parts, if they are not named as usual.
+  std::string train_folder, validation_folder, test_folder;
   // images, pack: a file that does not decode ends the run, or is left out.
   std::string on_error = "fail";
   // A folder in which every worker notes the samples that it trains on; empty: none.

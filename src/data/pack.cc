@@ -217,10 +217,11 @@ std::string Pack::Check(int64_t index) const {
 
 DataSet OpenPack(const std::string& path, const DataOptions& options,
                  std::span<const std::string> classes) {
-  if (options.on_error == "skip" || !options.train_folder.empty() || !options.test_folder.empty()) {
+  if (options.on_error == "skip" || !options.train_folder.empty() ||
+      !options.validation_folder.empty() || !options.test_folder.empty()) {
     throw UsageError(
-        "data.on_error, data.train_folder and data.test_folder are for trireme data pack and "
-        "images:DIR; a pack has been checked and has its parts");
+        "data.on_error, data.train_folder, data.validation_folder and data.test_folder are for "
+        "trireme data pack and images:DIR; a pack has been checked and has its parts");
   }
   const auto pack = std::make_shared<const Pack>(path);
   DataSet data;
@@ -234,10 +235,16 @@ DataSet OpenPack(const std::string& path, const DataOptions& options,
     }
     labels.push_back(static_cast<int32_t>(at - data.classes.begin()));
   }
-  const auto train = static_cast<int64_t>(pack->head().train);
-  const auto test = static_cast<int64_t>(pack->head().test);
-  data.train = std::make_unique<PackSource>(options, pack, 0, train, labels);
-  if (test > 0) data.test = std::make_unique<PackSource>(options, pack, train, test, labels);
+  int64_t first = 0;
+  const auto open = [&](uint64_t pictures) -> std::unique_ptr<Source> {
+    if (pictures == 0) return nullptr;
+    const auto size = static_cast<int64_t>(pictures);
+    return std::make_unique<PackSource>(options, pack, std::exchange(first, first + size), size,
+                                        labels);
+  };
+  data.train = open(pack->head().train);
+  data.validation = open(pack->head().validation);
+  data.test = open(pack->head().test);
   data.shape = data.train->shape();
   return data;
 }

@@ -49,7 +49,7 @@ class Pack {
 };
 
 struct PackReport {
-  int64_t train = 0, test = 0;
+  int64_t train = 0, validation = 0, test = 0;
   uint64_t bytes = 0;
   std::vector<std::string> left_out;
 };

@@ -34,12 +34,13 @@ class Cursor {
 
 std::string PackHead::Bytes() const {
   std::string out(kMagic);
-  Put(out, kVersion);
+  Put(out, validation > 0 ? kVersion : uint32_t{1});  // older programs read what they can
   Put(out, static_cast<uint32_t>(kind));
   Put(out, side);
   Put(out, classes);
   Put(out, train);
   Put(out, test);
+  if (validation > 0) Put(out, validation);
   Put(out, index_begin);
   Put(out, index_bytes);
   Put(out, index_crc);
@@ -57,20 +58,21 @@ PackHead PackHead::Read(std::span<const uint8_t> file, const std::string& path) 
   uint32_t version = 0, kind = 0, crc = 0;
   Cursor cursor(file.data() + kMagic.size());
   cursor.Get(version);
+  if (version < 1 || version > kVersion) {
+    throw Error("{}: a pack of version {}, this program reads 1 to {}", path, version, kVersion);
+  }
   cursor.Get(kind);
   cursor.Get(head.side);
   cursor.Get(head.classes);
   cursor.Get(head.train);
   cursor.Get(head.test);
+  if (version > 1) cursor.Get(head.validation);
   cursor.Get(head.index_begin);
   cursor.Get(head.index_bytes);
   cursor.Get(head.index_crc);
   cursor.Get(crc);
-  if (version != kVersion) {
-    throw Error("{}: a pack of version {}, this program reads {}", path, version, kVersion);
-  }
-  constexpr size_t kChecked = kMagic.size() + 4 * 4 + 4 * 8 + 4;
-  if (crc != Crc(file.first(kChecked)) || kind > 1) throw Error("{}: damaged head", path);
+  const size_t checked = kMagic.size() + 4 * 4 + (version > 1 ? 5 : 4) * 8 + 4;
+  if (crc != Crc(file.first(checked)) || kind > 1) throw Error("{}: damaged head", path);
   head.kind = static_cast<PackKind>(kind);
   if (head.index_begin < kBytes || head.index_begin > file.size() ||
       head.index_bytes != file.size() - head.index_begin) {
@@ -78,10 +80,10 @@ PackHead PackHead::Read(std::span<const uint8_t> file, const std::string& path) 
                 file.size(), head.index_begin + head.index_bytes);
   }
   const uint64_t most = head.index_bytes / PackEntry::kBytes;
-  if (head.train > most || head.test > most || head.pictures() > most || head.train == 0 ||
-      head.classes == 0 || head.classes > head.index_bytes / 4) {
-    throw Error("{}: {} + {} pictures of {} classes do not fit into its index of {} bytes", path,
-                head.train, head.test, head.classes, head.index_bytes);
+  if (head.train > most || head.validation > most || head.test > most || head.pictures() > most ||
+      head.train == 0 || head.classes == 0 || head.classes > head.index_bytes / 4) {
+    throw Error("{}: {} + {} + {} pictures of {} classes do not fit into its index of {} bytes",
+                path, head.train, head.validation, head.test, head.classes, head.index_bytes);
   }
   return head;
 }

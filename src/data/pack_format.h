@@ -18,16 +18,16 @@ enum class PackKind : uint32_t {
 struct PackHead {
   static constexpr size_t kBytes = 72;
   static constexpr std::string_view kMagic = "TRIREMEP";
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;  // 1: there is no validation part, nor its number
 
   PackKind kind = PackKind::kFiles;
   uint32_t side = 0;  // of kPixels: pixels of the shorter side
   uint32_t classes = 0;
-  uint64_t train = 0, test = 0;  // pictures; those of the test come last
+  uint64_t train = 0, validation = 0, test = 0;  // pictures, in this order
   uint64_t index_begin = 0, index_bytes = 0;
   uint32_t index_crc = 0;
 
-  uint64_t pictures() const { return train + test; }
+  uint64_t pictures() const { return train + validation + test; }
   std::string Bytes() const;
   // Refuses what is no pack, cut, or promises more than `file_bytes` can hold.
   static PackHead Read(std::span<const uint8_t> file, const std::string& path);

@@ -31,6 +31,14 @@ class PackTest : public testing::Test {
     options_.normalize = "none";
   }
 
+  // val validates then.
+  void AddTestPart() {
+    std::filesystem::create_directories(folder_.path() + "/test/b");
+    for (const char* name : {"test/b/1.jpg", "test/b/2.jpg"}) {
+      folder_.Write(name, MakeJpeg(SmoothPicture(30, 40)));
+    }
+  }
+
   std::string WritePackOf(int side) {
     const std::string path = folder_.path() + "/x.pack";
     WritePack(folder_.path(), options_, side, path);
@@ -64,6 +72,19 @@ TEST_F(PackTest, FilesAsTheyAreGiveTheSameSamples) {
   EXPECT_EQ(ReadAll(*packed.test), ReadAll(*folders.test));
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(packed.train->label(i), folders.train->label(i));
   EXPECT_FALSE(std::filesystem::exists(NameBeside(folder_.path() + "/x.pack")));
+}
+
+TEST_F(PackTest, ThreePartsStayThree) {
+  EXPECT_EQ(ReadFile(WritePackOf(0))[8], 1);  // two parts: the version that older programs read
+  AddTestPart();
+  const DataSet folders = Open("images:" + folder_.path());
+  const DataSet packed = Open("pack:" + WritePackOf(0));
+  EXPECT_EQ(packed.train->size(), 6);
+  EXPECT_EQ(packed.validation->size(), 6);
+  EXPECT_EQ(packed.test->size(), 2);
+  EXPECT_EQ(ReadAll(*packed.validation), ReadAll(*folders.validation));
+  EXPECT_EQ(ReadAll(*packed.test), ReadAll(*folders.test));
+  for (int64_t i = 0; i < 14; ++i) EXPECT_EQ(Pack(folder_.path() + "/x.pack").Check(i), "");
 }
 
 TEST_F(PackTest, DecodedPicturesAreUprightAndNearlyTheSame) {
@@ -113,6 +134,8 @@ TEST_F(PackTest, WhatIsNoPackOrCutIsRefused) {
 TEST_F(PackTest, HostilePacksAreRefusedOrRead) {
   int accepted = 0, refused = 0;
   for (const int side : {0, 8}) {
+    if (side) AddTestPart();           // the second version
+    const size_t crcs = side ? 8 : 0;  // how much later they stand in it
     const std::string good = ReadFile(WritePackOf(side));
     uint64_t count = 0;
     const auto dice = [&](size_t limit) { return Hash(side, count++) % limit; };
@@ -120,7 +143,7 @@ TEST_F(PackTest, HostilePacksAreRefusedOrRead) {
       std::string bytes = good;
       const uint64_t index = Pack(folder_.path() + "/x.pack").head().index_begin;
       for (size_t i = 1 + dice(3); i > 0; --i) {
-        const size_t at = dice(2) ? 8 + dice(48) : index + dice(bytes.size() - index);
+        const size_t at = dice(2) ? 8 + dice(48 + crcs) : index + dice(bytes.size() - index);
         bytes[at] = dice(2) ? static_cast<char>(dice(256)) : static_cast<char>(dice(2) ? 0xff : 0);
       }
       if (dice(8) == 0) bytes.resize(dice(bytes.size()));
@@ -128,8 +151,8 @@ TEST_F(PackTest, HostilePacksAreRefusedOrRead) {
       const auto put = [&](size_t at, uint32_t crc) {
         for (size_t i = 0; i < 4 && at + i < bytes.size(); ++i) bytes[at + i] = char(crc >> 8 * i);
       };
-      if (bytes.size() > index) put(56, Crc({data + index, bytes.size() - index}));
-      if (bytes.size() > 64) put(60, Crc({data, 60}));
+      if (bytes.size() > index) put(56 + crcs, Crc({data + index, bytes.size() - index}));
+      if (bytes.size() > 64) put(60 + crcs, Crc({data, 60 + crcs}));
       const std::string path = folder_.Write("f.pack", bytes);
       try {
         const Pack pack(path);

@@ -96,17 +96,19 @@ PackReport WritePack(const std::string& folder, const DataOptions& options, int 
   const DataSet data = OpenImages(folder, options, {});
   const std::string beside = NameBeside(path);
   PackReport report{.train = data.train->size(),
+                    .validation = data.validation ? data.validation->size() : 0,
                     .test = data.test ? data.test->size() : 0,
                     .left_out = data.left_out};
   try {
     Writer writer(beside, side);
-    for (const Source* part : {data.train.get(), data.test.get()}) {
+    for (const Source* part : {data.train.get(), data.validation.get(), data.test.get()}) {
       for (int64_t i = 0; part != nullptr && i < part->size(); ++i) {
         writer.Add(static_cast<const FileSource&>(*part), i);
       }
     }
     PackHead head;
     head.train = static_cast<uint64_t>(report.train);
+    head.validation = static_cast<uint64_t>(report.validation);
     head.test = static_cast<uint64_t>(report.test);
     report.bytes = writer.Finish(head, data.classes);
     RenameDurably(beside, path);

@@ -1,10 +1,13 @@
 #include "data/source.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/text.h"
 
 namespace trireme {
 
@@ -68,6 +71,12 @@ void Subset::Measure(std::span<const int64_t> indices, ChannelStatistics& statis
   mapped.reserve(indices.size());
   for (const int64_t index : indices) mapped.push_back(indices_[index]);
   whole_->Measure(mapped, statistics);
+}
+
+std::string PartsText(int64_t train, int64_t validation, int64_t test) {
+  const std::string middle =
+      validation ? fmt::format(", {} to validate", FormatCount(validation)) : "";
+  return fmt::format("{} to train{}, {} to test", FormatCount(train), middle, FormatCount(test));
 }
 
 }  // namespace trireme

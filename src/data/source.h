@@ -76,7 +76,11 @@ struct DataSet {
   SampleShape shape;
   std::vector<std::string> classes;  // the label is the index
   std::unique_ptr<Source> train, test;
-  std::vector<std::string> left_out;  // what is wrong with each file that is not used
+  std::unique_ptr<Source> validation;  // what decides about the training; null: none
+  std::vector<std::string> left_out;   // what is wrong with each file that is not used
 };
+
+// "96 to train, 24 to validate, 30 to test"; a validation part only where there is one.
+std::string PartsText(int64_t train, int64_t validation, int64_t test);
 
 }  // namespace trireme

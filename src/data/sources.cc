@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "data/bytes.h"
 #include "data/cifar.h"
-#include "data/csv.h"
+#include "data/csv_source.h"
 #include "data/folds.h"
 #include "data/idx.h"
 #include "data/images.h"
@@ -24,6 +24,7 @@ namespace {
 constexpr double kTestFraction = 0.2;
 constexpr const char* kFashionFolder = "/usr/share/datasets/fashion-mnist";
 constexpr uint64_t kSplitStream = 0x73706c6974;  // other random numbers than the epochs' order
+constexpr uint64_t kValidationStream = 0x76616c6964;
 constexpr uint64_t kLimitStream = 0x6c696d6974;
 
 const std::string& RequireArgument(const SourceRequest& request, const char* syntax) {
@@ -48,11 +49,7 @@ DataSet OpenIrisSource(const SourceRequest& request) {
 }
 
 DataSet OpenCsvSource(const SourceRequest& request) {
-  CsvTable table = ReadCsv(RequireArgument(request, "csv:FILE"),
-                           {request.options.label, request.options.id, request.classes});
-  return {.shape = table.rows->shape(),
-          .classes = std::move(table.classes),
-          .train = std::move(table.rows)};
+  return OpenCsv(RequireArgument(request, "csv:FILE"), request.options, request.classes);
 }
 
 DataSet OpenIdxSource(const SourceRequest& request) {
@@ -99,8 +96,9 @@ DataSet OpenSyntheticSource(const SourceRequest& request) {
 
 constexpr SourceKind kSources[] = {
     {"iris", "iris", "Fisher's 150 flowers, 4 numbers, 3 classes; built in", OpenIrisSource},
-    {"csv", "csv:FILE",
-     "numbers and a label per line, plain or .gz; data.label and data.id choose columns",
+    {"csv", "csv:FILE[,[VALIDATION,]TEST]",
+     "numbers and a label per line, plain or .gz; one file, or one for each part; data.label and "
+     "data.id choose columns",
      OpenCsvSource},
     {"idx", "idx:DIR",
      "pictures in the format of MNIST: train-images-idx3-ubyte (or idx4), train-labels-idx1-ubyte, "
@@ -113,8 +111,9 @@ constexpr SourceKind kSources[] = {
     {"cifar10", "cifar10:DIR", "the binary version: data_batch*.bin, test_batch*.bin; plain or .gz",
      OpenCifarSource},
     {"images", "images:DIR",
-     "JPEG and PNG files in a folder for each class; DIR holds train and val (or test), seg_train "
-     "and seg_test, data.train_folder and data.test_folder, or the classes; data.size, data.centre",
+     "JPEG and PNG files in a folder for each class; DIR holds train and test (or val), train, val "
+     "and test, seg_train and seg_test, data.train_folder and data.test_folder, or the classes; "
+     "data.size, data.centre",
      OpenImagesSource},
     {"pack", "pack:FILE", "pictures in one file, made by trireme data pack; data.size, data.centre",
      OpenPackSource},
@@ -146,16 +145,21 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
                      options.source);
   }
   if (kind.open != OpenImagesSource && kind.open != OpenPackSource &&
-      !(options.size == 0 && options.train_folder.empty() && options.test_folder.empty() &&
-        options.on_error == "fail")) {
+      !(options.size == 0 && options.train_folder.empty() && options.validation_folder.empty() &&
+        options.test_folder.empty() && options.on_error == "fail")) {
     throw UsageError(
-        "data.size, data.train_folder, data.test_folder and data.on_error are for images:DIR and "
-        "pack:FILE; data.source is '{}'",
+        "data.size, data.train_folder, data.validation_folder, data.test_folder and data.on_error "
+        "are for images:DIR and pack:FILE; data.source is '{}'",
         options.source);
   }
   if (options.limit < 0) throw UsageError("data.limit must be at least 0, got {}", options.limit);
   if (options.test_fraction != -1 && !(options.test_fraction > 0 && options.test_fraction < 1)) {
-    throw UsageError("data.test_fraction must be more than 0 and less than 1, got {}", options.test_fraction);
+    throw UsageError("data.test_fraction must be more than 0 and less than 1, got {}",
+                     options.test_fraction);
+  }
+  if (!(options.validation_fraction >= 0 && options.validation_fraction < 1)) {
+    throw UsageError("data.validation_fraction must be at least 0 and less than 1, got {}",
+                     options.validation_fraction);
   }
 }
 
@@ -167,17 +171,44 @@ std::vector<int64_t> Choose(uint64_t key, int64_t size, int64_t begin, int64_t e
   return chosen;
 }
 
-void Split(DataSet& data, double fraction, uint64_t seed) {
-  const std::shared_ptr<const Source> whole = std::move(data.train);
-  if (whole->size() < 2) {
-    throw Error("{}: {} sample, too few to hold some out for the test", data.name, whole->size());
-  }
+// Some samples of a part, at random, and those that are left.
+struct Halves {
+  std::unique_ptr<Source> held_out, rest;
+};
+
+Halves HoldOut(std::unique_ptr<Source> part, double fraction, uint64_t key) {
+  const std::shared_ptr<const Source> whole = std::move(part);
   const auto wanted =
       static_cast<int64_t>(std::llround(fraction * static_cast<double>(whole->size())));
-  const int64_t num_test = std::clamp<int64_t>(wanted, 1, whole->size() - 1);
-  const uint64_t key = Hash(seed, kSplitStream);
-  data.test = std::make_unique<Subset>(whole, Choose(key, whole->size(), 0, num_test));
-  data.train = std::make_unique<Subset>(whole, Choose(key, whole->size(), num_test, whole->size()));
+  const int64_t num_held = std::clamp<int64_t>(wanted, 1, whole->size() - 1);
+  return {std::make_unique<Subset>(whole, Choose(key, whole->size(), 0, num_held)),
+          std::make_unique<Subset>(whole, Choose(key, whole->size(), num_held, whole->size()))};
+}
+
+void Split(DataSet& data, double fraction, uint64_t seed) {
+  if (data.train->size() < 2) {
+    throw Error("{}: {} sample, too few to hold some out for the test", data.name,
+                data.train->size());
+  }
+  Halves halves = HoldOut(std::move(data.train), fraction, Hash(seed, kSplitStream));
+  data.test = std::move(halves.held_out);
+  data.train = std::move(halves.rest);
+}
+
+// After the test part is known, and before the limit: neither of them depends on it.
+void SplitValidation(DataSet& data, double fraction, uint64_t seed) {
+  if (fraction == 0) return;
+  if (data.validation) {
+    throw UsageError("data.validation_fraction = {}, but '{}' has a validation part of its own",
+                     fraction, data.name);
+  }
+  if (data.train->size() < 2) {
+    throw Error("{}: {} training sample, too few to hold some out for validation", data.name,
+                data.train->size());
+  }
+  Halves halves = HoldOut(std::move(data.train), fraction, Hash(seed, kValidationStream));
+  data.validation = std::move(halves.held_out);
+  data.train = std::move(halves.rest);
 }
 
 void Limit(DataSet& data, int64_t limit, uint64_t seed) {
@@ -207,6 +238,7 @@ DataSet OpenData(const DataOptions& options, uint64_t seed, std::span<const std:
     throw UsageError("data.test_fraction = {}, but '{}' has a test part of its own",
                      options.test_fraction, options.source);
   }
+  SplitValidation(data, options.validation_fraction, seed);
   Limit(data, options.limit, seed);
   return data;
 }

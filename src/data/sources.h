@@ -28,7 +28,8 @@ struct SourceKind {
 
 std::span<const SourceKind> SourceKinds();
 
-// Opens options.source, splits it where it has no test part, and applies the limit. The random
+// Opens options.source, splits it where it has no test part, takes a validation part from what is
+// left to train if one is asked for, and applies the limit to the training part. The random
 // choices are functions of the seed. `classes` keeps the label numbers of an earlier run.
 DataSet OpenData(const DataOptions& options, uint64_t seed,
                  std::span<const std::string> classes = {});

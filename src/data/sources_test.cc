@@ -87,6 +87,71 @@ TEST(OpenData, LimitTakesSomeTrainingSamplesAndLeavesTheTest) {
   EXPECT_EQ(OpenData(options, 3).train->size(), 120);
 }
 
+TEST(OpenData, ValidationIsTakenFromTheTrainingPartAndMovesNothingElse) {
+  const DataSet without = OpenData({}, 3);
+  EXPECT_EQ(without.validation, nullptr);
+  const auto test = Samples(*without.test);
+  std::set<std::vector<std::vector<float>>> chosen;
+  for (const uint64_t seed : {3, 4, 5}) {
+    const DataSet data = OpenData({.validation_fraction = 0.25}, seed);
+    EXPECT_EQ(data.validation->size(), 30);
+    EXPECT_EQ(data.train->size(), 90);
+    EXPECT_EQ(data.test->size(), 30);
+    if (seed == 3) {
+      EXPECT_EQ(Samples(*data.test), test);
+      auto both = Samples(*data.train), train = Samples(*without.train);
+      for (const auto& flower : Samples(*data.validation)) both.push_back(flower);
+      std::sort(both.begin(), both.end());
+      std::sort(train.begin(), train.end());
+      EXPECT_EQ(both, train);
+    }
+    chosen.insert(Samples(*data.validation));
+  }
+  EXPECT_EQ(chosen.size(), 3u);
+  const DataSet few = OpenData({.validation_fraction = 0.25, .limit = 10}, 3);
+  EXPECT_EQ(few.train->size(), 10);
+  EXPECT_EQ(Samples(*few.validation),
+            Samples(*OpenData({.validation_fraction = 0.25}, 3).validation));
+}
+
+TEST(OpenData, ValidationOfAFoldIsTakenFromWhatItTrainsOn) {
+  for (const int fold : {1, 2, 3}) {
+    const DataSet with = OpenData({.validation_fraction = 0.1, .folds = 3, .fold = fold}, 3);
+    const DataSet without = OpenData({.folds = 3, .fold = fold}, 3);
+    EXPECT_EQ(Samples(*with.test), Samples(*without.test));
+    EXPECT_EQ(with.train->size(), 90);
+    EXPECT_EQ(with.validation->size(), 10);
+  }
+}
+
+TEST(OpenData, CsvFilesMayBeOneForEachPart) {
+  const TemporaryFolder folder;
+  const std::string train = folder.Write("train.csv", "x,kind\n1,b\n2,a\n3,b\n");
+  const std::string validation = folder.Write("validation.csv", "x,kind\n4,a\n");
+  const std::string test = folder.Write("a,b.csv", "x,kind\n5,b\n6,a\n");
+  using Rows = std::vector<std::vector<float>>;
+  const DataSet two = OpenData({.source = "csv:" + train + "," + test}, 1);
+  EXPECT_EQ(Samples(*two.train), (Rows{{1, 1}, {2, 0}, {3, 1}}));
+  EXPECT_EQ(Samples(*two.test), (Rows{{5, 1}, {6, 0}}));
+  EXPECT_EQ(two.validation, nullptr);
+  const DataSet three = OpenData({.source = "csv:" + train + "," + validation + "," + test}, 1);
+  EXPECT_EQ(Samples(*three.validation), (Rows{{4, 0}}));
+  EXPECT_EQ(Samples(*three.test), Samples(*two.test));
+  EXPECT_EQ(OpenData({.source = "csv:" + test}, 1).test->size(), 1);  // a comma in its name
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + "," + test, .test_fraction = 0.5}),
+                    {"data.test_fraction = 0.5", "test part of its own"}));
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + "," + validation + "," + test,
+                             .validation_fraction = 0.5}),
+                    {"data.validation_fraction = 0.5", "validation part of its own"}));
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + ",none.csv"}), {"cannot open none.csv"}));
+  EXPECT_TRUE(Holds(Refused({.source = "csv:1,2,3,4"}), {"names 4 files", "csv:TRAIN,TEST"}));
+  const std::string wide = folder.Write("wide.csv", "x,y,kind\n1,2,a\n");
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + "," + wide}), {"wide.csv", "train.csv"}));
+  const std::string other = folder.Write("other.csv", "x,kind\n1,c\n");
+  EXPECT_TRUE(
+      Holds(Refused({.source = "csv:" + train + "," + other}), {"other.csv:2", "label 'c'"}));
+}
+
 TEST(OpenData, GatherEqualsReadAndNormalise) {
   const TemporaryFolder folder;
   folder.Write("train-images-idx4-ubyte", Idx({30, 5, 4, 3}, SomeBytes(1800)));
@@ -138,6 +203,7 @@ TEST(OpenData, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(Holds(Refused({.label = "x"}), {"data.label and data.id", "iris"}));
   EXPECT_TRUE(Holds(Refused({.test_fraction = 0}), {"data.test_fraction", "got 0"}));
   EXPECT_TRUE(Holds(Refused({.test_fraction = 1}), {"data.test_fraction", "got 1"}));
+  EXPECT_TRUE(Holds(Refused({.validation_fraction = 1}), {"data.validation_fraction", "got 1"}));
   EXPECT_TRUE(Holds(Refused({.limit = -1}), {"data.limit", "-1"}));
   EXPECT_TRUE(Holds(Refused({.source = "synthetic:2x2x1:2:10", .test_fraction = 0.1}),
                     {"data.test_fraction = 0.1", "test part of its own"}));

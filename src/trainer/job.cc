@@ -94,10 +94,9 @@ int FreeCapacity(const Job& job) {
 }  // namespace
 
 ModelCard ModelCardOf(const Job& job) {
-  return {job.data.shape,
-          job.data.classes,
-          job.normalizer,
-          {job.data.train->size(), job.data.test->size()}};
+  std::vector<int64_t> samples = {job.data.train->size(), job.data.test->size()};
+  if (job.data.validation) samples.push_back(job.data.validation->size());
+  return {job.data.shape, job.data.classes, job.normalizer, std::move(samples)};
 }
 
 void AdoptPlan(Job& job, const Plan& plan) {

@@ -14,7 +14,8 @@ struct ModelCard {
   SampleShape shape;
   std::vector<std::string> classes;
   Normalizer normalizer;
-  std::vector<int64_t> samples = {};  // training's and the test's; empty: not known
+  // Training's, the test's and, where there is such a part, validation's; empty: not known.
+  std::vector<int64_t> samples = {};
 
   void Save(StateWriter& writer) const;
   static ModelCard Load(const StateReader& reader);

@@ -65,8 +65,11 @@ std::string DataText(const Job& job) {
   std::string text = fmt::format("{} {} {}", job.data.train->size(), job.data.test->size(),
                                  job.data.classes.size());
   for (const std::string& name : job.data.classes) text += "\n" + name;
-  return text + "\n" + SomeSamples(*job.data.train, job.normalizer) +
-         SomeSamples(*job.data.test, job.normalizer);
+  text += "\n" + SomeSamples(*job.data.train, job.normalizer) +
+          SomeSamples(*job.data.test, job.normalizer);
+  if (!job.data.validation) return text;
+  return text + fmt::format("{}\n", job.data.validation->size()) +
+         SomeSamples(*job.data.validation, job.normalizer);
 }
 
 Words WordsOf(const Job& job) {

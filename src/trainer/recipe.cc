@@ -2,10 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "data/image_parts.h"
 #include "record/run_directory.h"
 
 namespace trireme {
@@ -43,9 +46,35 @@ void LoadRecipe(Sections& sections, const std::string& path_or_name) {
                    path_or_name, fmt::join(names, ", "), DidYouMean(path_or_name, names));
 }
 
+namespace {
+
+// A run from before there were validation parts goes on with the two that it had: where train, val
+// and test stand beside each other, val tested.
+void KeepTwoParts(std::vector<TomlEntry>& entries) {
+  const auto find = [&](std::string_view key) {
+    return std::find_if(entries.begin(), entries.end(), [key](const TomlEntry& entry) {
+      return entry.section == "data" && entry.key == key;
+    });
+  };
+  constexpr std::string_view kImages = "images:";
+  const auto none = entries.end();
+  const auto source = find("source"), train = find("train_folder"), test = find("test_folder");
+  if (find("validation_fraction") != none || source == none || train == none || test == none ||
+      !train->value.text.empty() || !source->value.text.starts_with(kImages)) {
+    return;
+  }
+  const ImageParts parts = FindTwoImageParts(source->value.text.substr(kImages.size()));
+  train->value.text = parts.train;
+  test->value.text = parts.test;
+}
+
+}  // namespace
+
 void LoadRunRecipe(Sections& sections, const std::string& run) {
   const std::string file = run + "/config.toml";
-  sections.Load(ParseToml(ReadRunConfig(run), file), file);
+  std::vector<TomlEntry> entries = ParseToml(ReadRunConfig(run), file);
+  KeepTwoParts(entries);
+  sections.Load(entries, file);
 }
 
 }  // namespace trireme

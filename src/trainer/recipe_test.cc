@@ -30,5 +30,28 @@ TEST(Recipe, AllShippedOnesAreBuiltInAndParse) {
   EXPECT_EQ(names, files);
 }
 
+// It was trained on train and tested on val; what stands beside them was not looked at.
+TEST(Recipe, OfARunThatKnowsNoValidationKeepsItsTwoParts) {
+  const TemporaryDirectory folder;
+  for (const char* part : {"train", "val", "test"}) MakeDirectories(folder / (std::string("set/") + part));
+  MakeDirectories(folder / "run");
+  const auto load = [&](bool old) {
+    Recipe recipe;
+    recipe.data.source = "images:" + (folder / "set");
+    std::string config = ConfigText(recipe);
+    const std::string key = "validation_fraction = ";
+    if (old) config.replace(config.find(key), key.size(), "# ");
+    ReplaceFile(folder / "run/config.toml", config);
+    Recipe loaded;
+    Sections sections;
+    Bind(sections, loaded);
+    LoadRunRecipe(sections, folder / "run");
+    return loaded.data;
+  };
+  EXPECT_EQ(load(true).train_folder, "train");
+  EXPECT_EQ(load(true).test_folder, "val");
+  EXPECT_EQ(load(false).train_folder, "");
+}
+
 }  // namespace
 }  // namespace trireme

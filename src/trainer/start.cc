@@ -14,6 +14,10 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 30;  // of a file
 
+std::string SamplesText(const std::vector<int64_t>& samples) {
+  return PartsText(samples[0], samples.size() > 2 ? samples[2] : 0, samples[1]);
+}
+
 // Positions, labels and what was held out mean something else in other data.
 void CheckData(const ModelCard& then, const ModelCard& now) {
   constexpr char kOther[] = "the data are not those that the run began with";
@@ -25,9 +29,9 @@ void CheckData(const ModelCard& then, const ModelCard& now) {
     if (name(then) == name(now)) continue;
     throw Error("{}: class {} was {} and is {} ({})", kOther, i, name(then), name(now), kWay);
   }
-  if (then.samples.size() != 2 || then.samples == now.samples) return;
-  throw Error("{}: {} samples for training and {} for testing then, {} and {} now ({})", kOther,
-              then.samples[0], then.samples[1], now.samples[0], now.samples[1], kWay);
+  if (then.samples.size() < 2 || then.samples == now.samples) return;
+  throw Error("{}: of the samples {} then, {} now ({})", kOther, SamplesText(then.samples),
+              SamplesText(now.samples), kWay);
 }
 
 Start Open(const Job& job, Checkpoint checkpoint) {

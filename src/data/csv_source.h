@@ -1,0 +1,20 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/options.h"
+#include "data/source.h"
+
+namespace trireme {
+
+// csv:FILE, csv:TRAIN,TEST or csv:TRAIN,VALIDATION,TEST. The classes are those of the training
+// file, or the given ones.
+DataSet OpenCsv(const std::string& argument, const DataOptions& options,
+                std::span<const std::string> classes);
+
+// The files that an argument names. Names may hold commas: what is there as it stands is one file,
+// and otherwise it is cut where files are there.
+std::vector<std::string> CutFiles(const std::string& argument);
+
+}  // namespace trireme
