@@ -209,8 +209,9 @@ class Supervisor {
     const int signal = job_.signal ? job_.signal() : 0;
     if (signal == 0 || handed_on_) return;
     handed_on_ = true;
-    for (const Child& child : children_) {
-      if (child.pid > 0) kill(child.pid, signal);
+    // The first of all last: what the others hear from it is then no news to them.
+    for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
+      if (child->pid > 0) kill(child->pid, signal);
     }
   }
 
@@ -223,9 +224,12 @@ class Supervisor {
 
   [[noreturn]] void Throw() const {
     if (kind_ == Kind::kEcho) throw PeerLost(what_);  // says which rank it is itself
-    const std::string text = fmt::format("{} (rank {} of {})", what_, job_.first + rank_,
-                                         job_.world ? job_.world : job_.ranks);
+    const std::string who =
+        fmt::format("rank {} of {}", job_.first + rank_, job_.world ? job_.world : job_.ranks);
+    const bool says_who = what_.starts_with(who + ":");
+    const std::string text = says_who ? what_ : fmt::format("{} ({})", what_, who);
     if (kind_ == Kind::kUsage) throw UsageError(text);
+    if (kind_ == Kind::kKilled) throw Killed(text);
     throw Error(text);
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "base/error.h"
 #include "base/function_ref.h"
 
 namespace trireme {
@@ -36,6 +37,12 @@ struct Forked {
   };
   FunctionRef<Fate(int rank, const std::string& why, End end)> fate = {};
   FunctionRef<int(int rank)> team = {};
+};
+
+// A rank was killed.
+class Killed : public Error {
+ public:
+  using Error::Error;
 };
 
 // What the first returned. A rank that throws or dies ends the others: `lost` is told, and whoever

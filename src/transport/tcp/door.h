@@ -8,7 +8,8 @@
 namespace trireme {
 
 // Where a rank listens. Strangers cost little: few at a time, few seconds each, and no word of
-// theirs reaches anybody. For the loop's thread.
+// theirs reaches anybody. Those who say nothing stand in nobody's way: where the door is full the
+// one that has been silent for longest goes. For the loop's thread.
 class Door {
  public:
   struct Guest {
@@ -19,6 +20,7 @@ class Door {
     std::function<std::string(const Hello&)> judge;       // words: refused
     std::function<asio::awaitable<void>(Guest)> welcome;  // the rest of the connection's life
     std::function<void(const std::string& who, const std::string& why)> refused = {};
+    std::function<void()> full = {};  // this process may open no more files; told once
   };
   Door(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_t incarnation, Host host);
 
@@ -27,19 +29,21 @@ class Door {
   const std::string& last_refusal() const { return last_refusal_; }  // "ADDRESS: why", or nothing
 
  private:
+  class Strangers;
+  class Place;
   asio::awaitable<void> Accept();
-  asio::awaitable<void> Greet(Socket socket, std::shared_ptr<int> place);
+  asio::awaitable<void> Greet(Socket socket, std::shared_ptr<Strangers> strangers);
 
   asio::ip::tcp::acceptor acceptor_;
   const std::string secret_;
   const uint64_t incarnation_;
   const Host host_;
-  std::shared_ptr<int> strangers_ = std::make_shared<int>(0);
+  const std::shared_ptr<Strangers> strangers_;
   std::string last_refusal_;
 };
 
 // Connects to where a rank listens, and is let in; `found`: the other one's incarnation.
-// One attempt. Throws asio::system_error and Refused.
+// One attempt. Throws Unanswered and Refused; where no file can be opened, asio::system_error.
 asio::awaitable<Socket> Dial(asio::ip::tcp::endpoint endpoint, Hello hello,
                              const std::string& secret, uint64_t* found);
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/assert.h"
+#include "transport/open_files.h"
 
 namespace trireme {
 namespace {
@@ -30,7 +30,7 @@ TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, W
       sweep_(io),
       poller_(io),
       finished_fd_(eventfd(0, EFD_CLOEXEC)) {
-  if (finished_fd_ < 0) throw Error("eventfd: {}", std::strerror(errno));
+  if (finished_fd_ < 0) throw Error("eventfd: {}", ErrnoWords(errno));
   last_beat_ = After(0);
   for (int peer = 0; peer < size; ++peer) members_.emplace_back(rank, size, peer);
   Beat();

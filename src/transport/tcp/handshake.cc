@@ -101,9 +101,11 @@ asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::strin
 }
 
 asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_t incarnation,
+                              FunctionRef<void()> heard,
                               FunctionRef<std::string(const Hello&)> judge) {
   HelloWire hello;
   co_await Get(socket, hello);
+  heard();
   if (std::memcmp(hello.magic, kMagic, sizeof(kMagic)) != 0) throw Refused("not a rank");
   ChallengeWire challenge;
   std::memcpy(challenge.magic, kMagic, sizeof(kMagic));
@@ -155,6 +157,14 @@ asio::awaitable<std::string> ReadText(Socket& socket, size_t max_bytes) {
   std::string text = co_await GetWords(socket, head.length, max_bytes);
   if (head.refusal) throw Refused("{}", Printable(text));
   co_return text;
+}
+
+std::string WhyBroken(const std::system_error& error, double silent_s) {
+  if (silent_s > 0) return fmt::format("said nothing for {:g} s", silent_s);
+  const std::error_code code = error.code();
+  const bool hung_up = code == asio::error::eof || code == asio::error::connection_reset ||
+                       code == asio::error::broken_pipe;
+  return hung_up ? "hung up" : code.message();
 }
 
 bool IsLoopback(const asio::ip::address& address) {

@@ -34,13 +34,25 @@ class Refused : public Error {
   using Error::Error;
 };
 
+// Nobody answered, or the connection broke: another attempt may succeed.
+class Unanswered : public Error {
+ public:
+  using Error::Error;
+};
+
 constexpr double kHandshakeSeconds = 5;
+constexpr double kHelloSeconds = 1;  // of these: whoever connects speaks at once
 
 // Both throw asio::system_error where the connection breaks, and Refused.
-// `judge` gets the hello of one that knows the secret; its words, if any, are the refusal.
+// `heard` is called when the hello is here, `judge` with the hello of one that knows the secret;
+// its words, if any, are the refusal.
 asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::string& secret);
 asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_t incarnation,
+                              FunctionRef<void()> heard,
                               FunctionRef<std::string(const Hello&)> judge);
+
+// Why a connection broke. `silent_s`: a watch of so many seconds closed it; 0: none did.
+std::string WhyBroken(const std::system_error& error, double silent_s = 0);
 
 // A text of limited length, or a refusal with its words, which Read throws.
 asio::awaitable<void> WriteText(Socket& socket, std::string text, bool refusal = false);

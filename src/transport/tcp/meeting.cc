@@ -1,10 +1,13 @@
 #include "transport/tcp/meeting.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "transport/open_files.h"
+#include "transport/tcp/endpoint.h"
 
 namespace trireme {
 namespace {
@@ -46,6 +49,24 @@ Row ReadRow(const std::string& line) {
   throw Refused("a report that cannot be read");
 }
 
+// "rank 1 (node2)", "ranks 2, 3 (node2), 4, 5 (node3)"; of many the first.
+std::string WithHosts(const std::vector<int>& ranks, const TcpSetup& setup) {
+  constexpr size_t kNamed = 16;
+  const auto host = [&](size_t i) {
+    const size_t rank = size_t(ranks[i]);
+    return rank < setup.host_of_rank.size() ? setup.host_of_rank[rank] : "";
+  };
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  const size_t named = std::min(ranks.size(), kNamed);
+  for (size_t i = 0; i < named; ++i) {
+    text += fmt::format("{}{}", i ? ", " : " ", ranks[i]);
+    const bool last_there = i + 1 == named || host(i + 1) != host(i);
+    if (last_there && !host(i).empty()) text += fmt::format(" ({})", host(i));
+  }
+  if (named < ranks.size()) text += fmt::format(" and {} more", ranks.size() - named);
+  return text;
+}
+
 }  // namespace
 
 Meeting::Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
@@ -79,6 +100,7 @@ std::string Meeting::Judge(const Hello& hello) {
     }
     return fmt::format("{} is another one than rank {} looks for", Me(), hello.from);
   }
+  if (!fault_.empty()) return fault_;
   if (done_) return fmt::format("the {} ranks of this run have met already", setup_.size);
   // One that knows the secret and was started in another way: the run cannot become right.
   if (hello.size != setup_.size) {
@@ -119,6 +141,20 @@ asio::awaitable<void> Meeting::Welcome(Door::Guest guest) {
   member.incarnation = guest.hello.incarnation;
   member.socket = std::move(guest.socket);
   changed_.Ring();
+  co_await AwaitHangUp(guest.hello.from);
+}
+
+// Whoever has reported says nothing more until it hears from here. If it goes before, it may be
+// started again.
+asio::awaitable<void> Meeting::AwaitHangUp(int rank) {
+  Member& member = members_[size_t(rank)];
+  const uint64_t incarnation = member.incarnation;
+  std::error_code ignored;
+  co_await member.socket->async_wait(Socket::wait_read,
+                                     asio::redirect_error(asio::use_awaitable, ignored));
+  if (done_ || member.incarnation != incarnation) co_return;
+  member.socket.reset();
+  member.claimed = member.incarnation = 0;
 }
 
 asio::awaitable<void> Meeting::Run(const Door& door) {
@@ -201,12 +237,12 @@ asio::awaitable<void> Meeting::Report(const Door& door) {
     const Watch watch(socket, deadline_ + std::chrono::seconds(5));
     const std::string row = Write({door.local(), incarnation_, HostName()});
     co_await WriteText(socket, row);
+    reported_ = true;
     TakeTable(co_await ReadText(socket, kMaxLine * members_.size()));
   } catch (const Refused& error) {
     throw Error("{}: {}", Me(), error.what());
   } catch (const std::system_error& error) {
-    throw Error("{}: {} went away while ranks were missing: {}", Me(), name,
-                error.code().message());
+    throw Error("{}: {} went away while ranks were missing: {}", Me(), name, WhyBroken(error));
   }
   Attach(0, std::move(socket));
 }
@@ -245,8 +281,10 @@ asio::awaitable<Socket> Meeting::DialUntil(asio::ip::tcp::endpoint endpoint, Hel
       co_return socket;
     } catch (const Refused& error) {
       throw Error("{}: refused by {}: {}", Me(), name, error.what());
-    } catch (const std::system_error& error) {
-      last = error.code().message();
+    } catch (const Unanswered& error) {
+      last = error.what();
+    } catch (const std::system_error&) {
+      throw Error("{}", OutOfFiles(setup_.size + kOtherFiles));
     }
     if (!fault_.empty()) throw Error("{}", fault_);
     if (After(wait) >= deadline_) {
@@ -263,63 +301,33 @@ void Meeting::Attach(int rank, Socket socket) {
   changed_.Ring();
 }
 
-std::string Meeting::Missing() const {
-  std::string ranks;
-  int count = 0;
+std::vector<int> Meeting::Absent() const {
+  std::vector<int> ranks;
   for (int r = 0; r < setup_.size; ++r) {
     const Member& member = members_[size_t(r)];
-    if (r == setup_.rank || (setup_.rank == 0 ? member.incarnation != 0 : member.attached))
-      continue;
-    ranks += fmt::format("{}{}", count++ ? ", " : "", r);
+    const bool here = setup_.rank == 0 ? member.incarnation != 0 : member.attached;
+    if (r != setup_.rank && !here) ranks.push_back(r);
   }
-  return count == 1 ? fmt::format("rank {} is", ranks) : fmt::format("ranks {} are", ranks);
+  return ranks;
 }
 
-asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet) {
-  const size_t colon = meet.rfind(':');
-  const auto port = colon == std::string::npos
-                        ? std::nullopt
-                        : ParseNumber<uint16_t>(std::string_view(meet).substr(colon + 1));
-  if (!port || *port == 0) throw UsageError("'{}' is not HOST:PORT of rank 0", meet);
-  std::string host = meet.substr(0, colon);
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  std::error_code error;
-  const auto found = asio::ip::tcp::resolver(io).resolve(host, std::to_string(*port), error);
-  if (error || found.empty()) {
-    throw Error("cannot find the host of rank 0 in '{}': {}", meet, error.message());
-  }
-  return found.begin()->endpoint();
+std::string Meeting::Missing() const {
+  const std::vector<int> ranks = Absent();
+  return fmt::format("{} {} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
+                     ranks.size() == 1 ? "is" : "are");
 }
 
-asio::ip::tcp::acceptor Listen(asio::io_context& io, const TcpSetup& setup) {
-  asio::ip::tcp::acceptor acceptor(io);
-  asio::ip::tcp::endpoint endpoint;
-  std::error_code error;
-  if (setup.rank == 0 && setup.listener >= 0) {
-    sockaddr_storage address{};
-    socklen_t length = sizeof(address);
-    getsockname(setup.listener, reinterpret_cast<sockaddr*>(&address), &length);
-    acceptor.assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
-                    setup.listener, error);
-    if (error)
-      throw Error("rank 0 of {}: its socket cannot be used: {}", setup.size, error.message());
-    return acceptor;
+std::string Meeting::Waiting() const {
+  const std::string limit = fmt::format("{:g} s at most (transport.join_s)", setup_.join_s);
+  if (setup_.rank == 0) {
+    return fmt::format("waits at {} for {}, {}", setup_.meet, WithHosts(Absent(), setup_), limit);
   }
-  const auto address = asio::ip::make_address(setup.bind, error);
-  if (error) throw UsageError("'{}' is not an address to listen on", setup.bind);
-  endpoint = {address, setup.rank == 0 ? Resolve(io, setup.meet).port() : uint16_t{0}};
-  try {
-    acceptor.open(endpoint.protocol());
-    acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true));
-    acceptor.bind(endpoint);
-    acceptor.listen();
-  } catch (const std::system_error& e) {
-    throw Error("rank {} of {}: cannot listen on {}: {}", setup.rank, setup.size, Name(endpoint),
-                e.code().message());
+  if (!members_[0].attached) {
+    return reported_
+               ? fmt::format("waits with rank 0 at {} for other ranks, {}", setup_.meet, limit)
+               : fmt::format("waits for rank 0 at {}, {}", setup_.meet, limit);
   }
-  return acceptor;
+  return fmt::format("waits for {}, {}", WithHosts(Absent(), setup_), limit);
 }
 
 }  // namespace trireme

@@ -22,6 +22,7 @@ class Meeting {
   asio::awaitable<void> Welcome(Door::Guest guest);
   asio::awaitable<void> Run(const Door& door);  // throws what keeps the ranks apart
   void Fail(const std::string& what);           // Run throws it
+  std::string Waiting() const;                  // for whom, in words for the user
   bool done() const { return done_; }
   asio::ip::tcp::endpoint where(int rank) const { return members_[size_t(rank)].endpoint; }
   uint64_t incarnation(int rank) const { return members_[size_t(rank)].incarnation; }
@@ -37,6 +38,7 @@ class Meeting {
   };
 
   asio::awaitable<void> Gather(const Door& door);
+  asio::awaitable<void> AwaitHangUp(int rank);
   asio::awaitable<void> Report(const Door& door);
   asio::awaitable<void> ConnectPairs();
   asio::awaitable<Socket> DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
@@ -45,7 +47,8 @@ class Meeting {
   std::string Table() const;
   void TakeTable(const std::string& text);
   void Attach(int rank, Socket socket);
-  std::string Missing() const;  // "rank 3 is", "ranks 1, 2 are": of all that must be attached
+  std::vector<int> Absent() const;       // of all that must be attached
+  std::string Missing() const;           // "rank 3 is", "ranks 1, 2 are"
   std::string Fault(std::string words);  // keeps the first
   std::string Me() const { return fmt::format("rank {} of {}", setup_.rank, setup_.size); }
 
@@ -57,12 +60,8 @@ class Meeting {
   std::vector<Member> members_;
   Gong changed_;
   std::string fault_;
+  bool reported_ = false;  // not of rank 0: it waits for the table
   bool done_ = false;
 };
-
-// The address that `meet` names. Throws Error with words for the user.
-asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet);
-
-asio::ip::tcp::acceptor Listen(asio::io_context& io, const TcpSetup& setup);
 
 }  // namespace trireme

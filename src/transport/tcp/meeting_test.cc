@@ -4,12 +4,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "transport/broadcast.h"
+#include "transport/tcp/endpoint.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/testing.h"
 
@@ -52,6 +54,55 @@ TEST(TcpMeeting, ARankThatWasStartedTwiceIsRefused) {
     const std::string what = rank->get();
     EXPECT_TRUE(Has(what, "rank 1 of 3 was started twice")) << what;
   }
+}
+
+TEST(TcpMeeting, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
+  const TcpSetup setup = Meet(3, 20);
+  auto zero = Start(setup, 0);
+  asio::io_context io;
+  const auto comes_and_goes = [&]() -> asio::awaitable<void> {
+    const Hello hello = {Purpose::kMeet, 3, 1, 0, 77};
+    const std::string secret, report = "127.0.0.1 1 77 here";
+    uint64_t found = 0;
+    Socket socket = co_await Dial(Resolve(io, setup.meet), hello, secret, &found);
+    co_await WriteText(socket, report);
+    socket.shutdown(Socket::shutdown_send);
+    char nothing;
+    std::error_code closed;  // rank 0 has seen it
+    co_await socket.async_read_some(asio::buffer(&nothing, 1),
+                                    asio::redirect_error(asio::use_awaitable, closed));
+    EXPECT_EQ(closed, asio::error::eof);
+  };
+  asio::co_spawn(io, comes_and_goes(), asio::detached);
+  io.run();
+  auto one = Start(setup, 1), two = Start(setup, 2);
+  for (auto* rank : {&zero, &one, &two}) EXPECT_EQ(rank->get(), "");
+}
+
+TEST(TcpMeeting, WhoIsStoppedTellsThoseWhoHaveCome) {
+  TcpSetup setup = Meet(3, 20), first = setup;
+  std::atomic<bool> stop = false;
+  std::promise<void> waits;
+  first.stop = [&] { return stop.load(); };
+  first.host_of_rank = {"n1", "n1", "n2"};
+  first.say = [&](const std::string& words) {
+    EXPECT_EQ(words, "waits at " + setup.meet +
+                         " for ranks 1 (n1), 2 (n2), 20 s at most (transport.join_s)");
+    waits.set_value();
+  };
+  auto zero = Start(first, 0);
+  waits.get_future().wait();
+  std::promise<void> reported;
+  setup.say = [&](const std::string& words) {
+    EXPECT_TRUE(Has(words, "rank 0 at " + setup.meet)) << words;
+    reported.set_value();
+  };
+  auto one = Start(setup, 1);
+  reported.get_future().wait();
+  stop = true;
+  const std::string at_zero = zero.get(), at_one = one.get();
+  EXPECT_TRUE(Has(at_zero, "rank 0 of 3: stopped by a signal")) << at_zero;
+  EXPECT_TRUE(Has(at_one, "rank 1 of 3: rank 0 was stopped by a signal")) << at_one;
 }
 
 TEST(TcpMeeting, OnlyWhoKnowsTheSecretIsLetIn) {

@@ -6,13 +6,14 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "transport/open_files.h"
 
 namespace trireme {
 namespace {
 
 int MakeSet() {
   const int fd = epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) throw Error("epoll_create1: {}", std::strerror(errno));
+  if (fd < 0) throw Error("epoll_create1: {}", ErrnoWords(errno));
   return fd;
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "transport/forked.h"
 
 namespace trireme {
@@ -15,7 +16,15 @@ int RunTcp(const TcpRanks& ranks, FunctionRef<int(World&)> fn) {
       close(setup.listener);
       setup.listener = -1;
     }
-    const auto world = JoinTcp(setup);
+    setup.stop = [&ranks] { return ranks.signal && ranks.signal() != 0; };
+    if (local != 0) setup.say = {};
+    std::unique_ptr<World> world;
+    try {
+      world = JoinTcp(setup);
+    } catch (const Interrupted& error) {
+      if (setup.say) setup.say("stopped by a signal before all ranks had met");
+      return Signals::ExitCodeOf(ranks.signal());
+    }
     try {
       return fn(*world);
     } catch (const std::exception& error) {

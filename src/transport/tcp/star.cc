@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
 #include <thread>
 
 #include "base/error.h"
+#include "transport/open_files.h"
 #include "transport/shm/group.h"
+#include "transport/tcp/endpoint.h"
 #include "transport/tcp/hmac.h"
 #include "transport/tcp/link.h"
 #include "transport/tcp/meeting.h"
@@ -113,7 +116,9 @@ class DialledLink {
         co_await link_->Carry(std::move(socket), found);
       } catch (const Refused& error) {
         link_->Abort(fmt::format("the server at {} refuses: {}", meet_, error.what()));
-      } catch (const std::exception&) {  // cut off, or not there yet
+      } catch (const std::system_error& error) {  // cut off, or not there yet
+        if (IsOutOfFiles(error.code())) link_->Abort(OutOfFiles());
+      } catch (const std::exception&) {
       }
       co_await pause.Wait(After(wait));
     }
@@ -193,7 +198,8 @@ class StarServer : public StarWorld, private Reception {
   Door::Host Host() {
     return {[this](const Hello& hello) { return Judge(hello); },
             [this](Door::Guest guest) { return Welcome(std::move(guest)); },
-            [this](const std::string& who, const std::string& why) { Refused(who, why); }};
+            [this](const std::string& who, const std::string& why) { Refused(who, why); },
+            [this] { Refused("a connection", OutOfFiles()); }};
   }
   void Refused(const std::string& who, const std::string& why) {
     if (setup_.refused) setup_.refused(who, why);
@@ -227,6 +233,8 @@ class StarServer : public StarWorld, private Reception {
       words = setup_.judge(card);
       const std::string answer = words.empty() ? "welcome" : words;
       co_await WriteText(guest.socket, answer, !words.empty());
+    } catch (const std::system_error& error) {
+      words = WhyBroken(error);
     } catch (const std::exception& error) {
       words = error.what();
     }
@@ -273,6 +281,7 @@ class StarClient : public StarWorld {
           std::make_unique<DialledLink>(setup_, MeetOf(s), incarnation_, loop_.io(), NewLink()));
     }
     loop_.Start();
+    AwaitServers();
   }
   ~StarClient() override {
     std::vector<TcpLink*> links;
@@ -303,11 +312,32 @@ class StarClient : public StarWorld {
     team.size = members;
     team.meet = setup_.team_meet;
     team.listener = member == 0 ? dup(setup_.team_listener) : -1;
+    team.say = {};  // all of it are on this machine
     team_ = JoinTcp(team);
     return team_->group();
   }
 
  private:
+  // Where somebody else starts the servers; later they may go and come back.
+  void AwaitServers() {
+    const TcpSetup& tcp = setup_.tcp;
+    if (!tcp.stop) return;
+    const auto answered = [](const std::unique_ptr<DialledLink>& dialled) {
+      return dialled->link().connected() || !dialled->link().wants_connection();
+    };
+    const Deadline patience = After(1), limit = After(tcp.timeout_s);
+    bool told = !tcp.say;
+    while (!std::all_of(dialled_.begin(), dialled_.end(), answered) && After(0) < limit) {
+      if (tcp.stop()) throw Interrupted("stopped by a signal before the server had come");
+      if (!told && After(0) >= patience) {
+        told = true;
+        tcp.say(fmt::format("waits for the server at {}, {:g} s at most (transport.timeout_s)",
+                            tcp.meet, tcp.timeout_s));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
   std::vector<std::unique_ptr<DialledLink>> dialled_;  // by server
   std::unique_ptr<World> team_;
   std::optional<ShmGroup> team_memory_;
@@ -317,8 +347,13 @@ class StarClient : public StarWorld {
 
 std::unique_ptr<World> JoinStar(const StarSetup& setup) {
   const bool serves = setup.tcp.rank >= 0 && setup.tcp.rank <= int(setup.more_servers.size());
-  if (serves) return std::make_unique<StarServer>(setup);
-  return std::make_unique<StarClient>(setup);
+  try {
+    if (serves) return std::make_unique<StarServer>(setup);
+    return std::make_unique<StarClient>(setup);
+  } catch (const std::system_error& error) {
+    if (!IsOutOfFiles(error.code())) throw;
+    throw Error("{}", OutOfFiles());
+  }
 }
 
 std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s) {
@@ -336,8 +371,10 @@ std::string ReadNotice(const std::string& meet, const std::string& secret, doubl
   try {
     if (std::exception_ptr error = ended.get()) std::rethrow_exception(std::move(error));
     return text;
+  } catch (const Unanswered& error) {
+    throw Error("no server answers at {}: {}", meet, error.what());
   } catch (const std::system_error& error) {
-    throw Error("no server answers at {}: {}", meet, error.code().message());
+    throw Error("no server answers at {}: {}", meet, WhyBroken(error));
   }
 }
 

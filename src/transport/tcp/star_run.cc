@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/signals.h"
+#include "transport/address.h"
 #include "transport/forked.h"
 #include "transport/shared_array.h"
 #include "transport/shm/segment.h"
@@ -86,8 +87,8 @@ class MoreServers {
           "are",
           ranks.servers, ranks.local);
     }
-    const size_t colon = tcp.meet.rfind(':');
-    const int first = ParseNumber<uint16_t>(tcp.meet.substr(colon + 1)).value_or(0);
+    const Address address = ParseAddress(tcp.meet).value_or(Address{});
+    const int first = address.port.value_or(0);
     for (int s = 1; s < ranks.servers; ++s) {
       int fd = -1, port = first + s;
       if (tcp.rank == 0 && tcp.listener >= 0) fd = ListenOnLoopback(port);
@@ -96,7 +97,7 @@ class MoreServers {
                          ranks.servers, first);
       }
       sockets_.push_back(fd);
-      meets_.push_back(fmt::format("{}:{}", tcp.meet.substr(0, colon), port));
+      meets_.push_back(FormatAddress(address.host, port));
     }
   }
   ~MoreServers() {
@@ -168,6 +169,7 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
     }
     return false;
   };
+  bool started_again = false;
   const auto run = [&](int local) {
     StarSetup setup = ranks.setup;
     setup.tcp.rank += local;
@@ -176,8 +178,17 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
     places.Give(team(local), setup);
     // For whoever looks at processes: their names say which rank they are.
     prctl(PR_SET_NAME, NameOf(setup.tcp.rank, ranks.servers).c_str());
-    const auto world = JoinStar(setup);
-    return fn(*world);
+    const auto say = std::exchange(setup.tcp.say, {});
+    if (say) setup.tcp.stop = [&] { return ranks.signal && ranks.signal() != 0; };
+    if (local == 0) setup.tcp.say = say;
+    try {
+      const auto world = JoinStar(setup);
+      if (setup.tcp.rank == 0 && ranks.listens && !started_again) ranks.listens();
+      return fn(*world);
+    } catch (const Interrupted& error) {
+      if (setup.tcp.say) setup.tcp.say(error.what());
+      return Signals::ExitCodeOf(ranks.signal());
+    }
   };
   const auto fate = [&](int local, const std::string& why, Forked::End end) {
     const int rank = first + local;
@@ -195,6 +206,7 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
                         : teamed                           ? "its team is"
                                                            : "it is");
       }
+      started_again = true;
       places.Renew(team(local));
       return teamed || serves(local) ? Forked::Fate::kStartTeamAgain : Forked::Fate::kStartAgain;
     }

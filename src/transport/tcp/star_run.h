@@ -17,6 +17,7 @@ struct StarRanks {
   size_t team_bytes = 0;        // not 0: teams share memory, and a rank may allocate so much of it
   FunctionRef<int()> signal = {};  // see Forked
   const Log* log = nullptr;
+  FunctionRef<void()> listens = {};  // in the first server's process, once it does
 };
 
 // Supervises them: one that is killed is started again, with a rank all of its team, and with a

@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <thread>
 
 #include "base/assert.h"
+#include "transport/open_files.h"
+#include "transport/tcp/endpoint.h"
 #include "transport/tcp/group.h"
 #include "transport/tcp/hmac.h"
 #include "transport/tcp/link.h"
@@ -37,6 +38,7 @@ class TcpWorld : public World {
   asio::awaitable<void> KeepConnected(TcpLink& link, int rank);
   TcpLink& LinkEnd(int rank, bool& made);
   void AbortLinks(const std::string& what);
+  void AwaitMeeting();
   void RunLoop();
 
   const TcpSetup setup_;
@@ -77,7 +79,30 @@ TcpWorld::TcpWorld(const TcpSetup& setup)
   door_.emplace(Listen(io_, setup), setup.secret, incarnation_, Host());
   door_->Open();
   loop_.emplace(*this);
-  std::exception_ptr error = Begin(io_, meeting_.Run(*door_)).get();
+  AwaitMeeting();
+}
+
+void TcpWorld::AwaitMeeting() {
+  constexpr std::chrono::milliseconds kLook(20);
+  const Deadline patience = After(1);
+  const Interrupted interrupted("rank {} of {}: stopped by a signal before all ranks had met",
+                                setup_.rank, setup_.size);
+  bool told = !setup_.say;
+  auto met = Begin(io_, meeting_.Run(*door_));
+  while (met.wait_for(kLook) != std::future_status::ready) {
+    if (!told && After(0) >= patience) {
+      told = true;
+      asio::post(io_, [this] { setup_.say(meeting_.Waiting()); });
+    }
+    if (!setup_.stop || !setup_.stop()) continue;
+    asio::post(io_, [this] {
+      meeting_.Fail(fmt::format("rank {} was stopped by a signal", setup_.rank));
+    });
+    met.wait_for(std::chrono::seconds(1));  // rank 0 tells those who have come
+    throw interrupted;
+  }
+  std::exception_ptr error = met.get();
+  if (error && setup_.stop && setup_.stop()) throw interrupted;  // rank 0 was, too, and said so
   if (error) std::rethrow_exception(std::move(error));
 }
 
@@ -138,8 +163,9 @@ void TcpWorld::AbortLinks(const std::string& what) {
 }
 
 Door::Host TcpWorld::Host() {
-  return {[this](const Hello& hello) { return Judge(hello); },
-          [this](Door::Guest guest) { return Welcome(std::move(guest)); }};
+  return {.judge = [this](const Hello& hello) { return Judge(hello); },
+          .welcome = [this](Door::Guest guest) { return Welcome(std::move(guest)); },
+          .full = [this] { meeting_.Fail(OutOfFiles(setup_.size + kOtherFiles)); }};
 }
 
 std::string TcpWorld::Judge(const Hello& hello) {
@@ -203,7 +229,12 @@ asio::awaitable<void> TcpWorld::KeepConnected(TcpLink& link, int rank) {
 
 std::unique_ptr<World> JoinTcp(const TcpSetup& setup) {
   TRIREME_ASSERT(setup.size >= 1 && setup.rank >= 0 && setup.rank < setup.size);
-  return std::make_unique<TcpWorld>(setup);
+  try {
+    return std::make_unique<TcpWorld>(setup);
+  } catch (const std::system_error& error) {
+    if (!IsOutOfFiles(error.code())) throw;
+    throw Error("{}", OutOfFiles(setup.size + kOtherFiles));
+  }
 }
 
 int ListenOnLoopback(int& port) {
@@ -215,7 +246,7 @@ int ListenOnLoopback(int& port) {
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   if (fd < 0 || bind(fd, any, length) != 0 || listen(fd, SOMAXCONN) != 0 ||
       getsockname(fd, any, &length) != 0) {
-    const std::string why = std::strerror(errno);
+    const std::string why = ErrnoWords(errno);
     if (fd >= 0) close(fd);
     throw Error("cannot listen on 127.0.0.1: {}", why);
   }

@@ -1,7 +1,10 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "transport/world.h"
 
 namespace trireme {
@@ -18,6 +21,16 @@ struct TcpSetup {
   double timeout_s = 60;
   double throttle = 0;   // bytes per second and direction of this rank; 0: none
   double latency_s = 0;  // of what comes to this rank, for experiments
+  std::vector<std::string> host_of_rank = {};  // where they are expected, for words; may be empty
+  std::function<bool()> stop = {};  // asked while it waits for others: true ends it (Interrupted)
+  // Told once, maybe on another thread, after a second of waiting: for whom.
+  std::function<void(const std::string& words)> say = {};
+};
+
+// Somebody wished to stop before all ranks had met.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
 };
 
 // Returns when all ranks have met, or throws an Error that names those who are missing.
@@ -27,6 +40,9 @@ struct TcpSetup {
 // themselves. The end of a world waits until what was sent has arrived (a few seconds at most).
 // Bytes are neither encrypted nor signed: the secret guards the door, not the wire.
 std::unique_ptr<World> JoinTcp(const TcpSetup& setup);
+
+// What a process opens besides its connections, about.
+constexpr int kOtherFiles = 16;
 
 // For a launcher that forks: a socket that listens on a free port of 127.0.0.1. Closed by exec.
 int ListenOnLoopback(int& port);

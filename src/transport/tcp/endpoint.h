@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "transport/tcp/asio.h"
+#include "transport/tcp/world.h"
+
+namespace trireme {
+
+// The address that `meet` names. Throws Error with words for the user.
+asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet);
+
+asio::ip::tcp::acceptor Listen(asio::io_context& io, const TcpSetup& setup);
+
+}  // namespace trireme
