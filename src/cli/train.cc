@@ -284,7 +284,8 @@ int Run(const Args& args, Process& process) {
     throw UsageError("--parallel is for --folds: runs at once");
   }
   Crew crew = MakeCrew(settings);
-  crew.Join();
+  const Log log(process.log, crew.first());
+  crew.Join(&log);
   try {
     return RunJob(args, process, settings, crew);
   } catch (const std::exception& error) {

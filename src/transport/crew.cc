@@ -10,7 +10,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "transport/address.h"
 #include "transport/host_groups.h"
 #include "transport/hosts_file.h"
 #include "transport/mpi/world.h"
@@ -22,8 +22,6 @@
 namespace trireme {
 namespace {
 
-constexpr int kPort = 7117;  // where rank 0 is found, if nobody says otherwise
-
 // Ranks of one machine meet at a socket that is there before they start.
 TcpSetup OnLoopback(TcpSetup setup) {
   int port = 0;
@@ -34,15 +32,24 @@ TcpSetup OnLoopback(TcpSetup setup) {
 
 // Where the user wants to be found.
 TcpSetup ListeningAt(const std::string& where, TcpSetup setup) {
-  const size_t colon = where.rfind(':');
-  if (colon == where.npos || !ParseNumber<uint16_t>(where.substr(colon + 1))) {
+  const auto address = ParseAddress(where);
+  if (!address || !address->port) {
     throw UsageError("transport.listen = \"{}\" is not ADDRESS:PORT", where);
   }
-  setup.bind = where.substr(0, colon);
-  const bool anywhere = setup.bind == "0.0.0.0";
-  setup.meet = anywhere ? "127.0.0.1" + where.substr(colon) : where;
+  setup.bind = address->host;
+  const bool anywhere = setup.bind == "0.0.0.0" || setup.bind == "::";
+  setup.meet = anywhere ? FormatAddress("127.0.0.1", *address->port) : where;
   return setup;
 }
+
+// The same port, by the name that others know.
+std::string NameOfThis(const std::string& meet) {
+  char name[256] = {};
+  const bool known = gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0';
+  return FormatAddress(known ? name : "HOST", *ParseAddress(meet)->port);
+}
+
+bool IsLocal(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
 
 std::vector<int> Ranks(int first, int count) {
   std::vector<int> ranks(count);
@@ -91,7 +98,7 @@ void Crew::Resolve(bool ranks_given) {
 
 void Crew::ReadHosts(bool ranks_given) {
   const auto hosts = ParseHosts(ReadFile(options_.hosts), options_.hosts);
-  const int own = FindOwnLine(hosts, OwnNames());
+  const int own = FindOwnLine(hosts, OwnNames(), options_.hosts);
   if (own < 0) throw UsageError("transport.hosts: {} does not name this machine", options_.hosts);
   int total = 0;
   for (size_t i = 0; i < hosts.size(); ++i) {
@@ -105,17 +112,23 @@ void Crew::ReadHosts(bool ranks_given) {
   options_.ranks = total;
   local_ = hosts[own].ranks;
   neighbours_.ranks = Ranks(first_, local_);
+  for (const HostLine& host : hosts) {
+    host_of_rank_.insert(host_of_rank_.end(), size_t(host.ranks), host.address.host);
+  }
   across_hosts_ = hosts.size() > 1;
-  const bool has_port = hosts[0].name.find(':') != std::string::npos;
-  meet_ = has_port ? hosts[0].name : fmt::format("{}:{}", hosts[0].name, kPort);
+  const Address& first = hosts[0].address;
+  if (across_hosts_ || !options_.bind.empty()) {
+    meet_ = FormatAddress(first.host, first.port.value_or(kPort));
+  } else if (first.port) {
+    meet_ = FormatAddress("127.0.0.1", *first.port);
+  }
 }
 
 void Crew::ResolveLaunched(bool ranks_given) {
   const Launched& launched = *launched_;
   if (options_.name == "auto") {
     const bool meets = !options_.meet.empty() || !launched.meet.empty();
-    const bool own = launched.launcher == "trireme" || launched.launcher == "Slurm";
-    options_.name = launched.size && (own || meets) ? "tcp" : "mpi";
+    options_.name = launched.size && (meets || !launched.mpi) ? "tcp" : "mpi";
   }
   kind_ = Kind::kJoined;
   first_ = launched.rank;
@@ -140,13 +153,16 @@ void Crew::ResolveLaunched(bool ranks_given) {
   if (options_.name == "mpi") return;
   across_hosts_ = launched.local_size.value_or(1) < size;
   meet_ = !options_.meet.empty() ? options_.meet : launched.meet;
-  if (meet_.empty() && !launched.hosts.empty()) {
-    meet_ = fmt::format("{}:{}", launched.hosts[0], kPort);
+  if (!meet_.empty()) return;
+  if (launched.hosts.empty()) {
+    throw UsageError(launched.launcher == "trireme"
+                         ? "TRIREME_RANK is set; set TRIREME_MEET=HOST:PORT, too: where rank 0 is"
+                         : launched.launcher +
+                               " does not say where rank 0 is; set transport.meet=HOST:PORT");
   }
-  if (meet_.empty()) {
-    throw UsageError("{} does not say where rank 0 is; set transport.meet=HOST:PORT",
-                     launched.launcher);
-  }
+  // Ranks of one machine need not know how it is called.
+  const bool here = !across_hosts_ && options_.bind.empty();
+  meet_ = FormatAddress(here ? "127.0.0.1" : launched.hosts[0], launched.port);
 }
 
 void Crew::CheckGiven(bool ranks_given, int started) const {
@@ -173,7 +189,7 @@ std::string Crew::Secret() const {
   return secret;
 }
 
-void Crew::Join() {
+void Crew::Join(const Log* log) {
   if (kind_ != Kind::kJoined || world_) return;
   if (options_.name == "mpi") {
     world_ = JoinMpi(
@@ -181,7 +197,7 @@ void Crew::Join() {
     CheckGiven(ranks_given_, world_->size());
     options_.ranks = world_->size();
   } else {
-    world_ = JoinTcp(Tcp());
+    world_ = JoinTcp(Tcp(log));
   }
   FindNeighbours();
 }
@@ -198,15 +214,27 @@ void Crew::FindNeighbours() {
   }
 }
 
-TcpSetup Crew::Tcp() const {
+TcpSetup Crew::Tcp(const Log* log) const {
   TcpSetup setup{.rank = first_, .size = options_.ranks, .meet = meet_};
-  if (across_hosts_) setup.bind = "0.0.0.0";
+  const auto address = ParseAddress(meet_);
+  const bool ipv6 = address && address->is_ipv6();
+  if (across_hosts_) {
+    setup.bind = ipv6 ? "::" : "0.0.0.0";
+  } else if (ipv6) {
+    setup.bind = "::1";
+  }
   if (!options_.bind.empty()) setup.bind = options_.bind;
   setup.secret = Secret();
   setup.join_s = options_.join_s;
   setup.timeout_s = options_.timeout_s;
   setup.throttle = options_.throttle;
   setup.latency_s = options_.latency_ms * 1e-3;
+  setup.host_of_rank = host_of_rank_;
+  // Of those that a launcher started on a machine, one speaks.
+  const bool speaks = !launched() || launched_->local_rank.value_or(0) == 0;
+  if (log && speaks && !complete()) {
+    setup.say = [log](const std::string& words) { log->Info("ranks", "{}", words); };
+  }
   return setup;
 }
 
@@ -217,7 +245,7 @@ void Crew::Abort(std::string_view reason) noexcept {
 int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
   switch (kind_) {
     case Kind::kJoined:
-      Join();
+      Join(needs.log);
       return fn(*world_);
     case Kind::kShm:
       return RunShm({.ranks = options_.ranks,
@@ -226,7 +254,7 @@ int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
                      .signal = needs.signal},
                     fn);
     case Kind::kTcp: {
-      const TcpSetup setup = meet_.empty() ? OnLoopback(Tcp()) : Tcp();
+      const TcpSetup setup = meet_.empty() ? OnLoopback(Tcp(needs.log)) : Tcp(needs.log);
       return RunTcp({.setup = setup, .local = local_, .signal = needs.signal}, fn);
     }
     case Kind::kThreads:
@@ -241,17 +269,25 @@ int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
 }
 
 int Crew::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
-  if (!star()) return Run({.signal = needs.signal}, fn);
-  TcpSetup tcp = Tcp();
+  if (!star()) return Run({.signal = needs.signal, .log = needs.log}, fn);
+  TcpSetup tcp = Tcp(needs.log);
   if (!options_.listen.empty()) {
     tcp = ListeningAt(options_.listen, tcp);
   } else if (meet_.empty()) {
     tcp = OnLoopback(tcp);
   }
-  if (needs.announce && needs.log && first_ == 0) {
-    needs.log->Info("server", "listens at {}{}", tcp.meet,
-                    needs.servers == 1 ? "; more clients: trireme join " + tcp.meet : "");
-  }
+  const bool anywhere = !options_.listen.empty() && options_.listen != tcp.meet;
+  const std::string join = anywhere && !tcp.secret.empty() ? NameOfThis(tcp.meet) : tcp.meet;
+  const auto announce = [&] {
+    if (!needs.announce || !needs.log) return;
+    needs.log->Info("server", "listens at {}{}", anywhere ? options_.listen : tcp.meet,
+                    needs.servers == 1 ? "; more clients: trireme join " + join : "");
+    if (tcp.secret.empty() && !IsLocal(tcp.bind)) {
+      needs.log->Warn("server",
+                      "without a secret (transport.secret_file, TRIREME_SECRET) only clients of "
+                      "this machine are let in");
+    }
+  };
   const int status = RunStar({.setup = {.tcp = tcp,
                                         .card = needs.card,
                                         .judge = needs.judge,
@@ -262,7 +298,8 @@ int Crew::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
                               .teams = needs.teams,
                               .team_bytes = needs.team_bytes,
                               .signal = needs.signal,
-                              .log = needs.log},
+                              .log = needs.log,
+                              .listens = announce},
                              fn);
   if (tcp.listener >= 0) close(tcp.listener);
   return status;

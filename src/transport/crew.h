@@ -43,14 +43,15 @@ class Crew {
   bool launched() const { return kind_ == Kind::kJoined; }
 
   // Where a launcher started this process: meets the others, so that from here on an error of one
-  // ends all. Else does nothing. Throws where a rank does not come.
-  void Join();
+  // ends all. Else does nothing. Throws where a rank does not come. `log`: is told of long waits.
+  void Join(const Log* log = nullptr);
   void Abort(std::string_view reason) noexcept;  // the joined ones
   std::string Secret() const;                    // of the run, "" for none
 
   struct Needs {
     size_t shared_bytes = 0;         // that a rank will allocate in Commons
     FunctionRef<int()> signal = {};  // see Forked
+    const Log* log = nullptr;        // is told of long waits
   };
   // Calls `fn` on every rank that this process holds. Returns what the first of them returned, 0
   // or 2 ... 255; throws the first error.
@@ -81,7 +82,7 @@ class Crew {
   void ReadHosts(bool ranks_given);
   void CheckGiven(bool ranks_given, int started) const;
   void FindNeighbours();
-  TcpSetup Tcp() const;
+  TcpSetup Tcp(const Log* log) const;
 
   TransportOptions& options_;
   const std::optional<Launched> launched_;
@@ -89,7 +90,8 @@ class Crew {
   bool ranks_given_ = false;
   int first_ = 0, local_ = 1;
   Neighbours neighbours_;
-  std::string meet_;  // tcp
+  std::string meet_;                       // tcp
+  std::vector<std::string> host_of_rank_;  // by a hosts file
   bool across_hosts_ = false;
   std::unique_ptr<World> world_;  // joined
 };

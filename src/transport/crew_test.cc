@@ -31,6 +31,10 @@ const Variables kSlurm = {{"SLURM_PROCID", "2"},
                           {"SLURM_LOCALID", "0"},
                           {"SLURM_STEP_NODELIST", "n[3-4]"}};
 
+const Variables kTorchrun = {{"RANK", "2"},         {"WORLD_SIZE", "4"},
+                             {"LOCAL_RANK", "0"},   {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "n3"}, {"MASTER_PORT", "29500"}};
+
 std::string Refusal(const Variables& variables, TransportOptions options, bool ranks_given) {
   try {
     Crew(options, ranks_given, Launch(variables));
@@ -52,13 +56,14 @@ TEST(Crew, TheTransportFollowsTheLauncher) {
   EXPECT_EQ(Choice(kMpich), "mpi");
   EXPECT_EQ(Choice(kPmix), "mpi");
   EXPECT_EQ(Choice(kSlurm), "tcp");
+  EXPECT_EQ(Choice(kTorchrun), "tcp");
   EXPECT_EQ(Choice(kSlurm, {.name = "mpi"}), "mpi");
   EXPECT_EQ(Choice(kOwn, {.meet = "n1:7117"}), "tcp");
   EXPECT_EQ(Choice(kMpirun, {.meet = "n1:7117"}), "tcp");
 }
 
 TEST(Crew, RankAndWorldAreTheLaunchers) {
-  for (const Variables& variables : {kMpirun, kMpich, kSlurm}) {
+  for (const Variables& variables : {kMpirun, kMpich, kSlurm, kTorchrun}) {
     TransportOptions options;
     const Crew crew(options, false, Launch(variables));
     EXPECT_EQ(crew.size(), 4);
@@ -71,7 +76,7 @@ TEST(Crew, RankAndWorldAreTheLaunchers) {
 
 // Otherwise four processes would each train the model alone, or four times as many ranks start.
 TEST(Crew, AWorldOfAnotherSizeIsRefused) {
-  for (const Variables& variables : {kOwn, kMpirun, kMpich, kSlurm}) {
+  for (const Variables& variables : {kOwn, kMpirun, kMpich, kSlurm, kTorchrun}) {
     const std::string name = Launch(variables)->launcher;
     for (const char* transport : {"threads", "shm"}) {
       const std::string why = Refusal(variables, {.name = transport}, false);
@@ -119,6 +124,8 @@ TEST(Crew, TcpMustKnowWhereToMeet) {
   both.insert(meet.begin(), meet.end());
   EXPECT_EQ(Refusal(both, {.name = "tcp"}, false), "accepted");
   EXPECT_EQ(Refusal(kSlurm, {.name = "tcp"}, false), "accepted");  // the first host of the step
+  EXPECT_EQ(Refusal(kOwn, {}, false),
+            "TRIREME_RANK is set; set TRIREME_MEET=HOST:PORT, too: where rank 0 is");
 }
 
 TEST(Crew, OwnRanksAreNeighbours) {

@@ -1,6 +1,7 @@
 #include "transport/hosts_file.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <unistd.h>
@@ -15,7 +16,58 @@ namespace trireme {
 namespace {
 
 constexpr int kMostRanks = 1024;
-std::string_view WithoutDomain(std::string_view name) { return name.substr(0, name.find('.')); }
+
+// node1 is node1.cluster; node1.here is not node1.there.
+bool SameName(std::string_view a, std::string_view b) {
+  if (a.find('.') != a.npos && b.find('.') != b.npos) return a == b;
+  return a.substr(0, a.find('.')) == b.substr(0, b.find('.'));
+}
+
+std::vector<std::string> WordsOf(std::string_view line) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < line.size();) {
+    const size_t begin = line.find_first_not_of(" \t\r", i);
+    if (begin == std::string_view::npos) break;
+    i = std::min(line.find_first_of(" \t\r", begin), line.size());
+    words.emplace_back(line.substr(begin, i - begin));
+  }
+  return words;
+}
+
+HostLine ParseLine(const std::vector<std::string>& words) {
+  HostLine host;
+  const auto address = ParseAddress(words[0]);
+  if (!address || address->port == 0)
+    throw Error("\"{}\" is no host, HOST:PORT or [IPV6]:PORT", words[0]);
+  host.address = *address;
+  if (words.size() == 1) return host;
+  const auto ranks = ParseNumber<int>(words[1]);
+  if (!ranks || *ranks < 1 || *ranks > kMostRanks || words.size() > 2) {
+    throw Error("expected a host name and a number of ranks, got \"{}\"", fmt::join(words, " "));
+  }
+  host.ranks = *ranks;
+  return host;
+}
+
+void CheckAgainst(const std::vector<HostLine>& before, const HostLine& host) {
+  for (const HostLine& other : before) {
+    if (other.address.host != host.address.host) continue;
+    throw Error("{} stands in line {} already; one line for each machine, with all of its ranks",
+                host.address.host, other.line);
+  }
+  if (!before.empty() && host.address.port) {
+    throw Error("a port is for the first host, where the ranks meet");
+  }
+}
+
+bool IsOwn(const HostLine& host, const std::vector<std::string>& own_names) {
+  const std::string& name = host.address.host;
+  return std::any_of(own_names.begin(), own_names.end(), [&](const std::string& own) {
+    if (name == own) return true;
+    const bool number = own.find_first_not_of("0123456789.:abcdef%") == std::string::npos;
+    return !number && SameName(name, own);
+  });
+}
 
 }  // namespace
 
@@ -27,46 +79,42 @@ std::vector<HostLine> ParseHosts(std::string_view text, const std::string& file)
     std::string_view line = text.substr(at, end - at);
     at = end + 1;
     ++number;
-    line = line.substr(0, line.find('#'));
-    std::vector<std::string> words;
-    for (size_t i = 0; i < line.size();) {
-      const size_t begin = line.find_first_not_of(" \t\r", i);
-      if (begin == std::string_view::npos) break;
-      i = std::min(line.find_first_of(" \t\r", begin), line.size());
-      words.emplace_back(line.substr(begin, i - begin));
-    }
+    const std::vector<std::string> words = WordsOf(line.substr(0, line.find('#')));
     if (words.empty()) continue;
-    HostLine host{.name = words[0]};
-    if (words.size() > 1) {
-      const auto ranks = ParseNumber<int>(words[1]);
-      if (!ranks || *ranks < 1 || *ranks > kMostRanks || words.size() > 2) {
-        throw Error("{}:{}: expected a host name and a number of ranks, got \"{}\"", file, number,
-                    line);
-      }
-      host.ranks = *ranks;
+    try {
+      HostLine host = ParseLine(words);
+      CheckAgainst(hosts, host);
+      host.line = number;
+      total += host.ranks;
+      hosts.push_back(std::move(host));
+    } catch (const Error& error) {
+      throw Error("{}:{}: {}", file, number, error.what());
     }
-    total += host.ranks;
-    hosts.push_back(std::move(host));
   }
   if (hosts.empty()) throw Error("{}: names no host", file);
   if (total > kMostRanks) throw Error("{}: {} ranks; at most {}", file, total, kMostRanks);
   return hosts;
 }
 
-int FindOwnLine(const std::vector<HostLine>& hosts, const std::vector<std::string>& own_names) {
-  const auto is_own = [&](const HostLine& host) {
-    return std::any_of(own_names.begin(), own_names.end(), [&](const std::string& own) {
-      if (host.name == own) return true;
-      const bool address = own.find_first_not_of("0123456789.:abcdef%") == std::string::npos;
-      return !address && WithoutDomain(host.name) == WithoutDomain(own);
-    });
-  };
-  const auto found = std::find_if(hosts.begin(), hosts.end(), is_own);
-  return found == hosts.end() ? -1 : int(found - hosts.begin());
+int FindOwnLine(const std::vector<HostLine>& hosts, const std::vector<std::string>& own_names,
+                const std::string& file) {
+  int found = -1;
+  for (int i = 0; i < int(hosts.size()); ++i) {
+    if (!IsOwn(hosts[size_t(i)], own_names)) continue;
+    if (found >= 0) {
+      throw Error(
+          "{}:{}: {} is this machine, as {} in line {} is; one line for each machine, with all of "
+          "its ranks",
+          file, hosts[size_t(i)].line, hosts[size_t(i)].address.host,
+          hosts[size_t(found)].address.host, hosts[size_t(found)].line);
+    }
+    found = i;
+  }
+  return found;
 }
 
 std::vector<std::string> OwnNames() {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"localhost"};
   char name[256] = {};
   if (gethostname(name, sizeof(name) - 1) == 0) names.emplace_back(name);
   ifaddrs* list = nullptr;

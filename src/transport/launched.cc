@@ -60,9 +60,27 @@ std::optional<Launched> FromTrireme(const Environment& env) {
   return launched;
 }
 
+// Also what operators of clusters set for PyTorch. RANK alone is a word that shells may have by
+// chance. On MASTER_PORT torchrun itself listens, so the ranks take its neighbour.
+std::optional<Launched> FromTorchrun(const Environment& env) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"}) {
+    if (env.Text(name).empty()) return std::nullopt;
+  }
+  Launched launched{.launcher = "torchrun"};
+  env.Place("RANK", "WORLD_SIZE", launched);
+  if (launched.alone()) return std::nullopt;
+  env.LocalPlace("LOCAL_RANK", "LOCAL_WORLD_SIZE", launched);
+  constexpr int kLastPort = 65535;
+  const int port = env.Number("MASTER_PORT", 1).value_or(kPort - 1);
+  if (port > kLastPort) throw Error("MASTER_PORT must be at most {}, got {}", kLastPort, port);
+  launched.port = port < kLastPort ? port + 1 : port - 1;
+  launched.hosts = {env.Text("MASTER_ADDR")};
+  return launched;
+}
+
 std::optional<Launched> FromOpenMpi(const Environment& env) {
   if (!env.Has("OMPI_COMM_WORLD_RANK") && !env.Has("OMPI_COMM_WORLD_SIZE")) return std::nullopt;
-  Launched launched{.launcher = "Open MPI"};
+  Launched launched{.launcher = "Open MPI", .mpi = true};
   env.Place("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", launched);
   env.LocalPlace("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", launched);
   return launched;
@@ -70,7 +88,7 @@ std::optional<Launched> FromOpenMpi(const Environment& env) {
 
 std::optional<Launched> FromPmi(const Environment& env) {
   if (!env.Has("PMI_RANK") || !env.Has("PMI_SIZE")) return std::nullopt;
-  Launched launched{.launcher = "MPICH (PMI)"};
+  Launched launched{.launcher = "MPICH (PMI)", .mpi = true};
   env.Place("PMI_RANK", "PMI_SIZE", launched);
   env.LocalPlace("MPI_LOCALRANKID", "MPI_LOCALNRANKS", launched);
   return launched;
@@ -100,7 +118,7 @@ std::optional<Launched> FromSlurm(const Environment& env) {
 
 std::optional<Launched> FromPmix(const Environment& env) {
   if (!env.Has("PMIX_RANK")) return std::nullopt;
-  Launched launched{.launcher = "PMIx"};
+  Launched launched{.launcher = "PMIx", .mpi = true};
   launched.rank = *env.Number("PMIX_RANK", 0);
   return launched;
 }
@@ -148,9 +166,7 @@ std::vector<std::string> ExpandElement(std::string_view element, std::string_vie
   return names;
 }
 
-// Where launchers are nested, the innermost.
-std::optional<Launched> Innermost(const Environment& env) {
-  if (auto launched = FromTrireme(env)) return launched;
+std::optional<Launched> FromMpiOrSlurm(const Environment& env) {
   if (auto launched = FromOpenMpi(env)) return launched;
   auto slurm = FromSlurm(env), pmi = FromPmi(env);
   // srun --mpi=pmi2 sets both, and Slurm says more. MPICH's mpirun inside a job starts one helper
@@ -159,6 +175,17 @@ std::optional<Launched> Innermost(const Environment& env) {
   if (slurm) return slurm;
   if (pmi) return pmi;
   return FromPmix(env);
+}
+
+// Where launchers are nested, the innermost.
+std::optional<Launched> Innermost(const Environment& env) {
+  if (auto launched = FromTrireme(env)) return launched;
+  auto torchrun = FromTorchrun(env), outer = FromMpiOrSlurm(env);
+  // srun or mpirun may start torchrun on each node, whose ranks inherit the numbers of their node.
+  // Where a script sets torchrun's variables from those of mpirun or srun, these say more.
+  const bool same =
+      outer && torchrun && outer->rank == torchrun->rank && outer->size == torchrun->size;
+  return torchrun && !same ? torchrun : outer;
 }
 
 }  // namespace

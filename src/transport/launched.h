@@ -5,16 +5,19 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "transport/address.h"
 
 namespace trireme {
 
 // What a launcher told the process that it started. Where it says nothing, there is nothing.
 struct Launched {
-  std::string launcher;  // "trireme", "Open MPI", "MPICH (PMI)", "Slurm", "PMIx"
+  std::string launcher;  // "trireme", "torchrun", "Open MPI", "MPICH (PMI)", "Slurm", "PMIx"
   int rank = 0;
   std::optional<int> size;
   std::optional<int> local_rank, local_size;  // among those on this host
   std::vector<std::string> hosts;             // Slurm: of the step; rank 0 runs on the first
+  int port = kPort;                           // that the ranks may take there
+  bool mpi = false;                           // it starts programs of MPI
   std::optional<int> cpus_per_task;           // Slurm
   bool alone() const { return size == 1; }    // not known is not alone
   std::string meet;                           // TRIREME_MEET: where the ranks of tcp meet

@@ -54,6 +54,45 @@ TEST(Launched, NobodyStartedThis) {
   EXPECT_FALSE(Find({{"SLURM_JOB_ID", "4"}, {"SLURM_NTASKS", "4"}, {"TRIREME_MEET", "n1:7000"}}));
 }
 
+const Variables kTorchrun = {{"RANK", "3"},         {"WORLD_SIZE", "4"},
+                             {"LOCAL_RANK", "1"},   {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
+
+TEST(Launched, Torchrun) {
+  const auto launched = Find(kTorchrun);
+  ASSERT_TRUE(launched);
+  EXPECT_EQ(launched->launcher, "torchrun");
+  EXPECT_EQ(launched->rank, 3);
+  EXPECT_EQ(launched->size, 4);
+  EXPECT_EQ(launched->local_rank, 1);
+  EXPECT_EQ(launched->local_size, 2);
+  EXPECT_EQ(launched->hosts, std::vector<std::string>{"n1"});
+  EXPECT_EQ(launched->port, 29501);  // torchrun listens on 29500 itself
+  EXPECT_FALSE(launched->mpi);
+  EXPECT_EQ(Find(kTorchrun + Variables{{"MASTER_PORT", "65535"}})->port, 65534);
+}
+
+// Words that a shell may have by chance; and one process is no launch.
+TEST(Launched, TorchrunIsKnownByAllOfItsVariables) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"}) {
+    Variables some = kTorchrun;
+    some.erase(name);
+    EXPECT_FALSE(Find(some)) << name;
+  }
+  EXPECT_FALSE(Find(kTorchrun + Variables{{"RANK", "0"}, {"WORLD_SIZE", "1"}}));
+  EXPECT_EQ(ErrorOf(kTorchrun + Variables{{"RANK", "4"}}),
+            "RANK must be below WORLD_SIZE, got 4 of 4");
+  EXPECT_NE(ErrorOf(kTorchrun + Variables{{"MASTER_PORT", "70000"}}).find("MASTER_PORT"),
+            std::string::npos);
+}
+
+TEST(Launched, TorchrunInsideOfOthersIsTheInnermost) {
+  EXPECT_EQ(Find(kStep + kTorchrun)->launcher, "torchrun");
+  EXPECT_EQ(Find(kMpirun + kTorchrun)->launcher, "torchrun");
+  // Set by a script from what mpirun said.
+  EXPECT_EQ(Find(kMpirun + kTorchrun + Variables{{"WORLD_SIZE", "8"}})->launcher, "Open MPI");
+}
+
 TEST(Launched, OpenMpi) {
   const auto launched = Find(kMpirun);
   ASSERT_TRUE(launched);

@@ -5,10 +5,11 @@ namespace trireme {
 void Describe(OptionTable<TransportOptions>& t) {
   t.Add("name", &TransportOptions::name, OneOf({"auto", "threads", "shm", "tcp", "mpi"}),
         "how ranks talk: threads of this process, processes of this machine that share memory "
-        "(shm), sockets (tcp), or the MPI that started them; auto: mpi or tcp under mpirun and "
-        "srun, tcp with transport.hosts, else threads");
+        "(shm), sockets (tcp), or the MPI that started them; auto: mpi under mpirun, tcp under "
+        "srun, torchrun and with transport.hosts, else threads");
   t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024),
-        "ranks of the job, servers included; under mpirun and srun as many as were started");
+        "ranks of the job, servers included; under mpirun, srun and torchrun as many as were "
+        "started");
   t.Add("join_s", &TransportOptions::join_s, Above(0),
         "tcp: seconds that ranks wait for all of them to come");
   t.Add("timeout_s", &TransportOptions::timeout_s, Above(0),
@@ -16,7 +17,8 @@ void Describe(OptionTable<TransportOptions>& t) {
   t.Add("meet", &TransportOptions::meet, Any(),
         "tcp: HOST:PORT where rank 0 is found, if no launcher and no transport.hosts says it");
   t.Add("hosts", &TransportOptions::hosts, Any(),
-        "tcp: a file with a line `HOST [RANKS]` for each machine; start the same command on each");
+        "tcp: a file with a line `HOST [RANKS]` for each machine, the first perhaps with a port "
+        "(`HOST:PORT`); start the same command on each");
   t.Add("bind", &TransportOptions::bind, Any(),
         "tcp: the address that this machine listens on; empty: 127.0.0.1 for ranks of one machine, "
         "all addresses otherwise");
