@@ -6,6 +6,8 @@
 #include "base/cores.h"
 #include "base/denormals.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "record/checkpoint.h"
 #include "strategy/presets.h"
 #include "trainer/centre_recorder.h"
 #include "trainer/muster.h"
@@ -15,6 +17,7 @@
 #include "trainer/tracing.h"
 #include "trainer/worker.h"
 #include "transport/broadcast.h"
+#include "transport/forked.h"
 #include "transport/tcp/star.h"
 
 namespace trireme {
@@ -173,6 +176,29 @@ int TrainFree(const Job& job, const Site& site) {
   });
 }
 
+// What the user may not know to be slow.
+void WarnOfCrowds(const Job& job, const Log& log) {
+  const auto trains = [&](int rank) { return rank >= job.servers; };
+  const auto here = std::count_if(job.sharing.begin(), job.sharing.end(), trains);
+  const int cores = UsableCores(ReadCoreFacts()).count;
+  if (here > 1 && here > cores) {
+    log.Warn("ranks", "{} workers on {}: slower than {} (transport.ranks)", here,
+             Counted(cores, "core"), cores);
+  }
+  if (!job.in_step) return;
+  int idle = 0;
+  Work work;
+  for (int w = 0; w < job.workers(); ++w) {
+    WorkOf(job.plan, 0, w, job.workers(), work);
+    const auto empty = [](const Shard& shard) { return shard.size() == 0; };
+    idle += std::all_of(work.shards.begin(), work.shards.end(), empty);
+  }
+  if (idle == 0) return;
+  log.Warn("ranks",
+           "{} of {} workers get no samples: a batch has {} in {} (trainer.batch, transport.ranks)",
+           idle, job.workers(), job.plan.batch, Counted(job.plan.shards, "shard"));
+}
+
 // What the process does that holds the run's directory.
 Start OpenRun(const Job& job, const Site& site) {
   Start start = FindStart(job, *site.directory, site.log);
@@ -185,25 +211,17 @@ Start OpenRun(const Job& job, const Site& site) {
   return start;
 }
 
-}  // namespace
-
-int Train(const Job& job, const Site& site) {
-  for (const auto& [key, value] : Emulated(job.recipe.emulate)) {
-    site.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
-  }
-  const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
-  const int root = RecordingRank(job.recipe.strategy.name);
-  TRIREME_ASSERT(site.crew.holds(root) == (site.directory != nullptr));
-  if (FindPreset(job.recipe.strategy.name).server) return TrainFree(job, site);
+int TrainInStep(const Job& job, const Site& site) {
   std::optional<Start> own;
   if (site.directory) own.emplace(OpenRun(job, site));
-
   const StrategyPreset& preset = FindPreset(job.recipe.strategy.name);
   const auto common =
       preset.common ? preset.common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
   const auto signal = [&] { return site.signals.received(); };
-  return site.crew.Run({.shared_bytes = SharedBytes(job), .signal = signal}, [&](World& world) {
+  const Crew::Needs needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
+  return site.crew.Run(needs, [&](World& world) {
     if (site.crew.complete()) return RunRank(job, site, *own, common.get(), world);
+    const int root = RecordingRank(job.recipe.strategy.name);
     const Start shared = ShareStart(world.group(), root, job, own ? &*own : nullptr);
     const int code = RunRank(job, site, shared, common.get(), world);
     // mpirun and srun kill the others when one ends with a code like 143: not before the one that
@@ -211,6 +229,26 @@ int Train(const Job& job, const Site& site) {
     if (site.crew.launched()) Barrier(world.group(), kTagMuster);
     return code;
   });
+}
+
+}  // namespace
+
+int Train(const Job& job, const Site& site) {
+  const auto emulated = Emulated(job.recipe.emulate);
+  for (const auto& [key, value] : emulated) {
+    site.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
+  }
+  if (site.directory && site.show_ranks && emulated.empty()) WarnOfCrowds(job, site.log);
+  const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
+  const int root = RecordingRank(job.recipe.strategy.name);
+  TRIREME_ASSERT(site.crew.holds(root) == (site.directory != nullptr));
+  try {
+    return FindPreset(job.recipe.strategy.name).server ? TrainFree(job, site)
+                                                       : TrainInStep(job, site);
+  } catch (const Killed& error) {
+    if (!site.directory || !HasCheckpoint(site.directory->checkpoints())) throw;
+    throw Error("{}; go on with: trireme train --resume {}", error.what(), site.directory->path());
+  }
 }
 
 int Join(const Job& job, const JoinSite& site) {
