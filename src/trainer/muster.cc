@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <optional>
 
 #include "base/cores.h"
 #include "base/error.h"
@@ -82,6 +84,43 @@ Words WordsOf(const Job& job) {
           HashOf(fmt::format("{} {}", target, unit ? unit->name : ""))};
 }
 
+// Two recipes of the same program: the keys whose values differ, the first of them.
+// "optimizer.lr is 0.5, at rank 0 0.02".
+std::string WhereTheyDiffer(const std::string& one, const std::string& other,
+                            std::string_view where) {
+  constexpr int kNamed = 3;
+  constexpr size_t kLongest = 60;
+  const std::vector<std::string> lines = Split(one, '\n'), others = Split(other, '\n');
+  std::string words, section;
+  int count = 0;
+  for (size_t i = 0; i < std::min(lines.size(), others.size()); ++i) {
+    const std::string& line = lines[i];
+    if (line.starts_with('[')) section = line.substr(1, line.find(']') - 1);
+    const size_t equals = line.find(" = ");
+    const bool same_key = line.substr(0, equals) == others[i].substr(0, equals);
+    if (line == others[i] || equals == line.npos || !same_key || ++count > kNamed) continue;
+    words += fmt::format("{}{}.{} is {}, {} {}", words.empty() ? "" : "; ", section,
+                         line.substr(0, equals), line.substr(equals + 3).substr(0, kLongest), where,
+                         others[i].substr(equals + 3).substr(0, kLongest));
+  }
+  return words;
+}
+
+// Every rank calls it; the words of each.
+std::vector<std::string> DifferencesFromRank0(Group& group, const std::string& own) {
+  using Text = std::array<char, 600>;
+  std::vector<std::byte> first(own.size());
+  std::memcpy(first.data(), own.data(), own.size());
+  BroadcastBytes(group, kTagMuster, 0, first);
+  const std::string other(reinterpret_cast<const char*>(first.data()), first.size());
+  const std::string words = WhereTheyDiffer(own, other, "at rank 0");
+  Text text{};
+  std::copy_n(words.begin(), std::min(words.size(), text.size() - 1), text.begin());
+  std::vector<std::string> all;
+  for (const Text& each : AllGather(group, kTagMuster, text)) all.emplace_back(each.data());
+  return all;
+}
+
 std::string HostName() {
   char name[256] = {};
   if (gethostname(name, sizeof(name) - 1) != 0) return "?";
@@ -99,7 +138,12 @@ void CheckAgreement(Group& group, const Job& job) {
     }
   };
   check("another version of trireme", &Words::program);
-  check("another recipe", &Words::recipe);
+  for (int r = 1; r < group.size(); ++r) {
+    if (all[r].recipe == all[0].recipe) continue;
+    const std::string where = DifferencesFromRank0(group, RecipeText(job))[size_t(r)];
+    throw Error("rank {} has another recipe than rank 0: {}; all ranks of a job need the same", r,
+                where);
+  }
   check("other data", &Words::data);
   check("another instruction set, and --deterministic wants equal bits", &Words::instructions);
 }
@@ -131,25 +175,50 @@ std::string CardOf(const Job& job) {
   Job same;
   same.recipe = recipe;
   const Shape input = job.graph.input();
-  return fmt::format("{}\n{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n", Version(),
-                     Sha256Hex(RecipeText(same)), input.height, input.width, input.channels,
-                     job.data.classes.size(), job.layout.weights, Sha256Hex(DataText(job)));
+  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n{}", Version(),
+                     input.height, input.width, input.channels, job.data.classes.size(),
+                     job.layout.weights, Sha256Hex(DataText(job)), RecipeText(same));
 }
 
+namespace {
+
+// A card's parts, in their order; the last is the rest.
+struct Card {
+  std::string version, model, data, recipe;
+};
+
+std::optional<Card> ReadCard(const std::string& text) {
+  Card card;
+  size_t at = 0;
+  for (std::string* part : {&card.version, &card.model, &card.data}) {
+    const size_t end = text.find('\n', at);
+    if (end == text.npos) return std::nullopt;
+    *part = text.substr(at, end - at);
+    at = end + 1;
+  }
+  card.recipe = text.substr(at);
+  return card;
+}
+
+}  // namespace
+
 std::string JudgeCard(const std::string& own, const std::string& shown, bool other_data) {
-  constexpr size_t kLines = 5;  // the last is empty
-  const std::vector<std::string> mine = Split(own, '\n'), theirs = Split(shown, '\n');
-  if (theirs.size() != kLines) return "what it shows is no card of a client";
-  if (theirs[0] != mine[0]) {
-    return fmt::format("it is version {} of trireme, the server {}", theirs[0].substr(0, 50),
-                       mine[0]);
+  const Card mine = ReadCard(own).value();
+  const std::optional<Card> theirs = ReadCard(shown);
+  if (!theirs) return "what it shows is no card of a client";
+  if (theirs->version != mine.version) {
+    return fmt::format("it is version {} of trireme, the server {}", theirs->version.substr(0, 50),
+                       mine.version);
   }
-  if (theirs[2] != mine[2]) {
-    return fmt::format("its model is another one ({}; the server's: {})", theirs[2].substr(0, 100),
-                       mine[2]);
+  if (theirs->model != mine.model) {
+    return fmt::format("its model is another one ({}; the server's: {})",
+                       theirs->model.substr(0, 100), mine.model);
   }
-  if (theirs[1] != mine[1]) return "its recipe is another one";
-  if (theirs[3] != mine[3] && !other_data) return "its data are other ones";
+  if (theirs->recipe != mine.recipe) {
+    return "its recipe is another one: " +
+           WhereTheyDiffer(theirs->recipe, mine.recipe, "at the server");
+  }
+  if (theirs->data != mine.data && !other_data) return "its data are other ones";
   return "";
 }
 
