@@ -377,8 +377,8 @@ int CheckStrategy(const StrategyOptions& options, int ranks, bool deterministic)
   if (preset.server) {
     const CentreChoices choices = ResolveCentre(preset.choices, options);
     if (WorksInTeams(choices) && choices.groups > ranks - servers) {
-      throw UsageError("strategy.groups = {}, but there are {} workers (transport.ranks)",
-                       choices.groups, ranks - servers);
+      throw UsageError("strategy.groups = {} for {} (transport.ranks)", choices.groups,
+                       Counted(ranks - servers, "worker"));
     }
   }
   return ranks - servers;

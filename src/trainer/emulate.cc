@@ -39,7 +39,8 @@ std::optional<RankAndNumber> ParseRankAndNumber(const std::string& text, const c
     throw UsageError("{} must be RANK:NUMBER, got {}", key, QuoteToml(text));
   }
   if (*rank >= ranks) {
-    throw UsageError("{} = {}: there are {} ranks (transport.ranks)", key, QuoteToml(text), ranks);
+    throw UsageError("{} = {}: there {} {} (transport.ranks)", key, QuoteToml(text),
+                     ranks == 1 ? "is" : "are", Counted(ranks, "rank"));
   }
   return RankAndNumber{*rank, *number};
 }
@@ -58,7 +59,8 @@ std::optional<SlowRank> ParseSlow(const std::string& text, const char* key, int 
                      QuoteToml(text));
   }
   if (*rank >= ranks) {
-    throw UsageError("{} = {}: there are {} ranks (transport.ranks)", key, QuoteToml(text), ranks);
+    throw UsageError("{} = {}: there {} {} (transport.ranks)", key, QuoteToml(text),
+                     ranks == 1 ? "is" : "are", Counted(ranks, "rank"));
   }
   return SlowRank{.rank = *rank, .factor = *factor};
 }
