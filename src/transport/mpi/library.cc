@@ -1,6 +1,7 @@
 #include "transport/mpi/library.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,8 +14,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHowToGetOne =
-    "`trireme doctor` says how to build one with this machine's mpicc";
+// A command that can be copied: from the source in the program to a plugin beside it.
+std::string HowToGetOne() {
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  const std::vector<std::string> doctor = {program.string(), "doctor", "--write-mpi-plugin",
+                                           "mpi-plugin"};
+  const std::vector<std::string> compiler = {"mpicc",
+                                             "-shared",
+                                             "-fPIC",
+                                             "-O2",
+                                             "-o",
+                                             program.parent_path() / "trireme-mpi.so",
+                                             "mpi-plugin/plugin.c"};
+  return fmt::format("build one with this machine's mpicc: {} && {}", ShellLine(doctor),
+                     ShellLine(compiler));
+}
 
 const char* LoaderError() {
   const char* text = dlerror();
@@ -40,7 +55,7 @@ MpiLibrary::MpiLibrary(std::string path) : path_(std::move(path)) {
   table_ = get();
   if (table_ == nullptr || table_->version != TRIREME_MPI_TABLE ||
       table_->bytes != sizeof(TriremeMpiTable)) {
-    throw Error("the MPI plugin {} is of another version of trireme; {}", path_, kHowToGetOne);
+    throw Error("the MPI plugin {} is of another version of trireme; {}", path_, HowToGetOne());
   }
 }
 
@@ -99,7 +114,7 @@ std::string FindMpiPlugin(const std::string& wanted, const char* from_environmen
   if (found.empty()) {
     throw Error(
         "there is no MPI plugin (trireme-mpi*.so) in {}, and TRIREME_MPI_PLUGIN is not set; {}",
-        folder, kHowToGetOne);
+        folder, HowToGetOne());
   }
   return found.front();
 }
