@@ -57,6 +57,21 @@ TEST_F(JoinTest, ALateClientWorksAndLeaves) {
   EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
 }
 
+TEST_F(JoinTest, AServerSaysWhereItListensOnceItDoes) {
+  const std::string where = fmt::format("0.0.0.0:{}", FreePort());
+  auto server = Serve("easgd", {"--set", "transport.listen=" + where});
+  EXPECT_NE(server->err().find("listens at " + where), std::string::npos) << server->err();
+  EXPECT_NE(server->err().find("only clients of this machine are let in"), std::string::npos)
+      << server->err();
+  const Outcome second = Run({"train", "--strategy", "easgd", "--transport", "tcp", "--ranks", "2",
+                              "--set", "transport.listen=" + where, "--out", "b"});
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_NE(second.err.find("cannot listen on " + where), std::string::npos) << second.err;
+  EXPECT_EQ(second.err.find("listens at"), std::string::npos) << second.err;
+  server->Kill(SIGTERM);
+  EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
+}
+
 TEST_F(JoinTest, OwnSamplesForLocalSgdOnly) {
   std::string csv = "a,b,c,d,species\n";
   for (int i = 0; i < 60; ++i) {
@@ -83,7 +98,8 @@ TEST_F(JoinTest, StrangersAreRefusedAndTheServerGoesOn) {
   EXPECT_EQ(data.exit_code, 1);
   EXPECT_NE(data.err.find("its data are other ones"), std::string::npos) << data.err;
   const Outcome recipe = Run({"join", meet_, "--set", "optimizer.lr=0.5"});
-  EXPECT_NE(recipe.err.find("its recipe is another one"), std::string::npos) << recipe.err;
+  const std::string words = "its recipe is another one: optimizer.lr is 0.5, at the server 0.02";
+  EXPECT_NE(recipe.err.find(words), std::string::npos) << recipe.err;
   const Outcome model = Run({"join", meet_, "--set", "model.name=mlp:4-5-3"});
   EXPECT_NE(model.err.find("its model is another one"), std::string::npos) << model.err;
   EXPECT_EQ(Run({"join", "127.0.0.1:1"}).exit_code, 1);

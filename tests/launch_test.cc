@@ -51,6 +51,7 @@ TEST_F(LaunchTest, NoProcessOfManyTrainsAlone) {
       {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
       {{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}},
       {{"TRIREME_RANK", "1"}, {"TRIREME_WORLD", "4"}, {"TRIREME_MEET", "127.0.0.1:1"}},
+      {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "1"}},
       {{"SLURM_PROCID", "1"},
        {"SLURM_STEP_ID", "0"},
        {"SLURM_STEP_NUM_TASKS", "4"},
@@ -97,6 +98,20 @@ TEST_F(LaunchTest, EachRankStaysOnItsShareOfTheCores) {
     EXPECT_EQ(cores({"--transport", transport}), own) << transport;
     EXPECT_EQ(cores({"--transport", transport, "--set", "trainer.pin=false"}), all) << transport;
   }
+}
+
+TEST_F(LaunchTest, RanksThatAreOfNoUseAreWarnedOf) {
+  const std::string core = FormatCpuList({ReadCoreFacts().affinity.front()});
+  const Words words = {"train", "--steps", "2", "--ranks", "4", "--batch", "2"};
+  const Words pinned = {"taskset", "-c", core};
+  const Outcome outcome = Succeed(words, pinned);
+  EXPECT_TRUE(Holds(outcome.err, "4 workers on 1 core: slower than 1")) << outcome.err;
+  EXPECT_TRUE(Holds(outcome.err, "2 of 4 workers get no samples")) << outcome.err;
+  EXPECT_EQ(Succeed(words + Words{"--quiet"}, pinned).err, "");
+  // A server only adds.
+  const Words server = {"--strategy", "easgd", "--transport", "tcp", "--batch", "8"};
+  EXPECT_FALSE(Holds(Succeed(Words{"train", "--steps", "2", "--ranks", "2"} + server, pinned).err,
+                     "slower than"));
 }
 
 TEST_F(LaunchTest, NonsenseIsRefusedBeforeItWaitsInAQueue) {

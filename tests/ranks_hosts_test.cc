@@ -98,6 +98,67 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsIsNamedAndDoesNotEndTheRun) {
   EXPECT_EQ(Hash("cut"), Hash("alone"));
 }
 
+// Files of a hosts file on this machine alone.
+class HostsFileTest : public RanksTest {
+ protected:
+  Words With(const std::string& hosts) {
+    Write("hosts", hosts);
+    Write("secret", "three banks of oars\n");
+    return {"train",
+            "--steps",
+            "5",
+            "--set",
+            "transport.hosts=hosts",
+            "--set",
+            "transport.secret_file=secret"};
+  }
+  static bool AwaitWords(Running& running, const std::string& words) {
+    for (int i = 0; i < 6000 && !running.Over(); ++i) {
+      if (running.err().find(words) != std::string::npos) return true;
+      SleepFor(0.01);
+    }
+    return false;
+  }
+  const int port_ = FreePort();
+};
+
+TEST_F(HostsFileTest, ThisMachineByNumberAndPortOrByName) {
+  Succeed(With(fmt::format("127.0.0.1:{} 2\n", port_)) + Words{"--out", "a"});
+  EXPECT_EQ(Number("a", "ranks"), 2);
+  Succeed(With(fmt::format("[::1]:{} 2\n", port_)) + Words{"--out", "b"});
+  Succeed(With("localhost 2\n") + Words{"--out", "c"});
+  EXPECT_EQ(Number("c", "ranks"), 2);
+  Refuse(With("127.0.0.1 1\nlocalhost 1\n") + Words{"--out", "d"}, 1,
+         {"hosts:2: localhost is this machine, as 127.0.0.1 in line 1 is"});
+}
+
+TEST_F(HostsFileTest, WhoWaitsForOthersSaysSoAndObeysSignals) {
+  const std::string stopped = "stopped by a signal before all ranks had met";
+  auto first = Start(With(fmt::format("127.0.0.1:{} 2\n127.0.0.9 1\n", port_)));
+  const std::string gathers =
+      fmt::format("waits at 127.0.0.1:{} for rank 2 (127.0.0.9), 60 s at most", port_);
+  EXPECT_TRUE(AwaitWords(*first, gathers)) << first->err();
+  first->Kill(SIGTERM);
+  EXPECT_EQ(first->Wait(kTimeout).exit_code, 143) << first->err();
+  EXPECT_NE(first->err().find(stopped), std::string::npos) << first->err();
+
+  auto second = Start(With(fmt::format("127.0.0.9:{} 1\nlocalhost 2\n", port_)));
+  const std::string dials = fmt::format("waits for rank 0 at 127.0.0.9:{}, 60 s at most", port_);
+  EXPECT_TRUE(AwaitWords(*second, dials)) << second->err();
+  second->Kill(SIGINT);
+  EXPECT_EQ(second->Wait(kTimeout).exit_code, 130) << second->err();
+  EXPECT_NE(second->err().find(stopped), std::string::npos) << second->err();
+
+  const Words clients =
+      With(fmt::format("127.0.0.9:{} 1\nlocalhost 2\n", port_)) + Words{"--strategy", "easgd"};
+  auto third = Start(clients);
+  const std::string server = fmt::format("waits for the server at 127.0.0.9:{}, ", port_);
+  EXPECT_TRUE(AwaitWords(*third, server)) << third->err();
+  third->Kill(SIGTERM);
+  EXPECT_EQ(third->Wait(kTimeout).exit_code, 143) << third->err();
+  EXPECT_EQ(Leftovers(Now() + 10), "");
+}
+
 // A server and a client on one host, two clients on the other.
 class CutClientsTest : public RanksHostsTest, public testing::WithParamInterface<std::string> {
  protected:

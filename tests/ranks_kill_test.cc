@@ -47,6 +47,10 @@ class RanksKillTest : public RanksTest, public testing::WithParamInterface<Trans
   }
 };
 
+bool Holds(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
 std::string FirstError(const std::string& err) {
   for (const std::string& line : Split(err, '\n')) {
     if (line.find("rank ") != line.npos && line.find(" ranks: ") == line.npos) return line;
@@ -83,6 +87,9 @@ TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
     EXPECT_LT(ended_s, kSoon);
     EXPECT_GT(outcome.exit_code, 0) << "signal " << outcome.signal;
     EXPECT_EQ(FirstNamed(outcome.err), victim) << outcome.err;
+    if (Holds(outcome.err, "killed by signal 9") && SavedStep("parts") > 0 && GetParam() != "mpi") {
+      EXPECT_TRUE(Holds(outcome.err, "; go on with: trireme train --resume parts")) << outcome.err;
+    }
     EXPECT_EQ(left, "");
   }
   CompareWithUndisturbed(ranks);

@@ -1,26 +1,10 @@
 // Jobs that make no sense are refused, and the error names the rank or the key.
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "support/ranks_test.h"
 
 namespace trireme::whole {
 namespace {
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd, any, length) != 0) ADD_FAILURE();
-  if (getsockname(fd, any, &length) != 0) ADD_FAILURE();
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 class RanksRefusedTest : public RanksTest {
  protected:
@@ -60,7 +44,10 @@ TEST_F(RanksRefusedTest, ThreeStartedByHandTrainTogether) {
 TEST_F(RanksRefusedTest, ARankWithAnotherRecipe) {
   std::unique_ptr<Running> ranks[] = {StartRank(0, 3, {}), StartRank(1, 3, {}),
                                       StartRank(2, 3, {"--lr", "0.3"})};
-  for (auto& rank : ranks) ExpectError(*rank, 1, "rank 2 has another recipe than rank 0");
+  for (auto& rank : ranks) {
+    ExpectError(*rank, 1,
+                "rank 2 has another recipe than rank 0: optimizer.lr is 0.3, at rank 0 0.02");
+  }
 }
 
 TEST_F(RanksRefusedTest, ARankWithOtherData) {
@@ -99,6 +86,27 @@ TEST_F(RanksRefusedTest, AnotherSecret) {
 TEST_F(RanksRefusedTest, WithoutASecret) {
   auto running = StartRank(0, 2, {}, "");
   ExpectError(*running, 2, "transport.secret_file");
+}
+
+// As torchrun starts them, which listens on MASTER_PORT itself.
+TEST_F(RanksRefusedTest, TwoStartedByTorchrunTrainTogether) {
+  std::unique_ptr<Running> ranks[2];
+  for (int r = 0; r < 2; ++r) {
+    ranks[r] = Start(
+        {"train", "--quiet", "--steps", "5", "--out", "a"},
+        {"env", fmt::format("RANK={}", r), "WORLD_SIZE=2", fmt::format("LOCAL_RANK={}", r),
+         "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=somewhere", fmt::format("MASTER_PORT={}", port_ - 1)});
+  }
+  for (auto& rank : ranks) EXPECT_EQ(rank->Wait(kTimeout).exit_code, 0) << rank->err();
+  EXPECT_EQ(Number("a", "ranks"), 2);
+}
+
+// At once, and not by those who then seem to be missing.
+TEST_F(RanksRefusedTest, MoreConnectionsThanOpenFilesAreAllowed) {
+  const Words limited = {"bash", "-c", "ulimit -n 20; exec \"$@\"", "bash"};
+  const Words words = {"train", "--ranks", "16", "--transport", "tcp", "--steps", "2", "--quiet"};
+  auto running = Start(words, limited);
+  ExpectError(*running, 1, "too many open files (ulimit -n is 20; about 32 are needed)");
 }
 
 TEST_F(RanksRefusedTest, UnderMpirun) {

@@ -1,6 +1,9 @@
 #include "support/ranks_test.h"
 
+#include <arpa/inet.h>
 #include <fmt/ranges.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -52,6 +55,19 @@ void Nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::millisecon
 }  // namespace
 
 bool HasMpi() { return *TRIREME_MPIRUN != '\0'; }
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd, any, length) != 0) ADD_FAILURE();
+  if (getsockname(fd, any, &length) != 0) ADD_FAILURE();
+  close(fd);
+  return ntohs(address.sin_port);
+}
 
 RanksTest::RanksTest()
     : environment_{"env", "TMPDIR=" + At("tmp")}, shared_before_(NamesIn(kShared)) {

@@ -11,7 +11,8 @@ namespace trireme::whole {
 // How the ranks of a job talk: "threads", "shm", "tcp", "mpi".
 using Transport = std::string;
 
-bool HasMpi();  // a plugin and an mpirun
+bool HasMpi();   // a plugin and an mpirun
+int FreePort();  // of this machine
 inline std::string TransportName(const testing::TestParamInfo<Transport>& info) {
   return info.param;
 }
