@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,23 +112,14 @@ std::string ReadFile(const std::string& path, size_t max_bytes) {
   return content;
 }
 
-void ReplaceFile(const std::string& path, std::string_view content) {
-  const std::string beside = NameBeside(path);
-  try {
-    OutputFile file(beside);
-    file.Write(content);
-    file.Sync();
-    file.Close();
-    RenameDurably(beside, path);
-  } catch (...) {
-    unlink(beside.c_str());
-    throw;
-  }
-}
-
 void MakeDirectories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
+  std::error_code ignored;
+  if (error && fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
+    throw Error("{}: is a link that leads nowhere ({})", path,
+                fs::read_symlink(path, ignored).string());
+  }
   if (error) Fail(path, "create the folder", error.value());
   if (!fs::is_directory(path, error)) throw Error("{}: is a file, a folder is needed", path);
 }
@@ -158,6 +150,11 @@ std::string NameBeside(const std::string& path) {
   const std::string name =
       fmt::format(".{}{}{:016x}", whole.filename().string(), kUnfinished, mark);
   return (whole.parent_path() / name).string();
+}
+
+bool IsBeside(const std::string& name, const std::string& path) {
+  const std::string begin = fmt::format(".{}{}", fs::path(path).filename().string(), kUnfinished);
+  return fs::path(name).filename().string().starts_with(begin);
 }
 
 void RemoveLeftovers(const std::string& directory) {
@@ -210,8 +207,13 @@ void InputFile::ReadAt(uint64_t offset, void* into, size_t bytes) const {
 }
 
 OutputFile::OutputFile(std::string path, Start start) : path_(std::move(path)) {
-  fd_ = Open(path_, O_RDWR | O_CREAT | (start == Start::kEmpty ? O_TRUNC : O_APPEND),
-             "open for writing");
+  const int flags = start == Start::kEmpty   ? O_RDWR | O_CREAT | O_TRUNC
+                    : start == Start::kAtEnd ? O_RDWR | O_CREAT | O_APPEND
+                                             : O_WRONLY;
+  fd_ = Open(path_, flags, "open for writing");
+  struct stat found;
+  if (start != Start::kInto || fstat(fd_, &found) != 0 || !S_ISREG(found.st_mode)) return;
+  fcntl(fd_, F_SETFL, O_APPEND);  // a file that somebody else has open and goes on with
 }
 
 OutputFile::~OutputFile() {
@@ -239,12 +241,21 @@ void OutputFile::ReadAt(uint64_t offset, void* into, size_t bytes) const {
   ReadAllAt(fd_, path_, offset, into, bytes);
 }
 
+bool OutputFile::CanWriteAt() const {
+  return lseek(fd_, 0, SEEK_CUR) >= 0 && (fcntl(fd_, F_GETFL) & O_APPEND) == 0;
+}
+
 void OutputFile::Sync() {
   if (Retry([&] { return fsync(fd_); }) != 0) Fail(path_, "sync");
 }
 
 void OutputFile::Close() {
   if (close(std::exchange(fd_, -1)) != 0 && errno != EINTR) Fail(path_, "close");
+}
+
+bool OutputFile::Claim() {
+  flock(fd_, LOCK_EX | LOCK_NB);  // where there are no locks, nobody else gets one either
+  return Stat(fd_, path_).st_nlink > 0;
 }
 
 NamelessFile::NamelessFile(std::string_view content) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,8 +13,7 @@ namespace trireme {
 // The whole file. A folder, or more than `max_bytes`, is refused before memory is taken.
 std::string ReadFile(const std::string& path, size_t max_bytes = size_t{1} << 30);
 
-// Old content or new content, nothing between, whenever the machine stops: written beside, synced,
-// renamed. A full disk leaves the old file.
+// A Replacement (see below) with this content.
 void ReplaceFile(const std::string& path, std::string_view content);
 
 void MakeDirectories(const std::string& path);
@@ -24,6 +24,7 @@ bool Exists(const std::string& path);  // also for a link that points nowhere
 // A name in the same folder for something unfinished. What a killed process left under such names
 // is removed by RemoveLeftovers; call it only when nobody else writes into the folder.
 std::string NameBeside(const std::string& path);
+bool IsBeside(const std::string& name, const std::string& path);  // NameBeside(path) made `name`
 void RemoveLeftovers(const std::string& directory);
 
 // Gone at once for every reader (renamed first), then deleted. Nothing happens if it is not there.
@@ -50,7 +51,8 @@ class InputFile {
 // A file being written. Without Close() its end may be missing and nobody is told.
 class OutputFile {
  public:
-  enum class Start { kEmpty, kAtEnd };
+  // kInto: something that is there already and is perhaps no regular file: a device, a pipe.
+  enum class Start { kEmpty, kAtEnd, kInto };
   explicit OutputFile(std::string path, Start start = Start::kEmpty);
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;
@@ -61,12 +63,38 @@ class OutputFile {
   void Write(std::string_view text) { Write(text.data(), text.size()); }
   void WriteAt(uint64_t offset, const void* from, size_t bytes);  // Write() goes on where it was
   void ReadAt(uint64_t offset, void* into, size_t bytes) const;
+  bool CanWriteAt() const;  // not of a pipe or a terminal
   void Sync();
   void Close();
+
+  // Shows others, as long as the file is open, that its writer lives. False if the file has been
+  // removed meanwhile.
+  bool Claim();
 
  private:
   std::string path_;
   int fd_ = -1;
+};
+
+// A new version of a file. Old content or new content, nothing between, whenever the machine stops:
+// written beside, synced, renamed; a full disk, or no Commit(), leaves the old file. Links are
+// followed, the file that they lead to is replaced. What is there but no regular file (a device, a
+// pipe, /dev/stdout) is written into. What a killed writer left beside the same file is removed.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path);
+  ~Replacement();
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  OutputFile& file() { return *file_; }
+  void Commit();
+
+  static void Check(const std::string& path);  // that one could begin; nothing changes
+
+ private:
+  std::string target_, beside_;  // beside_ is empty if the target is written into
+  std::optional<OutputFile> file_;
 };
 
 // A file that has no name, with this content: gone with the object, and also if the process is

@@ -126,6 +126,9 @@ TEST(Files, FoldersAreMadeOnceAndNeverOverAFile) {
   ReplaceFile(folder / "f", "");
   EXPECT_NE(MessageOf([&] { MakeDirectories(folder / "f"); }), "no error");
   EXPECT_NE(MessageOf([&] { MakeDirectories(folder / "f/g"); }), "no error");
+  fs::create_symlink("gone", folder / "link");
+  EXPECT_EQ(MessageOf([&] { MakeDirectories(folder / "link"); }),
+            folder / "link" + ": is a link that leads nowhere (gone)");
 }
 
 TEST(Files, LeftoversGoAndNothingElse) {

@@ -20,7 +20,7 @@ constexpr Place kInfoPlaces[] = {kFilePlace};
 constexpr Place kShowPlaces[] = {
     kFilePlace,
     {"NUMBER", Place::kRequired, "of the picture, from 0; those of the test part come last"},
-    {"OUT", Place::kOptional, "a PNG file to write it to"}};
+    {"OUT", Place::kOptional, "a PNG file to write it to; - for the standard output"}};
 constexpr Flag kInfoFlags[] = {{"--json", "", "print JSON"}};
 constexpr Flag kVerifyFlags[] = {kThreadsFlag};
 
@@ -85,12 +85,18 @@ int Show(const Args& args, Process& process) {
   const auto picture = pack.Open(*number);
   const PictureSize size = picture->size();
   const PackEntry entry = pack.entry(*number);
-  process.out.Print("{} {} {} x {}, {}, {}\n", *number, pack.name(*number), size.width, size.height,
-                    FormatBytes(double(entry.bytes)), pack.classes()[size_t(entry.label)]);
-  if (const auto out = args.Optional("OUT")) {
+  const auto out = args.Optional("OUT");
+  const bool to_output = out && process.out.Is(*out);
+  if (!to_output) {
+    process.out.Print("{} {} {} x {}, {}, {}\n", *number, pack.name(*number), size.width,
+                      size.height, FormatBytes(double(entry.bytes)),
+                      pack.classes()[size_t(entry.label)]);
+  }
+  if (out) {
     std::vector<uint8_t> rgb(size_t(3) * size.width * size.height);
     Renderer().Draw(*picture, {{0, 0, size.width, size.height}}, size, rgb.data());
-    ReplaceFile(*out, EncodePng(rgb.data(), size));
+    const std::string png = EncodePng(rgb.data(), size);
+    to_output ? process.out.Write(png) : ReplaceFile(*out, png);
   }
   return 0;
 }

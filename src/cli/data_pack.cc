@@ -32,6 +32,10 @@ int Run(const Args& args, Process& process) {
   if (args.Has("--size") && (side < 1 || side > 4096)) {
     throw UsageError("--size must be between 1 and 4096, got {}", side);
   }
+  if (process.out.Is(args.Required("FILE"))) {
+    throw UsageError("a pack needs a file, its head is written last; {} is the standard output",
+                     args.Required("FILE"));
+  }
   const PackReport report = WritePack(args.Required("DIR"), options, side, args.Required("FILE"));
   const Log log(process.log);
   for (const std::string& message : report.left_out) log.Warn("data", "left out: {}", message);

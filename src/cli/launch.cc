@@ -138,7 +138,7 @@ SlurmJob ReadJob(const Args& args) {
 int Run(const Args& args, Process& process) {
   const std::string script = SlurmScript(ReadJob(args));
   const auto file = args.Value("--out");
-  if (!file) {
+  if (!file || process.out.Is(*file)) {
     process.out.Write(script);
     return 0;
   }

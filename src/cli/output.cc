@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +23,13 @@ void Output::Write(std::string_view text) {
       throw OutputError("cannot write the output: {}", std::strerror(errno));
     }
   }
+}
+
+bool Output::Is(const std::string& path) const {
+  struct stat named, own;
+  if (path == "-") return true;
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd_, &own) == 0 &&
+         named.st_dev == own.st_dev && named.st_ino == own.st_ino;
 }
 
 }  // namespace trireme

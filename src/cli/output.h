@@ -1,6 +1,7 @@
 #pragma once
 #include <fmt/core.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,9 @@ class Output {
   explicit Output(int fd = 1) : fd_(fd) {}
 
   void Write(std::string_view text);
+
+  // Whether a flag for a file names this instead: as -, as /dev/stdout, or by its own name.
+  bool Is(const std::string& path) const;
 
   template <class... A>
   void Print(fmt::format_string<A...> text, A&&... args) {

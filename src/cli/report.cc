@@ -14,7 +14,8 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--out", "FILE",
-     "where the page is written (default: DIR/report.html, of several report.html)"},
+     "where the page is written; - is the standard output (default: DIR/report.html, of several "
+     "report.html)"},
 };
 
 constexpr Place kPlaces[] = {
@@ -62,6 +63,10 @@ int Run(const Args& args, Process& process) {
   const std::string out = args.Value("--out").value_or(
       folders.size() == 1 ? folders[0] + "/report.html" : "report.html");
   const std::string html = PageHtml(Together(shown));
+  if (process.out.Is(out)) {
+    process.out.Write(html);
+    return 0;
+  }
   const auto parent = std::filesystem::path(out).parent_path();
   if (!parent.empty()) MakeDirectories(parent);
   ReplaceFile(out, html);

@@ -1,6 +1,7 @@
 #include "data/pack.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -100,6 +101,20 @@ TEST_F(PackTest, DecodedPicturesAreUprightAndNearlyTheSame) {
   const std::vector<float> b = ReadAll(*Open("pack:" + path).train);
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.04) << i;
+}
+
+// As every file that is replaced (base/replacement.cc); a pipe cannot be gone back in.
+TEST_F(PackTest, GoesWhereALinkLeadsAndNeverIntoAPipe) {
+  std::filesystem::create_symlink("y.pack", folder_.path() + "/x.pack");
+  const std::string path = WritePackOf(0);
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+  EXPECT_EQ(Pack(folder_.path() + "/y.pack").head().train, 6u);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string into = fmt::format("/proc/self/fd/{}", ends[1]);
+  EXPECT_TRUE(Holds(Refusal([&] { WritePack(folder_.path(), options_, 0, into); }),
+                    {into, "a pack needs a file"}));
+  for (const int end : ends) close(end);
 }
 
 TEST_F(PackTest, ADamagedPictureIsFoundAndNamed) {

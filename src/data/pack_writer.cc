@@ -1,7 +1,6 @@
 // WritePack: class folders become one file.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -14,7 +13,10 @@ namespace {
 
 class Writer {
  public:
-  Writer(const std::string& path, int side) : file_(path), side_(side) {
+  Writer(OutputFile& file, int side) : file_(file), side_(side) {
+    if (!file_.CanWriteAt()) {
+      throw Error("{}: a pack needs a file: its head is written last", file_.path());
+    }
     file_.Write(PackHead().Bytes());
     place_ = PackHead::kBytes;
   }
@@ -48,8 +50,6 @@ class Writer {
     head.index_crc = Crc({reinterpret_cast<const uint8_t*>(index.data()), index.size()});
     const std::string bytes = head.Bytes();
     file_.WriteAt(0, bytes.data(), bytes.size());
-    file_.Sync();
-    file_.Close();
     return place_ + index.size();
   }
 
@@ -81,7 +81,7 @@ class Writer {
     out += text;
   }
 
-  OutputFile file_;
+  OutputFile& file_;
   const int side_;
   uint64_t place_ = 0;
   std::string entries_, names_;
@@ -94,29 +94,23 @@ class Writer {
 PackReport WritePack(const std::string& folder, const DataOptions& options, int side,
                      const std::string& path) {
   const DataSet data = OpenImages(folder, options, {});
-  const std::string beside = NameBeside(path);
   PackReport report{.train = data.train->size(),
                     .validation = data.validation ? data.validation->size() : 0,
                     .test = data.test ? data.test->size() : 0,
                     .left_out = data.left_out};
-  try {
-    Writer writer(beside, side);
-    for (const Source* part : {data.train.get(), data.validation.get(), data.test.get()}) {
-      for (int64_t i = 0; part != nullptr && i < part->size(); ++i) {
-        writer.Add(static_cast<const FileSource&>(*part), i);
-      }
+  Replacement replacement(path);
+  Writer writer(replacement.file(), side);
+  for (const Source* part : {data.train.get(), data.validation.get(), data.test.get()}) {
+    for (int64_t i = 0; part != nullptr && i < part->size(); ++i) {
+      writer.Add(static_cast<const FileSource&>(*part), i);
     }
-    PackHead head;
-    head.train = static_cast<uint64_t>(report.train);
-    head.validation = static_cast<uint64_t>(report.validation);
-    head.test = static_cast<uint64_t>(report.test);
-    report.bytes = writer.Finish(head, data.classes);
-    RenameDurably(beside, path);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw;
   }
+  PackHead head;
+  head.train = static_cast<uint64_t>(report.train);
+  head.validation = static_cast<uint64_t>(report.validation);
+  head.test = static_cast<uint64_t>(report.test);
+  report.bytes = writer.Finish(head, data.classes);
+  replacement.Commit();
   return report;
 }
 

@@ -1,0 +1,55 @@
+// Where results go, whatever stands there, and what happens when they cannot.
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class OutputTest : public WholeTest {
+ protected:
+  // The program in a shell that sets the scene: `"$@"` stands for it.
+  Outcome RunIn(const std::string& scene, const Words& words) {
+    return Run(words, kTimeout, {"sh", "-c", scene, "sh"});
+  }
+  void ExpectIn(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in:\n" << text;
+  }
+  size_t Entries(const std::string& folder) const {
+    return size_t(std::distance(std::filesystem::directory_iterator(At(folder)), {}));
+  }
+};
+
+const Words kTrain = {"train", "--epochs", "2", "--quiet", "--out"};
+
+TEST_F(OutputTest, APageGoesWhereItsNameLeads) {
+  Succeed(kTrain + Words{"a"});
+  const std::string page = Succeed({"report", "a", "--out", "-"}).out;
+  EXPECT_TRUE(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"))
+      << page.substr(0, 100);
+  EXPECT_EQ(Succeed({"report", "a", "--out", "/dev/stdout"}).out, page);
+  EXPECT_FALSE(Exists(At("-")));
+
+  Write("far/page.html", "old");
+  std::filesystem::create_symlink("far/page.html", At("latest.html"));
+  Succeed({"report", "a", "--out", "latest.html"});
+  EXPECT_TRUE(std::filesystem::is_symlink(At("latest.html")));
+  EXPECT_EQ(Read("far/page.html"), page);
+  EXPECT_EQ(Entries("far"), 1u);
+
+  Refuse({"report", "a", "--out", "/dev/full"}, 1, {"/dev/full", "No space left on device"});
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
+  RunIn("cat pipe > heard & \"$@\"; wait", {"report", "a", "--out", "pipe"});
+  EXPECT_EQ(Read("heard"), page);
+  EXPECT_TRUE(std::filesystem::is_fifo(At("pipe")));
+
+  const Words slurm = {"launch", "slurm", "--out", "-", "--", "train", "--out", "b"};
+  ExpectIn(Succeed(slurm).out, "#SBATCH");
+  Refuse({"data", "pack", "far", "-"}, 2, {"a pack needs a file"});
+}
+
+}  // namespace
+}  // namespace trireme::whole
