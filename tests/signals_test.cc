@@ -57,9 +57,22 @@ class SignalsTest : public WholeTest {
 
 TEST_F(SignalsTest, Interrupt) { ResumesToTheSame({}, SIGINT, 130); }
 TEST_F(SignalsTest, Terminate) { ResumesToTheSame({}, SIGTERM, 143); }
+TEST_F(SignalsTest, HangUp) { ResumesToTheSame({}, SIGHUP, 143); }
+TEST_F(SignalsTest, HangUpOfProcesses) {
+  ResumesToTheSame({"--ranks", "2", "--transport", "shm"}, SIGHUP, 143);
+}
 TEST_F(SignalsTest, InterruptSeveralRanks) { ResumesToTheSame({"--ranks", "3"}, SIGINT, 130); }
 TEST_F(SignalsTest, TerminateMoreRanksThanShards) {
   ResumesToTheSame({"--ranks", "3", "--set", "trainer.shards=2"}, SIGTERM, 143);
+}
+
+TEST_F(SignalsTest, UnderNohupAHangUpIsNoWishToStop) {
+  auto running = Start(Endless("a"), {"nohup"});
+  ASSERT_TRUE(AwaitStep(*running, "a", 50)) << running->err();
+  running->Kill(SIGHUP);
+  EXPECT_TRUE(AwaitStep(*running, "a", 1000)) << running->err();
+  running->Kill(SIGTERM);
+  EXPECT_EQ(running->Wait(kTimeout).exit_code, 143);
 }
 
 TEST_F(SignalsTest, AtTheEndOfAnEpochTheEpochCounts) {

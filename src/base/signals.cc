@@ -17,7 +17,7 @@ std::atomic<int> first_signal = 0;
 std::atomic<bool> installed = false;
 static_assert(std::atomic<int>::is_always_lock_free);  // else not allowed in a handler
 
-constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
+constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
 std::array<struct sigaction, kSignals.size()> old_actions;
 
 void Note(int signal) {
@@ -39,6 +39,9 @@ Signals::Signals() {
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     TRIREME_ASSERT(sigaction(kSignals[i], &action, &old_actions[i]) == 0);
+    // nohup: a terminal that goes away is no wish to stop.
+    const bool nohup = kSignals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN;
+    if (nohup) sigaction(SIGHUP, &old_actions[i], nullptr);
   }
 }
 

@@ -26,6 +26,24 @@ TEST(Signals, SayWhichCameFirst) {
   EXPECT_EQ(fresh.ExitCode(), 130);
 }
 
+TEST(Signals, ATerminalThatGoesAwayIsATermination) {
+  const Signals signals;
+  raise(SIGHUP);
+  EXPECT_EQ(signals.received(), SIGHUP);
+  EXPECT_EQ(signals.ExitCode(), 143);
+}
+
+TEST(Signals, NohupStaysInForce) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    const Signals signals;
+    raise(SIGHUP);
+    EXPECT_FALSE(signals.stop());
+  }
+  raise(SIGHUP);
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
+}
+
 TEST(Signals, PutTheOldHandlersBack) {
   struct sigaction before, during, after;
   sigaction(SIGTERM, nullptr, &before);
