@@ -65,6 +65,7 @@ TEST_F(UsageTest, ValuesOutOfRange) {
   Refuse({"train", "--set", "trainer.accumulate=2000000000", "--ranks", "4"}, 2, {"accumulate"});
   Refuse({"train", "--set", "trainer.accumulate=1000000", "--ranks", "4"}, 2, {"accumulate"});
   Refuse({"train", "--epochs", "1e300"}, 2, {"epochs"});
+  Refuse({"train", "--threads", "100000"}, 2, {"trainer.threads", "1024"});
   EXPECT_FALSE(Exists(At("runs")));
 }
 

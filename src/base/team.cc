@@ -1,6 +1,10 @@
 #include "base/team.h"
 
+#include <fmt/core.h>
+
 #include "base/assert.h"
+#include "base/error.h"
+#include "base/start_thread.h"
 
 namespace trireme {
 namespace {
@@ -31,12 +35,20 @@ void AwaitChange(const std::atomic<uint32_t>& value, uint32_t old) {
 Team::Team(int threads) {
   TRIREME_ASSERT(threads >= 1);
   workers_.reserve(threads - 1);
-  for (int thread = 1; thread < threads; ++thread) {
-    workers_.emplace_back([this, thread] { Work(thread); });
+  try {
+    for (int thread = 1; thread < threads; ++thread) {
+      workers_.push_back(StartThread(fmt::format("thread {} of {}", thread + 1, threads),
+                                     [this, thread] { Work(thread); }));
+    }
+  } catch (const Error& error) {
+    Dismiss();  // or those that were started would wait for work for ever
+    throw Error("{}; lower trainer.threads (--threads)", error.what());
   }
 }
 
-Team::~Team() {
+Team::~Team() { Dismiss(); }
+
+void Team::Dismiss() {
   stop_ = true;
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();

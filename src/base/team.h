@@ -30,6 +30,7 @@ class Team {
 
  private:
   void Work(int thread);
+  void Dismiss();  // the workers end
 
   FunctionRef<void(int)> work_;
   std::atomic<uint32_t> round_{0};    // goes up by one with each run

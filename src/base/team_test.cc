@@ -1,11 +1,19 @@
 #include "base/team.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/machine.h"
 
 namespace trireme {
 namespace {
@@ -66,6 +74,34 @@ TEST(Team, ThrowsWhatAThreadThrewAndGoesOn) {
     team.Run([&](int thread) { runs += thread; });
     EXPECT_EQ(runs, 3);  // 0 + 1 + 2
   }
+}
+
+// A limit on the address space, which holds for every user: stacks of threads lie in it. In a
+// child, because a limit cannot be raised again.
+int MessageUnderALimit() {
+  const std::string status = ReadFile("/proc/self/status");
+  const auto held = rlim_t(ParseMeminfo(status, "VmSize"));
+  const rlimit little{held + (rlim_t{100} << 20), RLIM_INFINITY};
+  if (held == 0 || setrlimit(RLIMIT_AS, &little) != 0) return 2;
+  try {
+    Team team(1000);
+    return 3;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const bool right = text.starts_with("cannot start thread ") &&
+                       text.find(" of 1000: Resource temporarily unavailable") != text.npos &&
+                       text.find("ulimit -u") != text.npos &&
+                       text.find("trainer.threads") != text.npos;
+    return right ? 0 : 4;
+  }
+}
+
+TEST(Team, ThatCannotStartAThreadSaysSoAndDoesNotWait) {
+  const pid_t child = fork();
+  if (child == 0) _exit(MessageUnderALimit());
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
 }
 
 TEST(ParallelFor, CoversEachIndexOnce) {

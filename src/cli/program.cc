@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include "base/version.h"
@@ -108,6 +109,15 @@ int RunProgram(std::span<const Command* const> commands, std::span<const std::st
     return Fail(
         process, kFailed,
         "out of memory (a smaller model or trainer.batch needs less; --dry-run shows the plan)");
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) {
+      return Fail(process, kFailed, fmt::format("unexpected: {}", e.what()));
+    }
+    // A thread that a library starts, as asio does to look up a host's name.
+    return Fail(process, kFailed,
+                fmt::format("cannot start a thread: {} (ulimit -u, ulimit -v, or the cgroup's "
+                            "pids.max)",
+                            e.code().message()));
   } catch (const std::exception& e) {
     return Fail(process, kFailed, fmt::format("unexpected: {}", e.what()));
   } catch (...) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/files.h"
 #include "base/signals.h"
@@ -51,6 +53,7 @@ int End(const Args& args, Process& process) {
   if (how == "error") throw PeerLost("rank 1 is gone");
   if (how == "memory") throw std::bad_alloc();
   if (how == "standard") throw std::out_of_range("vector");
+  if (how == "thread") throw std::system_error(EAGAIN, std::generic_category());
   if (how == "odd") throw 7;
   return how == "stopped" ? 130 : 0;
 }
@@ -82,6 +85,9 @@ TEST(Program, ExitCodesSayHowItEnded) {
   EXPECT_EQ(failed.code, 1);
   EXPECT_EQ(failed.err, "trireme: error: rank 1 is gone\n");
   EXPECT_EQ(Call(kCommands, {"end", "--how", "memory"}).code, 1);
+  EXPECT_EQ(Call(kCommands, {"end", "--how", "thread"}).err,
+            "trireme: error: cannot start a thread: Resource temporarily unavailable (ulimit -u, "
+            "ulimit -v, or the cgroup's pids.max)\n");
   EXPECT_EQ(Call(kCommands, {"end", "--how", "standard"}).err,
             "trireme: error: unexpected: vector\n");
   EXPECT_EQ(Call(kCommands, {"end", "--how", "odd"}).code, 1);

@@ -1,11 +1,14 @@
 #include "data/loader.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "base/team.h"
 
 namespace trireme {
@@ -63,7 +66,9 @@ void Loader::SetThreads(int count) {
   }
   threads_.reserve(count);
   while (static_cast<int>(threads_.size()) < count) {
-    threads_.emplace_back([this](std::stop_token stop) { RunThread(std::move(stop)); });
+    threads_.push_back(StartThread(fmt::format("thread {} of {} that fetch samples (data.threads)",
+                                               threads_.size() + 1, count),
+                                   [this](std::stop_token stop) { RunThread(std::move(stop)); }));
   }
 }
 
@@ -74,7 +79,10 @@ void Loader::Tune() {
     const double seconds = now.seconds - tuned_at_.seconds;
     if (seconds < kTuned_s) return;
     tuner_.Add(seconds, now.waited_s - tuned_at_.waited_s, taken_ - tuned_taken_);
-    if (tuner_.threads() != now.threads) SetThreads(tuner_.threads());
+    try {
+      if (tuner_.threads() != now.threads) SetThreads(tuner_.threads());
+    } catch (const Error&) {  // one more cannot be started: those that there are go on
+    }
   }
   tuned_at_ = now;
   tuned_taken_ = taken_;

@@ -3,12 +3,14 @@
 #include "base/assert.h"
 #include "base/denormals.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "flat/arithmetic.h"
 
 namespace trireme {
 
 Broker::Broker(int workers, double timeout_s) : timeout_s_(timeout_s), shares_(workers) {
-  aggregator_ = std::jthread([this](std::stop_token stop) { Aggregate(stop); });
+  aggregator_ =
+      StartThread("the broker's thread", [this](const std::stop_token& stop) { Aggregate(stop); });
 }
 
 Broker::~Broker() = default;

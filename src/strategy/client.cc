@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "flat/arithmetic.h"
 
 namespace trireme {
@@ -21,7 +22,8 @@ Client::Client(std::vector<Holder> servers, int most_ahead)
       sender_([this](Outgoing& out) { Dispatch(out); },
               [](std::string_view) {}) {  // the link's other end has a deadline
   for (size_t s = 0; s < servers_.size(); ++s) {
-    receivers_.emplace_back([this, s](std::stop_token stop) { Receive(stop, s); });
+    receivers_.push_back(StartThread("the thread that hears a server",
+                                     [this, s](const std::stop_token& stop) { Receive(stop, s); }));
   }
 }
 

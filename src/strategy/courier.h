@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/observer.h"
+#include "base/start_thread.h"
 
 namespace trireme {
 
@@ -25,7 +26,7 @@ class Courier {
           Track track = Track::kCommunication)
       : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), track_(track) {
     jobs_.reserve(256);
-    thread_ = std::jthread([this] { Run(); });
+    thread_ = StartThread("a communication thread", [this] { Run(); });
   }
   ~Courier() {
     {

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/start_thread.h"
 #include "base/text.h"
 #include "record/run_lock.h"
 #include "study/statistics.h"
@@ -74,6 +75,11 @@ class Agenda {
     }
   }
 
+  void Fail(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) failed_ = std::move(error);
+  }
+
   void Rethrow() const {
     if (failed_) std::rethrow_exception(failed_);
   }
@@ -114,8 +120,14 @@ int RunTurns(const Turns& turns) {
     agenda.Work(0, 1);
   } else {
     std::vector<std::jthread> slots;
-    for (int slot = 0; slot < at_once; ++slot) {
-      slots.emplace_back([&agenda, slot, at_once] { agenda.Work(slot, at_once); });
+    try {
+      for (int slot = 0; slot < at_once; ++slot) {
+        slots.push_back(
+            StartThread(fmt::format("the thread of {} of {} runs at once", slot + 1, at_once),
+                        [&agenda, slot, at_once] { agenda.Work(slot, at_once); }));
+      }
+    } catch (const Error&) {
+      agenda.Fail(std::current_exception());
     }
   }
   if (const int code = turns.stopped()) return code;

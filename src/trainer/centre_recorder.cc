@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/start_thread.h"
 #include "flat/arithmetic.h"
 
 namespace trireme {
@@ -20,7 +21,7 @@ CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress
       next_snapshot_s_(job.recipe.strategy.snapshot_s),
       at_(resume ? Progression::Load(*resume) : Progression{}),
       seconds_before_(at_.seconds),
-      thread_([this] { Work(); }) {
+      thread_(StartThread("the thread that evaluates", [this] { Work(); })) {
   if (resume) saved_step_ = taken_step_ = at_.step;
 }
 

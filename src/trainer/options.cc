@@ -19,7 +19,7 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("init", &T::init, Any(),
         "safetensors file whose weights the run starts from; empty: random ones by seed");
   t.Add(
-      "threads", &T::threads, AtLeast(1) || OneOf({"auto"}),
+      "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}),
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
       "of the machine");
   t.Add(

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "trainer/tags.h"
 #include "transport/broadcast.h"
 
@@ -60,8 +61,10 @@ RankWatch::~RankWatch() {
 
 void RankWatch::Start() {
   Barrier(setup_.group, kTagWatch);
-  clock_ = std::jthread([this](std::stop_token stop) { Count(stop); });
-  talk_ = std::jthread([this](std::stop_token stop) { Talk(stop); });
+  clock_ = StartThread("the thread that looks for stalls",
+                       [this](std::stop_token stop) { Count(std::move(stop)); });
+  talk_ = StartThread("the thread that hears of stalls",
+                      [this](std::stop_token stop) { Talk(std::move(stop)); });
 }
 
 void RankWatch::Publish(const RankShare& totals, int64_t step) {

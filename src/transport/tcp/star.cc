@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "transport/open_files.h"
 #include "transport/shm/group.h"
 #include "transport/tcp/endpoint.h"
@@ -28,7 +29,7 @@ class StarLoop {
   ~StarLoop() { Stop(); }
   asio::io_context& io() { return io_; }
   void Start() {
-    thread_ = std::thread([this] { Run(); });
+    thread_ = StartThread("the thread of the connections", [this] { Run(); });
   }
   void Stop() {
     io_.stop();
@@ -47,7 +48,7 @@ class StarLoop {
   }
   asio::io_context io_{1};
   const asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 class StarWorld : public World {

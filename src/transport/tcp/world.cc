@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/assert.h"
+#include "base/start_thread.h"
 #include "transport/open_files.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/group.h"
@@ -54,7 +55,9 @@ class TcpWorld : public World {
   std::optional<Door> door_;  // none in a world of one
   class Loop {                // the thread; stops before anything else goes
    public:
-    explicit Loop(TcpWorld& world) : world_(world), thread_([&world] { world.RunLoop(); }) {}
+    explicit Loop(TcpWorld& world)
+        : world_(world),
+          thread_(StartThread("the thread of the connections", [&world] { world.RunLoop(); })) {}
     ~Loop() {
       world_.io_.stop();
       thread_.join();
@@ -62,7 +65,7 @@ class TcpWorld : public World {
 
    private:
     TcpWorld& world_;
-    std::thread thread_;
+    std::jthread thread_;
   };
   std::optional<Loop> loop_;
 };

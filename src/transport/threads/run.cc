@@ -1,17 +1,20 @@
 #include "transport/threads/run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
+#include "base/error.h"
+#include "base/start_thread.h"
 #include "transport/first_error.h"
 #include "transport/threads/hub.h"
 #include "transport/threads/wire.h"
@@ -91,11 +94,13 @@ void RunRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
     std::vector<std::jthread> threads;
     threads.reserve(ranks);
     try {
-      for (int r = 0; r < ranks; ++r) threads.emplace_back([&job, r, fn] { RunRank(job, r, fn); });
-    } catch (const std::system_error& error) {
-      const Error refused("cannot start the thread of rank {} of {}: {} (transport.ranks)",
-                          threads.size(), ranks, error.what());
-      job.Fail(int(threads.size()), std::make_exception_ptr(refused), refused.what());
+      for (int r = 0; r < ranks; ++r) {
+        threads.push_back(StartThread(fmt::format("the thread of rank {} of {}", r, ranks),
+                                      [&job, r, fn] { RunRank(job, r, fn); }));
+      }
+    } catch (Error& error) {
+      error.Add("transport.ranks");
+      job.Fail(int(threads.size()), std::current_exception(), error.what());
     }
   }
   job.Rethrow();

@@ -1,0 +1,12 @@
+#include "base/start_thread.h"
+
+#include "base/error.h"
+
+namespace trireme {
+
+void FailToStart(std::string_view who, const std::system_error& error) {
+  throw Error("cannot start {}: {} (ulimit -u, ulimit -v, or the cgroup's pids.max)", who,
+              error.code().message());
+}
+
+}  // namespace trireme
