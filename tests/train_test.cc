@@ -190,6 +190,15 @@ TEST_F(TrainTest, TellsTheStoryAsLinesOrJson) {
   EXPECT_GE(lines, 2);
 }
 
+TEST_F(TrainTest, PeakMemoryIsItsOwnAndNotThatOfWhoStartedIt) {
+  constexpr size_t kFat = size_t{700} << 20;
+  const std::vector<char> fat(kFat, 1);
+  Succeed({"train", "--epochs", "2", "--quiet", "--out", "a"});
+  EXPECT_EQ(fat[kFat / 2], 1);
+  EXPECT_GT(Number("a", "peak_memory_bytes"), 1e6);
+  EXPECT_LT(Number("a", "peak_memory_bytes"), double(kFat));
+}
+
 TEST_F(TrainTest, ADryRunLeavesNothing) {
   const Outcome plan = Succeed({"train", "fashion-cnn", "--data", "synthetic:28x28x1:10:100",
                                 "--ranks", "2", "--dry-run", "--out", "a"});

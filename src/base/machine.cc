@@ -1,7 +1,6 @@
 #include "base/machine.h"
 
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -121,9 +120,8 @@ int64_t ParseMeminfo(std::string_view meminfo, std::string_view field) {
 }
 
 int64_t PeakMemoryBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
+  // Not ru_maxrss: that is at least what the program held that started this one.
+  return ParseMeminfo(ReadKernelFile("/proc/self/status").value_or(""), "VmHWM");
 }
 
 }  // namespace trireme

@@ -30,7 +30,7 @@ struct Machine {
 // `root` is where /proc and /sys are looked for.
 Machine ReadMachine(const std::filesystem::path& root = "/");
 
-// The most memory that this process has held so far.
+// The most memory that this process has held so far; 0: not known.
 int64_t PeakMemoryBytes();
 
 // The pieces, over the text of the kernel's files.
