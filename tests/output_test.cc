@@ -51,5 +51,37 @@ TEST_F(OutputTest, APageGoesWhereItsNameLeads) {
   Refuse({"data", "pack", "far", "-"}, 2, {"a pack needs a file"});
 }
 
+TEST_F(OutputTest, WhatCannotBeWrittenIsNoSuccess) {
+  const std::string full = "exec \"$@\" > /dev/full";
+  for (const char* transport : {"threads", "shm"}) {
+    const Outcome outcome = RunIn(full, {"train", "--epochs", "2", "--json", "--ranks", "2",
+                                         "--transport", transport, "--out", transport});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    ExpectIn(outcome.err, "cannot write the output: No space left on device");
+    EXPECT_TRUE(IsDone(transport));  // the run is worth more
+  }
+  for (const Words& words : {Words{"eval", "shm", "--json"},
+                             {"list", "models"},
+                             {"doctor", "--json"},
+                             {"--help"},
+                             {"report", "shm", "--out", "-"},
+                             {"train", "--dry-run"},
+                             {"watch", "shm"}}) {
+    const Outcome outcome = RunIn(full, words);
+    EXPECT_EQ(outcome.exit_code, 1) << words[0] << outcome.err;
+  }
+  EXPECT_EQ(RunIn("\"$@\" | head -c 1", {"train", "--json", "--out", "gone"}).exit_code, 0);
+}
+
+TEST_F(OutputTest, ALimitOnTheSizeOfFilesIsNamed) {
+  const Words large = {"train",   "--data",       "synthetic:8x8x1:5:100",
+                       "--model", "mlp:64-900-5", "--epochs",
+                       "1",       "--threads",    "1",
+                       "--quiet", "--out",        "a"};
+  const Outcome outcome = RunIn("ulimit -f 100; exec \"$@\"", large);
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.signal << outcome.err;
+  ExpectIn(outcome.err, "File too large");
+}
+
 }  // namespace
 }  // namespace trireme::whole

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   OpenStandardFiles();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of write(2)
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files
   struct sigaction lost = {};
   lost.sa_handler = SayWhatIsLost;
   lost.sa_flags = static_cast<int>(SA_RESETHAND);

@@ -231,8 +231,18 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   if (records && !job.only_self_test) directory->AppendStart(StartLine(args, job));
   const ProgressStyle style =
       ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
-  Progress progress(style, process.log);
+  std::optional<OutputError> lost;  // the run goes on: it is worth more than what is said about it
+  Progress progress(style, process.log, [&](std::string_view event) {
+    if (lost) return;
+    try {
+      process.out.Print("{}\n", event);
+    } catch (const OutputError& error) {
+      log.Warn("train", "{}; the run goes on without", error.what());
+      lost = error;
+    }
+  });
   const auto report = [&](const Outcome& outcome) {
+    if (lost && outcome.ending != Ending::kSignal) throw *lost;
     if (outcome.ending == Ending::kTested) {
       process.out.Print(
           "self-test passed: the gradient of {} and {} is the one of a rank alone "

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -41,18 +40,13 @@ ProgressStyle ChooseProgressStyle(bool quiet, bool json) {
   return isatty(STDERR_FILENO) && can_redraw ? ProgressStyle::kTerminal : ProgressStyle::kPlain;
 }
 
-ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log) {
+ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log,
+                                      std::function<void(std::string_view)> event) {
   ProgressOutput output{.line = [&log](std::string_view text) { log.Line(text); },
                         .live = [&log](std::string_view text) { log.ShowLive(text); },
                         .width = [&log] { return log.width(); },
                         .seconds = Now};
-  if (style == ProgressStyle::kJson) {
-    output.line = [](std::string_view text) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fputc('\n', stdout);
-      std::fflush(stdout);
-    };
-  }
+  if (style == ProgressStyle::kJson) output.line = std::move(event);
   return output;
 }
 

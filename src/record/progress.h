@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "record/progress_text.h"
@@ -28,15 +29,18 @@ struct ProgressOutput {
   std::function<double()> seconds;  // of a clock that never goes back
 };
 // Lines and the live line go where the log goes, so that neither cuts the other; events of kJson go
-// to standard output.
-ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log);
+// to `event`.
+ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log,
+                                      std::function<void(std::string_view)> event);
 
 // Shows a training while it runs. One thread.
 class Progress {
  public:
   Progress(ProgressStyle style, ProgressOutput output);
-  Progress(ProgressStyle style, LogOutput& log)
-      : Progress(style, StandardProgressOutput(style, log)) {}
+  Progress(
+      ProgressStyle style, LogOutput& log,
+      std::function<void(std::string_view)> event = [](std::string_view) {})
+      : Progress(style, StandardProgressOutput(style, log, std::move(event))) {}
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
