@@ -125,6 +125,27 @@ TEST_P(RanksStopTest, GoesOnInTheMiddleOfAnEpochOnOtherRanks) {
   ExpectEachOnce(used, int64_t(Number("parts", "epochs")));
 }
 
+// A step that does not end: the first interrupt says what it waits for, the second ends all.
+TEST_F(RanksTest, AStoppedRankDoesNotKeepTheSecondInterruptFromEnding) {
+  for (const Transport transport : {"shm", "tcp"}) {
+    auto running =
+        StartRanks(transport, 2, kSmallJob + Words{"--steps", "100000000", "--out", transport});
+    ASSERT_TRUE(AwaitStep(*running, transport, 20)) << running->err();
+    const std::vector<pid_t> processes = AwaitRanks(*running, 2);
+    ASSERT_EQ(processes.size(), 2u) << running->err();
+    kill(processes[1], SIGSTOP);
+    running->Kill(SIGINT);
+    const std::string answer = "stops after this step; Ctrl-C again: at once";
+    for (const Stopwatch watch; watch.seconds() < kTimeout && !running->Over(); SleepFor(0.01)) {
+      if (running->err().find(answer) != std::string::npos) break;
+    }
+    EXPECT_NE(running->err().find(answer), std::string::npos) << running->err();
+    running->Kill(SIGINT);
+    EXPECT_EQ(running->Wait(kTimeout).exit_code, 130) << running->err();
+    EXPECT_EQ(Leftovers(Now() + 10), "");
+  }
+}
+
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return testing::PrintToString(info.param);
 }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <thread>
 
+#include "support/terminal.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -44,6 +45,13 @@ class SignalsTest : public WholeTest {
     return ParseJson(state, "state").At("step").AsInt();
   }
 
+  static bool AwaitScreen(Terminal& terminal, const std::string& part) {
+    for (const Stopwatch watch; watch.seconds() < kTimeout && !terminal.Over(); SleepFor(0.01)) {
+      if (terminal.screen().find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+
   void ResumesToTheSame(const Words& more, int signal, int code) {
     const int64_t stopped = Interrupt("parts", Endless("parts", more), signal, code);
     const std::string all = std::to_string(stopped + 100);
@@ -73,6 +81,24 @@ TEST_F(SignalsTest, UnderNohupAHangUpIsNoWishToStop) {
   EXPECT_TRUE(AwaitStep(*running, "a", 1000)) << running->err();
   running->Kill(SIGTERM);
   EXPECT_EQ(running->Wait(kTimeout).exit_code, 143);
+}
+
+// Between ranks that are processes, and in one that is alone.
+TEST_F(SignalsTest, InATerminalTheFirstInterruptIsAnsweredAndNothingIsLeftOnTheScreen) {
+  for (const Words& ranks : {Words{"--ranks", "2", "--transport", "shm"}, Words{}}) {
+    const std::string run = "r" + std::to_string(ranks.size());
+    Words words = Endless(run, ranks);
+    std::erase(words, "--quiet");
+    Terminal terminal(words, At("."));
+    ASSERT_TRUE(AwaitScreen(terminal, " samples/s")) << terminal.screen();
+    terminal.Type("\x03");
+    EXPECT_EQ(terminal.Wait(kTimeout), 130) << terminal.screen();
+    const std::string screen = terminal.screen();
+    const std::string last = "trireme train --resume " + run + "\r\n";
+    const size_t at = screen.find(last);
+    ASSERT_NE(at, screen.npos) << screen;
+    EXPECT_EQ(screen.substr(at + last.size()), "") << screen;
+  }
 }
 
 TEST_F(SignalsTest, AtTheEndOfAnEpochTheEpochCounts) {

@@ -48,7 +48,8 @@ double LogOutput::Seconds() const {
 void LogOutput::Line(std::string_view text) {
   const std::lock_guard lock(mutex_);
   std::string bytes;
-  if (!live_.empty()) bytes += kClearLine;
+  // Another process may have left its live line there: a rank that was killed.
+  if (is_terminal_) bytes += kClearLine;
   bytes += OneLine(text);
   bytes += '\n';
   if (!live_.empty()) bytes += Visible();

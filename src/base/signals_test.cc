@@ -1,10 +1,14 @@
 #include "base/signals.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+
+#include "base/files.h"
+#include "base/stop_notice.h"
 
 namespace trireme {
 namespace {
@@ -42,6 +46,30 @@ TEST(Signals, NohupStaysInForce) {
   }
   raise(SIGHUP);
   EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
+}
+
+TEST(StopNotice, AnswersTheFirstInterruptOnce) {
+  const TemporaryDirectory folder;
+  const int fd = open((folder / "log").c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_GE(fd, 0);
+  LogOutput output(fd);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Signals signals;
+    StopNotice notice(signals, Log(output), "train", "stops after this step");
+    EXPECT_FALSE(notice.stop());
+    raise(signal);
+    EXPECT_EQ(notice.received(), signal);
+    EXPECT_TRUE(notice.stop());
+  }
+  const Signals signals;
+  StopNotice late(signals, Log(output), "train", "stops after this step");
+  late.Over();
+  raise(SIGINT);
+  EXPECT_TRUE(late.stop());
+  close(fd);
+  const std::string text = ReadFile(folder / "log");
+  EXPECT_EQ(text.substr(text.find(' ') + 1),
+            "train: stops after this step; Ctrl-C again: at once\n");
 }
 
 TEST(Signals, PutTheOldHandlersBack) {

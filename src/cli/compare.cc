@@ -143,7 +143,7 @@ std::vector<std::string> WordsFor(const Comparison& c, const std::string& strate
   return words;
 }
 
-ComparedRun RunOne(const Comparison& c, const std::string& strategy, const Signals& signals,
+ComparedRun RunOne(const Comparison& c, const std::string& strategy, StopNotice& signals,
                    int& code) {
   const std::string log = c.out + "/" + strategy + ".log";
   const StrategyPreset& preset = FindPreset(strategy);
@@ -163,12 +163,13 @@ int Run(const Args& args, Process& process) {
   const Comparison c = ReadComparison(args);
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
+  StopNotice notice(signals, log, "compare", "stops the run that is under way");
   MakeDirectories(c.out);
   std::vector<ComparedRun> runs;
   for (const std::string& strategy : c.strategies) {
     log.Info("compare", "{}: {} workers", strategy, c.workers);
     int code = 0;
-    runs.push_back(RunOne(c, strategy, signals, code));
+    runs.push_back(RunOne(c, strategy, notice, code));
     if (signals.stop()) return signals.ExitCode();
   }
   Json json = Json::Object();

@@ -56,6 +56,7 @@ int Run(const Args& args, Process& process) {
   const std::string out = args.Value("--out").value_or(DatedFolder("replay-" + replay.name));
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
+  StopNotice notice(signals, log, "replay", "stops the run that is under way");
   const bool quiet = args.Has("--quiet");
   std::vector<ReplayedPart> parts;
   for (const ReplayPart& part : replay.parts) {
@@ -65,16 +66,15 @@ int Run(const Args& args, Process& process) {
       continue;
     }
     const std::string folder = out + "/" + part.name;
-    const int code =
-        RunSweep(part.plan,
-                 {.out = folder,
-                  .train = [&](const auto& words,
-                               const std::string& path) { return RunChild(words, path, signals); },
-                  .stopped = [&] { return signals.ExitCode(); },
-                  .say =
-                      [&](const std::string& line) {
-                        if (!quiet) log.Info("replay", "{}: {}", part.name, line);
-                      }});
+    const int code = RunSweep(
+        part.plan, {.out = folder,
+                    .train = [&](const auto& words,
+                                 const std::string& path) { return RunChild(words, path, notice); },
+                    .stopped = [&] { return signals.ExitCode(); },
+                    .say =
+                        [&](const std::string& line) {
+                          if (!quiet) log.Info("replay", "{}: {}", part.name, line);
+                        }});
     if (code) {
       log.Info("replay", "stopped by a signal; go on with: {}", CommandOf(args, out));
       return code;

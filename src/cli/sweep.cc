@@ -52,13 +52,14 @@ int Run(const Args& args, Process& process) {
       DatedFolder("sweep-" + std::filesystem::path(plan.recipe).stem().string()));
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
+  StopNotice notice(signals, log, "sweep", "stops the run that is under way");
   const bool quiet = args.Has("--quiet");
   const int code = RunSweep(
       plan, {.out = out,
              .retry = args.Has("--retry"),
              .keep_checkpoints = args.Has("--keep-checkpoints"),
              .train = [&](const auto& words,
-                          const std::string& path) { return RunChild(words, path, signals); },
+                          const std::string& path) { return RunChild(words, path, notice); },
              .stopped = [&] { return signals.ExitCode(); },
              .say =
                  [&](const std::string& line) {

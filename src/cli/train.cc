@@ -241,7 +241,11 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
       lost = error;
     }
   });
+  StopNotice notice(signals, log, "train", "stops after this step");
+  if (crew.launched() && !records) notice.Over();  // one of them says it
   const auto report = [&](const Outcome& outcome) {
+    notice.Over();
+    progress.Hide();  // where this process is a rank, nobody does it later
     if (lost && outcome.ending != Ending::kSignal) throw *lost;
     if (outcome.ending == Ending::kTested) {
       process.out.Print(
@@ -261,6 +265,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
                      .signals = signals,
                      .log = log,
                      .crew = crew,
+                     .notice = &notice,
                      .show_ranks = !args.Has("--quiet"),
                      .report = report});
 }

@@ -54,9 +54,10 @@ int CrossValidate(const Args& args, Process& process, Recipe recipe, const std::
   const bool quiet = args.Has("--quiet");
   {
     const Signals signals;  // while the folds train: then there is nothing to save
+    StopNotice notice(signals, log, "folds", "stops the folds that are under way");
     const int code = TrainFolds(
         plan, {.train = [&](const auto& words,
-                            const std::string& path) { return RunChild(words, path, signals); },
+                            const std::string& path) { return RunChild(words, path, notice); },
                .stopped = [&] { return signals.ExitCode(); },
                .say =
                    [&](const std::string& line) {

@@ -57,7 +57,7 @@ Progress::Progress(ProgressStyle style, ProgressOutput output)
   if (style_ == ProgressStyle::kQuiet) look_at_step_ = std::numeric_limits<int64_t>::max();
 }
 
-Progress::~Progress() { output_.live(""); }
+Progress::~Progress() { Hide(); }
 
 // Looking at the clock costs as much as a small step's bookkeeping, so it is looked at only about
 // four times per interval, as far as the last steps' pace tells.

@@ -54,6 +54,7 @@ class Progress {
 
   void Epoch(const EpochRecord& record, int64_t epochs);
   void End(const Summary& summary);     // nothing of the live line remains
+  void Hide() { output_.live(""); }     // the live line, until the next step
   void Message(std::string_view text);  // a remark: a line of its own
 
  private:

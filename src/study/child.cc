@@ -48,8 +48,7 @@ pid_t StartChild(const std::vector<std::string>& words, const std::string& log) 
 
 }  // namespace
 
-int RunChild(const std::vector<std::string>& words, const std::string& log,
-             const Signals& signals) {
+int RunChild(const std::vector<std::string>& words, const std::string& log, StopNotice& signals) {
   const pid_t child = StartChild(words, log);
   bool told = false;
   for (;;) {

@@ -2,14 +2,14 @@
 #include <string>
 #include <vector>
 
-#include "base/signals.h"
+#include "base/stop_notice.h"
 
 namespace trireme {
 
 // Runs this program again with other words; what it prints goes to the file `log`. Returns its exit
 // code, 128 + the signal if one ended it. A signal that `signals` got is handed on, so that the
 // child writes what it has and ends; its code says so. The child does not outlive this process.
-int RunChild(const std::vector<std::string>& words, const std::string& log, const Signals& signals);
+int RunChild(const std::vector<std::string>& words, const std::string& log, StopNotice& signals);
 
 // What a child that failed with `code` said of it: its first error, else its last line.
 std::string ChildError(const std::string& log, int code);

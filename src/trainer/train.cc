@@ -23,6 +23,10 @@
 namespace trireme {
 namespace {
 
+int ReceivedSignal(const Site& site) {
+  return site.notice ? site.notice->received() : site.signals.received();
+}
+
 // What a rank places in memory that others reach: its summands, and what all have in common (a
 // state, a few numbers of each rank). What is not touched takes no memory.
 size_t SharedBytes(const Job& job) {
@@ -163,7 +167,7 @@ int TrainFree(const Job& job, const Site& site) {
     site.log.Warn("server", "refused {}: {}{}", who, why,
                   refused == kNamed ? " (no more of these are told)" : "");
   };
-  const auto signal = [&] { return site.signals.received(); };
+  const auto signal = [&] { return ReceivedSignal(site); };
   needs.signal = signal;
   needs.servers = job.servers;
   needs.teams = TeamsOf(job.recipe.strategy, job.recipe.transport.ranks);
@@ -217,7 +221,7 @@ int TrainInStep(const Job& job, const Site& site) {
   const StrategyPreset& preset = FindPreset(job.recipe.strategy.name);
   const auto common =
       preset.common ? preset.common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
-  const auto signal = [&] { return site.signals.received(); };
+  const auto signal = [&] { return ReceivedSignal(site); };
   const Crew::Needs needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
   return site.crew.Run(needs, [&](World& world) {
     if (site.crew.complete()) return RunRank(job, site, *own, common.get(), world);

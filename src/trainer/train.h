@@ -4,6 +4,7 @@
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/stop_notice.h"
 #include "record/progress.h"
 #include "record/run_directory.h"
 #include "trainer/job.h"
@@ -26,7 +27,8 @@ struct Site {
   const Signals& signals;
   const Log& log;
   Crew& crew;
-  bool show_ranks = true;  // log where the ranks run and how they sum
+  StopNotice* notice = nullptr;  // if not null, told of the signals by who supervises the ranks
+  bool show_ranks = true;        // log where the ranks run and how they sum
   // Called at the end on the rank that records, which may be another process.
   FunctionRef<void(const Outcome&)> report;
 };

@@ -13,6 +13,7 @@
 #include "transport/address.h"
 #include "transport/host_groups.h"
 #include "transport/hosts_file.h"
+#include "transport/lookout.h"
 #include "transport/mpi/world.h"
 #include "transport/shm/run.h"
 #include "transport/tcp/run.h"
@@ -244,9 +245,11 @@ void Crew::Abort(std::string_view reason) noexcept {
 
 int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
   switch (kind_) {
-    case Kind::kJoined:
+    case Kind::kJoined: {
       Join(needs.log);
+      const Lookout lookout(needs.signal);
       return fn(*world_);
+    }
     case Kind::kShm:
       return RunShm({.ranks = options_.ranks,
                      .timeout_s = options_.timeout_s,
@@ -260,6 +263,7 @@ int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
     case Kind::kThreads:
       break;
   }
+  const Lookout lookout(needs.signal);
   std::atomic<int> status = 0;
   RunRanks(options_.ranks, options_.timeout_s, [&](World& world) {
     const int own = fn(world);
