@@ -83,5 +83,17 @@ TEST_F(OutputTest, ALimitOnTheSizeOfFilesIsNamed) {
   ExpectIn(outcome.err, "File too large");
 }
 
+TEST_F(OutputTest, ATraceThatCannotBeWrittenIsRefusedBeforeTraining) {
+  Write("folder/file", "");
+  Refuse(kTrain + Words{"a", "--trace", "folder"}, 1, {"folder: is a folder, a file is needed"});
+  Refuse(kTrain + Words{"a", "--trace", "nowhere/t.json"}, 1, {"nowhere", "No such file"});
+  EXPECT_FALSE(Exists(At("a")) || Exists(At("folder.rank0")));
+  const Outcome full = Run(kTrain + Words{"b", "--trace", "/dev/full"});
+  EXPECT_EQ(full.exit_code, 1);
+  ExpectIn(full.err, "/dev/full: cannot write: No space left on device");
+  EXPECT_TRUE(IsDone("b"));
+  EXPECT_FALSE(Exists("/dev/full.rank0"));
+}
+
 }  // namespace
 }  // namespace trireme::whole

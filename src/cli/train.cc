@@ -215,6 +215,9 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     return 0;
   }
 
+  const std::string& trace = job.recipe.record.trace;
+  if (!trace.empty() && crew.holds(0)) Replacement::Check(trace);  // it is written at the end
+
   // From here on a signal is a wish to stop; before, there is nothing to save.
   const Signals signals;
   std::optional<TemporaryDirectory> nowhere;  // a self-test leaves nothing

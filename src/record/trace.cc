@@ -135,7 +135,7 @@ namespace {
 
 class TraceFile {
  public:
-  TraceFile(const std::string& path, double zero_s) : file_(path), zero_s_(zero_s) {
+  TraceFile(const std::string& path, double zero_s) : place_(path), zero_s_(zero_s) {
     text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   }
 
@@ -156,7 +156,7 @@ class TraceFile {
                    "\"recorded_steps\":\"every {}. step in the end\"}}}}\n",
                    cut_, every_);
     Flush();
-    file_.Close();
+    place_.Commit();
   }
 
  private:
@@ -185,11 +185,11 @@ class TraceFile {
   }
 
   void Flush() {
-    file_.Write(text_);
+    place_.file().Write(text_);
     text_.clear();
   }
 
-  OutputFile file_;
+  Replacement place_;
   const double zero_s_;
   std::string text_;
   bool first_ = true;

@@ -118,14 +118,16 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
   // A rank alone waits for nobody: a long step is no stall.
   if (job.in_step && world.size() > 1)
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
+  bool trained = false;
   try {
     const int status =
         RunWorker(job, site, start, setup, world, watch ? &*watch : nullptr, tracing.buffer());
+    trained = true;
     tracing.Share();
     return status;
   } catch (const std::exception& error) {
     group.Abort(error.what());  // before the watch goes, which talks to the others
-    tracing.Rescue(site.log);
+    if (!trained) tracing.Rescue(site.log);
     const std::string verdict = watch ? watch->Verdict(error) : "";
     if (!verdict.empty()) throw Error(verdict);
     throw;
