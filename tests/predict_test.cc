@@ -76,6 +76,27 @@ TEST_F(PredictTest, EvalOnOtherData) {
   Refuse({"eval", "a", "--data", "csv:strange.csv"}, 1, {"rose"});
 }
 
+TEST_F(PredictTest, StreamsAreReadOnce) {
+  Succeed({"train", "--out", "a"});
+  Write("rows.csv", "5.1,3.5,1.4,0.2\n6.3,3.3,6.0,2.5\n");
+  Write("bad.csv", "5.1,3.5,1.4,0.2\n6.3,x,6.0,2.5\n");
+  const std::string expected = Succeed({"predict", "a", "csv:rows.csv"}).out;
+  const auto predict = [&](const std::string& name, const std::string& rows) {
+    return Run({"predict", "a", name}, kTimeout, {"sh", "-c", "cat " + rows + " | \"$@\"", "sh"});
+  };
+  for (const std::string name : {"-", "/dev/stdin", "csv:-"}) {
+    const Outcome outcome = predict(name, "rows.csv");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::string wanted = expected;
+    for (size_t at; (at = wanted.find("csv:rows.csv")) != wanted.npos;)
+      wanted.replace(at, 12, name);
+    EXPECT_EQ(outcome.out, wanted);
+  }
+  const Outcome wrong = predict("-", "bad.csv");
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_NE(wrong.err.find("/dev/stdin:2: "), std::string::npos) << wrong.err;
+}
+
 TEST_F(PredictTest, CsvWithAndWithoutLabels) {
   Succeed({"train", "--out", "a"});
   Write("plain.csv", "5.1,3.5,1.4,0.2\r\n6.3,3.3,6.0,2.5\r\n");

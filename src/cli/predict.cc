@@ -2,9 +2,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <numeric>
 #include <utility>
 
+#include "base/files.h"
 #include "cli/command.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
@@ -29,7 +32,7 @@ constexpr Place kPlaces[] = {
     {"RUN", Place::kRequired, "a run's directory"},
     {"FILE", Place::kMany,
      "records: csv, idx pictures or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE), or a JPEG or PNG "
-     "picture (image:FILE)"}};
+     "picture (image:FILE); - is the standard input"}};
 
 std::vector<int> Best(std::span<const float> shares, size_t count) {
   std::vector<int> order(shares.size());
@@ -77,6 +80,43 @@ class Printer {
   bool logits_, json_;
 };
 
+// Files that can be read once only, a pipe or the standard input, as files that can be read again.
+class Streams {
+ public:
+  // What to open for `file`.
+  std::string PathOf(const std::string& file) {
+    const size_t colon = file.find(':');  // csv:FILE
+    if (colon != file.npos && !Exists(file)) {
+      return file.substr(0, colon + 1) + PathOf(file.substr(colon + 1));
+    }
+    const std::string path = file == "-" ? "/dev/stdin" : file;
+    std::error_code error;
+    const auto kind = std::filesystem::status(path, error).type();
+    using std::filesystem::file_type;
+    if (kind != file_type::fifo && kind != file_type::character && kind != file_type::socket) {
+      return path;
+    }
+    auto& copy = copies_[path];
+    if (!copy) copy = std::make_unique<NamelessFile>(ReadFile(path, kMostBytes));
+    return copy->path();
+  }
+
+  // A message with the names that the user gave.
+  std::string InUsersWords(std::string text) const {
+    for (const auto& [path, copy] : copies_) {
+      if (!copy) continue;
+      for (size_t at; (at = text.find(copy->path())) != text.npos;) {
+        text.replace(at, copy->path().size(), path);
+      }
+    }
+    return text;
+  }
+
+ private:
+  static constexpr size_t kMostBytes = size_t{1} << 36;
+  std::map<std::string, std::unique_ptr<NamelessFile>> copies_;
+};
+
 // Asks the model of one file after the other. One that cannot be read is named, and the next one's
 // turn comes.
 class Inquiry {
@@ -120,8 +160,9 @@ class Inquiry {
   int failed() const { return failed_; }
 
  private:
-  Records Open(const std::string& file) const {
-    return OpenRecords(file, model_.card.shape, model_.card.classes, model_.recipe.data);
+  Records Open(const std::string& file) {
+    return OpenRecords(streams_.PathOf(file), model_.card.shape, model_.card.classes,
+                       model_.recipe.data);
   }
   void Print(const std::string& file, const Source& samples) {
     predictor_.Run(samples, [&](int64_t index, const Prediction& prediction) {
@@ -131,15 +172,16 @@ class Inquiry {
   void Try(FunctionRef<void()> work) {
     try {
       work();
-    } catch (const UsageError&) {
-      throw;
+    } catch (const UsageError& error) {
+      throw UsageError(streams_.InUsersWords(error.what()));
     } catch (const OutputError&) {  // no file's fault
       throw;
     } catch (const Error& error) {
-      if (files_ == 1) throw;
+      const std::string text = streams_.InUsersWords(error.what());
+      if (files_ == 1) throw Error(text);
       Flush();  // what was asked before it
       ++failed_;
-      log_.Warn("predict", "{}", error.what());
+      log_.Warn("predict", "{}", text);
     }
   }
 
@@ -147,6 +189,7 @@ class Inquiry {
   Predictor predictor_;
   Printer& printer_;
   const Log& log_;
+  Streams streams_;
   const size_t files_;              // that are asked of, in all
   std::vector<std::string> names_;  // of pictures that wait for others
   std::vector<std::unique_ptr<Source>> pictures_;
@@ -182,6 +225,7 @@ const Command kPredict = {
     .usage = "trireme predict RUN FILE... [--top K] [--logits] [--json]",
     .examples =
         "trireme predict runs/iris flowers.csv\n"
+        "head -20 flowers.csv | trireme predict runs/iris -\n"
         "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
         "trireme predict runs/a cifar10:test_batch.bin --logits\n"
         "trireme predict runs/scenes *.jpg            # the top classes of each picture\n",

@@ -9,6 +9,7 @@
 #include "data/idx.h"
 #include "data/images.h"
 #include "data/sources.h"
+#include "image/decoder.h"
 
 namespace trireme {
 namespace {
@@ -29,7 +30,9 @@ Format SeeFormat(const std::string& path) {
   if (path.ends_with(".csv") || path.ends_with(".csv.gz")) return Format::kCsv;
   if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return Format::kCifar;
   if (HasPictureName(path)) return Format::kPicture;
-  return LooksLikeIdx(ReadBytes(path)) ? Format::kIdx : Format::kCsv;
+  const std::vector<uint8_t> bytes = ReadBytes(path);
+  if (IsPicture(bytes)) return Format::kPicture;
+  return LooksLikeIdx(bytes) ? Format::kIdx : Format::kCsv;
 }
 
 Records Open(const std::string& path, Format format, const SampleShape& shape,

@@ -12,6 +12,8 @@
 namespace trireme {
 namespace {
 
+constexpr std::string_view kJpeg = "\xff\xd8\xff", kPng = "\x89PNG\r\n\x1a\n";
+
 bool StartsWith(std::span<const uint8_t> bytes, std::string_view signature) {
   return bytes.size() >= signature.size() &&
          std::equal(signature.begin(), signature.end(), bytes.begin(),
@@ -20,10 +22,14 @@ bool StartsWith(std::span<const uint8_t> bytes, std::string_view signature) {
 
 }  // namespace
 
+bool IsPicture(std::span<const uint8_t> bytes) {
+  return StartsWith(bytes, kJpeg) || StartsWith(bytes, kPng);
+}
+
 std::unique_ptr<Decoder> OpenPicture(std::span<const uint8_t> bytes, const std::string& name) {
   if (bytes.empty()) throw Error("{}: the file is empty", name);
-  if (StartsWith(bytes, "\xff\xd8\xff")) return OpenJpeg(bytes, name);
-  if (StartsWith(bytes, "\x89PNG\r\n\x1a\n")) return OpenPng(bytes, name);
+  if (StartsWith(bytes, kJpeg)) return OpenJpeg(bytes, name);
+  if (StartsWith(bytes, kPng)) return OpenPng(bytes, name);
   throw Error("{}: neither JPEG nor PNG", name);
 }
 

@@ -45,6 +45,8 @@ class Decoder {
 // By the content, not the name: JPEG or PNG. `name` is for messages.
 std::unique_ptr<Decoder> OpenPicture(std::span<const uint8_t> bytes, const std::string& name);
 
+bool IsPicture(std::span<const uint8_t> bytes);  // that OpenPicture would try
+
 // Whether a file's name ends as pictures' do: .jpg, .jpeg, .png, in any case.
 bool HasPictureName(std::string_view path);
 
