@@ -199,6 +199,12 @@ TEST_F(TrainTest, PeakMemoryIsItsOwnAndNotThatOfWhoStartedIt) {
   EXPECT_LT(Number("a", "peak_memory_bytes"), double(kFat));
 }
 
+TEST_F(TrainTest, APlanNeedsNoMemoryForTheWeights) {
+  const Outcome plan = Succeed({"train", "--data", "synthetic:8192x8192x3:10:10", "--model", "mlp",
+                                "--set", "data.normalize=none", "--batch", "1", "--dry-run"});
+  EXPECT_NE(plan.out.find("in all, besides program and data set"), std::string::npos) << plan.out;
+}
+
 TEST_F(TrainTest, ADryRunLeavesNothing) {
   const Outcome plan = Succeed({"train", "fashion-cnn", "--data", "synthetic:28x28x1:10:100",
                                 "--ranks", "2", "--dry-run", "--out", "a"});

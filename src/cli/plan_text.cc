@@ -3,33 +3,30 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
-#include "optimizer/updater.h"
+#include "optimizer/rules.h"
 #include "trainer/evaluation.h"
 #include "trainer/stepper.h"
 
 namespace trireme {
 namespace {
 
-// What a rank will hold, by what it is for.
-std::string MemoryText(const Job& job, const Rig& rig, std::shared_ptr<const Program> program) {
-  const auto queue = rig.engine->device().NewQueue();
-  const auto executable = rig.engine->Load(program, *queue);
-  const Evaluator evaluator(job.graph, *rig.engine, *queue, *job.data.test, job.normalizer);
-  const Updater updater(job.recipe.optimizer, *job.schedule, job.layout, rig.engine->device());
-  const Executable& evaluation = evaluator.executable();
+// What a rank will hold, by what it is for. Nothing of it is taken here.
+std::string MemoryText(const Job& job, const Engine& engine, const Program& training,
+                       const Program& evaluation) {
   const bool apart = job.recipe.trainer.deterministic;
   const size_t samples = sizeof(float) * size_t(job.graph.input().size());
   const std::pair<const char*, size_t> parts[] = {
-      {"activations", program->activation_bytes},
-      {"scratch of the kernels", executable->scratch_bytes()},
+      {"activations", training.activation_bytes},
+      {"scratch of the kernels", engine.ScratchBytes(training)},
       // Trained, a snapshot to evaluate, initial, and two on their way to a checkpoint.
       {"weights and statistics, five times", 5 * sizeof(float) * job.layout.state},
       {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
-      {"optimizer", sizeof(float) * job.layout.weights * updater.slices().size()},
+      {"optimizer",
+       sizeof(float) * job.layout.weights * MakeRule(job.recipe.optimizer)->keeps().size()},
       {"samples of the step and of those fetched ahead",
        samples * size_t(job.shard_capacity) * size_t(job.MostShards(0) * StepsInMemory(job))},
-      {"evaluation", evaluation.program().activation_bytes + evaluation.scratch_bytes() +
-                         samples * size_t(evaluation.program().capacity)},
+      {"evaluation", evaluation.activation_bytes + engine.ScratchBytes(evaluation) +
+                         samples * size_t(evaluation.capacity)},
   };
   std::string text = "memory of a rank:\n";
   size_t total = 0;
@@ -47,8 +44,10 @@ std::string PlanText(const Job& job) {
   const Rig rig = job.make_rig(job.threads_per_rank);
   const auto program =
       Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
+  const auto evaluation =
+      Compile(job.graph, *rig.engine, Evaluator::ChunkSize(job.graph.input()), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
-  return Describe(*program) + MemoryText(job, rig, program) +
+  return Describe(*program) + MemoryText(job, *rig.engine, *program, *evaluation) +
          fmt::format("samples: {}\n",
                      PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
                                data.test->size())) +

@@ -202,10 +202,11 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     if (records) directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
-                       crew.neighbours());
-  if (records) SayLeftOut(log, job.data.left_out);
   const std::string& init = settings.recipe.trainer.init;
+  const bool weights = !args.Has("--dry-run") || !init.empty();
+  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
+                       crew.neighbours(), weights);
+  if (records) SayLeftOut(log, job.data.left_out);
   if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
     InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
     job.given_weights = true;

@@ -63,8 +63,7 @@ class Executable {
   };
   virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
 
-  virtual ShardTimes last_times() const = 0;          // of the last RunShard whose work is done
-  virtual size_t scratch_bytes() const { return 0; }  // taken beside the plan's activations
+  virtual ShardTimes last_times() const = 0;  // of the last RunShard whose work is done
   const Program& program() const { return *program_; }
 
  protected:
@@ -86,6 +85,8 @@ class Engine {
   virtual std::string Choose(Graph&) const { return ""; }
   virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
                                            Queue& queue) = 0;
+  // What Load would take beside the program's activations; nothing is taken.
+  virtual size_t ScratchBytes(const Program&) const { return 0; }
 };
 
 }  // namespace trireme

@@ -111,7 +111,7 @@ void AdoptPlan(Job& job, const Plan& plan) {
   job.schedule.emplace(job.recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
 }
 
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours) {
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours, bool weights) {
   Job job;
   job.recipe = recipe;
   job.make_rig = std::move(make_rig);
@@ -159,7 +159,7 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   job.graph = BuildModel(recipe.model, {shape.height, shape.width, shape.channels},
                          int(job.data.classes.size()));
   job.layout = LayOut(job.graph);
-  job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
+  if (weights) job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
 
   Plan& plan = job.plan;
   plan.samples = job.data.train->size();

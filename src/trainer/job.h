@@ -61,8 +61,10 @@ struct Job {
 };
 
 // Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
-// where the recipe contradicts itself or the data.
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {});
+// where the recipe contradicts itself or the data. Without `weights`, for a plan, there is no
+// initial state: it may be more than the machine holds.
+Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {},
+               bool weights = true);
 
 // What a checkpoint of it remembers of its data.
 ModelCard ModelCardOf(const Job& job);

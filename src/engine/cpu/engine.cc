@@ -76,7 +76,6 @@ class CpuExecutable : public Executable {
   }
 
   ShardTimes last_times() const override { return times_; }
-  size_t scratch_bytes() const override { return scratch_.slice().size * sizeof(float); }
 
  private:
   // Instructions up to `end` finish a bucket (none: the last ones of the program).
@@ -150,6 +149,10 @@ std::string CpuEngine::Choose(Graph& graph) const {
 
 std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {
   return std::make_unique<CpuExecutable>(std::move(program), kernels_, device_, threads_, queue);
+}
+
+size_t CpuEngine::ScratchBytes(const Program& program) const {
+  return cpu::CallList::ScratchFloats(program, kernels_, threads_) * sizeof(float);
 }
 
 }  // namespace trireme

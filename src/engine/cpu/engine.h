@@ -24,6 +24,7 @@ class CpuEngine : public Engine {
   std::string Choose(Graph& graph) const override;
   // Each executable has its own threads: several may run at once.
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
+  size_t ScratchBytes(const Program& program) const override;
 
   const cpu::KernelTable& kernels() const { return kernels_; }
 
