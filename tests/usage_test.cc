@@ -1,4 +1,6 @@
 // What cannot be done is refused in one line that helps, before anything is written.
+#include <filesystem>
+
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -44,6 +46,10 @@ TEST_F(UsageTest, WordsThatNobodyKnows) {
   Refuse({"train", "iriss"}, 2, {"iriss", "did you mean iris"});
   Refuse({"train", "a", "b"}, 2, {"unexpected argument", "b"});
   Refuse({"list", "modles"}, 2, {"did you mean models"});
+  Refuse({"--verbose"}, 2, {"unknown flag --verbose"});
+  Refuse({"launch", "pbs"}, 2, {"no \"launch pbs\"; there is launch slurm"});
+  Refuse({"scale", "iris", "--to", "1000000000000"}, 2,
+         {"--to must be between 1 and 1000000, got 1000000000000"});
   EXPECT_FALSE(Exists(At("runs")));
 }
 
@@ -96,6 +102,8 @@ TEST_F(UsageTest, RunsThatAreNone) {
   Refuse({"train", "--out", "folder"}, 2, {"folder", "not empty"});
   Refuse({"train", "--out", "file"}, 1, {"file"});
   Refuse({"train", "--out", "/proc/nowhere"}, 1, {"/proc/nowhere"});
+  std::filesystem::create_symlink("gone", At("link"));
+  Refuse({"train", "--out", "link"}, 1, {"link: is a link that leads nowhere (gone)"});
   Refuse({"eval"}, 2, {"RUN is missing"});
 }
 

@@ -1,9 +1,12 @@
 #pragma once
+#include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,8 +64,13 @@ class Args {
     const auto text = Value(flag);
     if (!text) return otherwise;
     const auto number = ParseNumber<T>(*text);
-    if (!number) throw UsageError("{} must be a number, got {}", flag, QuoteToml(*text));
-    return *number;
+    if (number) return *number;
+    const auto real = ParseNumber<double>(*text);
+    if (std::is_integral_v<T> && real && *real == std::trunc(*real)) {
+      throw UsageError("{} must be between {} and {}, got {}", flag, std::numeric_limits<T>::min(),
+                       std::numeric_limits<T>::max(), *text);
+    }
+    throw UsageError("{} must be a {}number, got {}", flag, real ? "whole " : "", QuoteToml(*text));
   }
 
   std::string Required(std::string_view place) const;

@@ -72,7 +72,19 @@ TEST(Args, RefusesWhatTheTablesDoNotKnow) {
   EXPECT_EQ(Refusal({"a", "b"}), "unexpected argument \"b\"");
   const std::vector<std::string> none;
   EXPECT_THROW(Args({}, kRunAndFiles, none), UsageError);
-  EXPECT_THROW(Parse({"--batch", "4x"}).Number<int>("--batch", 1), UsageError);
+  const auto number = [](const std::string& text) -> std::string {
+    try {
+      Parse({"--batch", text}).Number<int>("--batch", 1);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(number("4"), "");
+  EXPECT_EQ(number("4x"), "--batch must be a number, got \"4x\"");
+  EXPECT_EQ(number("1.5"), "--batch must be a whole number, got \"1.5\"");
+  EXPECT_EQ(number("1000000000000"),
+            "--batch must be between -2147483648 and 2147483647, got 1000000000000");
 }
 
 struct TrainerOptions {

@@ -1,5 +1,7 @@
 #include "cli/program.h"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <system_error>
 #include <vector>
@@ -36,14 +38,34 @@ Found FindCommand(std::span<const Command* const> commands, std::span<const std:
       if (command->name == name) return {command, words.subspan(length)};
     }
   }
-  std::string family;
-  for (const Command* command : FamilyOf(commands, words[0])) {
-    family += fmt::format("{}{}", family.empty() ? "" : ", ", command->name);
+  const std::vector<const Command*> family = FamilyOf(commands, words[0]);
+  if (!family.empty()) {
+    std::vector<std::string_view> names;
+    for (const Command* command : family) names.push_back(command->name);
+    const std::string list = fmt::format("{}", fmt::join(names, ", "));
+    if (words.size() == 1 || words[1].starts_with('-')) {
+      throw UsageError("{} needs a second word: {}", words[0], list);
+    }
+    throw UsageError("no {}; there {} {}", QuoteToml(words[0] + " " + words[1]),
+                     names.size() == 1 ? "is" : "are", list);
   }
-  if (!family.empty()) throw UsageError("{} needs a second word: {}", words[0], family);
   std::vector<std::string> names = {"help"};
   for (const Command* command : commands) names.emplace_back(command->name);
   throw UsageError("unknown command {}{}", QuoteToml(words[0]), DidYouMean(words[0], names));
+}
+
+// Of what stands before any command.
+std::string UnknownFlag(std::span<const Command* const> commands, const std::string& word) {
+  const std::string flag = word.substr(0, word.find('='));
+  for (const Command* command : commands) {
+    for (const Flag& known : command->flags) {
+      if (known.name == flag) {
+        return fmt::format("flags stand behind the command, as in: trireme {} {}", command->name,
+                           word);
+      }
+    }
+  }
+  return fmt::format("unknown flag {}", flag);
 }
 
 bool IsHelp(const std::string& word) { return word == "--help" || word == "-h"; }
@@ -68,7 +90,7 @@ int Dispatch(std::span<const Command* const> commands, std::span<const std::stri
     return 0;
   }
   if (words[0].starts_with('-') && !help) {
-    throw UsageError("{} comes before a command: trireme COMMAND {}", words[0], words[0]);
+    throw UsageError("{}", UnknownFlag(commands, words[0]));
   }
   const std::span<const std::string> asked = help ? words.subspan(1) : words;
   const std::vector<const Command*> family = FamilyOf(commands, asked[0]);

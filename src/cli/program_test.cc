@@ -106,7 +106,14 @@ TEST(Program, SuggestsCommandsAndFlags) {
             "trireme: try: trireme end --help\n");
   EXPECT_EQ(Call(kCommands, {"bench"}).err,
             "trireme: error: bench needs a second word: bench end\ntrireme: try: trireme --help\n");
-  EXPECT_EQ(Call(kCommands, {"--json"}).code, 2);
+  EXPECT_EQ(Call(kCommands, {"bench", "start"}).err,
+            "trireme: error: no \"bench start\"; there is bench end\n"
+            "trireme: try: trireme --help\n");
+  EXPECT_EQ(Call(kCommands, {"--json"}).err,
+            "trireme: error: unknown flag --json\ntrireme: try: trireme --help\n");
+  EXPECT_EQ(Call(kCommands, {"--how=well", "end"}).err,
+            "trireme: error: flags stand behind the command, as in: trireme end --how=well\n"
+            "trireme: try: trireme --help\n");
   EXPECT_EQ(Call(kCommands, {""}).code, 2);
 }
 

@@ -50,11 +50,11 @@ double PercentOf(const Args& args) {
 }
 
 int SizeOf(const Args& args, int otherwise) {
-  const int to = args.Number("--to", otherwise);
+  const auto to = args.Number<int64_t>("--to", otherwise);
   if (to < 1 || to > 1'000'000) {
     throw UsageError("--to must be between 1 and 1000000, got {}", to);
   }
-  return to;
+  return int(to);
 }
 
 std::string CommandOf(const Args& args) {
