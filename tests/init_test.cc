@@ -1,4 +1,6 @@
 // --init: training starts from given weights.
+#include <filesystem>
+
 #include "record/safetensors.h"
 #include "support/whole_test.h"
 
@@ -60,7 +62,38 @@ TEST_F(InitTest, FilesThatAreNoWeights) {
     Refuse({"train", "--init", name, "--out", "b"}, 1, {name});
   }
   Refuse({"train", "--init", "nothing", "--out", "b"}, 1, {"nothing"});
-  Refuse({"train", "--init", "a", "--out", "b"}, 1, {"a"});
+  std::filesystem::create_directory(At("folder"));
+  Refuse({"train", "--init", "folder", "--out", "b"}, 1, {"folder", "neither a checkpoint nor"});
+  EXPECT_FALSE(Exists(At("b")));
+}
+
+// A run means its best checkpoint, and the config the file that it was: the run may go on.
+TEST_F(InitTest, ARunOrACheckpointWillDo) {
+  Succeed({"train", "--init", weights_, "--steps", "3", "--out", "b"});
+  Succeed({"train", "--init", Latest("a"), "--steps", "3", "--out", "c"});
+  Succeed({"train", "--init", "a/checkpoints/latest", "--steps", "3", "--out", "d"});
+  EXPECT_EQ(Hash("b"), Hash("c"));
+  EXPECT_EQ(Hash("b"), Hash("d"));
+  EXPECT_EQ(Read("d/config.toml"), Read("c/config.toml"));
+
+  Succeed({"train", "--resume", "a", "--epochs", "6"});
+  std::filesystem::remove(At("a/checkpoints/best"));
+  std::filesystem::create_symlink(std::filesystem::path(weights_).parent_path().filename(),
+                                  At("a/checkpoints/best"));
+  Succeed({"train", "--init", "a", "--steps", "3", "--out", "e"});
+  EXPECT_EQ(Hash("b"), Hash("e"));
+  EXPECT_NE(Read("e/config.toml").find("step-00000075/model.safetensors"), std::string::npos);
+  std::filesystem::remove(At("a/checkpoints/best"));
+  Succeed({"train", "--init", "a", "--steps", "3", "--out", "f"});
+  EXPECT_NE(Hash("b"), Hash("f"));
+}
+
+TEST_F(InitTest, WeightsThatAreNotFiniteAreRefused) {
+  const std::string good = Read(weights_);
+  for (const char* bits : {"\x00\x00\xc0\x7f", "\x00\x00\x80\xff"}) {  // not a number, -infinity
+    Write("bad", good.substr(0, good.size() - 4) + std::string(bits, 4));
+    Refuse({"train", "--init", "bad", "--out", "b"}, 1, {"bad", "tensor \"", "not finite"});
+  }
   EXPECT_FALSE(Exists(At("b")));
 }
 

@@ -96,6 +96,38 @@ TEST_F(ResumeTest, AFinishedRunStaysWhatItIs) {
   EXPECT_EQ(Epochs("a").size(), 4u);
 }
 
+// Killed between a checkpoint and the switch of `best`; the best of a future that was given up;
+// one that is gone.
+TEST_F(ResumeTest, TheBestIsWhatTheCheckpointSays) {
+  const Words words = {"train", "--set", "trainer.evaluate_every=1", "--set", "trainer.keep=100"};
+  Succeed(words + Words{"--epochs", "4", "--out", "a"});
+  const auto best = [&] {
+    return std::filesystem::read_symlink(At("a/checkpoints/best")).string();
+  };
+  const std::string right = best();
+  const double accuracy = Number("a", "best_accuracy");
+  const auto resume = [&](const std::string& epochs) {
+    Succeed({"train", "--resume", "a", "--lr", "1e-30", "--epochs", epochs});
+  };
+  std::filesystem::remove(At("a/checkpoints/best"));
+  std::filesystem::create_symlink("step-00000015", At("a/checkpoints/best"));
+  resume("5");
+  EXPECT_EQ(best(), right);
+  EXPECT_EQ(Number("a", "best_accuracy"), accuracy);
+
+  for (const char* later : {"30", "45", "60", "75"}) {
+    std::filesystem::remove_all(At("a/checkpoints/step-000000" + std::string(later)));
+  }
+  resume("6");
+  EXPECT_EQ(best(), "step-00000015");
+  EXPECT_EQ(Number("a", "best_epoch"), 1);
+
+  std::filesystem::remove_all(At("a/checkpoints/step-00000015"));
+  const Outcome outcome = Succeed({"train", "--resume", "a", "--epochs", "8"});
+  EXPECT_NE(outcome.err.find("the best checkpoint is lost"), std::string::npos) << outcome.err;
+  EXPECT_GE(Number("a", "best_epoch"), 7);
+}
+
 TEST_F(ResumeTest, MoreEpochsThanPlanned) {
   Succeed(kIris + Words{"--epochs", "4", "--out", "whole"});
   Succeed(kIris + Words{"--epochs", "2.5", "--out", "parts"});

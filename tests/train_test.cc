@@ -139,6 +139,72 @@ TEST_F(TrainTest, PatienceEndsTheRun) {
   }
 }
 
+// However the ranks agree, the best evaluation has a checkpoint, though none was due, and a run
+// without patience keeps it beside the last one.
+TEST_F(TrainTest, TheBestIsKeptAndPatienceReturnsToIt) {
+  const Words words = {"train",
+                       "--lr",
+                       "0.3",
+                       "--set",
+                       "trainer.evaluate_every=1",
+                       "--set",
+                       "trainer.checkpoint_epochs=7",
+                       "--set",
+                       "trainer.keep=1"};
+  const Words ways[] = {{},
+                        {"--ranks", "2", "--transport", "shm"},
+                        {"--ranks", "3", "--strategy", "sync-ps"},
+                        {"--ranks", "3", "--strategy", "easgd"},
+                        {"--ranks", "2", "--strategy", "local-sgd"},
+                        {"--ranks", "2", "--strategy", "hogwild"}};
+  int number = 0;
+  for (const Words& way : ways) {
+    for (const std::string patience : {"0", "3"}) {
+      const std::string run = "r" + std::to_string(number++);
+      SCOPED_TRACE(way.empty() ? "alone" : way.back());
+      const Outcome outcome = Succeed(words + way +
+                                      Words{"--set", "trainer.patience=" + patience, "--out", run,
+                                            "--epochs", patience == "0" ? "9" : "100"});
+      const bool returned = patience != "0";
+      // With a server, workers go on until its decision reaches them.
+      auto epochs = Epochs(run);
+      if (returned) epochs.resize(size_t(Number(run, "best_epoch")) + 3);
+      double best = -1;
+      for (const Json& epoch : epochs) {
+        best = std::max(best, epoch.At("test_accuracy").AsDouble());
+      }
+      EXPECT_EQ(Number(run, "best_accuracy"), best);
+      EXPECT_EQ(epochs[size_t(Number(run, "best_epoch")) - 1].At("test_accuracy").AsDouble(), best);
+      EXPECT_EQ(Summary(run).At("end_reason").AsString(), returned ? "patience" : "done");
+      const Json kept =
+          ParseJson(Succeed({"eval", run, "--checkpoint", "best", "--json"}).out, "eval");
+      if (way.empty() || way.back() != "local-sgd") {  // which saves when its workers meet
+        EXPECT_EQ(kept.At("test_accuracy").AsDouble(), best);
+      }
+      if (!returned) continue;
+      EXPECT_EQ(Number(run, "test_accuracy"), kept.At("test_accuracy").AsDouble());
+      EXPECT_LT(Number(run, "best_epoch"), Number(run, "epochs"));
+      EXPECT_NE(outcome.out.find("; the run holds epoch " +
+                                 std::to_string(int(Number(run, "best_epoch")))),
+                std::string::npos)
+          << outcome.out;
+      Succeed({"train", "--init", run, "--lr", "1e-30", "--steps", "1", "--out", run + "-again"});
+      EXPECT_EQ(Hash(run + "-again"), Hash(run));
+    }
+  }
+}
+
+TEST_F(TrainTest, WithoutCheckpointsInsideTheRunOnlyTheLastIsThere) {
+  Succeed({"train", "--epochs", "6", "--set", "trainer.evaluate_every=1", "--set",
+           "trainer.checkpoint_epochs=0", "--set", "trainer.keep=9", "--out", "a"});
+  int folders = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(At("a/checkpoints"))) {
+    folders += !entry.is_symlink();
+  }
+  EXPECT_EQ(folders, 1);
+  Refuse({"eval", "a", "--checkpoint", "15"}, 2, {"--checkpoint 15", "of steps 90"});
+}
+
 TEST_F(TrainTest, DivergenceEndsWithAMessage) {
   const Words words = {"train", "--lr", "1e30", "--quiet"};
   Refuse(words + Words{"--out", "a"}, 1, {"not finite", "optimizer.lr", "trainer.clip"});

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--data", "SOURCE", "other samples than those of the run; their test part is used"},
+    {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
     {"--device", "NAME", "cpu or ref", "trainer.device"},
     {"--json", "", "print JSON"},
@@ -22,7 +23,8 @@ constexpr Flag kFlags[] = {
 constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
 
 int Run(const Args& args, Process& process) {
-  SavedModel model = LoadSavedModel(args.Required("RUN"), Log(process.log));
+  SavedModel model = LoadSavedModel(args.Required("RUN"), Log(process.log),
+                                    args.Value("--checkpoint").value_or("last"));
   Sections sections;
   Bind(sections, model.recipe);
   args.ApplyTo(sections);
@@ -59,9 +61,10 @@ extern const Command kEval;
 const Command kEval = {
     .name = "eval",
     .summary = "evaluate a trained model on test samples",
-    .usage = "trireme eval RUN [--data SOURCE] [--json]",
+    .usage = "trireme eval RUN [--checkpoint WHICH] [--data SOURCE] [--json]",
     .examples =
         "trireme eval runs/a                          # on the test samples of its own data\n"
+        "trireme eval runs/a --checkpoint best        # its best evaluation, not its last\n"
         "trireme eval runs/a --data fashion-mnist\n"
         "trireme eval runs/a --json\n",
     .flags = kFlags,

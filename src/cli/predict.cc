@@ -25,6 +25,7 @@ constexpr Flag kFlags[] = {
     {"--top", "K", "classes to show of each record (default: 3)"},
     {"--logits", "", "raw outputs as JSON, one object per record"},
     {"--json", "", "classes and probabilities as JSON, one object per record"},
+    {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
     {"--device", "NAME", "cpu or ref", "trainer.device"},
 };
@@ -198,7 +199,8 @@ class Inquiry {
 
 int Run(const Args& args, Process& process) {
   const Log log(process.log);
-  SavedModel model = LoadSavedModel(args.Required("RUN"), log);
+  SavedModel model =
+      LoadSavedModel(args.Required("RUN"), log, args.Value("--checkpoint").value_or("last"));
   Sections sections;
   Bind(sections, model.recipe);
   args.ApplyTo(sections);

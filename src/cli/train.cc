@@ -14,12 +14,12 @@
 #include "base/version.h"
 #include "cli/plan_text.h"
 #include "cli/recipe_flags.h"
+#include "cli/result_text.h"
 #include "cli/train_folds.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
-#include "record/state_files.h"
 #include "strategy/presets.h"
-#include "trainer/model_file.h"
+#include "trainer/given_weights.h"
 #include "trainer/train.h"
 
 namespace trireme {
@@ -29,7 +29,8 @@ constexpr Flag kOwnFlags[] = {
     {"--trace", "FILE", "write a Chrome trace of all ranks", "record.trace"},
     {"--out", "DIR", "where the run is written (default: runs/NAME-DATE)"},
     {"--resume", "RUN", "go on with a run from its newest checkpoint"},
-    {"--init", "FILE", "start from the weights of a safetensors file", "trainer.init"},
+    {"--init", "RUN", "start from the weights of a run, a checkpoint or a safetensors file",
+     "trainer.init"},
     {"--folds", "K",
      "cross-validation: a run for each of K folds of the samples, and what all say"},
     {"--parallel", "N", "of these runs, so many at once, each with its share of the processors"},
@@ -128,30 +129,6 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   same("optimizer.name", before.optimizer.name, now.optimizer.name);
 }
 
-const char* Why(Ending ending) {
-  switch (ending) {
-    case Ending::kTarget:
-      return "the target accuracy is reached";
-    case Ending::kPatience:
-      return "no better accuracy for trainer.patience evaluations";
-    default:
-      return "done";
-  }
-}
-
-std::string ResultText(const Outcome& outcome, const std::string& run) {
-  const Summary& summary = outcome.summary;
-  return fmt::format(
-      "{}: {}, {} in {} (training {}), {} samples/s\n"
-      "test accuracy {:.2f} %, test loss {}\n"
-      "peak memory {}; the run is in {}\n",
-      Why(outcome.ending), Counted(summary.epochs, "epoch"), Counted(summary.steps, "step"),
-      FormatSeconds(summary.seconds), FormatSeconds(summary.train_seconds),
-      FormatCount(int64_t(summary.samples_per_second)), 100 * summary.test_accuracy.value_or(0),
-      FormatLoss(summary.test_loss.value_or(0)), FormatBytes(double(summary.peak_memory_bytes)),
-      run);
-}
-
 // What the recipe says of [transport] yields to a launcher; what the command line says does not.
 Crew MakeCrew(Settings& settings) {
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
@@ -202,15 +179,17 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     if (records) directory.emplace(RunDirectory::Resume(*resume));
   }
 
-  const std::string& init = settings.recipe.trainer.init;
-  const bool weights = !args.Has("--dry-run") || !init.empty();
+  // A resumed run has its weights, at the latest from the rank that records.
+  const bool begun = resume && (!records || HasCheckpoint(directory->checkpoints()));
+  std::string& init = settings.recipe.trainer.init;
+  const bool takes_weights = !init.empty() && !begun;
+  if (takes_weights) init = FindWeights(init, log);
+  const bool weights = !args.Has("--dry-run") || takes_weights;
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
                        crew.neighbours(), weights);
   if (records) SayLeftOut(log, job.data.left_out);
-  if (!init.empty() && !(directory && HasCheckpoint(directory->checkpoints()))) {
-    InitModel(job.graph, job.layout, StateFileReader(init), job.initial_state, log);
-    job.given_weights = true;
-  }
+  job.given_weights = !init.empty();
+  if (takes_weights) TakeWeights(init, job.graph, job.layout, job.initial_state, log);
   if (args.Has("--dry-run")) {
     process.out.Write(PlanText(job));
     return 0;
@@ -261,7 +240,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
       log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
                directory->path());
     } else if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
-      process.out.Write(ResultText(outcome, directory->path()));
+      process.out.Write(ResultText(job, outcome, directory->path()));
     }
   };
   return Train(job, {.directory = directory ? &*directory : nullptr,

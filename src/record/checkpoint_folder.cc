@@ -36,9 +36,9 @@ std::vector<int64_t> StepsIn(const std::string& directory) {
   return steps;
 }
 
-std::optional<int64_t> LatestIn(const std::string& directory) {
+std::optional<int64_t> LinkIn(const std::string& directory, const char* link) {
   std::error_code error;
-  const fs::path target = fs::read_symlink(fs::path(directory) / kLatest, error);
+  const fs::path target = fs::read_symlink(fs::path(directory) / link, error);
   if (error) return std::nullopt;
   return StepOf(target.string());
 }

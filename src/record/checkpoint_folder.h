@@ -13,11 +13,13 @@ inline constexpr char kModelFile[] = "model.safetensors";
 inline constexpr char kOptimizerFile[] = "optimizer.safetensors";
 inline constexpr char kStateFile[] = "state.json";
 inline constexpr char kLatest[] = "latest";
+inline constexpr char kBest[] = "best";
 inline constexpr int64_t kStateFormat = 1;
 
-std::string StepName(int64_t step);                             // "step-00001234"
-std::optional<int64_t> StepOf(std::string_view name);           // nothing for any other name
-std::vector<int64_t> StepsIn(const std::string& directory);     // ascending
-std::optional<int64_t> LatestIn(const std::string& directory);  // what the link names
+std::string StepName(int64_t step);                          // "step-00001234"
+std::optional<int64_t> StepOf(std::string_view name);        // nothing for any other name
+std::vector<int64_t> StepsIn(const std::string& directory);  // ascending
+// The step that kLatest or kBest names, whether it is there or not.
+std::optional<int64_t> LinkIn(const std::string& directory, const char* link);
 
 }  // namespace trireme

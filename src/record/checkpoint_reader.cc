@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "record/checkpoint.h"
 #include "record/checkpoint_folder.h"
 #include "record/state_files.h"
@@ -48,7 +49,7 @@ void CheckFile(const std::string& path, const Json& written) {
 // The steps in the order in which to try them. `latest` is asked for even if the list lacks it:
 // listing a folder that somebody writes into can miss a new name.
 std::vector<int64_t> Candidates(const std::string& directory) {
-  const auto latest = LatestIn(directory);
+  const auto latest = LinkIn(directory, kLatest);
   std::vector<int64_t> steps = StepsIn(directory);
   if (latest) {
     std::erase(steps, *latest);
@@ -70,6 +71,21 @@ std::optional<FoundCheckpoint> FirstGood(const std::string& directory,
     }
   }
   return std::nullopt;
+}
+
+// "15 (best), 30 (last)"
+std::string ListText(const std::string& directory) {
+  const auto best = LinkIn(directory, kBest), latest = LinkIn(directory, kLatest);
+  std::string text;
+  for (const int64_t step : StepsIn(directory)) {
+    const bool is_best = step == best, is_last = step == latest;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", step,
+                        is_best && is_last ? " (best, last)"
+                        : is_best          ? " (best)"
+                        : is_last          ? " (last)"
+                                           : "");
+  }
+  return text;
 }
 
 }  // namespace
@@ -103,6 +119,31 @@ std::optional<FoundCheckpoint> OpenLatestCheckpoint(const std::string& directory
     // A running training may have replaced all that we looked at: then look again.
     if (Candidates(directory) == steps) {
       throw Error("{}: no checkpoint can be read: {}", directory, problems);
+    }
+  }
+}
+
+bool HasBestCheckpoint(const std::string& directory) {
+  const auto best = LinkIn(directory, kBest);
+  return best && Exists(directory + "/" + StepName(*best));
+}
+
+std::optional<FoundCheckpoint> OpenCheckpoint(const std::string& directory,
+                                              const std::string& which) {
+  if (which == "last" || !HasCheckpoint(directory)) return OpenLatestCheckpoint(directory);
+  const bool asks_best = which == "best";
+  for (;;) {
+    const auto step = asks_best ? LinkIn(directory, kBest) : ParseNumber<int64_t>(which);
+    try {
+      const std::string folder = directory + "/" + StepName(step.value_or(-1));
+      if (!step || !Exists(folder)) {
+        throw UsageError("--checkpoint {}: {} has no such checkpoint; there are those of steps {}",
+                         which, directory, ListText(directory));
+      }
+      return FoundCheckpoint{Checkpoint(folder), ""};
+    } catch (const Error&) {
+      // A running training may have found a better one meanwhile: then look again.
+      if (!asks_best || LinkIn(directory, kBest) == step) throw;
     }
   }
 }

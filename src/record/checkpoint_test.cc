@@ -28,14 +28,14 @@ namespace fs = std::filesystem;
 constexpr int64_t kShape[] = {50, 60};
 
 // Content that tells its step from every part.
-void Save(CheckpointStore& store, int64_t step, float mark = 0) {
+void Save(CheckpointStore& store, int64_t step, float mark = 0, std::optional<int64_t> best = {}) {
   const auto writer = store.Begin(step, {{"format", "pt"}});
   std::vector<float> values(3000, static_cast<float>(step) + mark);
   writer->model().Tensor("fc.weight", kShape, values);
   for (float& value : values) value += 1;
   writer->state().Tensor("velocity", kShape, values);
   writer->state().Int("position", step * 32);
-  writer->Commit();
+  writer->Commit(best);
 }
 
 // The step, if everything belongs to it; -1 otherwise.
@@ -152,6 +152,63 @@ TEST_F(CheckpointTest, OldOnesGoAndTheLatestStays) {
   Save(store, 50);  // went back to 40: what came after it belongs to no run any more
   EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"latest", "step-00000040", "step-00000050"}));
   EXPECT_THROW(CheckpointStore(path_, 0), UsageError);
+}
+
+TEST_F(CheckpointTest, TheBestStaysHoweverOld) {
+  CheckpointStore store(path_, 2);
+  for (const int64_t step : {20, 40, 60, 80}) Save(store, step, 0, 20);
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"best", "latest", "step-00000020",
+                                                      "step-00000060", "step-00000080"}));
+  EXPECT_EQ(fs::read_symlink(path_ + "/best"), "step-00000020");
+  EXPECT_EQ(fs::read_symlink(path_ + "/latest"), "step-00000080");
+  Save(store, 100, 0, 100);
+  EXPECT_EQ(NamesIn(path_),
+            (std::vector<std::string>{"best", "latest", "step-00000080", "step-00000100"}));
+  Save(store, 120, 0, 100);
+  Save(store, 140, 0, 100);
+  store.ReturnTo(100);
+  EXPECT_EQ(fs::read_symlink(path_ + "/latest"), "step-00000100");
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"best", "latest", "step-00000100"}));
+  Save(store, 120, 0, 7);  // which is not there: the link stays
+  EXPECT_EQ(fs::read_symlink(path_ + "/best"), "step-00000100");
+  store.SetBest(120);
+  EXPECT_EQ(fs::read_symlink(path_ + "/best"), "step-00000120");
+}
+
+// Killed after the checkpoint was there and before the link was switched, or gone back to an older
+// checkpoint: the run knows its best.
+TEST_F(CheckpointTest, TheBestIsWhatTheRunSays) {
+  {
+    CheckpointStore store(path_, 2);
+    Save(store, 20, 0, 20);
+    Save(store, 40, 0, 20);
+  }
+  { const CheckpointStore store(path_, 2, 40); }
+  EXPECT_EQ(OpenCheckpoint(path_, "best")->checkpoint.step(), 40);
+  { const CheckpointStore store(path_, 2, 60); }
+  EXPECT_FALSE(HasBestCheckpoint(path_));
+  { const CheckpointStore store(path_, 2, 20); }
+  EXPECT_EQ(OpenCheckpoint(path_, "best")->checkpoint.step(), 20);
+  { const CheckpointStore store(path_, 2); }
+  EXPECT_EQ(NamesIn(path_), (std::vector<std::string>{"latest", "step-00000020", "step-00000040"}));
+}
+
+TEST_F(CheckpointTest, AUserNamesOne) {
+  EXPECT_FALSE(OpenCheckpoint(path_, "best").has_value());
+  CheckpointStore store(path_, 3);
+  Save(store, 20);
+  EXPECT_THROW(OpenCheckpoint(path_, "best"), UsageError);
+  Save(store, 40, 0, 20);
+  EXPECT_EQ(StepThatMatches(OpenCheckpoint(path_, "best")->checkpoint), 20);
+  EXPECT_EQ(StepThatMatches(OpenCheckpoint(path_, "last")->checkpoint), 40);
+  EXPECT_EQ(StepThatMatches(OpenCheckpoint(path_, "20")->checkpoint), 20);
+  EXPECT_EQ(StepThatMatches(OpenCheckpoint(path_, "40")->checkpoint), 40);
+  for (const char* none : {"30", "-20", "better", ""}) {
+    const std::string message = MessageOf([&] { OpenCheckpoint(path_, none); });
+    EXPECT_NE(message.find("steps 20 (best), 40 (last)"), std::string::npos) << message;
+  }
+  fs::remove(path_ + "/step-00000020/model.safetensors");
+  EXPECT_THROW(OpenCheckpoint(path_, "best"), Error);  // and no other in its place
 }
 
 TEST_F(CheckpointTest, TheSameStepCanBeWrittenAgain) {
@@ -274,10 +331,10 @@ TEST_F(CheckpointTest, SurvivesKillsAtAnyMoment) {
     ASSERT_EQ(pipe(pipe_ends), 0);
     const pid_t child = fork();
     if (child == 0) {
-      CheckpointStore store(path_, 2);
+      CheckpointStore store(path_, 2, step - step % 4);
       for (int64_t next = step;; ++next) {
         if (write(pipe_ends[1], "", 1) != 1) _exit(1);
-        Save(store, next);  // begins with a rewrite of the latest
+        Save(store, next, 0, next - next % 4);  // begins with a rewrite of the latest
       }
     }
     close(pipe_ends[1]);
@@ -298,11 +355,16 @@ TEST_F(CheckpointTest, SurvivesKillsAtAnyMoment) {
     const int64_t now = StepThatMatches(found->checkpoint);
     ASSERT_GE(now, step);
     step = now;
+    // Of this step or, not yet switched, of the one before.
+    const int64_t best = StepThatMatches(OpenCheckpoint(path_, "best")->checkpoint);
+    const int64_t wanted = step - step % 4;
+    ASSERT_TRUE(best == wanted || best == std::max<int64_t>(0, wanted - 4)) << best << " " << step;
   }
   EXPECT_GE(step, 19);  // every third writer went on by one or more
-  const CheckpointStore store(path_, 2);
+  const CheckpointStore store(path_, 2, step - step % 4);
+  EXPECT_EQ(OpenCheckpoint(path_, "best")->checkpoint.step(), step - step % 4);
   for (const std::string& name : NamesIn(path_)) {
-    EXPECT_TRUE(name == "latest" || StepOf(name).has_value()) << name;
+    EXPECT_TRUE(name == "latest" || name == "best" || StepOf(name).has_value()) << name;
   }
 }
 

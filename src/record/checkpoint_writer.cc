@@ -62,8 +62,8 @@ void Recover(const std::string& directory) {
   }
 }
 
-void SwitchLatest(const std::string& directory, int64_t step) {
-  const std::string link = directory + "/" + kLatest;
+void Switch(const std::string& directory, const char* name, int64_t step) {
+  const std::string link = directory + "/" + name;
   const std::string beside = NameBeside(link);
   if (symlink(StepName(step).c_str(), beside.c_str()) != 0) {
     throw Error("{}: cannot create the link: {}", link, std::generic_category().message(errno));
@@ -71,14 +71,21 @@ void SwitchLatest(const std::string& directory, int64_t step) {
   RenameDurably(beside, link);
 }
 
-// `latest` and the keep - 1 before it stay. Later steps are of a future that was given up when the
-// run went back to an older checkpoint.
+void SwitchBest(const std::string& directory, int64_t step) {
+  if (LinkIn(directory, kBest) == step || !Exists(directory + "/" + StepName(step))) return;
+  Switch(directory, kBest, step);
+}
+
+// `latest` and the keep - 1 before it stay, and the best. Later steps are of a future that was
+// given up when the run went back to an older checkpoint.
 void Prune(const std::string& directory, int64_t latest, int keep) {
   const std::vector<int64_t> steps = StepsIn(directory);
+  const auto best = LinkIn(directory, kBest);
   const auto end = std::upper_bound(steps.begin(), steps.end(), latest);
   const auto begin = end - std::min<std::ptrdiff_t>(keep, end - steps.begin());
   for (auto step = steps.begin(); step != steps.end(); ++step) {
-    if (step < begin || step >= end) RemoveTree(directory + "/" + StepName(*step));
+    const bool stays = step < end && (step >= begin || *step == best);
+    if (!stays) RemoveTree(directory + "/" + StepName(*step));
   }
 }
 
@@ -117,13 +124,14 @@ class FolderWriter : public CheckpointWriter {
   StateWriter& model() override { return model_; }
   StateWriter& state() override { return state_; }
 
-  std::string Commit() override {
+  std::string Commit(std::optional<int64_t> best) override {
     model_.Finish();
     state_.Finish();
     WriteState();
     SyncDirectory(folder_.path);
     Place(folder_.path, directory_, step_);
-    SwitchLatest(directory_, step_);  // syncs the names, the new folder's, too
+    Switch(directory_, kLatest, step_);  // syncs the names, the new folder's, too
+    if (best) SwitchBest(directory_, *best);
     RemoveTree(ReplacedName(directory_, step_));
     Prune(directory_, step_, keep_);
     return directory_ + "/" + StepName(step_);
@@ -155,12 +163,31 @@ class FolderWriter : public CheckpointWriter {
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(std::string directory, int keep)
+CheckpointStore::CheckpointStore(std::string directory, int keep, std::optional<int64_t> best)
     : directory_(std::move(directory)), keep_(keep) {
   if (keep_ < 1) throw UsageError("trainer.keep must be at least 1, got {}", keep_);
   MakeDirectories(directory_);
   Recover(directory_);
   RemoveLeftovers(directory_);
+  if (best && Exists(FolderOf(*best))) {
+    SwitchBest(directory_, *best);
+  } else if (Exists(directory_ + "/" + kBest)) {
+    std::filesystem::remove(directory_ + "/" + kBest);
+  }
+}
+
+std::string CheckpointStore::FolderOf(int64_t step) const {
+  return directory_ + "/" + StepName(step);
+}
+
+void CheckpointStore::SetBest(int64_t step) {
+  SwitchBest(directory_, step);
+  if (const auto latest = LinkIn(directory_, kLatest)) Prune(directory_, *latest, keep_);
+}
+
+void CheckpointStore::ReturnTo(int64_t step) {
+  Switch(directory_, kLatest, step);
+  Prune(directory_, step, keep_);
 }
 
 std::unique_ptr<CheckpointWriter> CheckpointStore::Begin(int64_t step, const Metadata& metadata) {

@@ -157,6 +157,9 @@ Json ToJson(const Summary& summary) {
   json.AddNew("test_top5", OrNull(summary.test_top5));
   json.AddNew("test_loss", OrNull(summary.test_loss));
   json.AddNew("train_loss", OrNull(summary.train_loss));
+  json.AddNew("best_accuracy", OrNull(summary.best_accuracy));
+  json.AddNew("best_epoch", summary.best_epoch ? Json(*summary.best_epoch) : Json());
+  json.AddNew("end_reason", summary.end_reason);
   json.AddNew("samples_per_second", summary.samples_per_second);
   json.AddNew("seconds", summary.seconds).AddNew("train_seconds", summary.train_seconds);
   json.AddNew("epochs", summary.epochs)

@@ -119,6 +119,9 @@ struct StepRecord {
 // The end result. Scripts rely on the names; what was not measured is null.
 struct Summary {
   std::optional<double> test_accuracy, test_top5, test_loss, train_loss;
+  std::optional<double> best_accuracy;  // of all evaluations
+  std::optional<int64_t> best_epoch;
+  std::string end_reason;  // done, target, patience
   Confusion confusion;
   RocCurves roc;  // without classes: not measured
   std::vector<std::string> classes;

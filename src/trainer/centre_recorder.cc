@@ -13,16 +13,17 @@ constexpr size_t kMostImages = 3;  // that wait: then the server does
 }  // namespace
 
 CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
-                               const Signals& signals, const StateReader* resume)
+                               const Signals& signals, const Start& start)
     : job_(job),
       progress_(progress),
       signals_(signals),
-      recorder_(job, directory, progress, resume ? Progression::Load(*resume).step : 0),
+      recorder_(job, directory, progress, start.at),
       next_snapshot_s_(job.recipe.strategy.snapshot_s),
-      at_(resume ? Progression::Load(*resume) : Progression{}),
+      at_(start.at),
       seconds_before_(at_.seconds),
       thread_(StartThread("the thread that evaluates", [this] { Work(); })) {
-  if (resume) saved_step_ = taken_step_ = at_.step;
+  if (start.resume()) saved_step_ = taken_step_ = start.at.step;
+  if (const auto ending = start.at.Verdict(job.recipe.trainer)) EndWith(*ending);
 }
 
 CentreRecorder::~CentreRecorder() {
@@ -99,8 +100,7 @@ Ending CentreRecorder::Finish(const Server& server) {
   changed_.wait(lock, [&] { return images_.empty() || error_; });
   lock.unlock();
   Rethrow();
-  if (early_) return *early_;
-  return signals_.received() ? Ending::kSignal : Ending::kDone;
+  return ending();
 }
 
 void CentreRecorder::Rethrow() {
@@ -130,7 +130,7 @@ void CentreRecorder::Work() {
   }
 }
 
-void CentreRecorder::Handle(const Image& image) {
+void CentreRecorder::Handle(Image& image) {
   at_.step = StepOf(image.progress);
   at_.all_samples = image.progress.positions;
   at_.loss_sum = image.progress.loss_sum;
@@ -140,17 +140,39 @@ void CentreRecorder::Handle(const Image& image) {
   at_.train_seconds = at_.seconds;
   // A whole last epoch ends with the run; a resumed server tells once more of the last one's end.
   if (image.progress.epochs > at_.epochs_done) EndEpoch(image);
-  const int every = job_.recipe.trainer.checkpoint_epochs;
-  const bool due = image.save || (every && at_.epochs_done % every == 0);
-  if (due && at_.step != saved_step_) Save(image);
-  if (image.what != What::kEnd || (signals_.received() && !enough_)) return;
-  if (evaluated_step_ != at_.step) Evaluate(image);
+  const bool ends = image.what == What::kEnd && ending() != Ending::kSignal;
+  const bool due = image.save || at_.CheckpointIsDue(job_.recipe.trainer);
+  const bool returned = ends && ending() == Ending::kPatience && ReturnToBest(image);
+  if (!returned && due && at_.step != saved_step_) Save(image);
+  if (ends) Summarize(image);
+}
+
+// Patience has run out: the image becomes that of the best checkpoint; false if it is lost.
+bool CentreRecorder::ReturnToBest(Image& image) {
+  auto best = recorder_.ReturnToBest(at_);
+  if (!best) {
+    at_.ForgetBest();
+    evaluated_step_ = -1;
+    return false;
+  }
+  image.state = std::move(best->state);
+  at_.train_loss = best->at.train_loss;
+  at_.samples = 0;  // of the epoch that was under way
+  Evaluate(image);
+  return true;
+}
+
+void CentreRecorder::Summarize(const Image& image) {
+  if (evaluated_step_ != at_.step) {
+    Evaluate(image);
+    at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+  }
   ClientsRecord clients = RecordsOf(image.clients);
   // With those who have gone for good, too.
   clients.all.updates = image.progress.updates;
   clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
-  recorder_.Summarize(image.state, at_, *evaluation_, evaluator_->Curves(), {}, clients);
+  recorder_.Summarize(image.state, at_, ending(), *evaluation_, evaluator_->Curves(), {}, clients);
 }
 
 void CentreRecorder::EndEpoch(const Image& image) {
@@ -179,7 +201,10 @@ void CentreRecorder::EndEpoch(const Image& image) {
   if (every && at_.epochs_done % every == 0) {
     const Stopwatch watch;
     Evaluate(image);
-    Judge(evaluation_->accuracy);
+    if (!enough_) {  // what workers still did after the end changes nothing
+      const auto verdict = at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+      if (verdict) EndWith(*verdict);
+    }
     record.test_loss = evaluation_->loss;
     record.test_accuracy = evaluation_->accuracy;
     record.test_top5 = evaluation_->top5;
@@ -203,14 +228,17 @@ void CentreRecorder::Evaluate(const Image& image) {
   evaluated_step_ = at_.step;
 }
 
-void CentreRecorder::Judge(double accuracy) {
-  const auto ending = at_.Judge(accuracy, job_.recipe.trainer);
-  if (!ending) return;
+void CentreRecorder::EndWith(Ending ending) {
   {
     std::lock_guard lock(mutex_);
     if (!early_) early_ = ending;
   }
   enough_ = true;
+}
+
+Ending CentreRecorder::ending() {
+  std::lock_guard lock(mutex_);
+  return early_.value_or(signals_.received() ? Ending::kSignal : Ending::kDone);
 }
 
 void CentreRecorder::Save(const Image& image) {

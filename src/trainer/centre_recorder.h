@@ -12,6 +12,7 @@
 #include "base/state_image.h"
 #include "strategy/strategy.h"
 #include "trainer/recorder.h"
+#include "trainer/start.h"
 
 namespace trireme {
 
@@ -20,9 +21,8 @@ namespace trireme {
 // serves on. Lines come before the checkpoint of the same step.
 class CentreRecorder : public ServerKeeper {
  public:
-  // `resume`: what the checkpoint holds that the server begins with, or null.
   CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
-                 const Signals& signals, const StateReader* resume);
+                 const Signals& signals, const Start& start);
   ~CentreRecorder() override;
 
   void EpochEnded(const Server& server) override;
@@ -47,10 +47,13 @@ class CentreRecorder : public ServerKeeper {
 
   void Take(const Server& server, What what);
   void Work();
-  void Handle(const Image& image);
+  void Handle(Image& image);
+  bool ReturnToBest(Image& image);
+  void Summarize(const Image& image);
   void EndEpoch(const Image& image);
   void Evaluate(const Image& image);
-  void Judge(double accuracy);
+  void EndWith(Ending ending);
+  Ending ending();
   void Save(const Image& image);
   int64_t StepOf(const Server::Progress& progress) const;
   void Rethrow();
@@ -77,7 +80,7 @@ class CentreRecorder : public ServerKeeper {
   std::unique_ptr<Evaluator> evaluator_;
 
   std::atomic<bool> enough_ = false;
-  std::optional<Ending> early_;  // guarded by mutex_
+  std::optional<Ending> early_;  // by an evaluation; guarded by mutex_
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Image> images_;  // guarded by mutex_; the first is worked on

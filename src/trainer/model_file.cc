@@ -3,9 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
+#include "flat/cpu/loops.h"
 #include "graph/layout.h"
 #include "record/parameters_hash.h"
 
@@ -96,6 +98,14 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
              fmt::join(others.begin(), others.begin() + std::min<size_t>(3, others.size()), ", "),
              others.size() > 3 ? ", ..." : "");
   }
+}
+
+std::string FirstNotFinite(const Graph& graph, const Layout& layout, std::span<const float> state) {
+  for (const FileTensor& tensor : FileTensors(graph, layout)) {
+    const auto values = state.subspan(tensor.range.begin, tensor.range.size);
+    if (!std::isfinite(loops::Largest(values.data(), values.size()))) return tensor.spec->name;
+  }
+  return "";
 }
 
 std::string HashModel(const Graph& graph, const Layout& layout, std::span<const float> state) {

@@ -32,6 +32,9 @@ void ReadModel(const Graph& graph, const Layout& layout, const StateReader& read
 void InitModel(const Graph& graph, const Layout& layout, const StateReader& reader,
                std::span<float> state, const Log& log);
 
+// The name of the first tensor that holds a value which is not finite; empty: none does.
+std::string FirstNotFinite(const Graph& graph, const Layout& layout, std::span<const float> state);
+
 // SHA-256 over weights and statistics as the file holds them, in hexadecimal.
 std::string HashModel(const Graph& graph, const Layout& layout, std::span<const float> state);
 

@@ -16,8 +16,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("accumulate", &T::accumulate, Between(1, 1 << 20),
         "shards that each worker computes one after the other: less memory, the same step");
   t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
-  t.Add("init", &T::init, Any(),
-        "safetensors file whose weights the run starts from; empty: random ones by seed");
+  t.Add(
+      "init", &T::init, Any(),
+      "weights that the run starts from: a safetensors file, a checkpoint's folder, or a run (its "
+      "best checkpoint, else its last); empty: random ones by seed");
   t.Add(
       "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}),
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
@@ -46,14 +48,16 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
         "epochs between evaluations on the test samples; 0: only at the end of the run");
   t.Add("patience", &T::patience, AtLeast(0),
-        "stop after so many evaluations without a better accuracy; 0: never");
+        "stop after so many evaluations without a better accuracy and go back to the best "
+        "checkpoint; 0: never");
   t.Add("target_accuracy", &T::target_accuracy, Between(0, 1),
         "stop when the test accuracy reaches this; 0: never");
   t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0),
         "steps between checkpoints; 0: none inside an epoch");
   t.Add("checkpoint_epochs", &T::checkpoint_epochs, AtLeast(0),
-        "epochs between checkpoints; 0: only at the end of the run");
-  t.Add("keep", &T::keep, AtLeast(1), "checkpoints to keep, the newest");
+        "epochs between checkpoints, besides that of the best evaluation; 0: only at the end of "
+        "the run");
+  t.Add("keep", &T::keep, AtLeast(1), "checkpoints to keep: the newest, and the best besides");
   t.Add(
       "metrics_steps", &T::metrics_steps, AtLeast(0),
       "steps between lines of metrics.jsonl inside an epoch, each with the mean loss of its steps; "

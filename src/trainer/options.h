@@ -32,6 +32,10 @@ struct TrainerOptions {
   int keep = 2;
   int64_t metrics_steps = 0;
   double stall_seconds = 300;
+
+  // The best checkpoint is written although none is due. Not where the user wants none inside a
+  // run.
+  bool KeepsBest() const { return patience || checkpoint_epochs || checkpoint_steps; }
 };
 
 void Describe(OptionTable<TrainerOptions>& t);

@@ -2,17 +2,50 @@
 
 namespace trireme {
 
+const char* ReasonOf(Ending ending) {
+  switch (ending) {
+    case Ending::kTarget:
+      return "target";
+    case Ending::kPatience:
+      return "patience";
+    case Ending::kSignal:
+      return "signal";
+    default:
+      return "done";
+  }
+}
+
 std::optional<Ending> Progression::Judge(double accuracy, const TrainerOptions& options) {
   if (accuracy > best_accuracy) {
     best_accuracy = accuracy;
     best_epoch = epochs_done;
+    best_step = step;
     evaluations_since_best = 0;
   } else {
     ++evaluations_since_best;
   }
   if (options.target_accuracy > 0 && accuracy >= options.target_accuracy) return Ending::kTarget;
+  return Verdict(options);
+}
+
+std::optional<Ending> Progression::Verdict(const TrainerOptions& options) const {
+  const double target = options.target_accuracy;
+  if (target > 0 && best_step == step && best_accuracy >= target) return Ending::kTarget;
   if (options.patience && evaluations_since_best >= options.patience) return Ending::kPatience;
   return {};
+}
+
+bool Progression::CheckpointIsDue(const TrainerOptions& options) const {
+  const int every = options.checkpoint_epochs;
+  if (every && epochs_done % every == 0) return true;
+  return options.KeepsBest() && best_step == step;
+}
+
+void Progression::ForgetBest() {
+  best_accuracy = -1;
+  best_epoch = 0;
+  best_step = -1;
+  evaluations_since_best = 0;
 }
 
 void Progression::Save(StateWriter& writer) const {
@@ -28,23 +61,30 @@ void Progression::Save(StateWriter& writer) const {
   writer.Real("train_loss", train_loss);
   writer.Real("best_accuracy", best_accuracy);
   writer.Int("best_epoch", best_epoch);
+  writer.Int("best_step", best_step);
   writer.Int("evaluations_since_best", evaluations_since_best);
 }
 
 Progression Progression::Load(const StateReader& reader) {
-  return {.step = reader.Int("step"),
-          .epochs_done = reader.Int("epochs_done"),
-          .seconds = reader.Real("seconds"),
-          .train_seconds = reader.Real("train_seconds"),
-          .epoch_began_s = reader.Real("epoch_began_s"),
-          .loss_sum = reader.Real("epoch_loss_sum"),
-          .correct = reader.Real("epoch_correct"),
-          .samples = reader.Int("epoch_samples"),
-          .all_samples = reader.Int("all_samples"),
-          .train_loss = reader.Real("train_loss"),
-          .best_accuracy = reader.Real("best_accuracy"),
-          .best_epoch = reader.Int("best_epoch"),
-          .evaluations_since_best = reader.Int("evaluations_since_best")};
+  Progression at{.step = reader.Int("step"),
+                 .epochs_done = reader.Int("epochs_done"),
+                 .seconds = reader.Real("seconds"),
+                 .train_seconds = reader.Real("train_seconds"),
+                 .epoch_began_s = reader.Real("epoch_began_s"),
+                 .loss_sum = reader.Real("epoch_loss_sum"),
+                 .correct = reader.Real("epoch_correct"),
+                 .samples = reader.Int("epoch_samples"),
+                 .all_samples = reader.Int("all_samples"),
+                 .train_loss = reader.Real("train_loss"),
+                 .best_accuracy = reader.Real("best_accuracy"),
+                 .best_epoch = reader.Int("best_epoch"),
+                 .evaluations_since_best = reader.Int("evaluations_since_best")};
+  if (reader.Has("best_step")) {
+    at.best_step = reader.Int("best_step");
+  } else {
+    at.ForgetBest();  // of a version that did not keep it
+  }
+  return at;
 }
 
 }  // namespace trireme

@@ -9,6 +9,7 @@ namespace trireme {
 
 // Why a run is over.
 enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
+const char* ReasonOf(Ending ending);  // in a word, as files name it
 
 // How far a run is: what a checkpoint holds besides weights, optimizer and strategy.
 struct Progression {
@@ -24,10 +25,18 @@ struct Progression {
   double train_loss = 0;    // of the last whole epoch, or of the part that there was
   double best_accuracy = -1;
   int64_t best_epoch = 0;
+  int64_t best_step = -1;  // -1: no evaluation yet
   int64_t evaluations_since_best = 0;
 
-  // Counts an evaluation; a reason to end the run, if it is one.
+  // Counts an evaluation; a reason to end the run, if it is one. An accuracy that is not a number
+  // is no better than any.
   std::optional<Ending> Judge(double accuracy, const TrainerOptions& options);
+  // The same for a run that was killed before its end.
+  std::optional<Ending> Verdict(const TrainerOptions& options) const;
+  // At the end of an epoch: every so many, and where the evaluation was the best so far.
+  bool CheckpointIsDue(const TrainerOptions& options) const;
+  // Its checkpoint is lost: the best of the evaluations to come counts.
+  void ForgetBest();
 
   void Save(StateWriter& writer) const;
   static Progression Load(const StateReader& reader);

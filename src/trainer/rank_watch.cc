@@ -20,7 +20,6 @@ constexpr auto kTick = 100ms;
 constexpr double kLongestTick_s = 0.5;  // a job that a scheduler suspended has not stalled
 constexpr auto kBetweenReports = 1000ms;
 constexpr double kAnswer_s = 3;   // after which who does not answer is named
-constexpr double kUnheard_s = 2;  // where the wire carries something every second
 constexpr double kComeOut_s = 2;  // of an aborted group
 // A stretch of time for which ranks are compared.
 constexpr double kStretch_s = 2;

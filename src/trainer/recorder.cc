@@ -11,6 +11,13 @@
 #include "trainer/model_file.h"
 
 namespace trireme {
+namespace {
+
+std::optional<int64_t> BestOf(const Progression& at) {
+  return at.best_step < 0 ? std::nullopt : std::optional(at.best_step);
+}
+
+}  // namespace
 
 ClientRecord RecordOf(const ClientNumbers& numbers) {
   const auto counts = numbers.staleness.counts();
@@ -44,12 +51,15 @@ std::string MachineText(const Job& job) {
                      job.threads_per_rank);
 }
 
-Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress, int64_t done)
+Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress,
+                   const Progression& at)
     : job_(job),
       directory_(directory),
       progress_(progress),
-      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep) {
-  if (job.recipe.record.tensorboard) tensorboard_.emplace(directory.path() + "/tensorboard", done);
+      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep, BestOf(at)) {
+  if (job.recipe.record.tensorboard) {
+    tensorboard_.emplace(directory.path() + "/tensorboard", at.step);
+  }
 }
 
 void Recorder::Step(const StepResult& result, const Progression& at,
@@ -114,14 +124,33 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
   ModelCardOf(job_).Save(writer->state());
   save(writer->state());
   directory_.SyncMetrics();
-  writer->Commit();
+  writer->Commit(BestOf(at));
 }
 
-void Recorder::Summarize(std::span<const float> state, const Progression& at,
+std::optional<Recorder::Saved> Recorder::ReturnToBest(const Progression& at) {
+  try {
+    const trireme::Checkpoint best(checkpoints_.FolderOf(at.best_step));
+    Saved saved{job_.initial_state, Progression::Load(best.state())};
+    ReadModel(job_.graph, job_.layout, best.model(), saved.state);
+    checkpoints_.ReturnTo(at.best_step);
+    return saved;
+  } catch (const Error& error) {
+    progress_.Message(fmt::format("the best checkpoint is lost: {}", error.what()));
+    return {};
+  }
+}
+
+void Recorder::Summarize(std::span<const float> state, const Progression& at, Ending ending,
                          const Evaluation& evaluation, RocCurves roc, const InputLoad& input,
                          const ClientsRecord& clients) {
+  if (at.best_step >= 0) checkpoints_.SetBest(at.best_step);  // the last evaluation may be it
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
+  summary.end_reason = ReasonOf(ending);
+  if (at.best_step >= 0) {
+    summary.best_accuracy = at.best_accuracy;
+    summary.best_epoch = at.best_epoch;
+  }
   summary.test_accuracy = evaluation.accuracy;
   summary.test_top5 = evaluation.top5;
   summary.test_loss = evaluation.loss;

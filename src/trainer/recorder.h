@@ -30,8 +30,8 @@ std::string MachineText(const Job& job);
 // that records; one thread.
 class Recorder {
  public:
-  // `done`: the steps that a resumed run has behind it.
-  Recorder(const Job& job, RunDirectory& directory, Progress& progress, int64_t done);
+  // `at`: what a resumed run has behind it.
+  Recorder(const Job& job, RunDirectory& directory, Progress& progress, const Progression& at);
 
   // Cheap: called after every step. `spent` since the last line is asked where one is written.
   void Step(const StepResult& result, const Progression& at, FunctionRef<RankRecord()> spent);
@@ -39,9 +39,16 @@ class Recorder {
   // `save` writes what belongs to the state besides: optimizer, strategy.
   void Checkpoint(std::span<const float> state, const Progression& at,
                   FunctionRef<void(StateWriter&)> save);
+  // The best checkpoint becomes the last one, too: what the run leaves. Nothing if it is lost.
+  struct Saved {
+    std::vector<float> state;
+    Progression at;
+  };
+  std::optional<Saved> ReturnToBest(const Progression& at);
   const Summary& summary() const { return summary_; }  // empty before Summarize
-  void Summarize(std::span<const float> state, const Progression& at, const Evaluation& evaluation,
-                 RocCurves roc, const InputLoad& input, const ClientsRecord& clients);
+  void Summarize(std::span<const float> state, const Progression& at, Ending ending,
+                 const Evaluation& evaluation, RocCurves roc, const InputLoad& input,
+                 const ClientsRecord& clients);
 
  private:
   const Job& job_;

@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-SavedModel LoadSavedModel(const std::string& run, const Log& log) {
+SavedModel LoadSavedModel(const std::string& run, const Log& log, const std::string& which) {
   Recipe recipe;
   Sections sections;
   Bind(sections, recipe);
@@ -16,7 +16,7 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log) {
   // Weights are float32 whatever trained them: a machine without bf16 can use them.
   if (recipe.trainer.precision == "bf16") recipe.trainer.precision = "bf16-or-f32";
 
-  const auto found = OpenLatestCheckpoint(run + "/checkpoints");
+  const auto found = OpenCheckpoint(run + "/checkpoints", which);
   if (!found) {
     throw Error("{} has no checkpoint yet: let it train further with trireme train --resume {}",
                 run, run);

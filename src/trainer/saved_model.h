@@ -20,7 +20,8 @@ struct SavedModel {
   int64_t step = 0;
 };
 
-// The newest good checkpoint of the run. Works while the run goes on.
-SavedModel LoadSavedModel(const std::string& run, const Log& log);
+// A checkpoint of the run: "last", "best" or a step. Works while the run goes on.
+SavedModel LoadSavedModel(const std::string& run, const Log& log,
+                          const std::string& which = "last");
 
 }  // namespace trireme

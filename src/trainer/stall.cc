@@ -9,8 +9,6 @@
 namespace trireme {
 namespace {
 
-constexpr double kUnheard_s = 2;  // a member is heard every second where the wire can tell
-
 bool TakesAll(Phase phase) {
   return phase == Phase::kBatchNorm || phase == Phase::kReduce || phase == Phase::kCheckWeights ||
          phase == Phase::kEpochEnd || phase == Phase::kScore;

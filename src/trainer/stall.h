@@ -7,6 +7,9 @@
 
 namespace trireme {
 
+// Longer means something: where the wire can tell, a rank is heard every second.
+constexpr double kUnheard_s = 2;
+
 // What is known of a rank of a job that does not move.
 struct Standing {
   Status::Moment moment;

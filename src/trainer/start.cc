@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "record/checkpoint_folder.h"
 #include "trainer/model_file.h"
 #include "trainer/tags.h"
 #include "transport/broadcast.h"
@@ -39,9 +40,22 @@ Start Open(const Job& job, Checkpoint checkpoint) {
   Start start;
   start.loaded = job.initial_state;
   ReadModel(job.graph, job.layout, checkpoint.model(), start.loaded);
+  start.at = Progression::Load(checkpoint.state());
   start.checkpoint.emplace(std::move(checkpoint));
   start.state = start.loaded;
   return start;
+}
+
+// The run's state says which checkpoint is its best; the disk, whether that is there.
+void CheckBest(const Job& job, const RunDirectory& directory, Progression& at, const Log& log) {
+  if (at.best_step < 0 || at.best_step == at.step || !job.recipe.trainer.KeepsBest()) return;
+  try {
+    const Checkpoint best(directory.checkpoints() + "/" + StepName(at.best_step));
+  } catch (const Error& error) {
+    log.Warn("resume", "the best checkpoint is lost, the best of what comes is kept: {}",
+             error.what());
+    at.ForgetBest();
+  }
 }
 
 // A copy of root's file. It has no name: what a killed rank has must not stay.
@@ -66,14 +80,19 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
     return start;
   }
   if (!found->warning.empty()) log.Warn("resume", "{}", found->warning);
-  return Open(job, std::move(found->checkpoint));
+  Start start = Open(job, std::move(found->checkpoint));
+  CheckBest(job, directory, start.at, log);
+  return start;
 }
 
 Start ShareStart(Group& group, int root, const Job& job, const Start* own) {
   const bool is_root = group.rank() == root;
-  int64_t step = is_root && own->checkpoint ? own->step() : -1;
-  Broadcast(group, kTagStart, root, std::as_writable_bytes(std::span(&step, 1)));
-  if (step < 0) {
+  struct {
+    int64_t step = -1, best_step = -1;
+  } found;
+  if (is_root && own->checkpoint) found = {own->at.step, own->at.best_step};
+  Broadcast(group, kTagStart, root, std::as_writable_bytes(std::span(&found, 1)));
+  if (found.step < 0) {
     Start start;
     const std::span<const float> state = is_root ? own->state : std::span(job.initial_state);
     start.loaded.assign(state.begin(), state.end());
@@ -85,7 +104,9 @@ Start ShareStart(Group& group, int root, const Job& job, const Start* own) {
   const NamelessFile state = ShareFile(group, root, files.state);
   const NamelessFile model = ShareFile(group, root, files.model);
   const NamelessFile optimizer = ShareFile(group, root, files.optimizer);
-  return Open(job, Checkpoint({state.path(), model.path(), optimizer.path()}));
+  Start start = Open(job, Checkpoint({state.path(), model.path(), optimizer.path()}));
+  if (start.at.best_step != found.best_step) start.at.ForgetBest();
+  return start;
 }
 
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include "record/checkpoint.h"
 #include "record/run_directory.h"
 #include "trainer/job.h"
+#include "trainer/progression.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -16,9 +17,9 @@ struct Start {
   std::optional<Checkpoint> checkpoint;
   std::vector<float> loaded;
   std::span<const float> state;
+  Progression at;  // how far the run is
 
   const StateReader* resume() const { return checkpoint ? &checkpoint->state() : nullptr; }
-  int64_t step() const { return checkpoint ? checkpoint->step() : 0; }
 };
 
 // The run's newest good checkpoint, if it has one.

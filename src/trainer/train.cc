@@ -49,7 +49,7 @@ int RunServer(const Job& job, const Site& site, const Start& start, const Strate
     server->Run(nullptr);
     return site.signals.ExitCode();
   }
-  CentreRecorder recorder(job, *site.directory, site.progress, site.signals, start.resume());
+  CentreRecorder recorder(job, *site.directory, site.progress, site.signals, start);
   server->Run(&recorder);
   const Ending ending = recorder.Finish(*server);
   site.report({ending, recorder.summary(), {}});
@@ -72,14 +72,14 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
-    recorder.emplace(job, *site.directory, site.progress, start.step());
+    recorder.emplace(job, *site.directory, site.progress, start.at);
     if (setup.options.algorithm != job.recipe.strategy.algorithm) {
       WriteChoice(job, site, setup.options);
     }
   }
   Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals, watch,
                 spans);
-  const Ending ending = worker.Run(start.state, start.resume());
+  const Ending ending = worker.Run(start);
   if (recorder) site.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
@@ -208,12 +208,12 @@ void WarnOfCrowds(const Job& job, const Log& log) {
 // What the process does that holds the run's directory.
 Start OpenRun(const Job& job, const Site& site) {
   Start start = FindStart(job, *site.directory, site.log);
-  if (start.step() > job.plan.steps) {
+  if (start.at.step > job.plan.steps) {
     throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
-                     site.directory->path(), start.step(), job.plan.steps);
+                     site.directory->path(), start.at.step, job.plan.steps);
   }
   site.directory->WriteConfig(ConfigText(job.recipe));
-  site.directory->DropMetricsAfter(start.step());
+  site.directory->DropMetricsAfter(start.at.step);
   return start;
 }
 
@@ -273,7 +273,9 @@ int Join(const Job& job, const JoinSite& site) {
   Rig rig = job.make_rig(job.threads_per_rank);
   const auto strategy = MakeWorker(setup, *world);
   Worker worker(job, *world, rig, *strategy, nullptr, site.signals, nullptr, nullptr);
-  const Ending ending = worker.Run(job.initial_state, nullptr);
+  Start start;
+  start.state = job.initial_state;
+  const Ending ending = worker.Run(start);
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 

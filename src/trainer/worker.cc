@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "flat/arithmetic.h"
 #include "trainer/rank_numbers.h"
+#include "trainer/tags.h"
+#include "transport/broadcast.h"
 
 namespace trireme {
 namespace {
@@ -44,14 +46,15 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
   }
 }
 
-Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
+Ending Worker::Run(const Start& start) {
   Replica& replica = stepper_.replica();
+  const StateReader* const resume = start.resume();
   if (!strategy_.SharesState() || worker_ == 0) {
-    flat::Put(replica.queue, state.data(), replica.state);
+    flat::Put(replica.queue, start.state.data(), replica.state);
     replica.queue.Sync();
   }
   if (resume) {
-    at_ = Progression::Load(*resume);
+    at_ = start.at;
     strategy_.Load(replica, *resume);
   }
   strategy_.Begin(replica);
@@ -70,7 +73,8 @@ Ending Worker::Run(std::span<const float> state, const StateReader* resume) {
   if (job_.given_weights && !resume) SaveCheckpoint();
 
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
-  std::optional<Ending> ending;
+  std::optional<Ending> ending = at_.Verdict(job_.recipe.trainer);
+  if (ending && !strategy_.InStep()) strategy_.Stop();
   StepResult result;
   for (int64_t turn_number = at_.step; !ending;) {
     const Turn turn = stepper_.Take(turn_number);
@@ -195,17 +199,21 @@ void Worker::TakeSnapshot() {
 void Worker::Evaluate() {
   const Stopwatch pause;
   stepper_.Pause();
-  evaluated_step_ = at_.step;
   TakeSnapshot();
-  evaluation_ = strategy_.InStep() ? evaluator_->Run(snapshot_, worker_, job_.workers(),
-                                                     &world_.group(), observer_, at_.step)
-                                   : evaluator_->Run(snapshot_);
+  EvaluateSnapshot();
   const double seconds = pause.seconds();
   paused_s_ += seconds;
   if (observer_.spans) {
     const double now = Now();
     observer_.spans->Add(Track::kCompute, SpanKind::kEvaluate, now - seconds, now);
   }
+}
+
+void Worker::EvaluateSnapshot() {
+  evaluated_step_ = at_.step;
+  evaluation_ = strategy_.InStep() ? evaluator_->Run(snapshot_, worker_, job_.workers(),
+                                                     &world_.group(), observer_, at_.step)
+                                   : evaluator_->Run(snapshot_);
 }
 
 void Worker::DrainStepper() {
@@ -300,8 +308,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
     recorder_->Epoch(record);
   }
 
-  const int every = job_.recipe.trainer.checkpoint_epochs;
-  if (every && at_.epochs_done % every == 0) SaveCheckpoint();
+  if (at_.CheckpointIsDue(job_.recipe.trainer)) SaveCheckpoint();
   if (stop_signal_) return Ending::kSignal;
   if (ending && !strategy_.InStep()) strategy_.Stop();
   return ending;
@@ -313,6 +320,8 @@ void Worker::SaveCheckpoint() {
   owed_ = !strategy_.Agreed();
   if (!unsaved_ || owed_) return;
   unsaved_ = false;
+  // Evaluated between two meetings, the best could not be saved at once.
+  if (job_.recipe.trainer.KeepsBest() && at_.best_step > saved_step_) at_.best_step = at_.step;
   saved_step_ = at_.step;
   const Stopwatch pause;
   stepper_.Pause();
@@ -341,14 +350,44 @@ std::vector<float> Worker::SnapshotOnHost() {
 
 double Worker::TrainSeconds() const { return train_seconds_before_ + clock_.seconds() - paused_s_; }
 
+// Patience has run out: the snapshot becomes the best checkpoint, and is evaluated again; false if
+// it is lost. In step everyone takes part.
+bool Worker::ReturnToBest() {
+  std::optional<Recorder::Saved> best;
+  if (recorder_) best = recorder_->ReturnToBest(at_);
+  int64_t found = best.has_value();
+  std::vector<float> state = best ? std::move(best->state) : std::vector<float>(job_.layout.state);
+  if (strategy_.InStep() && world_.size() > 1) {
+    observer_.Tell(Phase::kScore, at_.step);
+    Broadcast(world_.group(), kTagStart, 0, std::as_writable_bytes(std::span(&found, 1)));
+    if (found) Broadcast(world_.group(), kTagStart, 0, std::as_writable_bytes(std::span(state)));
+  }
+  if (!found) {
+    at_.ForgetBest();
+    if (evaluation_) at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+    return false;
+  }
+  if (best) at_.train_loss = best->at.train_loss;
+  flat::Put(stepper_.queue(), state.data(), snapshot_);
+  stepper_.queue().Sync();
+  EvaluateSnapshot();
+  return true;
+}
+
 void Worker::Finish(Ending ending) {
   DrainStepper();
   strategy_.End(stepper_.replica());
-  unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
-  SaveCheckpoint();
   if (!strategy_.InStep() && !recorder_) return;
   at_.train_seconds = TrainSeconds();
-  if (ending != Ending::kSignal && evaluated_step_ != at_.step) Evaluate();
+  const bool returned = ending == Ending::kPatience && ReturnToBest();
+  if (!returned) {
+    unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
+    SaveCheckpoint();
+  }
+  if (ending != Ending::kSignal && evaluated_step_ != at_.step) {
+    Evaluate();
+    at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+  }
   RocCurves roc;
   if (ending != Ending::kSignal) {
     observer_.Tell(Phase::kScore, at_.step);
@@ -358,8 +397,8 @@ void Worker::Finish(Ending ending) {
   if (ending == Ending::kSignal) return;
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
-  TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, *evaluation_, std::move(roc), input_,
+  if (!returned) TakeSnapshot();
+  recorder_->Summarize(SnapshotOnHost(), at_, ending, *evaluation_, std::move(roc), input_,
                        RecordsOf(strategy_.workers()));
 }
 

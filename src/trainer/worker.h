@@ -15,6 +15,7 @@
 #include "trainer/rank_watch.h"
 #include "trainer/recorder.h"
 #include "trainer/self_test.h"
+#include "trainer/start.h"
 #include "trainer/stepper.h"
 #include "trainer/weight_check.h"
 #include "transport/world.h"
@@ -30,9 +31,7 @@ class Worker {
   Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
          const Signals& signals, RankWatch* watch, SpanSink* spans);
 
-  // Begins with `state` (weights and statistics); `resume` is what a checkpoint holds besides, or
-  // null.
-  Ending Run(std::span<const float> state, const StateReader* resume);
+  Ending Run(const Start& start);
   int exit_code() const;  // after Ending::kSignal
   // On rank 0, after a self-test.
   const std::optional<GradientMatch>& self_test() const { return self_test_; }
@@ -44,6 +43,8 @@ class Worker {
   void Count(const StepResult& result);
   std::optional<Ending> EndOfEpoch();
   void Evaluate();
+  void EvaluateSnapshot();
+  bool ReturnToBest();
   void DrainStepper();
   std::vector<float> SnapshotOnHost();
   double TrainSeconds() const;

@@ -1,0 +1,59 @@
+#include "cli/result_text.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+
+namespace trireme {
+namespace {
+
+// "2 epochs, 30 steps", "0.2 epochs, 3 steps"
+std::string LengthText(const Job& job, int64_t steps) {
+  const int64_t each = job.plan.steps_per_epoch();
+  const double epochs = double(steps) / double(each);
+  const std::string text = steps % each == 0 ? Counted(steps / each, "epoch")
+                           : epochs < 0.1    ? fmt::format("{:.1g} epochs", epochs)
+                                             : fmt::format("{:.1f} epochs", epochs);
+  return text + ", " + Counted(steps, "step");
+}
+
+std::string PatienceText(const Job& job, const Summary& summary) {
+  const int64_t best = summary.best_epoch.value_or(0);
+  return fmt::format(
+      "stopped after epoch {}: no better than {} for {}; the run holds epoch {}\n", summary.epochs,
+      best < summary.epochs
+          ? fmt::format("epoch {} ({:.2f} %)", best, 100 * summary.best_accuracy.value_or(0))
+          : "before",
+      Counted(job.recipe.trainer.patience, "evaluation"), best);
+}
+
+// Where the last epoch is not the best, and the best is there.
+std::string BestText(const Job& job, const Outcome& outcome) {
+  const Summary& summary = outcome.summary;
+  if (outcome.ending == Ending::kPatience || !job.recipe.trainer.KeepsBest()) return "";
+  if (!summary.best_epoch || *summary.best_epoch >= summary.epochs) return "";
+  return fmt::format("best test accuracy {:.2f} % after epoch {} (--checkpoint best)\n",
+                     100 * summary.best_accuracy.value_or(0), *summary.best_epoch);
+}
+
+}  // namespace
+
+std::string ResultText(const Job& job, const Outcome& outcome, const std::string& run) {
+  const Summary& summary = outcome.summary;
+  std::string head;
+  if (outcome.ending == Ending::kPatience) head = PatienceText(job, summary);
+  if (outcome.ending == Ending::kTarget) head = "the target accuracy is reached: ";
+  if (outcome.ending == Ending::kDone) head = "done: ";
+  return head +
+         fmt::format(
+             "{} in {} (training {}), {} samples/s\n"
+             "test accuracy {:.2f} %, test loss {}\n"
+             "{}"
+             "peak memory {}; the run is in {}\n",
+             LengthText(job, summary.steps), FormatSeconds(summary.seconds),
+             FormatSeconds(summary.train_seconds), FormatCount(int64_t(summary.samples_per_second)),
+             100 * summary.test_accuracy.value_or(0), FormatLoss(summary.test_loss.value_or(0)),
+             BestText(job, outcome), FormatBytes(double(summary.peak_memory_bytes)), run);
+}
+
+}  // namespace trireme
