@@ -32,8 +32,15 @@ std::string BestText(const Job& job, const Outcome& outcome) {
   const Summary& summary = outcome.summary;
   if (outcome.ending == Ending::kPatience || !job.recipe.trainer.KeepsBest()) return "";
   if (!summary.best_epoch || *summary.best_epoch >= summary.epochs) return "";
-  return fmt::format("best test accuracy {:.2f} % after epoch {} (--checkpoint best)\n",
+  return fmt::format("best {} accuracy {:.2f} % after epoch {} (--checkpoint best)\n",
+                     summary.validation_accuracy ? "validation" : "test",
                      100 * summary.best_accuracy.value_or(0), *summary.best_epoch);
+}
+
+std::string ValidationText(const Summary& summary) {
+  if (!summary.validation_accuracy) return "";
+  return fmt::format("; validation {:.2f} %, {}", 100 * *summary.validation_accuracy,
+                     FormatLoss(summary.validation_loss.value_or(0)));
 }
 
 }  // namespace
@@ -44,16 +51,17 @@ std::string ResultText(const Job& job, const Outcome& outcome, const std::string
   if (outcome.ending == Ending::kPatience) head = PatienceText(job, summary);
   if (outcome.ending == Ending::kTarget) head = "the target accuracy is reached: ";
   if (outcome.ending == Ending::kDone) head = "done: ";
-  return head +
-         fmt::format(
-             "{} in {} (training {}), {} samples/s\n"
-             "test accuracy {:.2f} %, test loss {}\n"
-             "{}"
-             "peak memory {}; the run is in {}\n",
-             LengthText(job, summary.steps), FormatSeconds(summary.seconds),
-             FormatSeconds(summary.train_seconds), FormatCount(int64_t(summary.samples_per_second)),
-             100 * summary.test_accuracy.value_or(0), FormatLoss(summary.test_loss.value_or(0)),
-             BestText(job, outcome), FormatBytes(double(summary.peak_memory_bytes)), run);
+  return head + fmt::format(
+                    "{} in {} (training {}), {} samples/s\n"
+                    "test accuracy {:.2f} %, test loss {}{}\n"
+                    "{}"
+                    "peak memory {}; the run is in {}\n",
+                    LengthText(job, summary.steps), FormatSeconds(summary.seconds),
+                    FormatSeconds(summary.train_seconds),
+                    FormatCount(int64_t(summary.samples_per_second)),
+                    100 * summary.test_accuracy.value_or(0),
+                    FormatLoss(summary.test_loss.value_or(0)), ValidationText(summary),
+                    BestText(job, outcome), FormatBytes(double(summary.peak_memory_bytes)), run);
 }
 
 }  // namespace trireme

@@ -120,6 +120,8 @@ Json ToJson(const EpochRecord& record) {
   AddIfKnown(json, "test_loss", record.test_loss);
   AddIfKnown(json, "test_accuracy", record.test_accuracy);
   AddIfKnown(json, "test_top5", record.test_top5);
+  AddIfKnown(json, "validation_loss", record.validation_loss);
+  AddIfKnown(json, "validation_accuracy", record.validation_accuracy);
   json.AddNew("lr", record.lr).AddNew("samples_per_second", record.samples_per_second);
   json.AddNew("seconds", record.seconds);
   json.AddNew("samples", record.samples).AddNew("time", record.time);
@@ -157,6 +159,8 @@ Json ToJson(const Summary& summary) {
   json.AddNew("test_top5", OrNull(summary.test_top5));
   json.AddNew("test_loss", OrNull(summary.test_loss));
   json.AddNew("train_loss", OrNull(summary.train_loss));
+  AddIfKnown(json, "validation_accuracy", summary.validation_accuracy);
+  AddIfKnown(json, "validation_loss", summary.validation_loss);
   json.AddNew("best_accuracy", OrNull(summary.best_accuracy));
   json.AddNew("best_epoch", summary.best_epoch ? Json(*summary.best_epoch) : Json());
   json.AddNew("end_reason", summary.end_reason);

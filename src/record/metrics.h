@@ -87,6 +87,7 @@ struct EpochRecord {
   int64_t step = 0;   // steps finished since the run began, over all restarts
   std::optional<double> train_loss, train_accuracy;
   std::optional<double> test_loss, test_accuracy, test_top5;
+  std::optional<double> validation_loss, validation_accuracy;
   double lr = 0;
   double samples_per_second = 0;
   double seconds = 0;   // of training in this epoch
@@ -119,7 +120,8 @@ struct StepRecord {
 // The end result. Scripts rely on the names; what was not measured is null.
 struct Summary {
   std::optional<double> test_accuracy, test_top5, test_loss, train_loss;
-  std::optional<double> best_accuracy;  // of all evaluations
+  std::optional<double> validation_accuracy, validation_loss;  // where there is such a part
+  std::optional<double> best_accuracy;  // of all evaluations, of what decides about the training
   std::optional<int64_t> best_epoch;
   std::string end_reason;  // done, target, patience
   Confusion confusion;

@@ -60,6 +60,7 @@ std::string StepLine(const StepProgress& progress, const Pace& pace, int width) 
 std::string EpochLine(const EpochRecord& record, int64_t epochs) {
   return Join({OfText("epoch", record.epoch, epochs),
                LossAndAccuracy("train", record.train_loss, record.train_accuracy),
+               LossAndAccuracy("validation", record.validation_loss, record.validation_accuracy),
                LossAndAccuracy("test", record.test_loss, record.test_accuracy),
                CountText(record.samples_per_second) + " samples/s", FormatSeconds(record.seconds),
                record.late, WaitingText(record)});

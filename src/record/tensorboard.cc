@@ -161,8 +161,10 @@ Scalars ScalarsOf(const EpochRecord& record) {
   };
   add("loss/train", record.train_loss);
   add("loss/test", record.test_loss);
+  add("loss/validation", record.validation_loss);
   add("accuracy/train", record.train_accuracy);
   add("accuracy/test", record.test_accuracy);
+  add("accuracy/validation", record.validation_accuracy);
   add("accuracy/top5", record.test_top5);
   add("epoch/learning_rate", record.lr);
   add("epoch/samples_per_second", record.samples_per_second);

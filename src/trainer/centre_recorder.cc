@@ -165,14 +165,14 @@ bool CentreRecorder::ReturnToBest(Image& image) {
 void CentreRecorder::Summarize(const Image& image) {
   if (evaluated_step_ != at_.step) {
     Evaluate(image);
-    at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+    at_.Judge(findings_->Judged(), job_.recipe.trainer);
   }
   ClientsRecord clients = RecordsOf(image.clients);
   // With those who have gone for good, too.
   clients.all.updates = image.progress.updates;
   clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
-  recorder_.Summarize(image.state, at_, ending(), *evaluation_, evaluator_->Curves(), {}, clients);
+  recorder_.Summarize(image.state, at_, ending(), *findings_, examiner_->Curves(), {}, clients);
 }
 
 void CentreRecorder::EndEpoch(const Image& image) {
@@ -202,12 +202,10 @@ void CentreRecorder::EndEpoch(const Image& image) {
     const Stopwatch watch;
     Evaluate(image);
     if (!enough_) {  // what workers still did after the end changes nothing
-      const auto verdict = at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+      const auto verdict = at_.Judge(findings_->Judged(), job_.recipe.trainer);
       if (verdict) EndWith(*verdict);
     }
-    record.test_loss = evaluation_->loss;
-    record.test_accuracy = evaluation_->accuracy;
-    record.test_top5 = evaluation_->top5;
+    findings_->AddTo(record);
     record.evaluation_seconds = watch.seconds();
   }
   std::lock_guard lock(shown_);
@@ -215,16 +213,15 @@ void CentreRecorder::EndEpoch(const Image& image) {
 }
 
 void CentreRecorder::Evaluate(const Image& image) {
-  if (!evaluator_) {
+  if (!examiner_) {
     rig_ = job_.make_rig(job_.threads_per_rank);
     queue_ = rig_.engine->device().NewQueue();
     state_ = Buffer(rig_.engine->device(), job_.layout.state);
-    evaluator_ = std::make_unique<Evaluator>(job_.graph, *rig_.engine, *queue_, *job_.data.test,
-                                             job_.normalizer, EvaluationThreads(job_));
+    examiner_.emplace(job_, *rig_.engine, *queue_);
   }
   flat::Put(*queue_, image.state, state_);
   queue_->Sync();
-  evaluation_ = evaluator_->Run(state_);
+  findings_ = examiner_->Run(state_);
   evaluated_step_ = at_.step;
 }
 

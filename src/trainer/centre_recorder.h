@@ -72,12 +72,12 @@ class CentreRecorder : public ServerKeeper {
   const double seconds_before_;
   double evaluation_s_ = 0;
   uint64_t sent_before_ = 0, received_before_ = 0;
-  std::optional<Evaluation> evaluation_;
+  std::optional<Findings> findings_;
   int64_t evaluated_step_ = -1, saved_step_ = -1;
   Rig rig_;
   std::unique_ptr<Queue> queue_;
   Buffer state_;
-  std::unique_ptr<Evaluator> evaluator_;
+  std::optional<Examiner> examiner_;
 
   std::atomic<bool> enough_ = false;
   std::optional<Ending> early_;  // by an evaluation; guarded by mutex_

@@ -26,8 +26,8 @@ std::vector<Slot> CutSlots(std::vector<float>& inputs, std::vector<int32_t>& lab
 
 }  // namespace
 
-LoaderThreads EvaluationThreads(const Job& job) {
-  return ThreadsFor(job.recipe.data, *job.data.test, job.cores_per_rank, job.threads_per_rank);
+LoaderThreads EvaluationThreads(const Job& job, const Source& samples) {
+  return ThreadsFor(job.recipe.data, samples, job.cores_per_rank, job.threads_per_rank);
 }
 
 LoaderThreads EvaluationThreads(const Recipe& recipe, const Source& samples) {

@@ -10,7 +10,7 @@
 namespace trireme {
 
 // data.threads for fetching samples that are evaluated.
-LoaderThreads EvaluationThreads(const Job& job);
+LoaderThreads EvaluationThreads(const Job& job, const Source& samples);
 LoaderThreads EvaluationThreads(const Recipe& recipe, const Source& samples);  // a rank alone
 
 // Samples in their order, chunk by chunk; the next chunk is fetched while one is evaluated. One

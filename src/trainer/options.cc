@@ -46,12 +46,13 @@ void Describe(OptionTable<TrainerOptions>& t) {
       "check_steps", &T::check_steps, AtLeast(0),
       "with several ranks in step: steps between checks that all hold the same weights; 0: never");
   t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
-        "epochs between evaluations on the test samples; 0: only at the end of the run");
+        "epochs between evaluations on the test and the validation samples; 0: only at the end of "
+        "the run");
   t.Add("patience", &T::patience, AtLeast(0),
-        "stop after so many evaluations without a better accuracy and go back to the best "
-        "checkpoint; 0: never");
+        "stop after so many evaluations without a better accuracy (of the validation samples; "
+        "where there are none, of the test samples) and go back to the best checkpoint; 0: never");
   t.Add("target_accuracy", &T::target_accuracy, Between(0, 1),
-        "stop when the test accuracy reaches this; 0: never");
+        "stop when the accuracy (as for patience) reaches this; 0: never");
   t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0),
         "steps between checkpoints; 0: none inside an epoch");
   t.Add("checkpoint_epochs", &T::checkpoint_epochs, AtLeast(0),

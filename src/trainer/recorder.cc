@@ -141,11 +141,16 @@ std::optional<Recorder::Saved> Recorder::ReturnToBest(const Progression& at) {
 }
 
 void Recorder::Summarize(std::span<const float> state, const Progression& at, Ending ending,
-                         const Evaluation& evaluation, RocCurves roc, const InputLoad& input,
+                         const Findings& findings, RocCurves roc, const InputLoad& input,
                          const ClientsRecord& clients) {
   if (at.best_step >= 0) checkpoints_.SetBest(at.best_step);  // the last evaluation may be it
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
+  const Evaluation& evaluation = findings.test;
+  if (findings.validation) {
+    summary.validation_accuracy = findings.validation->accuracy;
+    summary.validation_loss = findings.validation->loss;
+  }
   summary.end_reason = ReasonOf(ending);
   if (at.best_step >= 0) {
     summary.best_accuracy = at.best_accuracy;

@@ -11,7 +11,7 @@
 #include "record/run_directory.h"
 #include "record/tensorboard.h"
 #include "strategy/strategy.h"
-#include "trainer/evaluation.h"
+#include "trainer/examiner.h"
 #include "trainer/input_bound.h"
 #include "trainer/job.h"
 #include "trainer/progression.h"
@@ -47,7 +47,7 @@ class Recorder {
   std::optional<Saved> ReturnToBest(const Progression& at);
   const Summary& summary() const { return summary_; }  // empty before Summarize
   void Summarize(std::span<const float> state, const Progression& at, Ending ending,
-                 const Evaluation& evaluation, RocCurves roc, const InputLoad& input,
+                 const Findings& findings, RocCurves roc, const InputLoad& input,
                  const ClientsRecord& clients);
 
  private:

@@ -40,9 +40,7 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       snapshot_(rig.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
-    evaluator_ =
-        std::make_unique<Evaluator>(job.graph, *rig.engine, stepper_.queue(), *job.data.test,
-                                    job.normalizer, EvaluationThreads(job));
+    examiner_.emplace(job, *rig.engine, stepper_.queue());
   }
 }
 
@@ -211,9 +209,9 @@ void Worker::Evaluate() {
 
 void Worker::EvaluateSnapshot() {
   evaluated_step_ = at_.step;
-  evaluation_ = strategy_.InStep() ? evaluator_->Run(snapshot_, worker_, job_.workers(),
-                                                     &world_.group(), observer_, at_.step)
-                                   : evaluator_->Run(snapshot_);
+  findings_ = strategy_.InStep() ? examiner_->Run(snapshot_, worker_, job_.workers(),
+                                                  &world_.group(), observer_, at_.step)
+                                 : examiner_->Run(snapshot_);
 }
 
 void Worker::DrainStepper() {
@@ -297,10 +295,8 @@ std::optional<Ending> Worker::EndOfEpoch() {
   if (takes_part && EvaluationIsDue()) {
     const double began = Now();
     Evaluate();
-    ending = at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
-    record.test_loss = evaluation_->loss;
-    record.test_accuracy = evaluation_->accuracy;
-    record.test_top5 = evaluation_->top5;
+    ending = at_.Judge(findings_->Judged(), job_.recipe.trainer);
+    findings_->AddTo(record);
     record.evaluation_seconds = Now() - began;
   }
   if (recorder_) {
@@ -364,7 +360,7 @@ bool Worker::ReturnToBest() {
   }
   if (!found) {
     at_.ForgetBest();
-    if (evaluation_) at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+    if (findings_) at_.Judge(findings_->Judged(), job_.recipe.trainer);
     return false;
   }
   if (best) at_.train_loss = best->at.train_loss;
@@ -386,19 +382,19 @@ void Worker::Finish(Ending ending) {
   }
   if (ending != Ending::kSignal && evaluated_step_ != at_.step) {
     Evaluate();
-    at_.Judge(evaluation_->accuracy, job_.recipe.trainer);
+    at_.Judge(findings_->Judged(), job_.recipe.trainer);
   }
   RocCurves roc;
   if (ending != Ending::kSignal) {
     observer_.Tell(Phase::kScore, at_.step);
-    roc = evaluator_->Curves(strategy_.InStep() ? &world_.group() : nullptr);
+    roc = examiner_->Curves(strategy_.InStep() ? &world_.group() : nullptr);
   }
   if (watch_) watch_->End();  // nobody waits for another any more
   if (ending == Ending::kSignal) return;
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   if (!returned) TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, ending, *evaluation_, std::move(roc), input_,
+  recorder_->Summarize(SnapshotOnHost(), at_, ending, *findings_, std::move(roc), input_,
                        RecordsOf(strategy_.workers()));
 }
 

@@ -7,7 +7,7 @@
 #include "base/signals.h"
 #include "base/state_io.h"
 #include "strategy/strategy.h"
-#include "trainer/evaluation.h"
+#include "trainer/examiner.h"
 #include "trainer/input_bound.h"
 #include "trainer/job.h"
 #include "trainer/lateness.h"
@@ -69,7 +69,7 @@ class Worker {
   const Observer observer_;
   Stepper stepper_;
   Buffer snapshot_;
-  std::unique_ptr<Evaluator> evaluator_;
+  std::optional<Examiner> examiner_;
   std::optional<GradientMatch> self_test_;
   std::unique_ptr<WeightCheck> weight_check_;  // since the first
 
@@ -82,7 +82,7 @@ class Worker {
   Stopwatch clock_;
   double seconds_before_ = 0, train_seconds_before_ = 0;  // of earlier lives
   double paused_s_ = 0;                                   // evaluation and checkpoints, this life
-  std::optional<Evaluation> evaluation_;                  // the newest
+  std::optional<Findings> findings_;                      // the newest
   int64_t evaluated_step_ = -1;
   int64_t saved_step_ = 0;
   bool unsaved_ = false;

@@ -1,0 +1,43 @@
+#include "trainer/examiner.h"
+
+#include <cmath>
+#include <limits>
+
+namespace trireme {
+
+double Findings::Judged() const {
+  const Evaluation& judge = validation ? *validation : test;
+  return std::isfinite(judge.loss) ? judge.accuracy : std::numeric_limits<double>::quiet_NaN();
+}
+
+bool Findings::Finite() const {
+  return std::isfinite(test.loss) && (!validation || std::isfinite(validation->loss));
+}
+
+void Findings::AddTo(EpochRecord& record) const {
+  record.test_loss = test.loss;
+  record.test_accuracy = test.accuracy;
+  record.test_top5 = test.top5;
+  if (!validation) return;
+  record.validation_loss = validation->loss;
+  record.validation_accuracy = validation->accuracy;
+}
+
+Examiner::Examiner(const Job& job, Engine& engine, Queue& queue)
+    : test_(job.graph, engine, queue, *job.data.test, job.normalizer,
+            EvaluationThreads(job, *job.data.test)) {
+  if (!job.data.validation) return;
+  validation_.emplace(job.graph, engine, queue, *job.data.validation, job.normalizer,
+                      EvaluationThreads(job, *job.data.validation));
+}
+
+Findings Examiner::Run(Slice state, int worker, int workers, Group* group, const Observer& observer,
+                       int64_t step) {
+  Findings found;
+  if (validation_)
+    found.validation = validation_->Run(state, worker, workers, group, observer, step);
+  found.test = test_.Run(state, worker, workers, group, observer, step);
+  return found;
+}
+
+}  // namespace trireme
