@@ -213,10 +213,47 @@ TEST_F(TrainTest, DivergenceEndsWithAMessage) {
   EXPECT_EQ(served.exit_code, 1);
   EXPECT_NE(served.err.find("refused a push of client"), std::string::npos) << served.err;
   EXPECT_NE(served.err.find("not finite (lower optimizer.lr"), std::string::npos) << served.err;
-  // Too short to be sure: it ends, and says in its summary what became of it.
-  Succeed(words + Words{"--out", "d", "--steps", "30"});
-  EXPECT_TRUE(Summary("d").At("train_loss").IsNull());
-  Succeed({"train", "--resume", "d", "--steps", "50", "--quiet"});
+  // However short, it is no success.
+  Refuse(words + Words{"--out", "d", "--steps", "30"}, 1,
+         {"not finite since step", "optimizer.lr"});
+  EXPECT_FALSE(IsDone("d"));
+  EXPECT_FALSE(Exists(At("d/checkpoints/latest")));
+  // Only the test samples show it: the running statistics of batch-norm are too large.
+  Refuse({"train", "--data", "synthetic:28x28x1:10:100", "--model", "cnn", "--lr", "1e4",
+          "--epochs", "2", "--quiet", "--out", "e"},
+         1, {"not finite", "optimizer.lr"});
+  EXPECT_FALSE(IsDone("e"));
+}
+
+// What was good stays, whatever trainer.keep says, and another rate goes on from there.
+TEST_F(TrainTest, DivergenceLeavesTheGoodCheckpoints) {
+  const Words words = {
+      "train",  "--set", "trainer.checkpoint_epochs=1", "--set", "trainer.evaluate_every=1",
+      "--quiet"};
+  const Words ways[] = {{}, {"--ranks", "2"}, {"--ranks", "3", "--strategy", "easgd"}};
+  int number = 0;
+  for (const Words& way : ways) {
+    const std::string run = "r" + std::to_string(number++);
+    Succeed(words + way + Words{"--epochs", "20", "--out", run});
+    const std::string latest = Latest(run);
+    const std::string before = Succeed({"eval", run}).out;
+    const Outcome outcome =
+        Run({"train", "--resume", run, "--epochs", "40", "--lr", "1e30", "--quiet"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_NE(outcome.err.find("not finite"), std::string::npos) << outcome.err;
+    for (const std::string which : {"last", "best"}) {
+      const Json now =
+          ParseJson(Succeed({"eval", run, "--checkpoint", which, "--json"}).out, "eval");
+      EXPECT_GT(now.At("test_accuracy").AsDouble(), 0.6) << which;
+      EXPECT_FALSE(now.At("test_loss").IsNull()) << which;
+    }
+    if (way.size() < 3) {  // a server may have gone on for a while
+      EXPECT_EQ(Latest(run), latest);
+      EXPECT_EQ(Succeed({"eval", run}).out, before);
+    }
+    Succeed({"train", "--resume", run, "--epochs", "40", "--lr", "0.01", "--quiet"});
+    EXPECT_EQ(Number(run, "epochs"), 40);
+  }
 }
 
 TEST_F(TrainTest, EasgdLearnsIrisAndCountsEveryEpoch) {

@@ -167,6 +167,8 @@ void CentreRecorder::Summarize(const Image& image) {
     Evaluate(image);
     at_.Judge(findings_->Judged(), job_.recipe.trainer);
   }
+  const std::string fault = FaultOf(image);
+  if (!fault.empty()) ThrowDiverged(fault);
   ClientsRecord clients = RecordsOf(image.clients);
   // With those who have gone for good, too.
   clients.all.updates = image.progress.updates;
@@ -225,6 +227,10 @@ void CentreRecorder::Evaluate(const Image& image) {
   evaluated_step_ = at_.step;
 }
 
+std::string CentreRecorder::FaultOf(const Image& image) const {
+  return recorder_.FaultOf(image.state, at_, evaluated_step_ == at_.step ? &*findings_ : nullptr);
+}
+
 void CentreRecorder::EndWith(Ending ending) {
   {
     std::lock_guard lock(mutex_);
@@ -239,7 +245,8 @@ Ending CentreRecorder::ending() {
 }
 
 void CentreRecorder::Save(const Image& image) {
-  recorder_.Checkpoint(image.state, at_, [&](StateWriter& writer) { image.saved.WriteTo(writer); });
+  recorder_.Checkpoint(image.state, at_, FaultOf(image),
+                       [&](StateWriter& writer) { image.saved.WriteTo(writer); });
   saved_step_ = at_.step;
 }
 

@@ -52,6 +52,7 @@ class CentreRecorder : public ServerKeeper {
   void Summarize(const Image& image);
   void EndEpoch(const Image& image);
   void Evaluate(const Image& image);
+  std::string FaultOf(const Image& image) const;
   void EndWith(Ending ending);
   Ending ending();
   void Save(const Image& image);

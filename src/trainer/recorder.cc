@@ -99,7 +99,7 @@ void Recorder::Step(const StepResult& result, const Progression& at,
     shown.steps = job_.plan.steps;
     shown.samples = at.all_samples;
     shown.loss = at.loss_sum / double(at.samples);
-    shown.accuracy = at.correct / double(at.samples);
+    if (at.samples) shown.accuracy = at.correct / double(at.samples);
     return shown;
   });
 }
@@ -116,8 +116,26 @@ void Recorder::Epoch(const EpochRecord& record) {
                                 threads == 1 ? "thread fetches" : "threads fetch"));
 }
 
+void ThrowDiverged(const std::string& fault) {
+  throw Error("{} (lower optimizer.lr or set trainer.clip)", fault);
+}
+
+std::string Recorder::FaultOf(std::span<const float> state, const Progression& at,
+                              const Findings* findings) const {
+  const std::string tensor = FirstNotFinite(job_.graph, job_.layout, state);
+  if (!tensor.empty()) return fmt::format("{} is not finite after step {}", tensor, at.step);
+  if (!findings || findings->Finite()) return "";
+  return fmt::format("the {} loss is not finite after step {}",
+                     std::isfinite(findings->test.loss) ? "validation" : "test", at.step);
+}
+
 void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
-                          FunctionRef<void(StateWriter&)> save) {
+                          const std::string& fault, FunctionRef<void(StateWriter&)> save) {
+  if (!fault.empty()) {
+    if (fault != said_fault_) progress_.Message("no checkpoint is written: " + fault);
+    said_fault_ = fault;
+    return;
+  }
   const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
   WriteModel(job_.graph, job_.layout, state, writer->model());
   at.Save(writer->state());
@@ -128,6 +146,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
 }
 
 std::optional<Recorder::Saved> Recorder::ReturnToBest(const Progression& at) {
+  if (at.best_step < 0) return {};
   try {
     const trireme::Checkpoint best(checkpoints_.FolderOf(at.best_step));
     Saved saved{job_.initial_state, Progression::Load(best.state())};

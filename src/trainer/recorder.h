@@ -26,6 +26,9 @@ ClientsRecord RecordsOf(std::span<const ClientNumbers> clients);  // each, and t
 // "CPU, architecture, threads": what the numbers of a run were measured on.
 std::string MachineText(const Job& job);
 
+// The run cannot go on, or must not end well, with such a fault.
+[[noreturn]] void ThrowDiverged(const std::string& fault);
+
 // Writes the run: the progress line, metrics, checkpoints, the summary. Belongs to the one rank
 // that records; one thread.
 class Recorder {
@@ -36,8 +39,13 @@ class Recorder {
   // Cheap: called after every step. `spent` since the last line is asked where one is written.
   void Step(const StepResult& result, const Progression& at, FunctionRef<RankRecord()> spent);
   void Epoch(const EpochRecord& record);
-  // `save` writes what belongs to the state besides: optimizer, strategy.
-  void Checkpoint(std::span<const float> state, const Progression& at,
+  // What makes a state worthless: values that are not finite, in it or in what was found of it
+  // (null: nothing yet). Empty: nothing does.
+  std::string FaultOf(std::span<const float> state, const Progression& at,
+                      const Findings* findings) const;
+  // `save` writes what belongs to the state besides: optimizer, strategy. With a `fault` nothing is
+  // written: the good checkpoints stay.
+  void Checkpoint(std::span<const float> state, const Progression& at, const std::string& fault,
                   FunctionRef<void(StateWriter&)> save);
   // The best checkpoint becomes the last one, too: what the run leaves. Nothing if it is lost.
   struct Saved {
@@ -62,6 +70,7 @@ class Recorder {
   double line_loss_sum_ = 0;        // of the steps since the last line
   int64_t line_samples_ = 0;
   int said_threads_ = 0;  // of the loader
+  std::string said_fault_;
 };
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +17,10 @@ namespace {
 
 // Steps in a row without a finite loss after which going on makes no sense.
 constexpr int64_t kDivergedSteps = 100;
+
+std::string LossFault(int64_t since) {
+  return fmt::format("the loss is not finite since step {}", since);
+}
 
 std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
   if (!job.recipe.strategy.sync_batch_norm) return nullptr;
@@ -159,9 +164,11 @@ void Worker::AdvanceTo(int64_t step) {
 }
 
 void Worker::Count(const StepResult& result) {
-  at_.loss_sum += result.loss * double(result.samples);
-  at_.correct += result.correct;
-  at_.samples += result.samples;
+  if (std::isfinite(result.loss)) {  // else the step has changed nothing
+    at_.loss_sum += result.loss * double(result.samples);
+    at_.correct += result.correct;
+    at_.samples += result.samples;
+  }
   at_.all_samples += strategy_.InStep() ? StepSamples(job_.plan, result.step) : result.samples;
   if (!stop_signal_) stop_signal_ = SignalOf(result.votes);
   if (std::isfinite(result.loss)) {
@@ -169,8 +176,7 @@ void Worker::Count(const StepResult& result) {
   } else if (diverged_since_ < 0) {
     diverged_since_ = result.step;
   } else if (result.step - diverged_since_ >= kDivergedSteps) {
-    throw Error("the loss is not finite since step {} (lower optimizer.lr or set trainer.clip)",
-                diverged_since_);
+    ThrowDiverged(LossFault(diverged_since_));
   }
   if (!recorder_) return;
   if (job_.recipe.trainer.metrics_steps) at_.train_seconds = TrainSeconds();  // for a line
@@ -233,6 +239,8 @@ EpochRecord Worker::MeasureEpoch() {
     at_.train_loss = at_.loss_sum / double(at_.samples);
     record.train_loss = at_.train_loss;
     record.train_accuracy = at_.correct / double(at_.samples);
+  } else if (diverged_since_ >= 0) {
+    record.train_loss = at_.train_loss = std::numeric_limits<double>::quiet_NaN();
   }
   // Where workers count their own samples, together they have done all of the epoch.
   record.samples_per_second = double(job_.plan.samples) / record.seconds;
@@ -326,7 +334,8 @@ void Worker::SaveCheckpoint() {
   if (recorder_) {
     at_.seconds = seconds_before_ + clock_.seconds();
     at_.train_seconds = TrainSeconds();
-    recorder_->Checkpoint(SnapshotOnHost(), at_,
+    const std::vector<float> state = SnapshotOnHost();
+    recorder_->Checkpoint(state, at_, FaultOf(state),
                           [&](StateWriter& writer) { strategy_.Save(stepper_.replica(), writer); });
   }
   const double seconds = pause.seconds();
@@ -342,6 +351,12 @@ std::vector<float> Worker::SnapshotOnHost() {
   flat::Get(stepper_.queue(), snapshot_, host.data());
   stepper_.queue().Sync();
   return host;
+}
+
+// Only the rank that records asks: another one's loss may be its own.
+std::string Worker::FaultOf(std::span<const float> state) const {
+  if (diverged_since_ >= 0) return LossFault(diverged_since_);
+  return recorder_->FaultOf(state, at_, evaluated_step_ == at_.step ? &*findings_ : nullptr);
 }
 
 double Worker::TrainSeconds() const { return train_seconds_before_ + clock_.seconds() - paused_s_; }
@@ -394,7 +409,10 @@ void Worker::Finish(Ending ending) {
   if (!recorder_) return;
   at_.seconds = seconds_before_ + clock_.seconds();
   if (!returned) TakeSnapshot();
-  recorder_->Summarize(SnapshotOnHost(), at_, ending, *findings_, std::move(roc), input_,
+  const std::vector<float> state = SnapshotOnHost();
+  const std::string fault = returned ? "" : FaultOf(state);
+  if (!fault.empty()) ThrowDiverged(fault);
+  recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
                        RecordsOf(strategy_.workers()));
 }
 
