@@ -256,6 +256,39 @@ TEST_F(TrainTest, DivergenceLeavesTheGoodCheckpoints) {
   }
 }
 
+TEST_F(TrainTest, ARunWhoseFolderIsGoneEndsAndWritesNothingElsewhere) {
+  const Words words = {"train",
+                       "--epochs",
+                       "1000000",
+                       "--set",
+                       "trainer.checkpoint_epochs=20",
+                       "--set",
+                       "record.tensorboard=true",
+                       "--quiet"};
+  const Words ways[] = {
+      {}, {"--ranks", "2", "--transport", "shm"}, {"--ranks", "3", "--strategy", "easgd"}};
+  int number = 0;
+  for (const Words& way : ways) {
+    const std::string run = "r" + std::to_string(number++);
+    for (const bool moved : {true, false}) {
+      SCOPED_TRACE(run + (moved ? " moved" : " removed"));
+      const auto running = Start(words + way + Words{"--out", run});
+      ASSERT_TRUE(AwaitStep(*running, run, 600));
+      std::filesystem::rename(At(run), At(run + "-moved"));
+      if (!moved) std::filesystem::remove_all(At(run + "-moved"));
+      const Outcome outcome = running->Wait(kTimeout);
+      EXPECT_EQ(outcome.exit_code, 1);
+      EXPECT_NE(outcome.err.find(run + ": the run's folder was removed, moved or replaced"),
+                std::string::npos)
+          << outcome.err;
+      EXPECT_FALSE(Exists(At(run)));
+      if (!moved) continue;
+      Succeed({"eval", run + "-moved"});
+      std::filesystem::remove_all(At(run + "-moved"));
+    }
+  }
+}
+
 TEST_F(TrainTest, EasgdLearnsIrisAndCountsEveryEpoch) {
   for (const std::string ranks : {"2", "3", "5"}) {
     Succeed({"train", "--ranks", ranks, "--strategy", "easgd", "--out", ranks});

@@ -211,6 +211,19 @@ TEST_F(CheckpointTest, AUserNamesOne) {
   EXPECT_THROW(OpenCheckpoint(path_, "best"), Error);  // and no other in its place
 }
 
+TEST_F(CheckpointTest, AFolderThatWasRemovedWithTheRunIsNotMadeAgain) {
+  fs::create_directory(folder_ / "run");
+  const std::string path = folder_ / "run/checkpoints";
+  CheckpointStore store(path, 2);
+  Save(store, 20);
+  fs::remove_all(path);  // only it: the run is still there
+  Save(store, 40);
+  EXPECT_EQ(OpenLatestCheckpoint(path)->checkpoint.step(), 40);
+  fs::remove_all(folder_ / "run");
+  EXPECT_THROW(Save(store, 60), Error);
+  EXPECT_FALSE(Exists(folder_ / "run"));
+}
+
 TEST_F(CheckpointTest, TheSameStepCanBeWrittenAgain) {
   CheckpointStore store(path_, 2);
   Save(store, 20);

@@ -98,8 +98,10 @@ Json Describe(const std::string& path) {
 // A folder with an unfinished name. What bears that name at the end is removed: an unfinished
 // checkpoint, the one that it was exchanged for, or nothing.
 struct UnfinishedFolder {
+  // Nothing above it is made: whoever removed a run's folder does not find it there again.
   explicit UnfinishedFolder(const std::string& finished) : path(NameBeside(finished)) {
-    MakeDirectories(path);
+    if (mkdir(path.c_str(), 0777) == 0) return;
+    throw Error("{}: cannot create the folder: {}", path, std::generic_category().message(errno));
   }
   ~UnfinishedFolder() {
     std::error_code ignored;
@@ -191,6 +193,7 @@ void CheckpointStore::ReturnTo(int64_t step) {
 }
 
 std::unique_ptr<CheckpointWriter> CheckpointStore::Begin(int64_t step, const Metadata& metadata) {
+  mkdir(directory_.c_str(), 0777);  // again, if somebody has made room
   return std::make_unique<FolderWriter>(directory_, step, keep_, metadata);
 }
 

@@ -104,17 +104,36 @@ RunDirectory RunDirectory::Resume(const std::string& path) {
   return RunDirectory(path, std::move(lock));
 }
 
+void RunDirectory::CheckThere() const {
+  if (lock_.IsAt(path_) && Exists(Inside(path_, kConfig))) return;
+  throw Error(
+      "{}: the run's folder was removed, moved or replaced while it trained; nothing more is "
+      "written (a folder that was moved goes on with --resume)",
+      path_);
+}
+
 void RunDirectory::WriteConfig(const std::string& config) {
+  CheckThere();
   ReplaceFile(Inside(path_, kConfig), config);
 }
 
-void RunDirectory::AppendMetrics(const Json& line) { metrics_->Write(line.Text() + "\n"); }
+void RunDirectory::AppendMetrics(const Json& line) {
+  CheckThere();
+  metrics_->Write(line.Text() + "\n");
+}
+
+void RunDirectory::SyncMetrics() {
+  CheckThere();
+  metrics_->Sync();
+}
 
 void RunDirectory::WriteSummary(const Json& summary) {
+  CheckThere();
   ReplaceFile(Inside(path_, kSummary), summary.Text(2) + "\n");
 }
 
 void RunDirectory::AppendStart(const Json& line) {
+  CheckThere();
   OutputFile file(Inside(path_, kStarts), OutputFile::Start::kAtEnd);
   file.Write(line.Text() + "\n");
   file.Close();

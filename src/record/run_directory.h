@@ -31,10 +31,14 @@ class RunDirectory {
   std::string checkpoints() const { return path_ + "/checkpoints"; }
   void WriteConfig(const std::string& config);  // a resumed run goes further than it was to
 
+  // Throws if the folder was removed, moved or replaced. What writes looks first, so that nothing
+  // is written elsewhere.
+  void CheckThere() const;
+
   // Out of the process's hands when it returns. Comes before the checkpoint of the same step, so
   // that the line is there when the run is resumed.
   void AppendMetrics(const Json& line);
-  void SyncMetrics() { metrics_->Sync(); }
+  void SyncMetrics();
 
   void WriteSummary(const Json& summary);
   void AppendStart(const Json& line);

@@ -50,6 +50,39 @@ class RunDirectoryTest : public testing::Test {
   std::string path_ = folder_ / "runs/a";
 };
 
+TEST_F(RunDirectoryTest, AFolderThatIsNoLongerThereIsNoticedBeforeItIsWrittenTo) {
+  const std::string other = folder_ / "runs/b";
+  RunDirectory run = RunDirectory::Create(path_, "x = 1\n");
+  run.AppendMetrics(Line(1));
+  const auto refuses = [&] {
+    const std::function<void()> writes[] = {
+        [&] { run.CheckThere(); },           [&] { run.AppendMetrics(Line(2)); },
+        [&] { run.SyncMetrics(); },          [&] { run.WriteSummary(Json::Object()); },
+        [&] { run.WriteConfig("y = 1\n"); }, [&] { run.AppendStart(Json::Object()); }};
+    for (const auto& write : writes) {
+      const std::string message = MessageOf(write);
+      EXPECT_NE(message.find("removed, moved or replaced"), std::string::npos) << message;
+    }
+  };
+  fs::rename(path_, other);
+  refuses();
+  EXPECT_FALSE(Exists(path_));
+  EXPECT_EQ(StepsIn(other), std::vector<int64_t>{1});
+
+  fs::copy(other, path_, fs::copy_options::recursive);  // as a run that looks the same
+  refuses();
+  EXPECT_EQ(StepsIn(path_), std::vector<int64_t>{1});
+
+  fs::remove_all(path_);
+  fs::rename(other, path_);
+  run.AppendMetrics(Line(2));
+  EXPECT_EQ(StepsIn(path_), (std::vector<int64_t>{1, 2}));
+
+  fs::remove_all(path_);
+  refuses();
+  EXPECT_FALSE(Exists(path_));
+}
+
 TEST_F(RunDirectoryTest, HoldsConfigMetricsAndSummary) {
   RunDirectory run = RunDirectory::Create(path_, "[model]\nname = \"mlp\"\n");
   EXPECT_EQ(ReadRunConfig(path_), "[model]\nname = \"mlp\"\n");

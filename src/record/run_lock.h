@@ -14,8 +14,12 @@ class RunLock {
   RunLock(RunLock&& other) noexcept;
   RunLock& operator=(RunLock&&) = delete;
 
+  // Whether `directory` is still the folder that was locked: not removed, moved or replaced.
+  bool IsAt(const std::string& directory) const;
+
  private:
-  int fd_;
+  int folder_ = -1;  // open as long as the lock is held: its inode cannot become another's
+  int fd_ = -1;
 };
 
 }  // namespace trireme

@@ -136,6 +136,7 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
     said_fault_ = fault;
     return;
   }
+  directory_.CheckThere();
   const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
   WriteModel(job_.graph, job_.layout, state, writer->model());
   at.Save(writer->state());
