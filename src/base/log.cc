@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/text.h"
+
 namespace trireme {
 namespace {
 
@@ -35,6 +37,7 @@ LogOutput::LogOutput(int fd, LogLevel level)
     : fd_(fd),
       level_(level),
       is_terminal_(isatty(fd) == 1),
+      is_coloured_(ShowsColour(fd)),
       start_(std::chrono::steady_clock::now()) {}
 
 LogOutput::~LogOutput() { ShowLive(""); }
@@ -45,13 +48,17 @@ double LogOutput::Seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-void LogOutput::Line(std::string_view text) {
+void LogOutput::Line(std::string_view text, const Highlight& highlight) {
   const std::lock_guard lock(mutex_);
   std::string bytes;
   // Another process may have left its live line there: a rank that was killed.
   if (is_terminal_) bytes += kClearLine;
-  bytes += OneLine(text);
-  bytes += '\n';
+  std::string line = OneLine(text);
+  if (is_coloured_ && highlight.size > 0 && highlight.begin < line.size()) {
+    const std::string part = line.substr(highlight.begin, highlight.size);
+    line.replace(highlight.begin, part.size(), Inked(part, highlight.ink));
+  }
+  bytes += line + '\n';
   if (!live_.empty()) bytes += Visible();
   Write(bytes);
 }
@@ -71,13 +78,8 @@ int LogOutput::width() const {
 }
 
 std::string LogOutput::Visible() const {
-  const int most = width();
-  int columns = 0;
-  for (size_t i = 0; i < live_.size(); ++i) {
-    const bool starts_character = (live_[i] & 0xC0) != 0x80;
-    if (starts_character && ++columns > most) return live_.substr(0, i);
-  }
-  return live_;
+  const std::string_view shown = FirstColumns(live_, size_t(width()));
+  return is_coloured_ && !shown.empty() ? Inked(shown, Ink::kFaint) : std::string(shown);
 }
 
 void LogOutput::Write(std::string_view bytes) {
@@ -101,7 +103,9 @@ void Log::Print(LogLevel level, std::string_view part, const std::string& text) 
   const std::string_view mark = level == LogLevel::kError  ? "error: "
                                 : level == LogLevel::kWarn ? "warning: "
                                                            : "";
-  output_->Line(fmt::format("[{:.2f} s{}] {}: {}{}", output_->Seconds(), rank, part, mark, text));
+  const std::string before = fmt::format("[{:.2f} s{}] {}: ", output_->Seconds(), rank, part);
+  output_->Line(before + std::string(mark) + text,
+                {before.size(), mark.size(), level == LogLevel::kError ? Ink::kRed : Ink::kYellow});
 }
 
 }  // namespace trireme

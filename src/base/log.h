@@ -8,12 +8,20 @@
 #include <string_view>
 #include <utility>
 
+#include "base/terminal.h"
+
 namespace trireme {
 
 // error: the run ends. warn: it goes on differently. info: once per phase. debug: once per object.
 enum class LogLevel { kError, kWarn, kInfo, kDebug };
 
 std::optional<LogLevel> ParseLogLevel(std::string_view word);  // error, warn, info, debug
+
+// What of a line catches the eye, where there are colours: so many bytes from there.
+struct Highlight {
+  size_t begin = 0, size = 0;
+  Ink ink = Ink::kBold;
+};
 
 // Where log lines and the live progress line go: one per process, made by main.
 // Thread-safe. Each call is one write(2), so lines of threads and processes do not mix.
@@ -28,7 +36,7 @@ class LogOutput {
   double Seconds() const;  // since this was made: the time in front of each line
 
   // A whole line; what would break it (line breaks, control characters) becomes a space.
-  void Line(std::string_view text);
+  void Line(std::string_view text, const Highlight& highlight = {});
 
   // The progress line: stays the last on the screen, cut to its width. Nothing where there is no
   // terminal. An empty text takes it away; the destructor does so, too.
@@ -44,7 +52,7 @@ class LogOutput {
 
   const int fd_;
   LogLevel level_;
-  const bool is_terminal_;
+  const bool is_terminal_, is_coloured_;
   const std::chrono::steady_clock::time_point start_;
   std::mutex mutex_;
   std::string live_;  // guarded by mutex_

@@ -117,32 +117,54 @@ TEST(Log, SurvivesAClosedOutput) {
   Log(output, 0).Info("x", "nobody listens");
 }
 
-TEST(Log, LinesAppearAboveTheProgressLine) {
+// What a terminal of ten columns gets.
+std::string OnATerminal(const char* term, const char* no_colour, size_t bytes,
+                        const std::function<void(LogOutput&)>& write) {
+  setenv("TERM", term, 1);
+  setenv("NO_COLOR", no_colour, 1);
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(terminal, 0);
-  ASSERT_EQ(grantpt(terminal), 0);
-  ASSERT_EQ(unlockpt(terminal), 0);
+  if (grantpt(terminal) != 0 || unlockpt(terminal) != 0) return "no terminal";
   const int screen = open(ptsname(terminal), O_RDWR | O_NOCTTY);
-  ASSERT_GE(screen, 0);
   winsize size{.ws_row = 24, .ws_col = 10, .ws_xpixel = 0, .ws_ypixel = 0};
-  ASSERT_EQ(ioctl(screen, TIOCSWINSZ, &size), 0);
+  ioctl(screen, TIOCSWINSZ, &size);
   {
     LogOutput output(screen);
+    write(output);
+  }
+  std::string seen;
+  while (seen.size() < bytes) {  // it arrives in pieces
+    char buffer[256];
+    const ssize_t n = read(terminal, buffer, sizeof buffer);
+    if (n <= 0) break;
+    seen.append(buffer, size_t(n));
+  }
+  close(screen);
+  close(terminal);
+  return seen;
+}
+
+TEST(Log, LinesAppearAboveTheProgressLine) {
+  const std::string expected = "\r\x1b[Kepoch 1 o\r\x1b[Khello\r\nepoch 1 o\r\x1b[K";
+  const std::string seen = OnATerminal("xterm", "1", expected.size(), [](LogOutput& output) {
     EXPECT_TRUE(output.is_terminal());
     output.ShowLive("epoch 1 of 9");  // cut to nine columns
     output.Line("hello");
-  }
-  const std::string expected = "\r\x1b[Kepoch 1 o\r\x1b[Khello\r\nepoch 1 o\r\x1b[K";
-  std::string seen;
-  while (seen.size() < expected.size()) {  // it arrives in pieces
-    char buffer[256];
-    const ssize_t n = read(terminal, buffer, sizeof buffer);
-    ASSERT_GT(n, 0);
-    seen.append(buffer, n);
-  }
+  });
   EXPECT_EQ(seen, expected);
-  close(screen);
-  close(terminal);
+}
+
+TEST(Log, ErrorsAndWarningsHaveAColourWhereThereIsOne) {
+  const auto write = [](LogOutput& output) {
+    output.Line("a: error: b", {3, 7, Ink::kRed});
+    output.ShowLive("epoch 1 of 9");
+  };
+  const std::string coloured =
+      "a: \x1b[31merror: \x1b[0mb\r\n\r\x1b[K\x1b[2mepoch 1 o\x1b[0m\r\x1b[K";
+  EXPECT_EQ(OnATerminal("xterm", "", coloured.size(), write), coloured);
+  const std::string plain = "a: error: b\r\n\r\x1b[Kepoch 1 o\r\x1b[K";
+  EXPECT_EQ(OnATerminal("xterm", "1", plain.size(), write), plain);
+  EXPECT_EQ(OnATerminal("dumb", "", plain.size(), write), plain);
+  EXPECT_EQ(Captured(LogLevel::kInfo, [&](LogOutput& output) { write(output); }), "a: error: b\n");
 }
 
 }  // namespace

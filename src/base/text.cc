@@ -106,6 +106,33 @@ std::string ShellLine(std::span<const std::string> words) {
   return line;
 }
 
+size_t Columns(std::string_view text) {
+  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string_view FirstColumns(std::string_view text, size_t most) {
+  size_t columns = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xC0) != 0x80 && ++columns > most) return text.substr(0, i);
+  }
+  return text;
+}
+
+std::vector<std::string> Wrap(std::span<const std::string> parts, std::string_view between,
+                              size_t width) {
+  std::vector<std::string> lines;
+  for (const std::string& part : parts) {
+    const bool fits =
+        !lines.empty() && Columns(lines.back()) + Columns(between) + Columns(part) <= width;
+    if (fits) {
+      lines.back().append(between).append(part);
+    } else {
+      lines.emplace_back(FirstColumns(part, width));
+    }
+  }
+  return lines;
+}
+
 std::string FormatBytes(double bytes) {
   constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
   // 1023.95 would print as 1024.0 of the smaller unit.

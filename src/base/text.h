@@ -25,6 +25,13 @@ std::vector<std::string> Split(std::string_view text, char separator);  // keeps
 bool IsUtf8(std::string_view text);
 std::string ShellLine(std::span<const std::string> words);  // that a shell reads as they are
 
+// As a terminal shows it, a column for each character of UTF-8.
+size_t Columns(std::string_view text);
+std::string_view FirstColumns(std::string_view text, size_t most);
+// Parts with something between them, on as many lines of at most `width` columns as they need.
+std::vector<std::string> Wrap(std::span<const std::string> parts, std::string_view between,
+                              size_t width);
+
 // The number that is the whole of `text`: no spaces, no rest, no overflow, no NaN or infinity.
 template <class T>
 std::optional<T> ParseNumber(std::string_view text) {

@@ -109,7 +109,9 @@ int Dispatch(std::span<const Command* const> commands, std::span<const std::stri
 
 int Fail(Process& process, int code, std::string_view what) {
   process.log.ShowLive("");
-  process.log.Line(fmt::format("trireme: error: {}", what));
+  constexpr std::string_view kWho = "trireme: ", kMark = "error: ";
+  process.log.Line(fmt::format("{}{}{}", kWho, kMark, what),
+                   {kWho.size(), kMark.size(), Ink::kRed});
   return code;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
@@ -35,18 +34,21 @@ double Interval(ProgressStyle style) {
 ProgressStyle ChooseProgressStyle(bool quiet, bool json) {
   if (json) return ProgressStyle::kJson;
   if (quiet) return ProgressStyle::kQuiet;
-  const char* term = std::getenv("TERM");
-  const bool can_redraw = term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
-  return isatty(STDERR_FILENO) && can_redraw ? ProgressStyle::kTerminal : ProgressStyle::kPlain;
+  return IsScreen(STDERR_FILENO) ? ProgressStyle::kTerminal : ProgressStyle::kPlain;
 }
 
 ProgressOutput StandardProgressOutput(ProgressStyle style, LogOutput& log,
                                       std::function<void(std::string_view)> event) {
-  ProgressOutput output{.line = [&log](std::string_view text) { log.Line(text); },
+  ProgressOutput output{.line = [&log](std::string_view text,
+                                       const Highlight& highlight) { log.Line(text, highlight); },
                         .live = [&log](std::string_view text) { log.ShowLive(text); },
                         .width = [&log] { return log.width(); },
                         .seconds = Now};
-  if (style == ProgressStyle::kJson) output.line = std::move(event);
+  if (style == ProgressStyle::kJson) {
+    output.line = [event = std::move(event)](std::string_view text, const Highlight&) {
+      event(text);
+    };
+  }
   return output;
 }
 
@@ -101,9 +103,9 @@ void Progress::Show(const StepProgress& progress) {
   if (now_ < next_show_) return;
   next_show_ = now_ + Interval(style_);
   if (style_ == ProgressStyle::kJson) {
-    output_.line(StepEvent(progress, pace).Text());
+    output_.line(StepEvent(progress, pace).Text(), {});
   } else if (style_ == ProgressStyle::kPlain) {
-    output_.line(StepLine(progress, pace, 1000));
+    output_.line(StepLine(progress, pace, 1000), {});
   } else {
     output_.live(StepLine(progress, pace, output_.width()));
   }
@@ -113,13 +115,17 @@ void Progress::Epoch(const EpochRecord& record, int64_t epochs) {
   if (last_) last_->seconds += record.evaluation_seconds.value_or(0);  // the rate is training's
   if (style_ == ProgressStyle::kQuiet) return;
   if (style_ == ProgressStyle::kJson) {
-    output_.line(ToJson(record).Text());
+    output_.line(ToJson(record).Text(), {});
     return;
   }
   const double now = output_.seconds();
   if (now < last_epoch_line_ + kEpochLines_s && record.epoch != epochs) return;
   last_epoch_line_ = now;
-  output_.line(EpochLine(record, epochs));
+  const std::string line = EpochLine(record, epochs);
+  const std::string accuracy =
+      record.test_accuracy ? fmt::format("{:.2f} %", 100 * *record.test_accuracy) : "";
+  const size_t at = line.find(accuracy, std::min(line.size(), line.find("| test ")));
+  output_.line(line, at == line.npos ? Highlight{} : Highlight{at, accuracy.size(), Ink::kGreen});
   if (style_ == ProgressStyle::kPlain) next_show_ = now + Interval(style_);
 }
 
@@ -130,7 +136,7 @@ void Progress::End(const Summary& summary) {
   event.AddNew("event", "end");
   const Json end = ToJson(summary);
   for (const auto& [key, value] : end.Members()) event.AddNew(key, value);
-  output_.line(event.Text());
+  output_.line(event.Text(), {});
 }
 
 void Progress::Message(std::string_view text) {
@@ -138,10 +144,10 @@ void Progress::Message(std::string_view text) {
   if (style_ == ProgressStyle::kJson) {
     Json event = Json::Object();
     event.AddNew("event", "message").AddNew("text", text);
-    output_.line(event.Text());
+    output_.line(event.Text(), {});
     return;
   }
-  output_.line(text);
+  output_.line(text, {});
 }
 
 }  // namespace trireme

@@ -23,7 +23,8 @@ ProgressStyle ChooseProgressStyle(bool quiet, bool json);  // otherwise: is stde
 
 // Where the text goes and what time it is; tests bring their own.
 struct ProgressOutput {
-  std::function<void(std::string_view)> line;  // stays
+  // Stays; what is to catch the eye is a part of the text.
+  std::function<void(std::string_view text, const Highlight& highlight)> line;
   std::function<void(std::string_view)> live;  // replaces the one before; empty takes it away
   std::function<int()> width;
   std::function<double()> seconds;  // of a clock that never goes back

@@ -44,18 +44,19 @@ TEST(ProgressText, UnknownThingsAreLeftOut) {
 class ProgressTest : public testing::Test {
  protected:
   ProgressOutput Output() {
-    return {.line = [this](std::string_view text) { written_.emplace_back(text); },
-            .live =
-                [this](std::string_view text) {
-                  if (live_ != text) written_.push_back("live: " + std::string(text));
-                  live_ = text;
-                },
-            .width = [] { return 80; },
-            .seconds =
-                [this] {
-                  ++looks_;
-                  return now_;
-                }};
+    return {
+        .line = [this](std::string_view text, const Highlight&) { written_.emplace_back(text); },
+        .live =
+            [this](std::string_view text) {
+              if (live_ != text) written_.push_back("live: " + std::string(text));
+              live_ = text;
+            },
+        .width = [] { return 80; },
+        .seconds =
+            [this] {
+              ++looks_;
+              return now_;
+            }};
   }
 
   void RunSteps(Progress& progress, int64_t from, int64_t to, double seconds_per_step) {
