@@ -79,21 +79,34 @@ TEST_F(ReportTest, ARunIsWatchedUntilItEnds) {
   EXPECT_EQ(watched.exit_code, 0) << watched.err;
   EXPECT_EQ(running->Wait(kTimeout).exit_code, 0);
   ExpectIn(watched.out, "run | running");
-  ExpectIn(watched.out, "run | ended | epoch 6/6 | step 90");
+  ExpectIn(watched.out, "run | done | epoch 6/6 | step 90");
   ExpectIn(watched.out, "accuracy (%)");
+  // A run that is over is shown once.
+  const std::string again = Succeed({"watch", "run"}).out;
+  EXPECT_EQ(again.find("run | done"), again.rfind("run | done")) << again;
   const Outcome plain = Run({"watch", "run", "--once"}, 60, {"env", "LC_ALL=C"});
   EXPECT_EQ(plain.exit_code, 0);
   for (const char c : plain.out) ASSERT_LT(uint8_t(c), 0x80);
 }
 
-TEST_F(ReportTest, AKilledRunGivesAPageAndWatchingItEndsWithASignal) {
+TEST_F(ReportTest, AKilledRunGivesAPageAndWatchingItEnds) {
   const auto running = StartLongRun();
+  const auto watching = Start({"watch", "run", "--every", "0.1"});
+  ASSERT_TRUE(Await([&] { return watching->out().find("run | running") != std::string::npos; }));
   running->Kill(SIGKILL);
   running->Wait(kTimeout);
+  const Outcome watched = watching->Wait(kTimeout);
+  EXPECT_EQ(watched.exit_code, 0);
+  ExpectIn(watched.out, "run | stopped (killed or failed) | epoch ");
   const std::string metrics = Read("run/metrics.jsonl");
   Write("run/metrics.jsonl", metrics.substr(0, metrics.size() - 15));
   Succeed({"report", "run"});
-  ExpectIn(Read("run/report.html"), "The run has not ended");
+  ExpectIn(Read("run/report.html"),
+           "The run: stopped (killed or failed). Its last line is of step");
+}
+
+TEST_F(ReportTest, WatchingARunThatGoesOnEndsWithASignal) {
+  const auto running = StartLongRun();
   const auto watching = Start({"watch", "run", "--every", "0.1"});
   ASSERT_TRUE(Await([&] { return watching->out().find("run | running") != std::string::npos; }));
   watching->Kill(SIGINT);
@@ -135,6 +148,9 @@ TEST_F(ReportTest, ARunIsServedAsItGoesOn) {
   };
   const Json before = data();
   EXPECT_FALSE(before.At("over").AsBool());
+  ExpectIn(before.At("state").AsString(), "run | running | epoch ");
+  ExpectIn(before.At("state").AsString(), " left | ");
+  ExpectIn(before.At("title").AsString(), "/100,000, ");
   ExpectIn(before.At("html").AsString(), "<figure");
   EXPECT_TRUE(Await([&] { return data().At("html").AsString() != before.At("html").AsString(); }));
   ExpectIn(Ask(port, "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), "HTTP/1.1 403 ");

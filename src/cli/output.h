@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/terminal.h"
 
 namespace trireme {
 
@@ -21,6 +22,8 @@ class Output {
  public:
   explicit Output(int fd = 1) : fd_(fd) {}
 
+  bool coloured() const { return ShowsColour(fd_); }
+
   void Write(std::string_view text);
 
   // Whether a flag for a file names this instead: as -, as /dev/stdout, or by its own name.
@@ -35,5 +38,9 @@ class Output {
   const int fd_;
   bool reader_gone_ = false;
 };
+
+// What others have named must not steer the terminal: control characters become '?', and without
+// `unicode` all that is not ASCII.
+std::string Printable(std::string_view text, bool unicode = true);
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
 
@@ -51,37 +52,26 @@ ViewSize SizeOfTerminal(bool terminal) {
   return size;
 }
 
-// The reader, and since when it has found nothing new.
-struct Watched {
-  explicit Watched(const std::string& path) : reader(path) {}
-  bool Poll() {
-    const bool news = reader.Poll();
-    if (news) last_news_s = Now();
-    return news;
-  }
-  double silent_s() const { return Now() - last_news_s; }
-
-  RunReader reader;
-  double last_news_s = Now();
-};
+double WallSeconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 // Draws over itself on a terminal; elsewhere a line for each news and the view at the end.
-int WatchText(Watched& watched, double every_s, Process& process) {
+int WatchText(RunReader& reader, double every_s, Process& process) {
   const Signals signals;
   const bool terminal = ::isatty(1) == 1;
-  const RunData& run = watched.reader.data();
+  const RunData& run = reader.data();
   double drawn_s = -1e9;
   while (!signals.stop()) {
-    const bool news = watched.Poll();
+    const bool news = reader.Poll();
     if (terminal && (news || Now() - drawn_s > 10)) {
-      const ViewSize size = SizeOfTerminal(true);
-      process.out.Write("\x1b[H\x1b[J" + WatchView(run, watched.silent_s(), size));
+      process.out.Write("\x1b[H\x1b[J" + WatchView(run, WallSeconds(), SizeOfTerminal(true)));
       drawn_s = Now();
-    } else if (!terminal && news) {
-      process.out.Write(WatchStatus(run, watched.silent_s()) + "\n");
+    } else if (!terminal && news && !run.over()) {
+      process.out.Write(WatchStatus(run, WallSeconds()) + "\n");
     }
-    if (run.over) {
-      if (!terminal) process.out.Write(WatchView(run, 0, SizeOfTerminal(false)));
+    if (run.over()) {
+      if (!terminal) process.out.Write(WatchView(run, WallSeconds(), SizeOfTerminal(false)));
       return 0;
     }
     ::poll(nullptr, 0, int(every_s * 1000));
@@ -102,24 +92,23 @@ PageServer OpenServer(const Args& args) {
 }
 
 // Goes on after the run's end, for whoever looks at the page; ends with a signal.
-int WatchHttp(Watched& watched, double every_s, PageServer& server, Process& process) {
+int WatchHttp(RunReader& reader, double every_s, PageServer& server, Process& process) {
   const Signals signals;
-  const RunData& run = watched.reader.data();
+  const RunData& run = reader.data();
   process.out.Print("http://127.0.0.1:{}/ shows {}; Ctrl-C ends it\n", server.port(), run.path);
   std::string data;  // of the newest state, once somebody asks
   const auto pages = [&](std::string_view path) -> HttpAnswer {
-    const std::string state = WatchStatus(run, watched.silent_s());
-    if (path == "/") {
-      return {200, "text/html; charset=utf-8", LivePageHtml(RunsPage({&run, 1}), state)};
-    }
+    const LiveState now{WatchTitle(run), WatchStatus(run, WallSeconds()), run.over()};
+    const auto page = [&] { return RunsPage({&run, 1}, RunsPageState::kElsewhere); };
+    if (path == "/") return {200, "text/html; charset=utf-8", LivePageHtml(page(), now)};
     if (path != "/data") return {404, {}, "there are / and /data\n"};
-    if (data.empty()) data = PageContent(RunsPage({&run, 1}));
+    if (data.empty()) data = PageContent(page());
     Json json = Json::Object();
-    json.Add("html", data).Add("state", state).Add("over", run.over);
+    json.Add("html", data).Add("title", now.title).Add("state", now.text).Add("over", now.over);
     return {200, "application/json", json.Text()};
   };
   while (!signals.stop()) {
-    if (watched.Poll()) data.clear();
+    if (reader.Poll()) data.clear();
     server.Serve(every_s, pages);
   }
   return signals.ExitCode();
@@ -132,17 +121,17 @@ int Run(const Args& args, Process& process) {
   }
   if (args.Has("--port") && !args.Has("--http")) throw UsageError("--port belongs to --http");
   if (args.Has("--once") && args.Has("--http")) throw UsageError("--once prints, --http serves");
-  Watched watched(args.Required("RUN"));
+  RunReader reader(args.Required("RUN"));
   if (args.Has("--http")) {
     PageServer server = OpenServer(args);
-    return WatchHttp(watched, every_s, server, process);
+    return WatchHttp(reader, every_s, server, process);
   }
   if (args.Has("--once")) {
-    watched.Poll();
-    process.out.Write(WatchView(watched.reader.data(), 0, SizeOfTerminal(::isatty(1) == 1)));
+    reader.Poll();
+    process.out.Write(WatchView(reader.data(), WallSeconds(), SizeOfTerminal(::isatty(1) == 1)));
     return 0;
   }
-  return WatchText(watched, every_s, process);
+  return WatchText(reader, every_s, process);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 
 namespace trireme {
@@ -16,6 +17,10 @@ class RunLock {
 
   // Whether `directory` is still the folder that was locked: not removed, moved or replaced.
   bool IsAt(const std::string& directory) const;
+
+  // Whether a process of this machine, or of any where the file system hands locks on, holds it;
+  // nothing where there are no locks. For readers: nobody is kept out by the question.
+  static std::optional<bool> IsHeld(const std::string& directory);
 
  private:
   int folder_ = -1;  // open as long as the lock is held: its inode cannot become another's

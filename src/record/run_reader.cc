@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "record/run_lock.h"
 
 namespace trireme {
 namespace {
@@ -93,7 +94,29 @@ MetricsLine LineOf(const Json& json, const MetricsLine* before) {
   return line;
 }
 
+// Empty where it is no text.
+std::string TextIn(const Json& json, std::string_view key) {
+  const Json* found = json.Find(key);
+  return found && found->IsString() ? found->AsString() : "";
+}
+
+RunEnd EndIn(const Json& end) {
+  RunEnd found{.reason = TextIn(end, "reason")};
+  const Json* signal = end.Find("signal");
+  if (signal && signal->IsInt()) found.signal = int(std::clamp<int64_t>(signal->AsInt(), 0, 1000));
+  return found;
+}
+
 }  // namespace
+
+std::string RunData::Setting(std::string_view key) const {
+  const size_t dot = key.find('.');
+  for (const TomlEntry& entry : config) {
+    if (entry.section != key.substr(0, dot) || entry.key != key.substr(dot + 1)) continue;
+    return entry.value.text.empty() ? entry.value.Shown() : entry.value.text;
+  }
+  return "";
+}
 
 RunReader::Stamp RunReader::StampOf(const std::string& path) {
   struct stat status {};
@@ -145,6 +168,7 @@ void RunReader::ReadSummary() {
 
 void RunReader::ReadStarts() {
   data_.starts.clear();
+  end_.reset();
   if (!starts_.there) return;
   const std::string path = data_.path + "/starts.jsonl";
   try {
@@ -153,6 +177,11 @@ void RunReader::ReadStarts() {
       if (Trim(line).empty()) continue;
       Json json = ParseJson(line, path);
       json.Members();
+      if (const Json* end = json.Find("end"); end && end->IsObject()) {
+        end_ = EndIn(*end);
+        continue;
+      }
+      end_.reset();
       data_.starts.push_back(std::move(json));
     }
   } catch (const Error& error) {
@@ -223,6 +252,38 @@ bool RunReader::ReadMetrics() {
   return true;
 }
 
+// A run tests its last weights whatever trainer.evaluate_every says: the summary has that.
+void RunReader::AddFinalValues() {
+  if (data_.epochs.empty() || !data_.summary) return;
+  MetricsLine& last = data_.epochs.back();
+  const Json* steps = data_.summary->Find("steps");
+  if (!steps || !steps->IsInt() || double(steps->AsInt()) != last.step) return;
+  try {
+    if (std::isnan(last.test_loss)) last.test_loss = NumberIn(*data_.summary, "test_loss");
+    if (std::isnan(last.test_accuracy)) {
+      last.test_accuracy = NumberIn(*data_.summary, "test_accuracy");
+    }
+  } catch (const Error&) {  // damaged: then there is none
+  }
+}
+
+RunState RunReader::Judge(const std::optional<bool>& held) const {
+  RunSigns signs{.held = held, .end = end_};
+  if (!data_.starts.empty()) signs.host = TextIn(data_.starts.back(), "host");
+  if (data_.summary) {
+    const std::string began = data_.starts.empty() ? "" : TextIn(data_.starts.back(), "started_at");
+    const std::string ended = TextIn(*data_.summary, "ended_at");
+    signs.summary_reason = TextIn(*data_.summary, "end_reason");
+    // A run that was resumed has the summary of its earlier life until it ends again. A copy of a
+    // run has other times of files.
+    signs.summary = data_.starts.size() < 2 || summary_.changed_ns >= starts_.changed_ns ||
+                    (!began.empty() && ended >= began);
+  }
+  return StateOf(signs, ThisHost());
+}
+
+// The lock is looked at before the files and again behind them: whoever had freed it by then has
+// written all that it had to say, and a run that was started in between is found to run.
 bool RunReader::Poll() {
   const std::string& path = data_.path;
   bool news = false;
@@ -233,13 +294,23 @@ bool RunReader::Poll() {
     (this->*read)();
     news = true;
   };
+  auto held = RunLock::IsHeld(path);
   // The end is read first: what it stands for has been written by then.
   look(starts_, "starts.jsonl", &RunReader::ReadStarts);
   look(summary_, "summary.json", &RunReader::ReadSummary);
   look(config_, "config.toml", &RunReader::ReadConfig);
   news = ReadMetrics() || news;
+  AddFinalValues();
+  if (held == false) held = RunLock::IsHeld(path);
+  int64_t newest_ns = 0;
+  for (const Stamp* stamp : {&starts_, &summary_, &config_, &metrics_}) {
+    newest_ns = std::max(newest_ns, stamp->changed_ns);
+  }
+  data_.news_at = double(newest_ns) * 1e-9;
+  const RunState::Kind before = data_.state.kind;
+  data_.state = Judge(held);
+  news = news || (before != data_.state.kind);
   first_ = false;
-  data_.over = data_.summary && summary_.changed_ns >= starts_.changed_ns;
   return news;
 }
 

@@ -11,6 +11,7 @@
 #include "base/toml.h"
 #include "record/json.h"
 #include "record/metrics.h"
+#include "record/run_state.h"
 
 namespace trireme {
 
@@ -37,10 +38,14 @@ struct RunData {
   std::optional<Json> summary;        // an object
   std::vector<Json> starts;           // objects: how it was started, and resumed
   std::vector<std::string> problems;  // what could not be read, for people
-  bool over = false;                  // it has ended, and was not resumed since
+  RunState state;
+  double news_at = 0;  // when the newest of its files was written, in seconds since 1970
+
+  std::string Setting(std::string_view key) const;  // of config, as in "trainer.epochs"; or empty
+  bool over() const { return state.kind != RunState::kRunning; }
 };
 
-// Reads a run while it is written, on this or another machine: takes no lock, needs no notice of
+// Reads a run while it is written, on this or another machine: keeps nobody out, needs no notice of
 // changes, and each Poll reads only what is new. A last line without its end is left for the next
 // time. Files of a run are untrusted: what is damaged is passed over and named in `problems`. One
 // thread.
@@ -65,10 +70,13 @@ class RunReader {
   void ReadSummary();
   void ReadStarts();
   bool ReadMetrics();
+  void AddFinalValues();
+  RunState Judge(const std::optional<bool>& held) const;
   void ReadLine(std::string_view line);
   void Problem(std::string text);
 
   RunData data_;
+  std::optional<RunEnd> end_;  // of the last start
   bool first_ = true;
   Stamp config_, summary_, starts_, metrics_;
   uint64_t offset_ = 0;       // of metrics.jsonl, read so far

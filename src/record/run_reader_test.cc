@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <random>
 
 #include "base/error.h"
@@ -9,6 +11,7 @@
 #include "record/page/page_html.h"
 #include "record/page/run_curves.h"
 #include "record/page/run_page.h"
+#include "record/run_lock.h"
 
 namespace trireme {
 namespace {
@@ -91,10 +94,52 @@ TEST_F(RunReaderTest, FollowsARunAsItIsWritten) {
   EXPECT_EQ(reader.data().epochs[2].step, 30);
   EXPECT_EQ(reader.data().epochs[2].samples, 600);
   EXPECT_EQ(reader.data().epochs[2].bytes, 36);  // three times what both ranks sent
-  EXPECT_FALSE(reader.data().over);
+  EXPECT_NE(reader.data().state.kind, RunState::kDone);
   Write("summary.json", SummaryText());
   EXPECT_TRUE(reader.Poll());
-  EXPECT_TRUE(reader.data().over);
+  EXPECT_EQ(reader.data().state.kind, RunState::kDone);
+}
+
+TEST_F(RunReaderTest, TellsARunThatGoesOnFromOneThatWasStoppedOrKilled) {
+  RunReader reader(path());
+  const auto state = [&] {
+    reader.Poll();
+    return StateText(reader.data().state);
+  };
+  Write("starts.jsonl", "{\"command\":\"trireme train\"}\n");
+  EXPECT_EQ(state(), "stopped (killed or failed)");  // an old one: nothing says why
+  {
+    const RunLock lock(path());
+    EXPECT_EQ(state(), "running");
+    EXPECT_THROW(RunLock{path()}, Error);  // asking has not taken it away
+  }
+  EXPECT_EQ(RunLock::IsHeld(path()), false);
+  Append("starts.jsonl", "{\"end\":{\"reason\":\"signal\",\"signal\":15,\"step\":20}}\n");
+  EXPECT_EQ(state(), "stopped by SIGTERM");
+  EXPECT_EQ(reader.data().starts.size(), 1u);  // an end is no start
+  Append("starts.jsonl", "{\"command\":\"trireme train --resume\"}\n");
+  EXPECT_EQ(state(), "stopped (killed or failed)");
+  Append("starts.jsonl", "{\"command\":\"x\",\"host\":\"another-host\"}\n");
+  EXPECT_EQ(state(), "running on another-host, or killed there");
+  EXPECT_FALSE(reader.data().over());
+  Write("summary.json", "{\"end_reason\":\"patience\"}");
+  EXPECT_EQ(state(), "done (patience)");
+  EXPECT_TRUE(reader.data().over());
+}
+
+TEST_F(RunReaderTest, ASummaryOfAnEarlierLifeIsNoEnd) {
+  Write("summary.json", "{\"ended_at\":\"2026-01-01T10:00:00Z\"}");
+  Write("starts.jsonl",
+        "{\"started_at\":\"2026-01-01T09:00:00Z\"}\n{\"started_at\":\"2026-01-01T11:00:00Z\"}\n");
+  std::filesystem::last_write_time(
+      folder_ / "summary.json",
+      std::filesystem::last_write_time(folder_ / "starts.jsonl") - std::chrono::seconds(5));
+  EXPECT_EQ(ReadRun(path()).state.kind, RunState::kKilled);
+  Write("summary.json", "{\"ended_at\":\"2026-01-01T12:00:00Z\"}");
+  std::filesystem::last_write_time(
+      folder_ / "summary.json",
+      std::filesystem::last_write_time(folder_ / "starts.jsonl") - std::chrono::seconds(5));
+  EXPECT_EQ(ReadRun(path()).state.kind, RunState::kDone);  // a copy: its times say nothing
 }
 
 TEST_F(RunReaderTest, BeginsAnewWhereAResumeDroppedLines) {
@@ -103,6 +148,20 @@ TEST_F(RunReaderTest, BeginsAnewWhereAResumeDroppedLines) {
   ReplaceFile(folder_ / "metrics.jsonl", Epoch(1));
   EXPECT_TRUE(reader.Poll());
   EXPECT_EQ(reader.data().epochs.size(), 1u);
+}
+
+TEST_F(RunReaderTest, TheLastLineHasWhatTheSummarySaysOfTheEnd) {
+  Write("metrics.jsonl",
+        "{\"event\":\"epoch\",\"epoch\":1,\"step\":5}\n{\"event\":\"epoch\",\"epoch\":2,\"step\":"
+        "10}\n");
+  Write("summary.json", "{\"steps\":10,\"test_loss\":0.5,\"test_accuracy\":0.75}");
+  const RunData run = ReadRun(path());
+  EXPECT_TRUE(std::isnan(run.epochs[0].test_loss));
+  EXPECT_EQ(run.epochs[1].test_loss, 0.5);
+  EXPECT_EQ(run.epochs[1].test_accuracy, 0.75);
+  EXPECT_EQ(run.Setting("trainer.epochs"), "3");
+  EXPECT_EQ(run.Setting("model.name"), "mlp:4-3");
+  EXPECT_EQ(run.Setting("model.nothing"), "");
 }
 
 TEST_F(RunReaderTest, ReckonsWhatOlderRunsDoNotSay) {

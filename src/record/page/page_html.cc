@@ -165,22 +165,24 @@ void PutBlock(std::string& out, const Commands& commands) {
   out += "</pre></div>\n";
 }
 
-std::string WholePage(const Page& page, bool live, const std::string& state) {
+std::string WholePage(const Page& page, const LiveState* live) {
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-      "<link rel=\"icon\" href=\"data:,\">";
+      "<link rel=\"icon\" href=\"";
+  out += PageIcon();
+  out += "\">";
   // Even if a text got through as markup, it could neither load nor send anything.
   Put(out,
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:{}; base-uri 'none'; form-action "
       "'none'\">",
       live ? "; connect-src 'self'" : "");
-  Put(out, "<title>{}</title><style>", EscapeHtml(page.title));
+  Put(out, "<title>{}</title><style>", EscapeHtml(live ? live->title : page.title));
   out += PageStyle();
   Put(out, "</style></head>\n<body>{}<header><h1>{}</h1>", PagePatterns(), EscapeHtml(page.title));
   if (!page.subtitle.empty()) Put(out, "<p class=\"sub\">{}</p>", EscapeHtml(page.subtitle));
-  if (live) Put(out, "<p class=\"sub\" id=\"live\" role=\"status\">{}</p>", EscapeHtml(state));
+  if (live) Put(out, "<p class=\"sub\" id=\"live\" role=\"status\">{}</p>", EscapeHtml(live->text));
   out += "</header>\n<main>" + PageContent(page) + "</main>\n<div id=\"tip\"></div><script>";
   out += PageScript();
   if (live) out += LiveScript();
@@ -203,10 +205,10 @@ std::string PageContent(const Page& page) {
   return out;
 }
 
-std::string PageHtml(const Page& page) { return WholePage(page, false, ""); }
+std::string PageHtml(const Page& page) { return WholePage(page, nullptr); }
 
-std::string LivePageHtml(const Page& page, const std::string& state) {
-  return WholePage(page, true, state);
+std::string LivePageHtml(const Page& page, const LiveState& state) {
+  return WholePage(page, &state);
 }
 
 }  // namespace trireme

@@ -75,6 +75,14 @@ font-variant-numeric:tabular-nums}
 )css";
 }
 
+// A curve that falls, in the colours of the page.
+std::string_view PageIcon() {
+  return "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E"
+         "%3Crect width='32' height='32' rx='7' fill='%230072b2'/%3E%3Cpath d='M7 7v18h18M11 9c2 "
+         "8 6 11 14 12' fill='none' stroke='white' stroke-width='2.6' stroke-linecap='round'/%3E"
+         "%3C/svg%3E";
+}
+
 std::string_view PagePatterns() {
   return R"svg(<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>
 <pattern id="p1" width="6" height="6" patternUnits="userSpaceOnUse"><path class="ink" d="M-1,1l2,-2M0,6l6,-6M5,7l2,-2"/></pattern>
@@ -146,7 +154,7 @@ b.click();return true});
 main.querySelectorAll('.legend button').forEach(function(b){if(off[key(b)])b.click()});
 main.querySelectorAll('details>summary').forEach(function(s){if(open[key(s)])s.parentNode.open=true})}
 function ask(){fetch('/data',{cache:'no-store'}).then(function(r){if(!r.ok)throw 0;return r.json()}).then(function(d){
-if(d.html!==seen){seen=d.html;swap(d.html)}note.textContent=d.state;if(!d.over)setTimeout(ask,2000)},
+if(d.html!==seen){seen=d.html;swap(d.html)}note.textContent=d.state;document.title=d.title;setTimeout(ask,d.over?10000:2000)},
 function(){note.textContent='the watching program has ended';setTimeout(ask,5000)})}
 setTimeout(ask,1000)})();
 )js";

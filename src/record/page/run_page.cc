@@ -98,20 +98,20 @@ PageTable FactTable(std::span<const NamedRun> runs, std::span<const Fact> facts)
   return table;
 }
 
-Section ResultSection(std::span<const NamedRun> runs) {
+Section ResultSection(std::span<const NamedRun> runs, RunsPageState state) {
   Section section{"Result", {}};
   for (const NamedRun& run : runs) {
     const RunData& data = *run.data;
     const std::string who = runs.size() == 1 ? "The run" : run.name;
     if (data.epochs.empty() && data.steps.empty()) {
       section.blocks.push_back(Paragraph{who + " has not written any metrics."});
-    } else if (!data.over) {
+    } else if (state == RunsPageState::kSaid && data.state.kind != RunState::kDone) {
       const auto& last = data.steps.size() > 1 ? data.steps.back()
                          : data.epochs.empty() ? data.steps.back()
                                                : data.epochs.back();
-      section.blocks.push_back(Paragraph{fmt::format(
-          "{} has not ended: it was stopped, or is still running. Its last line is of step {}.",
-          who, ValueText(last.step))});
+      section.blocks.push_back(
+          Paragraph{fmt::format("{}: {}. Its last line is of step {}.", who, StateText(data.state),
+                                ValueText(last.step))});
     }
     for (const std::string& problem : data.problems) {
       section.blocks.push_back(Paragraph{fmt::format("{}: {}", run.name, problem)});
@@ -204,7 +204,7 @@ Section RepeatSection(std::span<const NamedRun> runs) {
 
 }  // namespace
 
-Page RunsPage(std::span<const RunData> runs) {
+Page RunsPage(std::span<const RunData> runs, RunsPageState state) {
   const auto named = NameRuns(runs);
   Page page;
   page.title =
@@ -222,7 +222,7 @@ Page RunsPage(std::span<const RunData> runs) {
   const auto add = [&](Section section) {
     if (!section.blocks.empty()) page.sections.push_back(std::move(section));
   };
-  Section result = ResultSection(named);
+  Section result = ResultSection(named, state);
   for (Block& block : TimeCharts(named)) result.blocks.push_back(std::move(block));
   add(std::move(result));
   add({"Learning", LearningCharts(named)});

@@ -11,6 +11,10 @@ namespace trireme {
 // One run, or several over each other: what was reached, loss and accuracy over steps, epochs, time
 // and samples, speed, where the time went, classes, what differs, how to repeat it. What the files
 // do not hold is left out; what could not be read is said.
-Page RunsPage(std::span<const RunData> runs);
+enum class RunsPageState {
+  kSaid,
+  kElsewhere
+};  // that a run is not done: whoever shows it may say it
+Page RunsPage(std::span<const RunData> runs, RunsPageState state = RunsPageState::kSaid);
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/text.h"
 #include "record/plot/svg.h"
 #include "record/plot/thin.h"
 #include "record/plot/ticks.h"
@@ -178,11 +179,12 @@ std::vector<std::string> TextLines(const LineChart& chart, const TextStyle& styl
 
 std::vector<std::string> TextBars(const BarChart& chart, const TextStyle& style) {
   constexpr char kLetters[] = "dfbcu#%+=o";
-  std::string legend = chart.title + ":";
+  std::vector<std::string> legend{chart.title + ":"};
   for (size_t part = 0; part < chart.parts.size(); ++part) {
-    legend += fmt::format(" {} {}", kLetters[part % (sizeof(kLetters) - 1)], chart.parts[part]);
+    legend.push_back(
+        fmt::format("{} {}", kLetters[part % (sizeof(kLetters) - 1)], chart.parts[part]));
   }
-  std::vector<std::string> lines{legend};
+  std::vector<std::string> lines = Wrap(legend, " ", size_t(std::max(style.width, 30)));
   size_t widest = 1;
   double most = 0;
   const auto value_of = [&](size_t part, size_t bar) {

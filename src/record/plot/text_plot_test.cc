@@ -52,11 +52,26 @@ TEST(TextPlot, AnyChartAndAnySizeCanBeDrawn) {
         const TextStyle style{width, height, unicode};
         EXPECT_FALSE(TextLines(line, style).empty());
         EXPECT_FALSE(TextLines(LineChart{}, style).empty());
-        EXPECT_EQ(TextBars(bars, style).size(), 3u);
+        EXPECT_GE(TextBars(bars, style).size(), 3u);
         EXPECT_EQ(TextBars(BarChart{}, style).size(), 1u);
       }
     }
   }
+}
+
+TEST(TextPlot, WhatTheLettersStandForFitsTheWidth) {
+  const BarChart chart{"Where the time went",
+                       {"time", "s"},
+                       {"0"},
+                       {"data", "forward", "backward", "communication waited for", "update"},
+                       {{1}, {1}, {1}, {1}, {1}},
+                       ""};
+  const auto lines = TextBars(chart, {80, 0, false});
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0],
+            "Where the time went: d data f forward b backward c communication waited for");
+  EXPECT_EQ(lines[1], "u update");
+  EXPECT_LE(lines[2].size(), 80u);
 }
 
 TEST(TextPlot, PartsOfABarAreAsLongAsTheirShare) {
