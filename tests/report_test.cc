@@ -71,6 +71,20 @@ TEST_F(ReportTest, WhatIsNoResultIsRefused) {
   Refuse({"watch", "empty", "--port", "1"}, 2, {"--http"});
 }
 
+TEST_F(ReportTest, OfManyOneThatIsDamagedIsLeftOut) {
+  Succeed({"train", "--epochs", "2", "--out", "runs/a", "--quiet"});
+  Write("runs/bad/page.json", "{\"page\":1");
+  Write("runs/notes.txt", "mine");
+  const Outcome said =
+      Succeed({"report", "runs/a", "runs/bad", "runs/notes.txt", "--out", "all.html"});
+  ExpectIn(said.err, "left out: runs/bad/page.json");
+  ExpectIn(said.err, "left out: runs/notes.txt: is neither a run");
+  ExpectIn(Read("all.html"), "<h2>Left out</h2>");
+  ExpectIn(Read("all.html"), "Run a");
+  Refuse({"report", "runs/bad", "runs/bad"}, 1, {"page.json"});
+  Refuse({"report", "runs/a", "runs/b"}, 2, {"runs/b", "not there"});
+}
+
 TEST_F(ReportTest, ARunIsWatchedUntilItEnds) {
   const auto running = Start({"train", "--out", "run", "--quiet", "--epochs", "6", "--set",
                               "emulate.step_ms=10", "--set", "trainer.evaluate_every=2"});

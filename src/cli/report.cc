@@ -22,8 +22,9 @@ constexpr Place kPlaces[] = {
     {"DIR", Place::kMany, "directories of runs, sweeps, comparisons, replays, cross-validations"}};
 
 struct Shown {
-  std::vector<RunData> runs;  // over each other
-  std::vector<Page> pages;    // one after the other
+  std::vector<RunData> runs;          // over each other
+  std::vector<Page> pages;            // one after the other
+  std::vector<std::string> left_out;  // why
 };
 
 void ReadShown(const std::string& folder, Shown& shown) {
@@ -42,7 +43,9 @@ void ReadShown(const std::string& folder, Shown& shown) {
 }
 
 Page Together(const Shown& shown) {
-  if (shown.runs.empty() && shown.pages.size() == 1) return shown.pages[0];
+  if (shown.runs.empty() && shown.pages.size() == 1 && shown.left_out.empty()) {
+    return shown.pages[0];
+  }
   Page page;
   if (!shown.runs.empty()) page = RunsPage(shown.runs);
   if (shown.runs.empty()) page.title = fmt::format("{} results", shown.pages.size());
@@ -52,14 +55,38 @@ Page Together(const Shown& shown) {
     page.sections.push_back(std::move(head));
     page.sections.insert(page.sections.end(), next.sections.begin(), next.sections.end());
   }
+  if (!shown.left_out.empty()) {
+    Section section{"Left out", {}};
+    for (const std::string& why : shown.left_out) section.blocks.push_back(Paragraph{why});
+    page.sections.push_back(std::move(section));
+  }
   return page;
+}
+
+// Of many, one that cannot be read is left out; alone it is an error. What is not there is one
+// always: somebody has named it.
+Shown ReadAll(const std::vector<std::string>& folders, const Log& log) {
+  Shown shown;
+  for (const std::string& folder : folders) {
+    if (folders.size() == 1 || !Exists(folder)) {
+      ReadShown(folder, shown);
+      continue;
+    }
+    try {
+      ReadShown(folder, shown);
+    } catch (const Error& error) {
+      shown.left_out.emplace_back(error.what());
+    }
+  }
+  if (shown.runs.empty() && shown.pages.empty()) throw Error("{}", shown.left_out.front());
+  for (const std::string& why : shown.left_out) log.Warn("report", "left out: {}", why);
+  return shown;
 }
 
 int Run(const Args& args, Process& process) {
   const auto folders = args.Many("DIR");
   if (folders.empty()) throw UsageError("DIR is missing: the directory of a run or a sweep");
-  Shown shown;
-  for (const std::string& folder : folders) ReadShown(folder, shown);
+  const Shown shown = ReadAll(folders, Log(process.log, Log::kNoRank));
   const std::string out = args.Value("--out").value_or(
       folders.size() == 1 ? folders[0] + "/report.html" : "report.html");
   const std::string html = PageHtml(Together(shown));
