@@ -1,7 +1,8 @@
-// What there is to choose from: every list of the program, printed.
+// What there is to choose from: every list of the program, printed; and the runs of a folder.
 #include <fmt/core.h>
 
 #include "cli/command.h"
+#include "cli/run_list.h"
 #include "data/sources.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
@@ -75,8 +76,25 @@ constexpr Topic kTopics[] = {
     {"keys", Keys, false},
 };
 
+int Runs(const Args& args, Process& process) {
+  const std::string folder = args.Optional("DIR").value_or("runs");
+  const std::vector<ListedRun> runs = FindRuns(folder);
+  if (args.Has("--json")) {
+    process.out.Write(RunListJson(runs).Text() + "\n");
+  } else if (runs.empty()) {
+    process.out.Print("there are no runs in {}\n", folder);
+  } else {
+    process.out.Write(RunTable(runs, process.out.coloured()));
+  }
+  return 0;
+}
+
 int Run(const Args& args, Process& process) {
   const auto wanted = args.Optional("TOPIC");
+  if (wanted == "runs") return Runs(args, process);
+  if (args.Optional("DIR") || args.Has("--json")) {
+    throw UsageError("DIR and --json belong to trireme list runs");
+  }
   std::vector<std::string> names;
   for (const Topic& topic : kTopics) {
     names.emplace_back(topic.name);
@@ -85,6 +103,7 @@ int Run(const Args& args, Process& process) {
       return 0;
     }
   }
+  names.emplace_back("runs");
   if (wanted) throw UsageError("no list of {}{}", *wanted, DidYouMean(*wanted, names));
   std::string text;
   for (const Topic& topic : kTopics) {
@@ -94,21 +113,27 @@ int Run(const Args& args, Process& process) {
   return 0;
 }
 
-constexpr Place kPlaces[] = {{"TOPIC", Place::kOptional,
-                              "recipes, models, data, strategies, optimizers, operations or keys"}};
+constexpr Flag kFlags[] = {{"--json", "", "print JSON (runs)"}};
+
+constexpr Place kPlaces[] = {
+    {"TOPIC", Place::kOptional,
+     "recipes, models, data, strategies, optimizers, operations, keys or runs"},
+    {"DIR", Place::kOptional, "of runs: the folder that holds them (default: runs)"}};
 
 }  // namespace
 
 extern const Command kList;
 const Command kList = {
     .name = "list",
-    .summary = "what there is to choose from",
-    .usage = "trireme list [TOPIC]",
+    .summary = "what there is to choose from, and the runs there are",
+    .usage = "trireme list [TOPIC] | trireme list runs [DIR] [--json]",
     .examples =
         "trireme list\n"
         "trireme list models        # parameters and multiply-adds of each\n"
         "trireme list operations\n"
-        "trireme list keys          # of a recipe, as a page of documentation\n",
+        "trireme list keys          # of a recipe, as a page of documentation\n"
+        "trireme list runs          # what was trained: date, data, model, accuracy, state\n",
+    .flags = kFlags,
     .places = kPlaces,
     .run = Run,
 };
