@@ -1,4 +1,7 @@
 // Several strategies beside each other, on a machine that is slower than it is.
+#include <csignal>
+#include <filesystem>
+
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -38,10 +41,11 @@ TEST_F(CompareTest, AFreePaceKeepsWhatTheWorkersCanDo) {
   }
 }
 
-TEST_F(CompareTest, AStrategyThatFailsIsARow) {
-  const Outcome run = Succeed({"compare", "--strategies", "local-sgd,hogwild", "--workers", "2",
-                               "--link", "1Gbit/s,1ms", "--epochs", "2", "--for",
-                               "local-sgd:strategy.period=3", "--out", "c"});
+TEST_F(CompareTest, AStrategyThatFailsIsARowAndTheEndIsAFailure) {
+  const Outcome run =
+      Run({"compare", "--strategies", "local-sgd,hogwild", "--workers", "2", "--link",
+           "1Gbit/s,1ms", "--epochs", "2", "--for", "local-sgd:strategy.period=3", "--out", "c"});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_NE(run.out.find("hogwild   failed: "), run.out.npos) << run.out;
   const Json all = Compared("c");
   EXPECT_NE(all.At("runs").Items()[1].At("error").AsString().find("share memory"),
@@ -51,8 +55,46 @@ TEST_F(CompareTest, AStrategyThatFailsIsARow) {
   EXPECT_NE(Read("c/local-sgd/config.toml").find("period = 3"), std::string::npos);
 }
 
+TEST_F(CompareTest, GoesOnAfterASignal) {
+  const Words compare{"compare",
+                      "--strategies",
+                      "allreduce,local-sgd",
+                      "--workers",
+                      "2",
+                      "--epochs",
+                      "3",
+                      "--set",
+                      "emulate.step_ms=20",
+                      "--set",
+                      "trainer.evaluate_every=0",
+                      "--out",
+                      "c"};
+  const auto running = Start(compare);
+  for (int i = 0; i < 600 && !IsRun("c/local-sgd"); ++i) SleepFor(0.1);
+  running->Kill(SIGINT);
+  const Outcome stopped = running->Wait(kTimeout);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_NE(stopped.err.find("go on with: trireme compare iris --strategies allreduce,local-sgd"),
+            stopped.err.npos)
+      << stopped.err;
+  ASSERT_TRUE(IsDone("c/allreduce"));
+  const auto first = std::filesystem::last_write_time(At("c/allreduce/summary.json"));
+  Refuse(compare + Words{"--seed", "7"}, 2, {"another comparison", "--out"});
+  Succeed(compare);
+  EXPECT_EQ(std::filesystem::last_write_time(At("c/allreduce/summary.json")), first);
+  // Nothing was evaluated before the end: the final value is drawn.
+  const Json all = Compared("c");
+  for (const Json& run : all.At("runs").Items()) {
+    EXPECT_TRUE(run.At("points").Items()[0].At("test_loss").IsNull());
+    EXPECT_GT(run.At("points").Items()[2].At("test_loss").AsDouble(), 0);
+  }
+  EXPECT_EQ(Read("c/page.html").find("no values"), std::string::npos);
+}
+
 TEST_F(CompareTest, RefusesWhatMakesNoSense) {
   Refuse({"compare"}, 2, {"--strategies"});
+  Write("full/x", "");
+  Refuse({"compare", "--strategies", "allreduce", "--out", "full"}, 2, {"full", "no comparison"});
   Refuse({"compare", "--strategies", "allreduse"}, 2, {"allreduse", "allreduce"});
   Refuse({"compare", "--strategies", "allreduce,allreduce"}, 2, {"twice"});
   Refuse({"compare", "--strategies", "allreduce", "--slow", "4:3x"}, 2, {"--slow", "4 ranks"});

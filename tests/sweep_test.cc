@@ -91,10 +91,11 @@ TEST_F(SweepRunTest, ASignalEndsTheChildAndTheSweepGoesOnLater) {
   EXPECT_EQ(Done().size(), 12u);
 }
 
-TEST_F(SweepRunTest, ACombinationThatFailsIsARow) {
+TEST_F(SweepRunTest, ACombinationThatFailsIsARowAndTheEndIsAFailure) {
   const Outcome run =
-      Succeed({"sweep", "iris", "--vary", "strategy.name=hogwild,allreduce", "--transport", "tcp",
-               "--ranks", "2", "--steps", "4", "--repeat", "1", "--out", "s"});
+      Run({"sweep", "iris", "--vary", "strategy.name=hogwild,allreduce", "--transport", "tcp",
+           "--ranks", "2", "--steps", "4", "--repeat", "1", "--out", "s"});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_NE(run.out.find("failed: "), run.out.npos) << run.out;
   const Json json = ParseJson(Read("s/sweep.json"), "s");
   EXPECT_NE(json.At("rows").Items()[0].At("error").AsString().find("share memory"),

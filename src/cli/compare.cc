@@ -2,16 +2,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/files.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/comparison.h"
 #include "cli/comparison_page.h"
+#include "record/run_lock.h"
 #include "strategy/presets.h"
 #include "study/child.h"
 #include "study/link_words.h"
+#include "study/plan_file.h"
 #include "study/results.h"
+#include "study/turns.h"
 #include "trainer/emulate.h"
 #include "trainer/recipe.h"
 
@@ -32,7 +37,10 @@ constexpr Flag kFlags[] = {
     {"--threads", "N", "threads that compute in a rank, or auto"},
     kSetFlag,
     {"--for", "STRATEGY:KEY=VALUE", "set a key for one of the strategies; may be repeated"},
-    {"--out", "DIR", "where runs, compare.json and compare.csv are written; runs/compare-DATE"},
+    {"--out", "DIR",
+     "where runs and results are written (default: runs/compare-DATE); an unfinished comparison "
+     "there goes on"},
+    {"--retry", "", "run strategies that failed again"},
     {"--json", "", "print JSON"},
 };
 
@@ -40,7 +48,7 @@ constexpr Place kPlaces[] = {
     {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe (default: iris)"}};
 
 struct Comparison {
-  std::string recipe = "iris";
+  std::string recipe = "iris", config;  // its name, and what it holds
   std::vector<std::string> strategies;
   int workers = 4;
   std::vector<std::string> common;                       // words that every run gets
@@ -89,6 +97,7 @@ Comparison ReadComparison(const Args& args) {
   Sections sections;
   Bind(sections, recipe);
   LoadRecipe(sections, c.recipe);  // refused here, not by each run
+  c.config = sections.ToToml();
   const auto list = args.Value("--strategies");
   if (!list)
     throw UsageError("--strategies is missing: which ones to compare, with commas between");
@@ -105,13 +114,15 @@ Comparison ReadComparison(const Args& args) {
   }
   ReadSettings(args, c);
   c.common = args.FlagsWithout({"--strategies", "--workers", "--transport", "--step-ms", "--slow",
-                                "--link", "--for", "--out", "--json"});
+                                "--link", "--for", "--out", "--retry", "--json"});
   AddLink(args, c);
   if (const double step_ms = args.Number("--step-ms", 0.0); step_ms != 0) {
     c.common.insert(c.common.end(), {"--set", fmt::format("emulate.step_ms={}", step_ms)});
   }
   c.out = args.Value("--out").value_or(DatedFolder("compare"));
-  if (Exists(c.out)) throw UsageError("--out {} exists already", c.out);
+  if (Exists(c.out) && !Exists(c.out + "/plan.json") && !std::filesystem::is_empty(c.out)) {
+    throw UsageError("--out {} exists already, and is no comparison", c.out);
+  }
   return c;
 }
 
@@ -143,20 +154,70 @@ std::vector<std::string> WordsFor(const Comparison& c, const std::string& strate
   return words;
 }
 
-ComparedRun RunOne(const Comparison& c, const std::string& strategy, StopNotice& signals,
-                   int& code) {
-  const std::string log = c.out + "/" + strategy + ".log";
+// All that decides what a strategy's run is. More strategies may be compared later.
+Json PlanOf(const Comparison& c) {
+  std::vector<std::string> own;
+  for (const auto& [name, setting] : c.own) own.push_back(name + ":" + setting);
+  Json json = Json::Object();
+  json.Add("recipe", c.recipe).Add("workers", c.workers).Add("settings", c.common);
+  json.Add("slow", c.slow ? fmt::format("{}:{}", c.slow->rank, c.slow_text) : "").Add("for", own);
+  return std::move(json.Add("config", c.config));
+}
+
+// A run that has a summary or failed is done; what was interrupted is begun again.
+std::optional<ComparedRun> ReadOne(const Comparison& c, const std::string& strategy) {
+  const std::string folder = c.out + "/" + strategy;
+  if (Exists(folder + ".error")) {
+    return ComparedRun{.strategy = strategy,
+                       .error = std::string(Trim(ReadFile(folder + ".error")))};
+  }
+  if (!Exists(folder + "/summary.json")) return {};
   const StrategyPreset& preset = FindPreset(strategy);
   try {
-    code = RunChild(WordsFor(c, strategy), log, signals);
-    if (code == 0) {
-      return ReadComparedRun(c.out + "/" + strategy, c.workers,
-                             !preset.in_step || preset.local_steps);
-    }
-    return {.strategy = strategy, .error = ChildError(log, code)};
-  } catch (const Error& error) {
-    return {.strategy = strategy, .error = error.what()};
+    return ReadComparedRun(folder, c.workers, !preset.in_step || preset.local_steps);
+  } catch (const Error&) {  // damaged: not a run that is done
+    return {};
   }
+}
+
+std::string RunOne(const Comparison& c, const std::string& strategy, StopNotice& signals) {
+  const std::string folder = c.out + "/" + strategy, log = folder + ".log";
+  ClearRun(folder);
+  std::string error;
+  try {
+    const int code = RunChild(WordsFor(c, strategy), log, signals);
+    if (signals.stop()) return "";
+    if (code != 0) error = ChildError(log, code);
+  } catch (const Error& refused) {  // it cannot have so many workers
+    error = refused.what();
+  }
+  if (error.empty() && !ReadOne(c, strategy)) error = "the run ended well but left no summary.json";
+  if (!error.empty()) {
+    ReplaceFile(folder + ".error", error + "\n");
+    return fmt::format("{} failed: {}", strategy, error);
+  }
+  const ComparedRun run = ReadOne(c, strategy).value();
+  return fmt::format("{}: {} of training, {} samples/s", strategy, FormatSeconds(run.train_seconds),
+                     FormatCount(int64_t(run.samples_per_second)));
+}
+
+// 0, or the code with which it was stopped.
+int RunAll(const Comparison& c, const Args& args, const Signals& signals, StopNotice& notice,
+           const Log& log) {
+  MakeDirectories(c.out);
+  const RunLock lock(c.out);
+  AdoptPlan(c.out, PlanOf(c), "comparison");
+  for (const std::string& strategy : c.strategies) {
+    const std::string error = c.out + "/" + strategy + ".error";
+    if (args.Has("--retry") && Exists(error)) RemoveTree(error);
+  }
+  return RunTurns(
+      {.count = c.strategies.size(),
+       .done = [&](size_t turn) { return ReadOne(c, c.strategies[turn]).has_value(); },
+       .run = [&](size_t turn, int, int) { return RunOne(c, c.strategies[turn], notice); },
+       .kind = [](size_t) { return size_t{0}; },
+       .stopped = [&] { return signals.ExitCode(); },
+       .say = [&](const std::string& line) { log.Info("compare", "{}", line); }});
 }
 
 int Run(const Args& args, Process& process) {
@@ -164,14 +225,18 @@ int Run(const Args& args, Process& process) {
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
   StopNotice notice(signals, log, "compare", "stops the run that is under way");
-  MakeDirectories(c.out);
-  std::vector<ComparedRun> runs;
-  for (const std::string& strategy : c.strategies) {
-    log.Info("compare", "{}: {} workers", strategy, c.workers);
-    int code = 0;
-    runs.push_back(RunOne(c, strategy, notice, code));
-    if (signals.stop()) return signals.ExitCode();
+  std::vector<std::string> words{"trireme", "compare", c.recipe};
+  for (std::string& word : args.FlagsWithout({"--out", "--retry", "--json"})) {
+    words.push_back(std::move(word));
   }
+  const std::string command = ShellLine(words);
+  words.insert(words.end(), {"--out", c.out});
+  if (const int code = RunAll(c, args, signals, notice, log)) {
+    log.Info("compare", "stopped by a signal; go on with: {}", ShellLine(words));
+    return code;
+  }
+  std::vector<ComparedRun> runs;
+  for (const std::string& strategy : c.strategies) runs.push_back(ReadOne(c, strategy).value());
   Json json = Json::Object();
   json.Add("recipe", c.recipe);
   json.Add("settings", c.common);
@@ -179,9 +244,7 @@ int Run(const Args& args, Process& process) {
   json.Add("runs", ComparisonJson(runs));
   ReplaceFile(c.out + "/compare.json", json.Text(1) + "\n");
   ReplaceFile(c.out + "/compare.csv", ComparisonCsv(runs));
-  std::vector<std::string> words{"trireme", "compare", c.recipe};
-  for (std::string& word : args.FlagsWithout({"--out", "--json"})) words.push_back(std::move(word));
-  WritePage(ComparisonPage(c.recipe, runs, ShellLine(words)), c.out);
+  WritePage(ComparisonPage(c.recipe, runs, command), c.out);
   if (args.Has("--json")) {
     process.out.Write(json.Text() + "\n");
   } else {
@@ -189,9 +252,9 @@ int Run(const Args& args, Process& process) {
     process.out.Print("runs, compare.json and compare.csv are in {}\n", c.out);
     process.out.Print("diagrams: {}/page.html\n", c.out);
   }
-  const bool any = std::any_of(runs.begin(), runs.end(),
-                               [](const ComparedRun& run) { return run.error.empty(); });
-  return any ? 0 : 1;
+  const bool failed = std::any_of(runs.begin(), runs.end(),
+                                  [](const ComparedRun& run) { return !run.error.empty(); });
+  return failed ? 1 : 0;
 }
 
 }  // namespace

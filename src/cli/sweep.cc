@@ -81,10 +81,9 @@ int Run(const Args& args, Process& process) {
     process.out.Print("training s: of the epochs, as summary.json has it (train_seconds)\n");
     process.out.Print("runs, sweep.json, sweep.csv and page.html are in {}\n", out);
   }
-  return std::any_of(rows.begin(), rows.end(),
-                     [](const SweepNumbers& row) { return row.seconds.has_value(); })
-             ? 0
-             : 1;
+  const bool failed = std::any_of(rows.begin(), rows.end(),
+                                  [](const SweepNumbers& row) { return !row.error.empty(); });
+  return failed ? 1 : 0;
 }
 
 }  // namespace
@@ -92,7 +91,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kSweep;
 const Command kSweep = {
     .name = "sweep",
-    .summary = "train a recipe in every combination of some keys, and compare the times",
+    .summary = "train a recipe in every combination of some keys, and compare",
     .usage = "trireme sweep RECIPE --vary KEY=V1,V2 ... [flags]",
     .examples =
         "trireme sweep fashion-mlp --vary transport.ranks=1,2,4 --epochs 2   # strong scaling\n"

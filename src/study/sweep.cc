@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "record/run_lock.h"
 #include "study/child.h"
+#include "study/plan_file.h"
 #include "study/turns.h"
 
 namespace trireme {
@@ -19,22 +20,6 @@ struct SweepTurn {
 
 std::string RunFolder(const std::string& out, const SweepTurn& turn) {
   return fmt::format("{}/runs/c{:03}-r{}", out, turn.combination.index, turn.repetition + 1);
-}
-
-void AdoptSweepPlan(const SweepPlan& plan, const std::string& out) {
-  const std::string path = out + "/plan.json", text = PlanJson(plan).Text(1) + "\n";
-  if (!Exists(path)) return ReplaceFile(path, text);
-  const Json before = ParseJson(ReadFile(path), path), now = PlanJson(plan);
-  for (const auto& [key, value] : now.Members()) {
-    const Json* other = before.Find(key);
-    if (other && other->Text() == value.Text()) continue;
-    const bool brief = key != "config";
-    throw UsageError(
-        "{} holds another sweep: its {} {}; use another --out", out,
-        brief ? key : "recipe has changed",
-        brief ? fmt::format("is {}, not {}", other ? other->Text() : "missing", value.Text())
-              : "since");
-  }
 }
 
 std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
@@ -51,6 +36,8 @@ std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
     run.samples_per_second = summary.At("samples_per_second").AsDouble();
     const Json& accuracy = summary.At("test_accuracy");
     if (!accuracy.IsNull()) run.test_accuracy = accuracy.AsDouble();
+    const Json* loss = summary.Find("test_loss");
+    if (loss && !loss->IsNull()) run.test_loss = loss->AsDouble();
     return run;
   } catch (const Error&) {  // damaged: not a run that is done
     return {};
@@ -95,7 +82,7 @@ int RunSweep(const SweepPlan& plan, const SweepContext& context) {
   CheckPlan(plan);
   MakeDirectories(context.out + "/runs");
   const RunLock lock(context.out);
-  AdoptSweepPlan(plan, context.out);
+  AdoptPlan(context.out, PlanJson(plan), "sweep");
   const std::vector<SweepTurn> all = TurnsOf(plan);
   const auto folder_of = [&](size_t turn) { return RunFolder(context.out, all[turn]); };
   for (size_t i = 0; context.retry && i < all.size(); ++i) {
