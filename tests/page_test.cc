@@ -169,6 +169,45 @@ TEST_F(PageTest, OfOneRunAndOfThree) {
   ExpectGood("three.html", 1 + 3 + 3 + 1 + 4 * 7);
 }
 
+// From eight runs on they are rows, and one legend is enough.
+TEST_F(PageTest, OfFiftyThreeRuns) {
+  Words report{"report", "--out", "many.html"};
+  for (int r = 0; r < 53; ++r) {
+    const std::string run = "runs/lr-" + std::to_string(r);
+    const double rate = 0.001 * (r + 1);
+    Write(run + "/config.toml", "[optimizer]\nlr = " + std::to_string(rate) + "\n");
+    std::string lines;
+    for (int i = 1; i <= 40; ++i) {
+      EpochRecord epoch;
+      epoch.epoch = i;
+      epoch.step = 100 * i;
+      epoch.samples = 6400 * i;
+      epoch.time = 0.5 * i;
+      epoch.seconds = 0.5;
+      epoch.samples_per_second = 12800 + 40 * r;
+      epoch.lr = rate;
+      epoch.train_loss = 2.3 / (1 + i * rate * 50);
+      epoch.test_loss = *epoch.train_loss + 0.05;
+      epoch.train_accuracy = 1 - *epoch.train_loss / 3;
+      epoch.test_accuracy = 1 - *epoch.test_loss / 3;
+      epoch.times.forward = 0.2;
+      epoch.times.backward = 0.3;
+      lines += ToJson(epoch).Text() + "\n";
+    }
+    Write(run + "/metrics.jsonl", lines);
+    trireme::Summary summary;
+    summary.confusion = {{9, 1}, {2, 8 + r}};
+    summary.classes = {"cat", "dog"};
+    Write(run + "/summary.json", ToJson(summary).Text(1));
+    report.push_back(run);
+  }
+  Succeed(report);
+  EXPECT_LT(fs::file_size(At("many.html")), size_t{3} << 19);  // 1.5 MB
+  // The time of ranks, four matrices, and over four axes each: loss and accuracy (twice),
+  // throughput, learning rate.
+  ExpectGood("many.html", 1 + 4 + 4 * 6);
+}
+
 TEST_F(PageTest, OfASweepAndOfAReplay) {
   ReportOf("sweep", SweepPage());
   ExpectGood("sweep/report.html", 3);

@@ -50,6 +50,7 @@ ChartChoice ChoiceFor(std::span<const ComparedRun> runs, const std::string& titl
       }
       if (!curve.x.empty()) chart.curves.push_back(std::move(curve));
     }
+    if (y.title == "loss") FitAxis(chart.y, chart.curves, Quantity::kLoss);
     choice.charts.push_back(std::move(chart));
   }
   return choice;
@@ -65,6 +66,34 @@ BarChart BarsFor(std::span<const ComparedRun> runs, const std::string& title, co
     chart.values[0].push_back(number);
   }
   return chart;
+}
+
+// The best of each column that has one, where they differ.
+void MarkBest(std::span<const ComparedRun> runs, PageTable& table) {
+  const struct {
+    size_t column;
+    double sign;
+    double (*value)(const ComparedRun&);
+  } columns[] = {
+      {2, 1, [](const ComparedRun& run) { return AsNumber(run.test_accuracy); }},
+      {3, -1, [](const ComparedRun& run) { return AsNumber(run.test_loss); }},
+      {4, -1, [](const ComparedRun& run) { return run.train_seconds; }},
+      {5, 1, [](const ComparedRun& run) { return run.samples_per_second; }},
+      {7, -1, [](const ComparedRun& run) { return double(run.bytes); }},
+  };
+  for (const auto& column : columns) {
+    double most = -INFINITY, least = INFINITY;
+    std::vector<double> worth;
+    for (const ComparedRun& run : runs) {
+      worth.push_back(run.error.empty() ? column.sign * column.value(run) : NAN);
+      if (std::isnan(worth.back())) continue;
+      most = std::max(most, worth.back());
+      least = std::min(least, worth.back());
+    }
+    for (size_t i = 0; i < worth.size(); ++i) {
+      if (worth[i] == most && most > least) table.bold.push_back({i, column.column});
+    }
+  }
 }
 
 PageTable ResultsOf(std::span<const ComparedRun> runs) {
@@ -84,7 +113,7 @@ PageTable ResultsOf(std::span<const ComparedRun> runs) {
       row.push_back(text(run.test_accuracy, "{:.2f} %", 100));
       row.push_back(text(run.test_loss, "{:.4f}"));
       row.push_back(FormatSeconds(run.train_seconds));
-      row.push_back(fmt::format("{:.0f}", run.samples_per_second));
+      row.push_back(FormatCount(std::llround(run.samples_per_second)));
       row.push_back(fmt::format("{:.1f}", run.updates_per_second));
       row.push_back(FormatBytes(double(run.bytes)));
       row.push_back(text(run.staleness_mean, "{:.2f}"));
@@ -93,6 +122,7 @@ PageTable ResultsOf(std::span<const ComparedRun> runs) {
     row.resize(table.header.size(), "-");
     table.rows.push_back(std::move(row));
   }
+  MarkBest(runs, table);
   return table;
 }
 

@@ -193,6 +193,61 @@ TEST_F(RunReaderTest, AnEmptyRunGivesAPageAndAnEmptyFolderAnError) {
   EXPECT_THROW(RunReader{empty.path()}, UsageError);
 }
 
+TEST_F(RunReaderTest, ManyRunsAreRowsAndTheBestHaveColours) {
+  std::vector<RunData> runs(20, ReadRun(path()));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    runs[i].name = "run-" + std::to_string(i);
+    runs[i].epochs.back().test_accuracy = 0.5 + 0.01 * double(i);
+  }
+  const Page page = RunsPage(runs);
+  EXPECT_EQ(page.title, "20 runs");
+  const auto& blocks = page.sections[0].blocks;
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(std::get<Figures>(blocks[0]).figures[0].note, "run-19");
+  const auto& table = std::get<PageTable>(blocks[1]);
+  EXPECT_TRUE(table.sortable);
+  ASSERT_EQ(table.rows.size(), 20u);
+  EXPECT_EQ(table.rows[0][0], "run-19");
+  EXPECT_EQ(table.rows[0][1], "69.00");
+  EXPECT_EQ(table.styles[6], 6);
+  EXPECT_EQ(table.styles[7], kOtherStyles + 7);
+  const auto& choice = std::get<ChartChoice>(page.sections[1].blocks[0]);
+  EXPECT_FALSE(choice.charts[0].own_legend);
+}
+
+TEST_F(RunReaderTest, OfFewRunsTheBestValuesStandOut) {
+  std::vector<RunData> runs(2, ReadRun(path()));
+  runs[0].name = "a";
+  runs[1].name = "b";
+  runs[0].summary = ParseJson("{\"test_accuracy\":0.9,\"test_loss\":0.4,\"epochs\":2}", "s");
+  runs[1].summary = ParseJson("{\"test_accuracy\":0.8,\"test_loss\":0.3,\"epochs\":3}", "s");
+  for (RunData& run : runs) run.state.kind = RunState::kDone;
+  const Page page = RunsPage(runs);
+  const auto& figures = std::get<Figures>(page.sections[0].blocks[0]).figures;
+  EXPECT_EQ(figures[0].value, "90.00 %");
+  EXPECT_EQ(figures[0].note, "a");
+  EXPECT_EQ(figures[1].note, "b");
+  const auto& table = std::get<PageTable>(page.sections[0].blocks[1]);
+  ASSERT_EQ(table.bold.size(), 2u);  // epochs are neither good nor bad
+  EXPECT_EQ(table.bold[0].column, 1u);
+  EXPECT_EQ(table.bold[1].column, 2u);
+}
+
+TEST_F(RunReaderTest, AnAxisFitsWhatIsDrawn) {
+  const auto fit = [](std::vector<double> y, Quantity quantity) {
+    Axis axis{"loss", ""};
+    const Curve curve{"", CurveKind::kMeasured, y, y, {}, {}};
+    FitAxis(axis, {&curve, 1}, quantity);
+    return std::pair(axis.logarithmic, axis.from_zero);
+  };
+  EXPECT_EQ(fit({0.33, 0.36, 0.34}, Quantity::kLoss), std::pair(false, false));
+  EXPECT_EQ(fit({2.3, 0.4, 0.2}, Quantity::kLoss), std::pair(false, true));
+  EXPECT_EQ(fit({2.3, 0.4, 0.01}, Quantity::kLoss), std::pair(true, false));
+  EXPECT_EQ(fit({2.3, 0.4, 0}, Quantity::kLoss), std::pair(false, true));
+  EXPECT_EQ(fit({0.1, 0.01, 0.001}, Quantity::kRate), std::pair(true, false));
+  EXPECT_EQ(fit({0.1, 0.09, 0.07, 0.05, 0.03, 1e-4}, Quantity::kRate), std::pair(false, true));
+}
+
 TEST_F(RunReaderTest, NoDamageOfAnyFileCrashesThePage) {
   const std::string metrics = Epoch(1) + Epoch(2) + Epoch(3), summary = SummaryText();
   std::mt19937 random(11);

@@ -49,11 +49,15 @@
     if (getComputedStyle(tip).visibility === 'visible') find(title + ': the value stays');
   }
 
+  // Its own, or the one above all charts of the section.
   function checkLegend(title, figure) {
-    if (!figure.querySelector('.legend li')) return find(title + ': no legend');
-    var button = figure.querySelector('.legend button');
+    var own = figure.querySelector('.legend li');
+    var legend = own ? figure.querySelector('.legend') : figure.closest('section').querySelector('.legend.common');
+    if (!legend) return find(title + ': no legend');
+    var button = legend.querySelector('button');
     if (!button) return;
-    var series = figure.querySelector('g.s[data-s="' + button.dataset.s + '"]');
+    var by = own ? '[data-s="' + button.dataset.s + '"]' : '[data-r="' + button.dataset.r + '"]';
+    var series = figure.querySelector('g.s' + by);
     if (!series) return;
     button.click();
     if (visible(series)) find(title + ': the legend does not hide');
@@ -72,28 +76,63 @@
       if (!text || !text.textContent) find(title + ': no title of the ' + axis + ' axis');
     });
     if (!svg.classList.contains('heat') && svg.querySelectorAll('.tick').length < 2) find(title + ': no ticks');
-    if (!figure.querySelector('details table td')) find(title + ': no table');
+    if (!(figure.closest('.choice') || figure).querySelector('details table td')) find(title + ': no table');
     checkTexts(title, svg);
     checkHover(title, svg);
     checkLegend(title, figure);
   }
 
   function checkTabs() {
-    document.querySelectorAll('.choice').forEach(function (choice) {
-      var buttons = Array.from(choice.querySelectorAll('.tabs button'));
-      buttons.forEach(function (button, i) {
+    document.querySelectorAll('.tabs').forEach(function (tabs) {
+      var buttons = Array.from(tabs.querySelectorAll('button'));
+      buttons.forEach(function (button) {
         button.click();
-        var shown = Array.from(choice.querySelectorAll('.of')).map(visible);
-        if (shown.filter(Boolean).length !== 1 || !shown[i]) find('the choice ' + button.textContent + ' does not show its chart');
-        choice.querySelectorAll('figure').forEach(function (f) { if (visible(f)) checkFigure(f); });
+        tabs.closest('section').querySelectorAll('.choice').forEach(function (choice) {
+          var i = choice.dataset.names.split('\n').indexOf(button.textContent);
+          if (i < 0) return;
+          var shown = Array.from(choice.querySelectorAll('.of')).map(visible);
+          if (shown.filter(Boolean).length !== 1 || !shown[i]) find('the choice ' + button.textContent + ' does not show its chart');
+          choice.querySelectorAll('figure').forEach(function (f) { if (visible(f)) checkFigure(f); });
+        });
       });
       if (buttons[0]) buttons[0].click();
     });
   }
 
+  function checkSorting() {
+    document.querySelectorAll('table.sortable').forEach(function (table) {
+      var button = table.querySelectorAll('.sort')[1];
+      if (!button || !visible(table)) return;
+      var column = button.closest('th').cellIndex;
+      button.click();
+      var numbers = Array.from(table.tBodies[0].rows).map(function (r) { return parseFloat(r.cells[column].textContent); })
+        .filter(function (v) { return !isNaN(v); });
+      if (numbers.some(function (v, i) { return i && v > numbers[i - 1]; })) find('a click does not sort by ' + button.textContent);
+      if (button.closest('th').getAttribute('aria-sort') !== 'descending') find('the order is not told');
+    });
+  }
+
+  // Cards beside each other leave nothing empty to the right of a row.
+  function checkRows() {
+    if (innerWidth < 1100) return;
+    document.querySelectorAll('.blocks').forEach(function (blocks) {
+      var right = blocks.getBoundingClientRect().right, ends = {};
+      Array.from(blocks.children).forEach(function (cell) {
+        var box = cell.getBoundingClientRect();
+        if (box.width) ends[Math.round(box.top)] = Math.max(ends[Math.round(box.top)] || 0, box.right);
+      });
+      Object.keys(ends).forEach(function (top) {
+        if (ends[top] < right - 2) find('a row of cards ends ' + Math.round(right - ends[top]) + ' px before the edge');
+      });
+    });
+  }
+
   addEventListener('load', function () {
+    document.querySelectorAll('details.fold').forEach(function (d) { d.open = true; });
     document.querySelectorAll('figure').forEach(function (f) { if (!f.closest('.choice')) checkFigure(f); });
     checkTabs();
+    checkSorting();
+    checkRows();
     if (document.documentElement.scrollWidth > innerWidth + 1) {
       find('the page is ' + document.documentElement.scrollWidth + ' wide in a window of ' + innerWidth);
     }

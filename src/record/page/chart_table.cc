@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostPoints = 120;
 constexpr size_t kMostColumns = 40;
+constexpr size_t kMostCells = 1500;
 
 std::string CellText(const std::vector<double>& values, size_t i) {
   return i < values.size() ? ValueText(values[i]) : "-";
@@ -38,7 +39,8 @@ PageTable SideBySide(const LineChart& chart) {
   table.header = {AxisText(chart.x)};
   for (const Curve& curve : chart.curves) table.header.push_back(curve.name);
   const auto& x = chart.curves.front().x;
-  const auto rows = ThinRows(x.size(), kMostPoints);
+  const size_t most = std::clamp<size_t>(kMostCells / chart.curves.size(), 8, kMostPoints);
+  const auto rows = ThinRows(x.size(), most);
   for (const size_t i : rows) {
     table.rows.push_back({ValueText(x[i])});
     for (const Curve& curve : chart.curves) table.rows.back().push_back(PointText(curve, i));
@@ -52,7 +54,7 @@ PageTable OneAfterTheOther(const LineChart& chart) {
   table.header = {"curve", AxisText(chart.x), AxisText(chart.y)};
   size_t all = 0;
   for (const Curve& curve : chart.curves) {
-    const size_t most = std::max<size_t>(20, 2 * kMostPoints / chart.curves.size());
+    const size_t most = std::max<size_t>(8, 2 * kMostPoints / chart.curves.size());
     all += curve.x.size();
     for (const size_t i : ThinRows(curve.x.size(), most)) {
       table.rows.push_back({curve.name, ValueText(curve.x[i]), PointText(curve, i)});

@@ -211,6 +211,18 @@ PageTable TableOfAll(std::span<const NamedRun> runs, const std::vector<ClassData
   return table;
 }
 
+// Many runs are rows.
+PageTable Turned(const PageTable& table) {
+  PageTable turned{table.title, {"run"}, {}, table.caption};
+  turned.sortable = true;
+  for (const auto& row : table.rows) turned.header.push_back(row[0]);
+  for (size_t c = 2; c < table.header.size(); ++c) {
+    turned.rows.push_back({table.header[c]});
+    for (const auto& row : table.rows) turned.rows.back().push_back(row[c]);
+  }
+  return turned;
+}
+
 }  // namespace
 
 Section ClassSection(std::span<const NamedRun> runs) {
@@ -232,7 +244,8 @@ Section ClassSection(std::span<const NamedRun> runs) {
     ++charts;
   }
   const auto add = [&](PageTable table) {
-    if (!table.rows.empty()) section.blocks.push_back(std::move(table));
+    if (table.rows.empty()) return;
+    section.blocks.push_back(runs.size() < kManyRuns ? std::move(table) : Turned(table));
   };
   if (runs.size() == 1 && all[0].size() > 0) add(TableOfOne(all[0]));
   if (runs.size() == 1) return section;

@@ -17,7 +17,15 @@ struct Axis {
   bool from_zero = true;
 };
 
-enum class CurveKind { kMeasured, kPredicted, kPublished, kIdeal };
+enum class CurveKind {
+  kMeasured,
+  kPredicted,
+  kPublished,
+  kIdeal,
+  kOther,  // one of many, for comparison: thin and grey until somebody points at its row
+};
+
+inline constexpr int kOtherStyles = 1000;  // Curve::style of those of kOther begin here
 
 // Points in ascending x. low and high are the ends of error bars or of a band, or empty.
 struct Curve {
@@ -36,10 +44,11 @@ struct LineChart {
   Axis y;
   std::vector<Curve> curves;
   std::string caption;
+  bool own_legend = true;  // else one stands above all charts of the section
 };
 
-// The same values over several x, of which a reader chooses: steps, epochs, time. A choice by one
-// of these names is made for all charts of the page that offer it.
+// The same values over several x, of which a reader chooses: steps, epochs, time. The choice stands
+// once above the charts of a section; one by the same name is made for all charts of the page.
 struct ChartChoice {
   std::vector<std::string> names;
   std::vector<LineChart> charts;  // one for each name
@@ -73,6 +82,22 @@ struct PageTable {
   std::vector<std::vector<std::string>> rows;
   std::string caption;
   bool folded = false;  // only its title is seen until it is opened
+  struct Cell {
+    size_t row = 0, column = 0;
+  };
+  std::vector<Cell> bold = {};   // the best of their kind
+  bool sortable = false;         // by a click on a column's head
+  std::vector<int> styles = {};  // of each row: the curves that it stands for (Curve::style)
+};
+
+// A few numbers that say it all.
+struct Figures {
+  struct Figure {
+    std::string value;  // 97.78 %
+    std::string title;
+    std::string note = "";
+  };
+  std::vector<Figure> figures;
 };
 
 struct Paragraph {
@@ -84,12 +109,13 @@ struct Commands {
   std::vector<std::string> lines;
 };
 
-using Block =
-    std::variant<LineChart, BarChart, HeatChart, PageTable, Paragraph, Commands, ChartChoice>;
+using Block = std::variant<LineChart, BarChart, HeatChart, PageTable, Paragraph, Commands,
+                           ChartChoice, Figures>;
 
 struct Section {
   std::string title;
   std::vector<Block> blocks;
+  bool folded = false;  // only its title is seen until it is opened
 };
 
 struct Page {

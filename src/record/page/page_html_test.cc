@@ -57,6 +57,67 @@ TEST(PageHtml, AHundredThousandPointsStaySmall) {
   EXPECT_NE(html.find("120 of 100,000 points"), html.npos);
 }
 
+TEST(PageHtml, TheChoiceStandsOnceAndSoDoesACommonLegend) {
+  ChartChoice choice{{"steps", "time"}, {LongChart(3), LongChart(3)}};
+  Section own{"Learning", {choice, choice}}, common = own;
+  std::string html = PageContent({"", "", {own}});
+  EXPECT_EQ(Count(html, "class=\"tabs\""), 1u);
+  EXPECT_EQ(Count(html, ">steps</button>"), 1u);
+  EXPECT_EQ(Count(html, "<ul class=\"legend\">"), 4u);
+  EXPECT_LT(html.find("<h2>Learning</h2>"), html.find("class=\"tabs\""));
+  for (Block& block : common.blocks) {
+    for (LineChart& chart : std::get<ChartChoice>(block).charts) {
+      chart.own_legend = false;
+      chart.curves[0].style = 3;
+      chart.curves[1].style = kOtherStyles;
+      chart.curves[1].kind = CurveKind::kOther;
+    }
+  }
+  html = PageContent({"", "", {common}});
+  EXPECT_EQ(Count(html, "class=\"legend"), 1u);
+  EXPECT_NE(html.find("1 others"), html.npos);
+  EXPECT_EQ(Count(html, "as a table"), 2u);  // once for each choice
+}
+
+TEST(PageHtml, CardsFillTheirRows) {
+  const auto widths = [](size_t charts) {
+    const Section section{"", std::vector<Block>(charts, LongChart(3))};
+    const std::string html = PageContent({"", "", {section}});
+    std::string found;
+    for (size_t at = 0; (at = html.find("<div class=\"w", at)) != html.npos; ++at) {
+      found += html[at + 13];
+    }
+    return found;
+  };
+  EXPECT_EQ(widths(1), "6");
+  EXPECT_EQ(widths(2), "33");
+  EXPECT_EQ(widths(3), "222");
+  EXPECT_EQ(widths(4), "3333");
+  EXPECT_EQ(widths(5), "22233");
+  EXPECT_EQ(widths(7), "2223333");
+}
+
+TEST(PageHtml, TheBestCellsAreBoldAndRowsKnowTheirCurves) {
+  PageTable table{"", {"run", "accuracy"}, {{"a", "1"}, {"b", "2"}}, ""};
+  table.bold = {{1, 1}};
+  table.sortable = true;
+  table.styles = {4, kOtherStyles};
+  const std::string html = PageContent({"", "", {{"", {table}}}});
+  EXPECT_EQ(Count(html, "<td class=\"b\">2</td>"), 1u);
+  EXPECT_EQ(Count(html, "class=\"sort\""), 2u);
+  EXPECT_EQ(Count(html, "<tr data-r=\"4\">"), 1u);
+  const std::string figures =
+      PageContent({"", "", {{"", {Figures{{{"97.78 %", "test accuracy", "best: 98 %"}}}}}}});
+  EXPECT_NE(figures.find("<dt>test accuracy</dt><dd>97.78 %</dd>"), figures.npos);
+}
+
+TEST(PageHtml, BarsLieAndTheirNamesAreWhole) {
+  const std::string name = "a-third-with-a-name-that-is-rather-long r0";
+  const std::string svg = BarSvg({"time", {"time", "s"}, {name, "b"}, {"p"}, {{1, 2}}, "", "run"});
+  EXPECT_NE(svg.find(">" + name + "</text>"), svg.npos);
+  EXPECT_EQ(svg.find("rotate"), svg.npos);
+}
+
 TEST(PageHtml, AnEmptyChartSaysSo) {
   EXPECT_NE(LineSvg(LineChart{}).find("no values"), std::string::npos);
 }

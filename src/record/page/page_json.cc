@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kPageVersion = 1;
 constexpr size_t kMostPageBytes = size_t{256} << 20;
-constexpr const char* kKindNames[] = {"measured", "predicted", "published", "ideal"};
+constexpr const char* kKindNames[] = {"measured", "predicted", "published", "ideal", "other"};
 
 // ---- writing
 
@@ -45,6 +45,7 @@ Json ToPageJson(const LineChart& chart) {
   json.AddNew("block", "line").AddNew("title", chart.title);
   json.AddNew("x", ToPageJson(chart.x)).AddNew("y", ToPageJson(chart.y));
   json.AddNew("curves", std::move(curves)).AddNew("caption", chart.caption);
+  if (!chart.own_legend) json.AddNew("own_legend", false);
   return json;
 }
 
@@ -73,6 +74,24 @@ Json ToPageJson(const PageTable& table) {
   json.AddNew("block", "table").AddNew("title", table.title).AddNew("header", table.header);
   json.AddNew("rows", std::move(rows)).AddNew("caption", table.caption);
   json.AddNew("folded", table.folded);
+  if (table.sortable) json.AddNew("sortable", true);
+  if (!table.styles.empty()) json.AddNew("styles", table.styles);
+  if (table.bold.empty()) return json;
+  Json bold = Json::Array();
+  for (const PageTable::Cell& cell : table.bold) {
+    bold.Append(std::vector<size_t>{cell.row, cell.column});
+  }
+  json.AddNew("bold", std::move(bold));
+  return json;
+}
+
+Json ToPageJson(const Figures& block) {
+  Json figures = Json::Array();
+  for (const Figures::Figure& figure : block.figures) {
+    figures.Append(std::vector<std::string>{figure.value, figure.title, figure.note});
+  }
+  Json json = Json::Object();
+  json.AddNew("block", "figures").AddNew("figures", std::move(figures));
   return json;
 }
 
@@ -108,6 +127,12 @@ void CheckPageKeys(const Json& json, std::initializer_list<std::string_view> kno
 }
 
 std::string TextAt(const Json& json, std::string_view key) { return json.At(key).AsString(); }
+
+// What older pages do not say.
+bool FlagIn(const Json& json, std::string_view key, bool otherwise) {
+  const Json* found = json.Find(key);
+  return found ? found->AsBool() : otherwise;
+}
 
 std::vector<std::string> TextsOf(const Json& json) {
   std::vector<std::string> texts;
@@ -164,13 +189,14 @@ Curve CurveOf(const Json& json) {
 }
 
 LineChart LineOf(const Json& json) {
-  CheckPageKeys(json, {"block", "title", "x", "y", "curves", "caption"});
+  CheckPageKeys(json, {"block", "title", "x", "y", "curves", "caption", "own_legend"});
   LineChart chart{TextAt(json, "title"),
                   AxisOf(json.At("x")),
                   AxisOf(json.At("y")),
                   {},
                   TextAt(json, "caption")};
   for (const Json& curve : json.At("curves").Items()) chart.curves.push_back(CurveOf(curve));
+  chart.own_legend = FlagIn(json, "own_legend", true);
   return chart;
 }
 
@@ -199,7 +225,8 @@ HeatChart HeatOf(const Json& json) {
 }
 
 PageTable TableOfJson(const Json& json) {
-  CheckPageKeys(json, {"block", "title", "header", "rows", "caption", "folded"});
+  CheckPageKeys(json, {"block", "title", "header", "rows", "caption", "folded", "sortable",
+                       "styles", "bold"});
   PageTable table{TextAt(json, "title"),
                   TextsOf(json.At("header")),
                   {},
@@ -212,7 +239,30 @@ PageTable TableOfJson(const Json& json) {
                   table.header.size());
     }
   }
+  table.sortable = FlagIn(json, "sortable", false);
+  if (const Json* styles = json.Find("styles")) {
+    for (const Json& style : styles->Items()) {
+      table.styles.push_back(int(std::clamp<int64_t>(style.AsInt(), -1, 1 << 20)));
+    }
+  }
+  if (const Json* bold = json.Find("bold")) {
+    for (const Json& cell : bold->Items()) {
+      if (cell.Items().size() != 2) throw Error("a cell in \"bold\" is not a row and a column");
+      table.bold.push_back({size_t(cell.Items()[0].AsInt()), size_t(cell.Items()[1].AsInt())});
+    }
+  }
   return table;
+}
+
+Figures FiguresOf(const Json& json) {
+  CheckPageKeys(json, {"block", "figures"});
+  Figures block;
+  for (const Json& figure : json.At("figures").Items()) {
+    const auto texts = TextsOf(figure);
+    if (texts.size() != 3) throw Error("a figure is not a value, a title and a note");
+    block.figures.push_back({texts[0], texts[1], texts[2]});
+  }
+  return block;
 }
 
 ChartChoice ChoiceOf(const Json& json) {
@@ -232,6 +282,7 @@ Block BlockOf(const Json& json) {
   if (kind == "heat") return HeatOf(json);
   if (kind == "choice") return ChoiceOf(json);
   if (kind == "table") return TableOfJson(json);
+  if (kind == "figures") return FiguresOf(json);
   if (kind == "text") {
     CheckPageKeys(json, {"block", "text"});
     return Paragraph{TextAt(json, "text")};
@@ -250,8 +301,8 @@ Page PageOfJson(const Json& json) {
   }
   Page page{TextAt(json, "title"), TextAt(json, "subtitle"), {}};
   for (const Json& section : json.At("sections").Items()) {
-    CheckPageKeys(section, {"title", "blocks"});
-    page.sections.push_back({TextAt(section, "title"), {}});
+    CheckPageKeys(section, {"title", "blocks", "folded"});
+    page.sections.push_back({TextAt(section, "title"), {}, FlagIn(section, "folded", false)});
     for (const Json& block : section.At("blocks").Items()) {
       page.sections.back().blocks.push_back(BlockOf(block));
     }
@@ -269,7 +320,9 @@ std::string PageJson(const Page& page) {
       blocks.Append(std::visit([](const auto& what) { return ToPageJson(what); }, block));
     }
     Json json = Json::Object();
-    sections.Append(json.AddNew("title", section.title).AddNew("blocks", std::move(blocks)));
+    json.AddNew("title", section.title).AddNew("blocks", std::move(blocks));
+    if (section.folded) json.AddNew("folded", true);
+    sections.Append(std::move(json));
   }
   Json json = Json::Object();
   json.AddNew("page", kPageVersion).AddNew("title", page.title).AddNew("subtitle", page.subtitle);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 namespace trireme {
 namespace {
@@ -83,8 +84,14 @@ struct NamedWanted {
   int style = 0;
 };
 
+struct WantedChart {
+  std::string title;
+  Axis y;
+  std::optional<Quantity> fitted;  // the axis, to the values
+};
+
 // One chart per choice of x; nothing where no run says it.
-void AddChoice(std::vector<Block>& blocks, const std::string& title, const Axis& y,
+void AddChoice(std::vector<Block>& blocks, const WantedChart& wanted,
                const std::vector<NamedWanted>& curves, const UnitChoice& time) {
   const Over overs[] = {{"steps", {"step", ""}},
                         {"epochs", {"epoch", ""}},
@@ -93,14 +100,16 @@ void AddChoice(std::vector<Block>& blocks, const std::string& title, const Axis&
   ChartChoice choice;
   bool any = false;
   for (size_t over = 0; over < std::size(overs); ++over) {
-    LineChart chart{title, overs[over].axis, y, {}, ""};
+    LineChart chart{wanted.title, overs[over].axis, wanted.y, {}, "", curves.size() < kManyRuns};
     for (const NamedWanted& each : curves) {
       Curve curve = CurveFor(*each.run, each.wanted, over, time);
       if (curve.x.empty()) continue;
       any = true;
       curve.style = each.style;
+      if (curve.style >= kOtherStyles) curve.kind = CurveKind::kOther;
       chart.curves.push_back(std::move(curve));
     }
+    if (wanted.fitted) FitAxis(chart.y, chart.curves, *wanted.fitted);
     choice.names.emplace_back(overs[over].name);
     choice.charts.push_back(std::move(chart));
   }
@@ -112,25 +121,23 @@ std::vector<NamedWanted> OfAll(std::span<const NamedRun> runs, const std::string
   std::vector<NamedWanted> curves;
   for (const NamedRun& run : runs) {
     const std::string name = runs.size() == 1 ? what : run.name;
-    const int style = int(&run - runs.data());
-    curves.push_back({run.data, {name, value, epochs_only, factor}, style});
+    curves.push_back({run.data, {name, value, epochs_only, factor}, run.style});
   }
   return curves;
 }
 
 // Training and test in one picture where there is one run, else in two.
-void AddPair(std::vector<Block>& blocks, std::span<const NamedRun> runs, const std::string& what,
-             const Axis& axis, LineValue train, LineValue test, double factor,
-             const UnitChoice& time) {
+void AddPair(std::vector<Block>& blocks, std::span<const NamedRun> runs, const WantedChart& what,
+             LineValue train, LineValue test, double factor, const UnitChoice& time) {
   auto trained = OfAll(runs, "training", train, false, factor);
   auto tested = OfAll(runs, "test", test, true, factor);
   if (runs.size() == 1) {
     tested.front().style = 1;
     trained.push_back(tested.front());
-    return AddChoice(blocks, what, axis, trained, time);
+    return AddChoice(blocks, what, trained, time);
   }
-  AddChoice(blocks, what + " on training samples", axis, trained, time);
-  AddChoice(blocks, what + " on test samples", axis, tested, time);
+  AddChoice(blocks, {what.title + " on test samples", what.y, what.fitted}, tested, time);
+  AddChoice(blocks, {what.title + " on training samples", what.y, what.fitted}, trained, time);
 }
 
 // Every rank's seconds over the whole run, in the order of ranks.
@@ -158,6 +165,24 @@ std::map<int, RankRecord> RankSums(const RunData& run) {
 
 }  // namespace
 
+void FitAxis(Axis& axis, std::span<const Curve> curves, Quantity quantity) {
+  std::vector<double> values;
+  for (const Curve& curve : curves) {
+    for (const double value : curve.y) {
+      if (std::isfinite(value)) values.push_back(value);
+    }
+  }
+  if (values.size() < 2) return;
+  std::sort(values.begin(), values.end());
+  const double least = values.front(), most = values.back();
+  if (!(least > 0)) return;
+  const bool wide = quantity == Quantity::kLoss
+                        ? most / least >= 20
+                        : values[values.size() / 4] <= most / 10 && least >= most * 1e-4;
+  axis.logarithmic = wide;
+  axis.from_zero = !wide && least < 0.4 * most;
+}
+
 UnitChoice TimeUnit(double most_seconds) {
   if (most_seconds > 6 * 3600) return {"h", 3600};
   if (most_seconds > 600) return {"min", 60};
@@ -176,19 +201,19 @@ UnitChoice ByteUnit(double most_bytes) {
 std::vector<Block> LearningCharts(std::span<const NamedRun> runs) {
   const UnitChoice time = TimeUnit(MostSeconds(runs));
   std::vector<Block> blocks;
-  AddPair(blocks, runs, "Loss", {"loss", ""}, &MetricsLine::train_loss, &MetricsLine::test_loss, 1,
-          time);
-  AddPair(blocks, runs, "Accuracy", {"accuracy", "%", false, false}, &MetricsLine::train_accuracy,
-          &MetricsLine::test_accuracy, 100, time);
+  AddPair(blocks, runs, {"Loss", {"loss", ""}, Quantity::kLoss}, &MetricsLine::train_loss,
+          &MetricsLine::test_loss, 1, time);
+  AddPair(blocks, runs, {"Accuracy", {"accuracy", "%", false, false}, {}},
+          &MetricsLine::train_accuracy, &MetricsLine::test_accuracy, 100, time);
   return blocks;
 }
 
 std::vector<Block> SpeedCharts(std::span<const NamedRun> runs) {
   const UnitChoice time = TimeUnit(MostSeconds(runs));
   std::vector<Block> blocks;
-  AddChoice(blocks, "Throughput", {"throughput", "samples/s"},
+  AddChoice(blocks, {"Throughput", {"throughput", "samples/s"}, {}},
             OfAll(runs, "throughput", &MetricsLine::samples_per_second, false), time);
-  AddChoice(blocks, "Learning rate", {"learning rate", ""},
+  AddChoice(blocks, {"Learning rate", {"learning rate", ""}, Quantity::kRate},
             OfAll(runs, "learning rate", &MetricsLine::lr, false), time);
   double most = 0;
   for (const NamedRun& run : runs) {
@@ -196,7 +221,7 @@ std::vector<Block> SpeedCharts(std::span<const NamedRun> runs) {
   }
   const UnitChoice bytes = ByteUnit(most);
   if (most > 0) {
-    AddChoice(blocks, "Data sent between ranks", {"sent so far", bytes.unit},
+    AddChoice(blocks, {"Data sent between ranks", {"sent so far", bytes.unit}, {}},
               OfAll(runs, "sent", &MetricsLine::bytes, true, 1 / bytes.per), time);
   }
   return blocks;

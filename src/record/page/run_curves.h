@@ -12,7 +12,16 @@ namespace trireme {
 struct NamedRun {
   std::string name;
   const RunData* data = nullptr;
+  int style = 0;  // of its curves everywhere; from kOtherStyles on: one of many
 };
+
+// From so many runs on, runs are rows of a table and only the best of them have colours.
+inline constexpr size_t kManyRuns = 8;
+
+// Values that span a wide range get a logarithmic axis, values far from zero one that does not
+// begin there. Of a rate some part must be small: one that ends at almost nothing stays linear.
+enum class Quantity { kLoss, kRate };
+void FitAxis(Axis& axis, std::span<const Curve> curves, Quantity quantity);
 
 // A large number and the unit in which it is short: 7200 s is 2 h.
 struct UnitChoice {

@@ -5,16 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "record/page/run_curves.h"
+#include "record/page/run_facts.h"
 #include "record/page/run_sections.h"
 #include "record/plot/ticks.h"
 
 namespace trireme {
 namespace {
+
+constexpr size_t kMostColoured = 7;
+constexpr size_t kMostProblems = 12;
 
 // Runs of the same name are told apart by their paths.
 std::vector<NamedRun> NameRuns(std::span<const RunData> runs) {
@@ -22,150 +24,69 @@ std::vector<NamedRun> NameRuns(std::span<const RunData> runs) {
   for (const RunData& run : runs) ++seen[run.name];
   std::vector<NamedRun> named;
   for (const RunData& run : runs) {
-    named.push_back({seen[run.name] > 1 ? run.path : run.name, &run});
+    named.push_back({seen[run.name] > 1 ? run.path : run.name, &run, int(named.size())});
+  }
+  if (runs.size() < kManyRuns) return named;
+  // The best come first and have the colours that can be told apart.
+  std::stable_sort(named.begin(), named.end(), [](const NamedRun& a, const NamedRun& b) {
+    const double left = TestAccuracyOf(*a.data), right = TestAccuracyOf(*b.data);
+    return std::isnan(right) ? !std::isnan(left) : left > right;
+  });
+  for (size_t i = 0; i < named.size(); ++i) {
+    named[i].style = int(i) + (i < kMostColoured ? 0 : kOtherStyles);
   }
   return named;
 }
 
-std::optional<double> SaidNumber(const Json& json, std::string_view key) {
-  const Json* found = json.Find(key);
-  if (!found || found->IsNull()) return {};
-  try {
-    return found->AsDouble();
-  } catch (const Error&) {
-    return {};
+std::string StateSentence(const std::string& who, const RunData& run) {
+  if (run.epochs.empty() && run.steps.empty()) {
+    return fmt::format("{} has not written any metrics ({}).", who, StateText(run.state));
   }
+  const auto& last = run.steps.size() > 1 ? run.steps.back()
+                     : run.epochs.empty() ? run.steps.back()
+                                          : run.epochs.back();
+  return fmt::format("{}: {}. Its last line is of step {}.", who, StateText(run.state),
+                     ValueText(last.step));
 }
 
-struct Fact {
-  const char* title;
-  const char* key;
-  enum { kPlain, kShare, kSeconds, kBytes } kind = kPlain;
-};
-
-std::string FactText(const Json& summary, const Fact& fact) {
-  const auto number = fact.kind == Fact::kPlain ? std::nullopt : SaidNumber(summary, fact.key);
-  if (!number) return Said(summary, fact.key);
-  if (fact.kind == Fact::kShare) return fmt::format("{:.2f} %", 100 * *number);
-  return fact.kind == Fact::kSeconds ? FormatSeconds(*number) : FormatBytes(*number);
-}
-
-constexpr Fact kResults[] = {
-    {"test accuracy", "test_accuracy", Fact::kShare},
-    {"top 5", "test_top5", Fact::kShare},
-    {"test loss", "test_loss"},
-    {"F1, mean over classes", "macro_f1", Fact::kShare},
-    {"AUC, mean over classes", "macro_auc"},
-    {"training loss", "train_loss"},
-    {"epochs", "epochs"},
-    {"steps", "steps"},
-    {"training time", "train_seconds", Fact::kSeconds},
-    {"whole time", "seconds", Fact::kSeconds},
-    {"samples/s", "samples_per_second"},
-    {"ranks", "ranks"},
-    {"strategy", "strategy"},
-    {"transport", "transport"},
-    {"updates", "updates"},
-    {"mean staleness", "staleness_mean"},
-    {"largest staleness", "staleness_max"},
-    {"peak memory", "peak_memory_bytes", Fact::kBytes},
-};
-
-constexpr Fact kMachine[] = {
-    {"machine", "machine"},
-    {"device", "device"},
-    {"precision", "precision"},
-    {"version", "version"},
-    {"SHA-256 of the weights", "parameters_sha256"},
-};
-
-// Rows of facts, a column per run; rows about which no run says anything are left out.
-PageTable FactTable(std::span<const NamedRun> runs, std::span<const Fact> facts) {
-  PageTable table;
-  table.header = {""};
-  for (const NamedRun& run : runs) table.header.push_back(run.name);
-  for (const Fact& fact : facts) {
-    std::vector<std::string> row{fact.title};
-    bool any = false;
-    for (const NamedRun& run : runs) {
-      std::string text = run.data->summary ? FactText(*run.data->summary, fact) : "";
-      if (text.empty() && !run.data->starts.empty()) text = Said(run.data->starts.back(), fact.key);
-      any = any || !text.empty();
-      row.push_back(text.empty() ? "-" : text);
+// Of many runs the table says in which state they are.
+void AddRemarks(std::span<const NamedRun> runs, RunsPageState state, Section& section) {
+  std::vector<std::string> remarks;
+  for (const NamedRun& run : runs) {
+    const std::string who = runs.size() == 1 ? "The run" : run.name;
+    const bool empty = run.data->epochs.empty() && run.data->steps.empty();
+    const bool unfinished = state == RunsPageState::kSaid && runs.size() < kManyRuns &&
+                            run.data->state.kind != RunState::kDone;
+    if (empty || unfinished) remarks.push_back(StateSentence(who, *run.data));
+    for (const std::string& problem : run.data->problems) {
+      remarks.push_back(fmt::format("{}: {}", run.name, problem));
     }
-    if (any) table.rows.push_back(std::move(row));
   }
-  return table;
+  for (size_t i = 0; i < std::min(remarks.size(), kMostProblems); ++i) {
+    section.blocks.push_back(Paragraph{remarks[i]});
+  }
+  if (remarks.size() > kMostProblems) {
+    section.blocks.push_back(
+        Paragraph{fmt::format("And {} more such remarks.", remarks.size() - kMostProblems)});
+  }
 }
 
 Section ResultSection(std::span<const NamedRun> runs, RunsPageState state) {
-  Section section{"Result", {}};
-  for (const NamedRun& run : runs) {
-    const RunData& data = *run.data;
-    const std::string who = runs.size() == 1 ? "The run" : run.name;
-    if (data.epochs.empty() && data.steps.empty()) {
-      section.blocks.push_back(Paragraph{who + " has not written any metrics."});
-    } else if (state == RunsPageState::kSaid && data.state.kind != RunState::kDone) {
-      const auto& last = data.steps.size() > 1 ? data.steps.back()
-                         : data.epochs.empty() ? data.steps.back()
-                                               : data.epochs.back();
-      section.blocks.push_back(
-          Paragraph{fmt::format("{}: {}. Its last line is of step {}.", who, StateText(data.state),
-                                ValueText(last.step))});
-    }
-    for (const std::string& problem : data.problems) {
-      section.blocks.push_back(Paragraph{fmt::format("{}: {}", run.name, problem)});
-    }
-  }
-  PageTable table = FactTable(runs, kResults);
+  const bool many = runs.size() >= kManyRuns;
+  Section section{many ? "Runs" : "Result", {}};
+  AddRemarks(runs, state, section);
+  Figures figures = HeadFigures(runs);
+  if (!figures.figures.empty()) section.blocks.push_back(std::move(figures));
+  PageTable table = many ? RowsOfRuns(runs) : ResultTable(runs);
   if (!table.rows.empty()) section.blocks.push_back(std::move(table));
   return section;
 }
 
-std::string_view Unquoted(std::string_view text) {
-  if (text.size() > 1 && text.front() == '"' && text.back() == '"')
-    return text.substr(1, text.size() - 2);
-  return text;
-}
-
-using Settings = std::map<std::string, std::string>;
-
-Settings SettingsOf(const RunData& run) {
-  Settings settings;
-  for (const TomlEntry& entry : run.config) {
-    const std::string key = entry.section.empty() ? entry.key : entry.section + "." + entry.key;
-    settings[key] = entry.value.Shown();
-  }
-  return settings;
-}
-
-PageTable SettingsTable(std::span<const NamedRun> runs, bool only_different) {
-  PageTable table;
-  table.header = {"key"};
-  std::vector<Settings> all;
-  std::set<std::string> keys;
-  for (const NamedRun& run : runs) {
-    table.header.push_back(runs.size() == 1 ? "value" : run.name);
-    all.push_back(SettingsOf(*run.data));
-    for (const auto& [key, value] : all.back()) keys.insert(key);
-  }
-  for (const std::string& key : keys) {
-    std::vector<std::string> row{key};
-    bool differs = false;
-    for (const Settings& settings : all) {
-      const auto found = settings.find(key);
-      row.push_back(found == settings.end() ? "-" : found->second);
-      differs = differs || row.back() != row[1];
-    }
-    if (differs || !only_different) table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 Section SettingsSection(std::span<const NamedRun> runs) {
   Section section{"Settings", {}};
-  if (runs.size() > 1) {
-    PageTable table = SettingsTable(runs, true);
+  const bool many = runs.size() >= kManyRuns;
+  if (runs.size() > 1 && !many) {  // of many they are columns
+    PageTable table = SettingsTable(runs, WhichSettings::kDifferent);
     table.title = "What differs";
     if (table.rows.empty()) {
       section.blocks.push_back(Paragraph{"The runs have the same settings."});
@@ -173,8 +94,9 @@ Section SettingsSection(std::span<const NamedRun> runs) {
       section.blocks.push_back(std::move(table));
     }
   }
-  PageTable table = SettingsTable(runs, false);
-  table.title = fmt::format("All {} settings", table.rows.size());
+  PageTable table = SettingsTable(runs, many ? WhichSettings::kSame : WhichSettings::kAll);
+  table.title = many ? fmt::format("{} settings that all runs share", table.rows.size())
+                     : fmt::format("All {} settings", table.rows.size());
   table.folded = true;
   if (!table.rows.empty()) section.blocks.push_back(std::move(table));
   return section;
@@ -182,8 +104,8 @@ Section SettingsSection(std::span<const NamedRun> runs) {
 
 Section RepeatSection(std::span<const NamedRun> runs) {
   Section section{"Machine, versions, and how to repeat it", {}};
-  PageTable table = FactTable(runs, kMachine);
-  if (!table.rows.empty()) section.blocks.push_back(std::move(table));
+  PageTable table = MachineTable(runs);
+  if (!table.rows.empty() && runs.size() < kManyRuns) section.blocks.push_back(std::move(table));
   Commands commands;
   for (const NamedRun& run : runs) {
     for (const Json& start : run.data->starts) {
@@ -210,27 +132,28 @@ Page RunsPage(std::span<const RunData> runs, RunsPageState state) {
   page.title =
       runs.size() == 1 ? fmt::format("Run {}", named[0].name) : fmt::format("{} runs", runs.size());
   for (const NamedRun& run : named) {
-    const Settings settings = SettingsOf(*run.data);
-    const auto value = [&](const char* key) {
-      const auto found = settings.find(key);
-      return found == settings.end() ? std::string() : std::string(Unquoted(found->second));
-    };
-    const std::string model = value("model.name"), source = value("data.source");
+    const std::string model = run.data->Setting("model.name");
+    const std::string source = run.data->Setting("data.source");
+    if (runs.size() >= kManyRuns) break;
     if (!page.subtitle.empty() && runs.size() > 1) page.subtitle += "; ";
     page.subtitle += runs.size() == 1 ? fmt::format("model {}, data {}", model, source) : run.name;
   }
-  const auto add = [&](Section section) {
+  const bool many = runs.size() >= kManyRuns;
+  const auto add = [&](Section section, bool folded = false) {
+    section.folded = folded;
     if (!section.blocks.empty()) page.sections.push_back(std::move(section));
   };
   Section result = ResultSection(named, state);
-  for (Block& block : TimeCharts(named)) result.blocks.push_back(std::move(block));
+  const auto times = TimeCharts(named);
+  if (!many) result.blocks.insert(result.blocks.end(), times.begin(), times.end());
   add(std::move(result));
   add({"Learning", LearningCharts(named)});
   add({"Speed", SpeedCharts(named)});
-  add(StalenessSection(named));
-  add(ClassSection(named));
+  if (many) add({"Where the time went", times}, true);
+  add(StalenessSection(named), many);
+  add(ClassSection(named), many);
   add(SettingsSection(named));
-  add(RepeatSection(named));
+  add(RepeatSection(named), many);
   return page;
 }
 

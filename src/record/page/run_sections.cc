@@ -59,7 +59,8 @@ Section StalenessSection(std::span<const NamedRun> runs) {
                   {"others' updates that one had not seen", ""},
                   {"share of updates", "%"},
                   {},
-                  "The last point counts all that were staler, too."};
+                  "The last point counts all that were staler, too.",
+                  runs.size() < kManyRuns};
   for (const NamedRun& run : runs) {
     if (!run.data->summary) continue;
     const auto counts = StalenessOf(*run.data->summary);
@@ -71,7 +72,8 @@ Section StalenessSection(std::span<const NamedRun> runs) {
       curve.x.push_back(double(i));
       curve.y.push_back(100 * counts[i] / all);
     }
-    curve.style = int(&run - runs.data());
+    curve.style = run.style;
+    if (curve.style >= kOtherStyles) curve.kind = CurveKind::kOther;
     chart.curves.push_back(std::move(curve));
   }
   if (!chart.curves.empty()) section.blocks.push_back(std::move(chart));

@@ -19,13 +19,21 @@ inline Page NastyPage() {
   bars.values = {{1, 2}, {NAN, -3}, {0.5, INFINITY}};
   HeatChart heat{evil, evil, evil, {evil, "y"}, {evil, "z", "w"}, {{1, 2, 3}, {0, NAN, 5}}, evil};
   PageTable table{evil, {evil, "n"}, {{evil, "1"}, {"", "-2.5"}}, evil};
+  table.sortable = true;
+  table.bold = {{0, 0}, {1, 1}, {7, 7}};
+  table.styles = {2};
   const ChartChoice choice{{"<one>", "two"}, {LineChart{}, LineChart{}}};
   page.sections.push_back({"choice", {choice}});
   page.sections.insert(
       page.sections.begin(),
       {evil, {line, bars, heat, table, Paragraph{evil}, Commands{{evil, "trireme list"}}}});
+  LineChart many{evil, {evil, evil}, {evil, evil}, {}, evil, false};
+  many.curves.push_back({evil, CurveKind::kOther, {1, 2}, {1, 2}, {}, {}, 9});
+  many.curves.push_back({evil, CurveKind::kMeasured, {1, 2}, {1, 2}, {}, {}, 2});
   page.sections.push_back(
-      {"empty", {LineChart{}, BarChart{}, HeatChart{}, PageTable{}, ChartChoice{}}});
+      {evil, {Figures{{{evil, evil, evil}, {"1", "b"}}}, many}, /*folded=*/true});
+  page.sections.push_back(
+      {"empty", {LineChart{}, BarChart{}, HeatChart{}, PageTable{}, ChartChoice{}, Figures{}}});
   return page;
 }
 

@@ -8,8 +8,7 @@ namespace trireme {
 namespace {
 
 constexpr size_t kMostBars = 80;
-constexpr double kRotatedWidth = 130;  // of a name that is written upwards
-constexpr int kPatterns = 5;           // of page_style.cc; 0 is none
+constexpr int kPatterns = 5;  // of page_style.cc; 0 is none
 
 double BarValue(const BarChart& chart, size_t part, size_t bar) {
   if (part >= chart.values.size() || bar >= chart.values[part].size()) return 0;
@@ -23,21 +22,56 @@ double BarTotal(const BarChart& chart, size_t bar) {
   return sum;
 }
 
-void PutBar(std::string& out, const BarChart& chart, size_t bar, double x, double width,
-            const PlotBox& box, const AxisScale& scale) {
-  double below = 0;
+// Bars lie: a name has room on its left, or above it where it is long.
+struct BarLayout {
+  AxisScale scale;
+  PlotBox box;
+  double pitch = 0, thickness = 0;
+  bool names_above = false;
+
+  double Top(size_t place) const { return box.top + (double(place) + 1) * pitch - thickness - 3; }
+};
+
+constexpr double kTitleRoom = 24, kAxisRoom = 44, kMostNameRoom = 150;
+
+BarLayout LayOut(const BarChart& chart, const std::vector<size_t>& shown) {
+  BarLayout layout;
+  std::vector<double> totals = {0};
+  double widest = 0;
+  for (const size_t bar : shown) {
+    totals.push_back(BarTotal(chart, bar));
+    widest = std::max(widest, TextWidth(chart.bars[bar], kTextSize));
+  }
+  // What lies on one another begins at zero and has no logarithm.
+  layout.scale = MakeScale(totals, false, true, 6);
+  if (chart.y.unit == "%") layout.scale.EndBefore(100);
+  layout.names_above = widest > kMostNameRoom;
+  layout.thickness = layout.names_above ? 14 : 18;
+  layout.pitch = layout.thickness + (layout.names_above ? 24 : 7);
+  PlotBox& box = layout.box;
+  box.left = layout.names_above ? 6 : widest + 12;
+  box.top = kTitleRoom;
+  box.width = kChartWidth - box.left - 24;
+  box.height = layout.pitch * double(std::max<size_t>(1, shown.size())) + 6;
+  return layout;
+}
+
+void PutBar(std::string& out, const BarChart& chart, size_t bar, double top,
+            const BarLayout& layout) {
+  const PlotBox& box = layout.box;
+  double before = 0;
   for (size_t part = 0; part < chart.parts.size(); ++part) {
     const double value = BarValue(chart, part, bar);
     if (value <= 0) continue;
-    const double y0 = box.bottom() - scale.Place(below) * box.height;
-    const double y1 = box.bottom() - scale.Place(below + value) * box.height;
-    below += value;
+    const double x0 = box.left + layout.scale.Place(before) * box.width;
+    const double x1 = box.left + layout.scale.Place(before + value) * box.width;
+    before += value;
     const std::string unit = chart.y.unit.empty() ? "" : " " + chart.y.unit;
     Put(out, "<g class=\"s c{}\" data-s=\"{}\" data-tip=\"{}\">", part % kColours, part,
         EscapeHtml(fmt::format("{}\n{}: {}{}", chart.bars[bar], chart.parts[part], ValueText(value),
                                unit)));
-    const std::string rect = fmt::format("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", Px(x),
-                                         Px(y1), Px(width), Px(std::max(0.1, y0 - y1)));
+    const std::string rect = fmt::format("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", Px(x0),
+                                         Px(top), Px(std::max(0.1, x1 - x0)), Px(layout.thickness));
     Put(out, "<rect class=\"part\" {}/>", rect);
     if (part % kPatterns) {
       Put(out, "<rect class=\"hatch\" {} fill=\"url(#p{})\"/>", rect, part % kPatterns);
@@ -46,77 +80,50 @@ void PutBar(std::string& out, const BarChart& chart, size_t bar, double x, doubl
   }
 }
 
-struct BarLabels {
-  std::vector<Label> labels;
-  bool upwards = false;
-  double below = 28;  // the room that they take
-};
-
-// Beside each other where they fit, else upwards, else only some of them.
-BarLabels LabelBars(const BarChart& chart, const std::vector<size_t>& shown, double room) {
-  BarLabels result;
-  double widest = 0;
-  for (const size_t bar : shown) {
-    widest = std::max(widest, TextWidth(chart.bars[bar], kTextSize));
-  }
-  // Short names that stand for a sequence (r0, r1, ...) are left out rather than turned.
-  result.upwards = widest + 6 > room && widest > 34;
-  for (const size_t bar : shown) {
-    result.labels.push_back(
-        {0, ShortenText(chart.bars[bar], result.upwards ? kRotatedWidth : 120, kTextSize, true)});
-  }
-  if (result.upwards) result.below = std::min(widest, kRotatedWidth) + 16;
-  return result;
-}
-
-void PutBarLabels(std::string& out, BarLabels& names, const PlotBox& box, double pitch) {
-  for (size_t i = 0; i < names.labels.size(); ++i) {
-    names.labels[i].at = box.left + (double(i) + 0.5) * pitch;
-  }
-  if (!names.upwards) {
-    for (const Label& label : FittingLabels(names.labels, 6)) {
-      Put(out, "<text class=\"tick m\" x=\"{}\" y=\"{}\">{}</text>", Px(label.at),
-          Px(box.bottom() + 18), EscapeHtml(label.text));
-    }
+void PutBarName(std::string& out, const std::string& name, double top, const BarLayout& layout) {
+  if (layout.names_above) {
+    const std::string text = ShortenText(name, kChartWidth - 16, kTextSize, true);
+    Put(out, "<text class=\"tick\" x=\"{}\" y=\"{}\">{}</text>", Px(layout.box.left), Px(top - 5),
+        EscapeHtml(text));
     return;
   }
-  const size_t every = std::max<size_t>(1, size_t((kTextSize + 5) / pitch + 0.999));
-  for (size_t i = 0; i < names.labels.size(); i += every) {
-    const std::string x = Px(names.labels[i].at + 4), y = Px(box.bottom() + 8);
-    Put(out,
-        "<text class=\"tick e\" x=\"{0}\" y=\"{1}\" transform=\"rotate(-90 {0} {1})\">{2}</text>",
-        x, y, EscapeHtml(names.labels[i].text));
+  Put(out, "<text class=\"tick e\" x=\"{}\" y=\"{}\">{}</text>", Px(layout.box.left - 6),
+      Px(top + layout.thickness / 2 + 4.5), EscapeHtml(name));
+}
+
+void PutValueAxis(std::string& out, const BarLayout& layout, const Axis& axis) {
+  const PlotBox& box = layout.box;
+  std::vector<Label> labels;
+  const auto texts = TickTexts(layout.scale);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const double x = box.left + layout.scale.Place(layout.scale.ticks[i]) * box.width;
+    const double half = TextWidth(texts[i], kTextSize) / 2;
+    Put(out, "<path class=\"grid\" d=\"M{},{}V{}\"/>", Px(x), Px(box.top), Px(box.bottom()));
+    labels.push_back({std::clamp(x, half + 2, kChartWidth - 2 - half), texts[i]});
   }
+  for (const Label& label : FittingLabels(labels, 8)) {
+    Put(out, "<text class=\"tick m\" x=\"{}\" y=\"{}\">{}</text>", Px(label.at),
+        Px(box.bottom() + 16), EscapeHtml(label.text));
+  }
+  Put(out, "<text class=\"axis x m\" x=\"{}\" y=\"{}\">{}</text>", Px(box.left + box.width / 2),
+      Px(box.bottom() + 36), EscapeHtml(ShortenText(AxisText(axis), box.width, kTextSize)));
 }
 
 }  // namespace
 
 std::string BarSvg(const BarChart& chart) {
   const auto shown = ThinRows(chart.bars.size(), kMostBars);
-  std::vector<double> totals = {0};
-  for (const size_t bar : shown) totals.push_back(BarTotal(chart, bar));
-  // What lies on one another begins at zero and has no logarithm.
-  const AxisScale scale = MakeScale(totals, false, true, 6);
-  const double guess = (kChartWidth - 60) / double(std::max<size_t>(1, shown.size()));
-  BarLabels names = LabelBars(chart, shown, guess);
-  PlotBox box = BoxFor(scale, 28);
-  const double title_room = chart.bars_title.empty() ? 0 : 18;
-  const double height = kChartHeight + names.below - 28 + title_room;
-  const double pitch = box.width / double(std::max<size_t>(1, shown.size()));
-  const double width = std::min(pitch * 0.78, 56.0);
-  std::string out = SvgOpen("bars", chart.title, height) + ">";
-  PutYAxis(out, box, scale, chart.y);
+  const BarLayout layout = LayOut(chart, shown);
+  std::string out = SvgOpen("bars", chart.title, layout.box.bottom() + kAxisRoom) + ">";
+  Put(out, "<text class=\"axis y\" x=\"4\" y=\"13\">{}</text>",
+      EscapeHtml(ShortenText(chart.bars_title, kChartWidth / 2, kTextSize)));
+  PutValueAxis(out, layout, chart.y);
   for (size_t i = 0; i < shown.size(); ++i) {
-    PutBar(out, chart, shown[i], box.left + (double(i) + 0.5) * pitch - width / 2, width, box,
-           scale);
-  }
-  PutBarLabels(out, names, box, pitch);
-  if (title_room > 0) {
-    Put(out, "<text class=\"axis x m\" x=\"{}\" y=\"{}\">{}</text>", Px(box.left + box.width / 2),
-        Px(height - 6), EscapeHtml(ShortenText(chart.bars_title, box.width, kTextSize)));
+    PutBar(out, chart, shown[i], layout.Top(i), layout);
+    PutBarName(out, chart.bars[shown[i]], layout.Top(i), layout);
   }
   if (shown.size() < chart.bars.size()) {
-    Put(out, "<text class=\"none e\" x=\"{}\" y=\"26\">{} of {} bars</text>", Px(box.right()),
+    Put(out, "<text class=\"none e\" x=\"{}\" y=\"13\">{} of {} bars</text>", Px(kChartWidth - 8),
         shown.size(), chart.bars.size());
   }
   return out + "</svg>";

@@ -9,6 +9,7 @@ namespace trireme {
 namespace {
 
 constexpr size_t kThinColumns = 160;  // more cannot be told apart in a picture of this width
+constexpr size_t kManyCurves = 8;     // of more, each is drawn with fewer points
 constexpr size_t kAllMarked = 24;     // points that all get a marker
 constexpr size_t kSomeMarked = 6;     // markers of a longer curve
 constexpr int kShapes = 7;
@@ -21,6 +22,8 @@ const char* ClassOf(CurveKind kind) {
       return "published";
     case CurveKind::kIdeal:
       return "ideal";
+    case CurveKind::kOther:
+      return "other";
     default:
       return "measured";
   }
@@ -66,7 +69,7 @@ struct LineAxes {
 };
 
 // The points that are drawn; one that cannot be leaves a gap.
-std::vector<PlotPoint> PointsOf(const Curve& curve, const LineAxes& axes) {
+std::vector<PlotPoint> PointsOf(const Curve& curve, const LineAxes& axes, size_t columns) {
   const size_t count = std::min(curve.x.size(), curve.y.size());
   std::vector<double> places(count), values(count);
   for (size_t i = 0; i < count; ++i) {
@@ -77,7 +80,7 @@ std::vector<PlotPoint> PointsOf(const Curve& curve, const LineAxes& axes) {
   }
   std::vector<PlotPoint> points;
   bool gap = true;
-  for (const size_t i : ThinCurve(places, values, kThinColumns)) {
+  for (const size_t i : ThinCurve(places, values, columns)) {
     if (std::isnan(values[i])) {
       gap = true;
       continue;
@@ -139,12 +142,18 @@ bool HasSpread(const Curve& curve) {
          !curve.low.empty();
 }
 
+size_t ColumnsFor(const LineChart& chart) {
+  if (chart.curves.size() <= kManyCurves) return kThinColumns;
+  return std::max<size_t>(16, kThinColumns * kManyCurves / chart.curves.size());
+}
+
 void PutCurve(std::string& out, const LineChart& chart, size_t number, const LineAxes& axes) {
   const Curve& curve = chart.curves[number];
-  const auto points = PointsOf(curve, axes);
+  const auto points = PointsOf(curve, axes, ColumnsFor(chart));
   const int style = StyleOf(chart, number);
-  Put(out, "<g class=\"s c{} {}\" data-s=\"{}\" data-x=\"", style % kColours, ClassOf(curve.kind),
-      number);
+  Put(out, "<g class=\"s c{} {}\" data-s=\"{}\" data-r=\"{}\" data-n=\"{}\" data-x=\"",
+      style % kColours, ClassOf(curve.kind), number, style,
+      chart.own_legend ? "" : EscapeHtml(curve.name));
   for (const PlotPoint& p : points) Put(out, "{:.7g} ", curve.x[p.index]);
   out += "\" data-y=\"";
   for (const PlotPoint& p : points) Put(out, "{:.5g} ", curve.y[p.index]);
@@ -152,7 +161,8 @@ void PutCurve(std::string& out, const LineChart& chart, size_t number, const Lin
   if (!points.empty()) {
     if (HasSpread(curve)) PutSpread(out, curve, points, axes);
     PutLine(out, points);
-    if (curve.kind != CurveKind::kIdeal) PutMarkers(out, points, style);
+    const bool marked = curve.kind != CurveKind::kIdeal && curve.kind != CurveKind::kOther;
+    if (marked || points.size() == 1) PutMarkers(out, points, style);
   }
   out += "</g>";
 }
@@ -209,9 +219,12 @@ std::string LineSvg(const LineChart& chart) {
   PutYAxis(out, box, axes.y, chart.y);
   PutXAxis(out, axes, chart.x);
   bool any = false;
-  for (size_t i = 0; i < chart.curves.size(); ++i) {
-    PutCurve(out, chart, i, axes);
-    any = any || !PointsOf(chart.curves[i], axes).empty();
+  for (const bool other : {true, false}) {  // those of which there are many lie below
+    for (size_t i = 0; i < chart.curves.size(); ++i) {
+      if ((chart.curves[i].kind == CurveKind::kOther) != other) continue;
+      PutCurve(out, chart, i, axes);
+      any = any || !PointsOf(chart.curves[i], axes, kThinColumns).empty();
+    }
   }
   if (!any) {
     Put(out, "<text class=\"none m\" x=\"{}\" y=\"{}\">no values</text>",
@@ -221,13 +234,16 @@ std::string LineSvg(const LineChart& chart) {
 }
 
 std::string CurveSwatch(const LineChart& chart, size_t number) {
-  const CurveKind kind = chart.curves[number].kind;
+  return StyleSwatch(StyleOf(chart, number), chart.curves[number].kind);
+}
+
+std::string StyleSwatch(int style, CurveKind kind) {
   std::string out = fmt::format(
       "<svg class=\"swatch c{} {}\" viewBox=\"0 0 34 12\" aria-hidden=\"true\">"
       "<path class=\"l\" d=\"M1,6H33\"/>",
-      StyleOf(chart, number) % kColours, ClassOf(kind));
-  if (kind != CurveKind::kIdeal) {
-    Put(out, "<path class=\"m\" d=\"{}\"/>", MarkerPath(StyleOf(chart, number), 17, 6));
+      style % kColours, ClassOf(kind));
+  if (kind != CurveKind::kIdeal && kind != CurveKind::kOther) {
+    Put(out, "<path class=\"m\" d=\"{}\"/>", MarkerPath(style, 17, 6));
   }
   return out + "</svg>";
 }

@@ -27,6 +27,7 @@ std::string HeatSvg(const HeatChart& chart);
 
 // The small picture beside a name in the legend. Curves and parts are numbered as in the chart.
 std::string CurveSwatch(const LineChart& chart, size_t curve);
+std::string StyleSwatch(int style, CurveKind kind);
 std::string PartSwatch(size_t part);
 std::string HeatSwatch();
 
