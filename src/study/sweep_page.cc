@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/machine.h"
@@ -12,6 +13,11 @@ namespace trireme {
 namespace {
 
 std::optional<Spread> SecondsOf(const SweepNumbers& row) { return row.seconds; }
+std::optional<Spread> LossOf(const SweepNumbers& row) { return row.loss; }
+std::optional<Spread> AccuracyOf(const SweepNumbers& row) {
+  if (!row.accuracy) return {};
+  return Spread{100 * row.accuracy->median, 100 * row.accuracy->low, 100 * row.accuracy->high};
+}
 std::optional<Spread> SpeedupOf(const SweepNumbers& row) { return row.speedup; }
 std::optional<Spread> EfficiencyOf(const SweepNumbers& row) {
   if (!row.efficiency) return {};
@@ -43,24 +49,68 @@ Curve Ideal(const Variation& variation, bool flat) {
   return ideal;
 }
 
+// Values that grow by factors rather than by steps: 0.0003, 0.001, 0.003, 0.01.
+bool GrowsByFactors(const Variation& variation) {
+  std::vector<double> values;
+  for (const std::string& value : variation.values) values.push_back(*ParseNumber<double>(value));
+  std::sort(values.begin(), values.end());
+  if (values.size() < 3 || values[0] <= 0 || values.back() < 4 * values[0]) return false;
+  double least[2] = {INFINITY, INFINITY}, most[2] = {0, 0};  // of steps, of factors
+  for (size_t i = 1; i < values.size(); ++i) {
+    const double gaps[2] = {values[i] - values[i - 1], std::log(values[i] / values[i - 1])};
+    for (size_t k = 0; k < 2; ++k) {
+      least[k] = std::min(least[k], gaps[k]);
+      most[k] = std::max(most[k], gaps[k]);
+    }
+  }
+  return most[1] / least[1] < most[0] / least[0];
+}
+
 void AddCharts(const SweepPlan& plan, std::span<const SweepNumbers> rows, size_t axis,
                Section& section) {
   const Variation& variation = plan.vary[axis];
   const std::string over = AxisTitle(variation.key);
-  const Axis x{.title = over, .from_zero = false};
+  const bool hands = CountsHands(variation.key);
+  const Axis x{
+      .title = over, .logarithmic = !hands && GrowsByFactors(variation), .from_zero = false};
   const auto add = [&](const char* title, const Axis& y, PickNumber pick, const Curve* ideal) {
     LineChart chart{.title = fmt::format("{} over {}", title, over), .x = x, .y = y};
     chart.curves = CurvesOver(plan, rows, axis, pick);
     if (chart.curves.empty()) return;
     if (ideal) chart.curves.push_back(*ideal);
-    chart.caption = "Bars reach from the slowest to the fastest run.";
+    if (plan.repeat > 1) chart.caption = "Medians; bars reach from the lowest run to the highest.";
     section.blocks.push_back(std::move(chart));
   };
+  const auto learned = [&] {
+    add("Test accuracy", {.title = "accuracy", .unit = "%", .from_zero = false}, AccuracyOf,
+        nullptr);
+    add("Test loss", {.title = "loss", .from_zero = false}, LossOf, nullptr);
+  };
+  if (!hands) learned();
   add("Training time", {.title = "training time", .unit = "s"}, SecondsOf, nullptr);
-  if (!CountsHands(variation.key)) return;
+  if (!hands) return;
   const Curve line = Ideal(variation, false), flat = Ideal(variation, true);
   add("Speed-up", {.title = "speed-up"}, SpeedupOf, &line);
   add("Efficiency", {.title = "efficiency", .unit = "%"}, EfficiencyOf, &flat);
+  learned();
+}
+
+// Where no key has numbers: a bar for each combination.
+void AddBars(std::span<const SweepNumbers> rows, Section& section) {
+  const auto add = [&](const char* title, const Axis& y, PickNumber pick) {
+    BarChart chart{.title = title, .y = y, .parts = {y.title}, .values = {{}}};
+    chart.bars_title = "combination";
+    for (const SweepNumbers& row : rows) {
+      const auto number = pick(row);
+      if (!number) continue;
+      chart.bars.push_back(fmt::format("{}", fmt::join(row.combination.values, ", ")));
+      chart.values[0].push_back(number->median);
+    }
+    if (!chart.bars.empty()) section.blocks.push_back(std::move(chart));
+  };
+  add("Test accuracy", {.title = "accuracy", .unit = "%"}, AccuracyOf);
+  add("Test loss", {.title = "loss"}, LossOf);
+  add("Training time", {.title = "training time", .unit = "s"}, SecondsOf);
 }
 
 }  // namespace
@@ -115,15 +165,16 @@ Page SweepPage(const SweepPlan& plan, std::span<const SweepNumbers> rows,
   for (size_t i = 0; i < plan.vary.size(); ++i) {
     if (HasNumbers(plan.vary[i])) AddCharts(plan, rows, i, charts);
   }
-  charts.blocks.push_back(SweepPageTable(plan, rows));
+  if (charts.blocks.empty()) AddBars(rows, charts);
+  charts.blocks.insert(charts.blocks.begin(), SweepPageTable(plan, rows));
   page.sections.push_back(std::move(charts));
   Section how{.title = "How"};
   const Machine machine = ReadMachine();
   how.blocks.push_back(Paragraph{fmt::format(
-      "trireme {} on {} ({}, {}). Repetitions were interleaved: all combinations once, then again. "
-      "Speed-up is by samples/s, against the first value.",
-      Version(), machine.host, machine.cpu_model.empty() ? machine.architecture : machine.cpu_model,
-      machine.kernel)});
+      "trireme {} on {} ({}, {}).{}{}", Version(), machine.host,
+      machine.cpu_model.empty() ? machine.architecture : machine.cpu_model, machine.kernel,
+      plan.repeat > 1 ? " Repetitions were interleaved: all combinations once, then again." : "",
+      CountsAny(plan) ? " Speed-up is by samples/s, against the first value." : "")});
   how.blocks.push_back(Commands{{command}});
   page.sections.push_back(std::move(how));
   return page;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "base/version.h"
@@ -22,13 +23,8 @@ size_t BaseOf(const SweepPlan& plan, const Combination& combination) {
   return index;
 }
 
-bool CountsAny(const SweepPlan& plan) {
-  return std::any_of(plan.vary.begin(), plan.vary.end(),
-                     [](const Variation& v) { return CountsHands(v.key); });
-}
-
 void ReadNumbers(SweepNumbers& row) {
-  std::vector<double> seconds, rates, accuracies;
+  std::vector<double> seconds, rates, accuracies, losses;
   for (const SweepRun& run : row.runs) {
     if (!run.error.empty()) {
       if (row.error.empty()) row.error = run.error;
@@ -37,10 +33,12 @@ void ReadNumbers(SweepNumbers& row) {
     seconds.push_back(run.seconds);
     rates.push_back(run.samples_per_second);
     if (run.test_accuracy) accuracies.push_back(*run.test_accuracy);
+    if (run.test_loss) losses.push_back(*run.test_loss);
   }
   if (!seconds.empty()) row.seconds = SpreadOf(seconds);
   if (!rates.empty()) row.rate = SpreadOf(rates);
   if (!accuracies.empty()) row.accuracy = SpreadOf(accuracies);
+  if (!losses.empty()) row.loss = SpreadOf(losses);
 }
 
 void Compare(const SweepNumbers& base, SweepNumbers& row) {
@@ -54,7 +52,7 @@ std::string SpeedText(const std::optional<double>& value, const char* format, do
   return value ? fmt::format(fmt::runtime(format), *value * scale) : "-";
 }
 
-std::vector<std::string> CellsOf(const SweepNumbers& row) {
+std::vector<std::string> CellsOf(const SweepNumbers& row, bool counts) {
   std::vector<std::string> cells = row.combination.values;
   const size_t good = size_t(std::count_if(row.runs.begin(), row.runs.end(),
                                            [](const SweepRun& run) { return run.error.empty(); }));
@@ -63,22 +61,30 @@ std::vector<std::string> CellsOf(const SweepNumbers& row) {
     cells.push_back(row.error.empty() ? "not run" : "failed: " + row.error);
     return cells;
   }
+  cells.push_back(row.accuracy ? fmt::format("{:.2f} %", 100 * row.accuracy->median) : "-");
+  cells.push_back(row.loss ? fmt::format("{:.4g}", row.loss->median) : "-");
   cells.push_back(fmt::format("{:.3g}", row.seconds->median));
   cells.push_back(fmt::format("{:.1f} %", 100 * row.seconds->share()));
-  cells.push_back(fmt::format("{:.0f}", row.rate->median));
-  cells.push_back(row.speedup ? fmt::format("{:.2f}", row.speedup->median) : "-");
-  cells.push_back(SpeedText(row.efficiency, "{:.0f} %", 100));
-  cells.push_back(row.accuracy ? fmt::format("{:.2f} %", 100 * row.accuracy->median) : "-");
-  if (!row.error.empty()) cells.push_back("some failed: " + row.error);
+  cells.push_back(FormatCount(int64_t(std::llround(row.rate->median))));
+  if (counts) {
+    cells.push_back(row.speedup ? fmt::format("{:.2f}", row.speedup->median) : "-");
+    cells.push_back(SpeedText(row.efficiency, "{:.0f} %", 100));
+  }
   return cells;
 }
 
 std::vector<std::string> Header(const SweepPlan& plan) {
   std::vector<std::string> header;
   for (const Variation& variation : plan.vary) header.push_back(variation.key);
-  header.insert(header.end(), {"runs", "training s", "spread", "samples/s", "speed-up",
-                               "efficiency", "accuracy"});
+  header.insert(header.end(),
+                {"runs", "accuracy", "test loss", "training s", "spread", "samples/s"});
+  if (CountsAny(plan)) header.insert(header.end(), {"speed-up", "efficiency"});
   return header;
+}
+
+std::string RemarkOf(const SweepNumbers& row, bool best) {
+  if (best) return "best";
+  return row.seconds && !row.error.empty() ? "some failed: " + row.error : "";
 }
 
 // As CSV writes a field.
@@ -101,6 +107,7 @@ Json ToJson(const SweepRun& run) {
   if (!run.error.empty()) return std::move(json.Add("error", run.error));
   json.Add("train_seconds", run.seconds).Add("samples_per_second", run.samples_per_second);
   json.Add("test_accuracy", run.test_accuracy ? Json(*run.test_accuracy) : Json());
+  json.Add("test_loss", run.test_loss ? Json(*run.test_loss) : Json());
   return json;
 }
 
@@ -119,9 +126,43 @@ std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const Sweep
   return all;
 }
 
+bool CountsAny(const SweepPlan& plan) {
+  return std::any_of(plan.vary.begin(), plan.vary.end(),
+                     [](const Variation& v) { return CountsHands(v.key); });
+}
+
+std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
+  const bool fastest = CountsAny(plan);
+  const auto worth = [&](const SweepNumbers& row) -> std::optional<double> {
+    if (fastest) return row.seconds ? std::optional(-row.seconds->median) : std::nullopt;
+    return row.accuracy ? std::optional(row.accuracy->median) : std::nullopt;
+  };
+  std::optional<size_t> best;
+  bool differ = false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto own = worth(rows[i]);
+    if (!own) continue;
+    if (!best) {
+      best = i;
+      continue;
+    }
+    const double most = *worth(rows[*best]);
+    differ = differ || *own != most;
+    const bool less_loss = *own == most && rows[i].loss && rows[*best].loss &&
+                           rows[i].loss->median < rows[*best].loss->median;
+    if (*own > most || (!fastest && less_loss)) best = i;
+  }
+  return differ ? best : std::nullopt;
+}
+
 std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
   std::vector<std::vector<std::string>> lines{Header(plan)};
-  for (const SweepNumbers& row : rows) lines.push_back(CellsOf(row));
+  const auto best = BestRow(plan, rows);
+  for (const SweepNumbers& row : rows) {
+    lines.push_back(CellsOf(row, CountsAny(plan)));
+    const std::string remark = RemarkOf(row, best == size_t(&row - rows.data()));
+    if (!remark.empty()) lines.back().push_back(remark);
+  }
   const size_t columns = lines[0].size();
   std::vector<size_t> widths(columns);
   for (const auto& line : lines) {
@@ -143,17 +184,20 @@ std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows)
 std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
   std::string text;
   for (const Variation& variation : plan.vary) text += variation.key + ",";
-  text += "repetition,train_seconds,samples_per_second,test_accuracy,error\n";
+  text += "repetition,train_seconds,samples_per_second,test_accuracy,test_loss,error\n";
   for (const SweepNumbers& row : rows) {
     for (size_t i = 0; i < row.runs.size(); ++i) {
       const SweepRun& run = row.runs[i];
       for (const std::string& value : row.combination.values) text += CsvField(value) + ",";
       text += fmt::format("{},", i + 1);
       if (run.error.empty()) {
-        text += fmt::format("{:.6g},{:.6g},{},\n", run.seconds, run.samples_per_second,
-                            run.test_accuracy ? fmt::format("{:.6g}", *run.test_accuracy) : "");
+        const auto field = [](const std::optional<double>& value) {
+          return value ? fmt::format("{:.6g}", *value) : "";
+        };
+        text += fmt::format("{:.6g},{:.6g},{},{},\n", run.seconds, run.samples_per_second,
+                            field(run.test_accuracy), field(run.test_loss));
       } else {
-        text += ",,," + CsvField(run.error) + "\n";
+        text += ",,,," + CsvField(run.error) + "\n";
       }
     }
   }
@@ -173,6 +217,7 @@ Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
     if (row.seconds) entry.Add("train_seconds", ToJson(*row.seconds));
     if (row.rate) entry.Add("samples_per_second", ToJson(*row.rate));
     if (row.accuracy) entry.Add("test_accuracy", ToJson(*row.accuracy));
+    if (row.loss) entry.Add("test_loss", ToJson(*row.loss));
     if (row.speedup) entry.Add("speedup", ToJson(*row.speedup));
     if (row.efficiency) entry.Add("efficiency", *row.efficiency);
     list.Append(std::move(entry));
@@ -188,21 +233,36 @@ Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
 PageTable SweepPageTable(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
   PageTable table{.title = "All combinations", .header = Header(plan)};
   table.header.push_back("remark");
+  const auto best = BestRow(plan, rows);
+  bool remarks = false;
   for (const SweepNumbers& row : rows) {
-    std::vector<std::string> cells = CellsOf(row);
+    const bool is_best = best == size_t(&row - rows.data());
+    std::vector<std::string> cells = CellsOf(row, CountsAny(plan));
+    std::string remark = RemarkOf(row, is_best);
     if (!row.seconds) {  // the remark stands alone
-      const std::string remark = cells.back();
-      cells.back() = "-";
-      cells.resize(table.header.size() - 1, "-");
-      cells.push_back(remark);
+      remark = cells.back();
+      cells.pop_back();
     }
-    cells.resize(table.header.size());
+    remarks = remarks || !remark.empty();
+    cells.resize(table.header.size() - 1, "-");
+    cells.push_back(remark);
+    if (is_best) {
+      for (size_t c = 0; c < cells.size(); ++c) table.bold.push_back({table.rows.size(), c});
+    }
     table.rows.push_back(std::move(cells));
+  }
+  if (!remarks) {
+    table.header.pop_back();
+    for (auto& row : table.rows) row.pop_back();
   }
   table.caption =
       "Medians over the runs. Time is the training time of the epochs (train_seconds of "
       "summary.json): without the start of processes, evaluation and checkpoints. Spread is half "
       "the distance between the slowest and the fastest run.";
+  if (best) {
+    table.caption += CountsAny(plan) ? " Best: the shortest training time."
+                                     : " Best: the highest test accuracy.";
+  }
   return table;
 }
 

@@ -19,7 +19,7 @@ struct SweepNumbers {
   Combination combination;
   std::vector<SweepRun> runs;
   std::optional<double> hands;
-  std::optional<Spread> seconds, rate, accuracy;  // of the runs that did not fail
+  std::optional<Spread> seconds, rate, accuracy, loss;  // of the runs that did not fail
   std::optional<Spread> speedup;
   std::optional<double> efficiency;
   std::string error;  // the first one
@@ -27,11 +27,17 @@ struct SweepNumbers {
 
 std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const SweepRow> rows);
 
+// The row that a reader looks for: of settings, the one with the highest test accuracy; of numbers
+// of hands, the fastest. Nothing where all are alike.
+std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumbers> rows);
+bool CountsAny(const SweepPlan& plan);  // a key that says how many work is varied
+
 std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows);
 std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows);  // a line per run
 Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows);
 
-// Charts of time, speed-up and efficiency over each key that has numbers, and all as a table.
+// Charts of accuracy, loss and time over each key that has numbers, of speed-up and efficiency over
+// numbers of hands, and all as a table.
 Page SweepPage(const SweepPlan& plan, std::span<const SweepNumbers> rows,
                const std::string& command);
 

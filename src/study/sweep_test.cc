@@ -76,7 +76,7 @@ TEST_F(SweepTest, SpeedUpIsAgainstTheFirstNumberOfRanksOfTheSameKind) {
   EXPECT_DOUBLE_EQ(rows[4].speedup->median, 1);
   EXPECT_DOUBLE_EQ(*rows[4].efficiency, 0.25);
   const Page page = SweepPage(plan_, rows, "trireme sweep");
-  const auto& chart = std::get<LineChart>(page.sections[0].blocks[1]);
+  const auto& chart = std::get<LineChart>(page.sections[0].blocks[2]);
   EXPECT_EQ(chart.title, "Speed-up over ranks");
   ASSERT_EQ(chart.curves.size(), 3u);  // two transports and the ideal
   EXPECT_EQ(chart.curves[1].y, (std::vector<double>{1, 2, 4}));
@@ -111,7 +111,7 @@ TEST_F(SweepTest, WhatFailsIsARowAndIsNotRunAgainUnlessAsked) {
   EXPECT_FALSE(rows[1].seconds);
   EXPECT_TRUE(rows[0].seconds);
   EXPECT_NE(SweepText(plan_, rows).find("failed: it is too hot"), std::string::npos);
-  EXPECT_NE(SweepCsv(plan_, rows).find("1,shm,1,,,,it is too hot\n"), std::string::npos);
+  EXPECT_NE(SweepCsv(plan_, rows).find("1,shm,1,,,,,it is too hot\n"), std::string::npos);
   EXPECT_EQ(SweepJson(plan_, rows).At("rows").Items()[1].At("error").AsString(), "it is too hot");
   trained_.clear();
   Run();
@@ -165,6 +165,51 @@ TEST(SweepPlan, CountsWorkersNotRanks) {
   const auto all = Combinations(plan);
   EXPECT_EQ(HandsOf(plan, all[0]), 4);
   EXPECT_EQ(HandsOf(plan, all[1]), 6);
+}
+
+TEST_F(SweepTest, ASearchShowsAccuracyAndLossOnALogarithmicAxisAndMarksTheBest) {
+  const SweepPlan plan{.recipe = "iris",
+                       .vary = {{"optimizer.lr", {"0.0003", "0.001", "0.003", "0.01"}}}};
+  std::vector<SweepRow> rows;
+  for (const Combination& combination : Combinations(plan)) {
+    const double accuracy = combination.index == 2 ? 0.95 : 0.9;
+    rows.push_back({combination,
+                    {{.folder = "r",
+                      .seconds = 2,
+                      .samples_per_second = 100,
+                      .test_accuracy = accuracy,
+                      .test_loss = 0.25}}});
+  }
+  const auto numbers = NumbersOf(plan, rows);
+  EXPECT_EQ(BestRow(plan, numbers), 2u);
+  const std::string text = SweepText(plan, numbers);
+  EXPECT_EQ(text.find("speed-up"), text.npos) << text;
+  EXPECT_NE(text.find("95.00 %       0.25"), text.npos) << text;
+  EXPECT_NE(text.find("  best\n"), text.npos) << text;
+  const Page page = SweepPage(plan, numbers, "trireme sweep");
+  const auto& table = std::get<PageTable>(page.sections[0].blocks[0]);
+  EXPECT_EQ(table.rows[2].back(), "best");
+  ASSERT_FALSE(table.bold.empty());
+  EXPECT_EQ(table.bold[0].row, 2u);
+  const auto& accuracy = std::get<LineChart>(page.sections[0].blocks[1]);
+  EXPECT_EQ(accuracy.title, "Test accuracy over optimizer.lr");
+  EXPECT_TRUE(accuracy.x.logarithmic);
+  EXPECT_EQ(accuracy.curves[0].y[2], 95);
+  EXPECT_EQ(std::get<LineChart>(page.sections[0].blocks[2]).title, "Test loss over optimizer.lr");
+  EXPECT_NE(SweepCsv(plan, numbers).find("0.003,1,2,100,0.95,0.25,\n"), std::string::npos);
+}
+
+TEST_F(SweepTest, WordsAreBars) {
+  const SweepPlan plan{.recipe = "iris", .vary = {{"optimizer.name", {"sgd", "adam"}}}};
+  std::vector<SweepRow> rows;
+  for (const Combination& combination : Combinations(plan)) {
+    rows.push_back({combination, {{.seconds = 2, .samples_per_second = 1, .test_accuracy = 0.9}}});
+  }
+  const auto numbers = NumbersOf(plan, rows);
+  EXPECT_EQ(BestRow(plan, numbers), std::nullopt);  // they are alike
+  const Page page = SweepPage(plan, numbers, "trireme sweep");
+  const auto& bars = std::get<BarChart>(page.sections[0].blocks[1]);
+  EXPECT_EQ(bars.bars, (std::vector<std::string>{"sgd", "adam"}));
 }
 
 }  // namespace
