@@ -26,10 +26,11 @@ extern const Command kSweep;
 extern const Command kTrain;
 extern const Command kWatch;
 
+// In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kWatch,     &kReport,     &kJoin,      &kCompare,        &kSweep,
-      &kScale,     &kReplay,    &kEval,       &kPredict,   &kList,           &kDoctor,
+      &kTrain,     &kWatch,     &kReport,     &kEval,      &kPredict,        &kList,
+      &kDoctor,    &kSweep,     &kCompare,    &kReplay,    &kScale,          &kJoin,
       &kBenchPeak, &kBenchGemm, &kBenchConv,  &kBenchStep, &kBenchAllReduce, &kBenchImages,
       &kDataPack,  &kDataInfo,  &kDataVerify, &kDataShow,  &kLaunchSlurm,
   };

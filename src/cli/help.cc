@@ -22,26 +22,42 @@ std::string Columns(const Rows& rows) {
   return text;
 }
 
-std::string Indented(std::string_view lines) {
+// Commands with what they do behind #, which stands in one column where they are not too long.
+std::string Examples(const std::vector<std::string>& lines) {
+  constexpr size_t kLong = 64;
+  size_t width = 0;
+  Rows rows;
+  for (const std::string& line : lines) {
+    const size_t comment = line.find(" # ");
+    const std::string command(Trim(line.substr(0, comment)));
+    rows.emplace_back(command, comment == line.npos ? "" : line.substr(comment + 1));
+    const bool aligned = !rows.back().second.empty() && command.size() <= kLong;
+    if (aligned) width = std::max(width, command.size());
+  }
   std::string text;
-  for (const std::string& line : Split(Trim(lines), '\n')) text += fmt::format("  {}\n", line);
+  for (const auto& [command, comment] : rows) {
+    text += comment.empty() ? fmt::format("  {}\n", command)
+                            : fmt::format("  {:<{}}  {}\n", command, width, comment);
+  }
   return text;
 }
 
 }  // namespace
 
 std::string HelpOverview(std::span<const Command* const> commands) {
+  constexpr size_t kMostExamples = 5;  // of the first commands; each one's help has its own
   Rows rows;
-  std::string examples;
+  std::vector<std::string> examples;
   for (const Command* command : commands) {
     rows.emplace_back(command->name, command->summary);
-    examples += fmt::format("  {}\n", Split(Trim(command->examples), '\n').front());
+    if (examples.size() == kMostExamples) continue;
+    examples.push_back(Split(Trim(command->examples), '\n').front());
   }
   return fmt::format(
       "trireme trains neural networks on one core, on all cores and on many ranks.\n\n"
       "usage: trireme COMMAND [ARGUMENTS]\n\ncommands:\n{}\nexamples:\n{}\n"
       "trireme COMMAND --help says more about one; trireme --version prints the version.\n",
-      Columns(rows), examples);
+      Columns(rows), Examples(examples));
 }
 
 std::string HelpOf(const Command& command) {
@@ -60,7 +76,7 @@ std::string HelpOf(const Command& command) {
   }
   rows.emplace_back("--help", "print this");
   return fmt::format("{}\nflags:\n{}\nexamples:\n{}", text, Columns(rows),
-                     Indented(command.examples));
+                     Examples(Split(Trim(command.examples), '\n')));
 }
 
 }  // namespace trireme

@@ -74,9 +74,11 @@ std::vector<ForecastRow> Forecast(const StepFit& fit, const ForecastQuestion& qu
 }
 
 std::string ForecastText(const StepFit& fit, std::span<const ForecastRow> rows) {
-  std::string text = fmt::format("{:>7} {:>10} {:>10} {:>9} {:>10} {:<10} {:<17} {:<26} {}\n",
+  const bool any = std::any_of(rows.begin(), rows.end(),
+                               [](const ForecastRow& row) { return row.measured_s.has_value(); });
+  std::string text = fmt::format("{:>7} {:>10} {:>10} {:>9} {:>10} {:<10} {:<17} {:<26}{}\n",
                                  "ranks", "step", "epoch", "speed-up", "efficiency", "bound by",
-                                 "algorithm", "best there", "measured");
+                                 "algorithm", "best algorithm and bucket", any ? " measured" : "");
   for (const ForecastRow& row : rows) {
     const std::string best = row.ranks == 1
                                  ? "-"
