@@ -37,6 +37,7 @@ LogOutput::LogOutput(int fd, LogLevel level)
     : fd_(fd),
       level_(level),
       is_terminal_(isatty(fd) == 1),
+      is_screen_(IsScreen(fd)),
       is_coloured_(ShowsColour(fd)),
       start_(std::chrono::steady_clock::now()) {}
 
@@ -52,7 +53,7 @@ void LogOutput::Line(std::string_view text, const Highlight& highlight) {
   const std::lock_guard lock(mutex_);
   std::string bytes;
   // Another process may have left its live line there: a rank that was killed.
-  if (is_terminal_) bytes += kClearLine;
+  if (is_screen_ || !live_.empty()) bytes += kClearLine;
   std::string line = OneLine(text);
   if (is_coloured_ && highlight.size > 0 && highlight.begin < line.size()) {
     const std::string part = line.substr(highlight.begin, highlight.size);

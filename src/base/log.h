@@ -52,7 +52,7 @@ class LogOutput {
 
   const int fd_;
   LogLevel level_;
-  const bool is_terminal_, is_coloured_;
+  const bool is_terminal_, is_screen_, is_coloured_;
   const std::chrono::steady_clock::time_point start_;
   std::mutex mutex_;
   std::string live_;  // guarded by mutex_

@@ -159,10 +159,11 @@ TEST(Log, ErrorsAndWarningsHaveAColourWhereThereIsOne) {
     output.ShowLive("epoch 1 of 9");
   };
   const std::string coloured =
-      "a: \x1b[31merror: \x1b[0mb\r\n\r\x1b[K\x1b[2mepoch 1 o\x1b[0m\r\x1b[K";
+      "\r\x1b[Ka: \x1b[31merror: \x1b[0mb\r\n\r\x1b[K\x1b[2mepoch 1 o\x1b[0m\r\x1b[K";
   EXPECT_EQ(OnATerminal("xterm", "", coloured.size(), write), coloured);
   const std::string plain = "a: error: b\r\n\r\x1b[Kepoch 1 o\r\x1b[K";
-  EXPECT_EQ(OnATerminal("xterm", "1", plain.size(), write), plain);
+  const std::string clear = "\r\x1b[K";
+  EXPECT_EQ(OnATerminal("xterm", "1", clear.size() + plain.size(), write), clear + plain);
   EXPECT_EQ(OnATerminal("dumb", "", plain.size(), write), plain);
   EXPECT_EQ(Captured(LogLevel::kInfo, [&](LogOutput& output) { write(output); }), "a: error: b\n");
 }
