@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/error.h"
 #include "strategy/protocol.h"
@@ -225,6 +226,7 @@ void CentreServer::Forget(int client) {
 
 void CentreServer::Hear(int client, Arrival arrival, Message& message) {
   Peer& peer = peers_[client];
+  peer.silent = false;
   switch (arrival) {
     case Arrival::kNothing:
       break;
@@ -257,14 +259,19 @@ void CentreServer::Hear(int client, Arrival arrival, Message& message) {
   }
 }
 
-// One that is silent for longer than it ever was is not waited for.
+// One that is silent for longer than it ever was is not waited for. If it had asked, it has nothing
+// to say when it is heard again, and waits.
 void CentreServer::Watch(int client) {
   Peer& peer = peers_[client];
-  if (peer.presence != Presence::kHere) return;
   const double silent_s = peer.link->overdue_s();
-  if (silent_s <= 0) return;
+  if (silent_s <= 0) {
+    if (std::exchange(peer.silent, false)) peer.presence = Presence::kHere;
+    return;
+  }
+  if (peer.presence != Presence::kHere) return;
   const int64_t open = leases_.open();
   Lose(client);
+  peer.silent = true;
   ++centre_.client(client).removed;
   if (setup_.log) {
     setup_.log->Warn("server", "{} is silent for {:.1f} s and removed; {} of its leases are free",

@@ -61,6 +61,7 @@ class CentreServer : public Server {
   struct Peer {
     Link* link;
     Presence presence = Presence::kHere;
+    bool silent = false;             // gone by that alone: back when its link hears it
     bool asks = false;               // waits for an answer
     bool holds = false;              // ... and has work to push
     int64_t wants = 1;               // leases at most

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -180,48 +181,90 @@ TEST(CentreServerTest, BoundsStaleness) {
   }
 }
 
-// A client asks once. If it was given up meanwhile and is back, in the same life, it still waits.
-TEST(CentreServerTest, AnswersWhatAClientAskedBeforeItWasAway) {
-  struct Watcher : ServerKeeper {
-    bool Stop() override { return false; }
-    void EpochEnded(const Server&) override {}
-    void Look(const Server& server) override { second_is_here = server.clients()[1].here; }
-    std::atomic<bool> second_is_here = true;
-  } watcher;
-  Wire first(10, 10), second(10, 0.01);
-  CentreServer::Setup setup = OneClient(first);
-  setup.clients.push_back(&second.server());
-  setup.lease = 100;  // all there is
-  const std::vector<float> start(32, 1.0f);
-  CentreServer server(std::move(setup), start);
-  const std::jthread thread([&] { server.Run(&watcher); });
-  const struct Leaving {  // also when an assertion ends the test
-    Wire &first, &second;
-    ~Leaving() {
-      for (Wire* wire : {&first, &second}) wire->client().Send({.kind = kBye});
+// Two clients of one lease: the first has it, the second asks for one and is given up meanwhile.
+class AwayTest : public testing::Test, private ServerKeeper {
+ protected:
+  // The server's end of the second, as long after the other end was heard as the test says.
+  struct OverdueLink : Link {
+    explicit OverdueLink(Link& end) : link(end) {}
+    void Send(Message message) override { link.Send(std::move(message)); }
+    void Offer(Message message) override { link.Offer(std::move(message)); }
+    Arrival Receive(Message& message, Deadline deadline) override {
+      return link.Receive(message, deadline);
     }
-  } leaving{first, second};
+    void Close() noexcept override { link.Close(); }
+    void RingFor(Bell* bell) override { link.RingFor(bell); }
+    double timeout_s() const override { return link.timeout_s(); }
+    double overdue_s() const override { return silent_s; }
+    Link& link;
+    std::atomic<double> silent_s = 0;
+  };
 
-  Message message;
-  first.client().Send({.kind = kAsk, .ints = {0}});
-  ASSERT_EQ(first.client().Receive(message, After(10)), Arrival::kMessage);
-  ASSERT_EQ(message.kind, kGrant);
-  second.client().Send({.kind = kAsk, .ints = {0}});
-  second.client().Send({.kind = kFetch, .ints = {0}});  // answered: the server has read the first
-  ASSERT_EQ(second.client().Receive(message, After(10)), Arrival::kMessage);
-  ASSERT_EQ(message.kind, kCentre);
+  AwayTest() {
+    CentreServer::Setup setup = OneClient(first_);
+    setup.clients.push_back(&end_);
+    setup.lease = 100;  // all there is
+    server_.emplace(std::move(setup), std::vector<float>(32, 1.0f));
+    thread_ = std::jthread([this] { server_->Run(this); });
+  }
+  ~AwayTest() override {
+    for (Wire* wire : {&first_, &second_}) wire->client().Send({.kind = kBye});
+  }
 
-  second.Cut(1000);
-  const auto deadline = After(10);
-  while (watcher.second_is_here && After(0) < deadline) std::this_thread::yield();
-  ASSERT_FALSE(watcher.second_is_here);
-  second.Cut(0);  // it is mended
-  first.client().Send({.kind = kLeave});
-  do {
-    const Arrival arrival = second.client().Receive(message, After(5));
-    ASSERT_NE(arrival, Arrival::kNothing) << "the server has forgotten what it was asked";
-    if (arrival != Arrival::kMessage) message = {};
-  } while (message.kind != kGrant);
+  void Ask() {
+    Message message;
+    first_.client().Send({.kind = kAsk, .ints = {0}});
+    ASSERT_EQ(first_.client().Receive(message, After(10)), Arrival::kMessage);
+    ASSERT_EQ(message.kind, kGrant);
+    second_.client().Send({.kind = kAsk, .ints = {0}});
+    second_.client().Send(
+        {.kind = kFetch, .ints = {0}});  // answered: the server has read the first
+    ASSERT_EQ(second_.client().Receive(message, After(10)), Arrival::kMessage);
+    ASSERT_EQ(message.kind, kCentre);
+  }
+  void AwaitAway() {
+    const auto deadline = After(10);
+    while (second_is_here_ && After(0) < deadline) std::this_thread::yield();
+    ASSERT_FALSE(second_is_here_);
+  }
+  void ExpectGrant() {
+    first_.client().Send({.kind = kLeave});
+    Message message;
+    do {
+      const Arrival arrival = second_.client().Receive(message, After(5));
+      ASSERT_NE(arrival, Arrival::kNothing) << "the server has forgotten what it was asked";
+      if (arrival != Arrival::kMessage) message = {};
+    } while (message.kind != kGrant);
+  }
+
+  Wire first_{10, 10}, second_{10, 0.01};
+  OverdueLink end_{second_.server()};
+
+ private:
+  bool Stop() override { return false; }
+  void EpochEnded(const Server&) override {}
+  void Look(const Server& server) override { second_is_here_ = server.clients()[1].here; }
+  std::atomic<bool> second_is_here_ = true;
+  std::optional<CentreServer> server_;
+  std::jthread thread_;
+};
+
+// A client asks once. If it is back, in the same life, it still waits.
+TEST_F(AwayTest, WhatAClientAskedBeforeItWasCutOffIsAnswered) {
+  ASSERT_NO_FATAL_FAILURE(Ask());
+  second_.Cut(1000);
+  ASSERT_NO_FATAL_FAILURE(AwaitAway());
+  second_.Cut(0);  // it is mended
+  ExpectGrant();
+}
+
+// Silence that is too long, and ends before the link gives the other end up.
+TEST_F(AwayTest, WhatAClientAskedBeforeItWasSilentIsAnswered) {
+  ASSERT_NO_FATAL_FAILURE(Ask());
+  end_.silent_s = 5;
+  ASSERT_NO_FATAL_FAILURE(AwaitAway());
+  end_.silent_s = 0;
+  ExpectGrant();
 }
 
 TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
