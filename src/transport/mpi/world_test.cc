@@ -245,6 +245,19 @@ TEST(FindMpiPlugin, PrefersTheSitesOwnThenTheLaunchersLibrary) {
   EXPECT_EQ(FindMpiPlugin("", "b.so", ""), "b.so");
 }
 
+TEST(FindMpiPlugin, SaysHowToBuildOneWhereThereIsNone) {  // none lies beside this test
+  std::string what;
+  try {
+    FindMpiPlugin("", nullptr, "Open MPI");
+  } catch (const Error& error) {
+    what = error.what();
+  }
+  EXPECT_NE(what.find(" doctor --write-mpi-plugin mpi-plugin && mpicc -shared -fPIC -O2 -o /"),
+            what.npos)
+      << what;
+  EXPECT_NE(what.find("/trireme-mpi.so mpi-plugin/plugin.c"), what.npos) << what;
+}
+
 std::vector<ConformanceCase> All() {
   std::vector<ConformanceCase> all(std::begin(kCases), std::end(kCases));
   all.push_back(kEveryoneWaits);
