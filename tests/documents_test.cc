@@ -48,7 +48,7 @@ std::vector<Words> Commands(const fs::path& document) {
 
 // DIR, FILE... stand for what only the reader has.
 bool HasPlaceholder(const Words& words) {
-  static const std::regex kPlaceholder("(.*:)?(DIR|FILE|RUN|NAME|PATH)(\\.[a-z]+|\\.\\.\\.)?");
+  static const std::regex kPlaceholder("(.*[:,])?(DIR|FILE|RUN|NAME|PATH)(\\.[a-z]+|\\.\\.\\.)?");
   for (const std::string& word : words) {
     if (std::regex_match(word, kPlaceholder) || word == "|" || word == ">") return true;
   }

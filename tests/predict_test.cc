@@ -97,6 +97,67 @@ TEST_F(PredictTest, StreamsAreReadOnce) {
   EXPECT_NE(wrong.err.find("/dev/stdin:2: "), std::string::npos) << wrong.err;
 }
 
+// Rows of two classes that one look at x tells apart; the columns in the given order.
+std::string Table(const std::string& header, int count) {
+  std::string text = header + "\n";
+  for (int i = 0; i < count; ++i) {
+    for (const std::string& name : Split(header, ',')) {
+      const int bright = i % 2;
+      text += name == "x"    ? std::to_string(bright * 10 + i % 3)
+              : name == "y"  ? std::to_string(i % 5)
+              : name == "Id" ? std::to_string(i)
+                             : std::string(bright ? "yes" : "no");
+      text += name == Split(header, ',').back() ? "\n" : ",";
+    }
+  }
+  return text;
+}
+
+TEST_F(PredictTest, ColumnsAreFoundByTheirNames) {
+  Write("train.csv", Table("x,y,kind", 60));
+  Write("turned.csv", Table("kind,y,x", 20));
+  Write("bare.csv", Table("y,x", 4));
+  Write("other.csv", Table("x,z,kind", 20));
+  Succeed({"train", "--data", "csv:train.csv,turned.csv", "--model", "mlp:2-8-2", "--epochs", "20",
+           "--lr", "0.02", "--out", "a"});
+  EXPECT_EQ(Number("a", "test_accuracy"), 1);
+  for (const Words& words : {Words{"eval", "a"}, Words{"eval", "a", "--data", "csv:turned.csv"}}) {
+    const Json result = ParseJson(Succeed(words + Words{"--json"}).out, "eval");
+    EXPECT_EQ(result.At("samples").AsInt(), 20);
+    EXPECT_EQ(result.At("test_accuracy").AsDouble(), 1);
+  }
+  EXPECT_NE(Succeed({"eval", "a"}).out.find("20 (the test part of csv:train.csv,turned.csv)"),
+            std::string::npos);
+  EXPECT_NE(Succeed({"eval", "a", "--data", "csv:train.csv"}).out.find("60 (all of csv:train.csv)"),
+            std::string::npos);
+  const Outcome bare = Succeed({"predict", "a", "bare.csv", "--json"});
+  EXPECT_EQ(bare.err.find("warning"), std::string::npos) << bare.err;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Lines(bare.out)[size_t(i)].At("class").AsString(), i % 2 ? "yes" : "no");
+  }
+  Refuse({"predict", "a", "other.csv"}, 1, {"other.csv:1", "missing 'y'", "unknown 'z'"});
+  Refuse({"eval", "a", "--data", "csv:other.csv"}, 1, {"missing 'y'", "unknown 'z'"});
+}
+
+TEST_F(PredictTest, WhatMayBeWrongWithATableIsSaid) {
+  Write("numbered.csv", Table("Id,x,y,kind", 30));
+  const Words train = {"train", "--data", "csv:numbered.csv", "--model", "mlp", "--epochs", "1"};
+  const auto warnings = [](const Outcome& outcome) {
+    size_t count = 0;
+    for (size_t at = 0; (at = outcome.err.find("--set data.id=Id", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(warnings(Succeed(train + Words{"--out", "a"})), 1u);
+  EXPECT_EQ(warnings(Succeed(train + Words{"--out", "b", "--ranks", "2", "--transport", "shm"})),
+            1u);
+  EXPECT_EQ(warnings(Succeed(train + Words{"--out", "c", "--set", "data.id=Id"})), 0u);
+  Succeed({"train", "--epochs", "1", "--out", "iris"});  // knows no names of columns
+  Write("flowers.csv", "sl,sw,pl,pw\n5.1,3.5,1.4,0.2\n");
+  EXPECT_NE(Succeed({"predict", "iris", "flowers.csv"}).err.find("by their places"),
+            std::string::npos);
+}
+
 TEST_F(PredictTest, CsvWithAndWithoutLabels) {
   Succeed({"train", "--out", "a"});
   Write("plain.csv", "5.1,3.5,1.4,0.2\r\n6.3,3.3,6.0,2.5\r\n");

@@ -163,6 +163,21 @@ TEST_F(ResumeTest, WhatWouldMakeItAnotherRunIsRefused) {
   EXPECT_EQ(Read("a/config.toml"), config);
 }
 
+TEST_F(ResumeTest, ColumnsInAnotherOrderAreRefused) {
+  std::string rows, turned;
+  for (int i = 0; i < 12; ++i) {
+    rows += fmt::format("{},{},{}\n", i * i % 7, i % 5, i % 2 ? "no" : "yes");
+    turned += fmt::format("{},{},{}\n", i % 5, i * i % 7, i % 2 ? "no" : "yes");
+  }
+  Write("rows.csv", "x,y,kind\n" + rows);
+  Succeed({"train", "--data", "csv:" + At("rows.csv"), "--model", "mlp:2-3-2", "--batch", "4",
+           "--steps", "4", "--out", "a"});
+  Write("rows.csv", "y,x,kind\n" + turned);
+  Refuse({"train", "--resume", "a", "--steps", "8"}, 1, {"column \"y\" stands where \"x\" was"});
+  Write("rows.csv", "x,y,kind\n" + rows);
+  Succeed({"train", "--resume", "a", "--steps", "8"});
+}
+
 TEST_F(ResumeTest, OtherDataAreRefused) {
   std::string rows;
   for (int i = 0; i < 12; ++i) rows += fmt::format("{},{},{}\n", i, i % 5, i % 2 ? "no" : "yes");

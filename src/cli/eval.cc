@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/data_notes.h"
 #include "cli/evaluation_text.h"
 #include "data/sources.h"
 #include "flat/arithmetic.h"
@@ -14,7 +15,8 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--data", "SOURCE", "other samples than those of the run; their test part is used"},
+    {"--data", "SOURCE",
+     "other samples than those of the run: their test part, or all if they have none"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
     {"--device", "NAME", "cpu or ref", "trainer.device"},
@@ -22,20 +24,27 @@ constexpr Flag kFlags[] = {
 };
 constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
 
-int Run(const Args& args, Process& process) {
-  SavedModel model = LoadSavedModel(args.Required("RUN"), Log(process.log),
-                                    args.Value("--checkpoint").value_or("last"));
-  Sections sections;
-  Bind(sections, model.recipe);
-  args.ApplyTo(sections);
+DataSet OpenSamples(const Args& args, const SavedModel& model) {
   DataOptions options = model.recipe.data;
   if (const auto other = args.Value("--data")) {
     options.source = *other;
-    options.folds = 0;  // of the run's own samples
+    return OpenForTest(options, model.card.shape, model.card.known());
   }
-  const DataSet data = OpenData(options, model.recipe.trainer.seed, model.card.classes);
+  return OpenData(options, model.recipe.trainer.seed, model.card.known());
+}
+
+int Run(const Args& args, Process& process) {
+  const Log log(process.log);
+  SavedModel model =
+      LoadSavedModel(args.Required("RUN"), log, args.Value("--checkpoint").value_or("last"));
+  Sections sections;
+  Bind(sections, model.recipe);
+  args.ApplyTo(sections);
+  const DataSet data = OpenSamples(args, model);
+  SayLeftOut(log, data.left_out);
+  SayNotes(log, data.notes);
   if (!(data.shape == model.card.shape)) {
-    throw Error("{} has samples of {}x{}x{}, the model takes {}x{}x{}", options.source,
+    throw Error("{} has samples of {}x{}x{}, the model takes {}x{}x{}", data.name,
                 data.shape.height, data.shape.width, data.shape.channels, model.card.shape.height,
                 model.card.shape.width, model.card.shape.channels);
   }
@@ -50,8 +59,9 @@ int Run(const Args& args, Process& process) {
   const Evaluation result = evaluator.Run(state);
   queue->Sync();
   const RocCurves roc = evaluator.Curves();
-  process.out.Write(args.Has("--json") ? EvaluationJson(result, roc, model.card.classes)
-                                       : EvaluationText(result, roc, model.card.classes));
+  const std::string which = (data.train ? "the test part of " : "all of ") + data.name;
+  process.out.Write(args.Has("--json") ? EvaluationJson(result, roc, model.card.classes, which)
+                                       : EvaluationText(result, roc, model.card.classes, which));
   return 0;
 }
 
@@ -66,6 +76,7 @@ const Command kEval = {
         "trireme eval runs/a                          # on the test samples of its own data\n"
         "trireme eval runs/a --checkpoint best        # its best evaluation, not its last\n"
         "trireme eval runs/a --data fashion-mnist\n"
+        "trireme eval runs/a --data csv:new.csv       # on every row of the file\n"
         "trireme eval runs/a --json\n",
     .flags = kFlags,
     .places = kPlaces,

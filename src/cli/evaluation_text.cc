@@ -62,10 +62,10 @@ std::string ClassesText(const Evaluation& evaluation, const RocCurves& roc,
 }  // namespace
 
 std::string EvaluationText(const Evaluation& evaluation, const RocCurves& roc,
-                           const std::vector<std::string>& classes) {
-  std::string text = fmt::format("samples    {}\nloss       {}\naccuracy   {:.2f} %\n",
-                                 FormatCount(evaluation.samples), FormatLoss(evaluation.loss),
-                                 100 * evaluation.accuracy);
+                           const std::vector<std::string>& classes, const std::string& which) {
+  std::string text = fmt::format("samples    {} ({})\nloss       {}\naccuracy   {:.2f} %\n",
+                                 FormatCount(evaluation.samples), which,
+                                 FormatLoss(evaluation.loss), 100 * evaluation.accuracy);
   if (classes.size() > 5) text += fmt::format("top 5      {:.2f} %\n", 100 * evaluation.top5);
   size_t width = 5;
   for (const std::string& name : classes) width = std::max(width, name.size());
@@ -75,12 +75,13 @@ std::string EvaluationText(const Evaluation& evaluation, const RocCurves& roc,
 }
 
 std::string EvaluationJson(const Evaluation& evaluation, const RocCurves& roc,
-                           const std::vector<std::string>& classes) {
+                           const std::vector<std::string>& classes, const std::string& which) {
   Json json = Json::Object();
   json.Add("test_accuracy", evaluation.accuracy)
       .Add("test_top5", evaluation.top5)
       .Add("test_loss", evaluation.loss)
       .Add("samples", evaluation.samples)
+      .Add("of", which)
       .Add("classes", classes);
   AddClasses(json, evaluation.confusion, roc);
   return json.Text() + "\n";

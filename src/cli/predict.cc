@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "cli/data_notes.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
 #include "record/json.h"
@@ -128,6 +129,8 @@ class Inquiry {
   void Ask(const std::string& file) {
     Try([&] {
       Records records = Open(file);
+      for (std::string& note : records.notes) note = streams_.InUsersWords(std::move(note));
+      SayNotes(log_, records.notes);
       if (!records.samples->cuts()) {
         Flush();
         return Print(file, *records.samples);
@@ -162,7 +165,7 @@ class Inquiry {
 
  private:
   Records Open(const std::string& file) {
-    return OpenRecords(streams_.PathOf(file), model_.card.shape, model_.card.classes,
+    return OpenRecords(streams_.PathOf(file), model_.card.shape, model_.card.known(),
                        model_.recipe.data);
   }
   void Print(const std::string& file, const Source& samples) {

@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/data_notes.h"
 #include "cli/plan_text.h"
 #include "cli/recipe_flags.h"
 #include "cli/result_text.h"
@@ -152,16 +153,6 @@ Json StartLine(const Args& args, const Job& job) {
   return line;
 }
 
-// Files that are not used, each named once; many of them only counted.
-void SayLeftOut(const Log& log, const std::vector<std::string>& messages) {
-  constexpr size_t kNamed = 20;
-  for (size_t i = 0; i < std::min(messages.size(), kNamed); ++i) {
-    log.Warn("data", "left out: {}", messages[i]);
-  }
-  if (messages.empty()) return;
-  log.Warn("data", "{} left out (data.on_error)", Counted(int64_t(messages.size()), "file"));
-}
-
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
   const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
@@ -188,6 +179,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
                        crew.neighbours(), weights);
   if (records) SayLeftOut(log, job.data.left_out);
+  if (records && !resume) SayNotes(log, job.data.notes);
   job.given_weights = !init.empty();
   if (takes_weights) TakeWeights(init, job.graph, job.layout, job.initial_state, log);
   if (args.Has("--dry-run")) {

@@ -78,7 +78,8 @@ int CrossValidate(const Args& args, Process& process, Recipe recipe, const std::
     process.out.Write(FoldsText(result));
     process.out.Print(
         "\nall folds together: every sample once, by the model that was not trained with it\n{}",
-        EvaluationText(result.pooled, result.roc, result.classes));
+        EvaluationText(result.pooled, result.roc, result.classes,
+                       "all of " + plan.recipe.data.source));
     process.out.Print("runs, summary.json and page.html are in {}\n", plan.out);
   }
   return 0;

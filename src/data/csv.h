@@ -12,15 +12,20 @@ namespace trireme {
 // How a csv file is to be understood.
 struct CsvRequest {
   std::string label;  // column by name or number from 1; empty: the last
-  std::string id;     // column to leave out, likewise; empty: none
+  std::string id;     // columns to leave out, likewise, with commas between; empty: none
   // If not empty: the labels' names in order, and others are refused. Else they are collected.
-  std::span<const std::string> classes;
+  std::span<const std::string> classes = {};
+  // If not empty: a file with a header must have these columns, in any order; one without has them
+  // in this order.
+  ColumnNames columns = {};
 };
 
 struct CsvTable {
   std::unique_ptr<Source> rows;
   std::vector<std::string> classes;  // numbers in their order, else texts in theirs
+  ColumnNames columns;
   bool labelled = true;
+  std::vector<std::string> notes;  // what may be wrong with it, a sentence each
 };
 
 // A table to learn from: numbers, and a label that may be text. The first line is a header if

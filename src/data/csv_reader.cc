@@ -8,7 +8,12 @@ namespace trireme {
 
 CsvReader::CsvReader(std::span<char> text, std::string path)
     : at_(text.data()), end_(text.data() + text.size()), path_(std::move(path)) {
-  if (std::string_view(text.data(), text.size()).starts_with("\xef\xbb\xbf")) at_ += 3;
+  const std::string_view whole(text.data(), text.size());
+  if (whole.starts_with("\xff\xfe") || whole.starts_with("\xfe\xff") ||
+      (whole.size() > 1 && (whole[0] == '\0') != (whole[1] == '\0'))) {
+    throw Error("{}: this file is UTF-16: save it as UTF-8", path_);
+  }
+  if (whole.starts_with("\xef\xbb\xbf")) at_ += 3;
 }
 
 bool CsvReader::Next(std::vector<std::string_view>& fields) {

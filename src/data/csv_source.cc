@@ -1,6 +1,8 @@
 #include "data/csv_source.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -56,18 +58,20 @@ std::vector<std::string> CutFiles(const std::string& argument) {
   return files;
 }
 
-DataSet OpenCsv(const std::string& argument, const DataOptions& options,
-                std::span<const std::string> classes) {
+DataSet OpenCsv(const std::string& argument, const DataOptions& options, const KnownData& known) {
   const std::vector<std::string> files = CutFiles(argument);
-  CsvTable train = ReadCsv(files[0], {options.label, options.id, classes});
+  CsvTable train = ReadCsv(files[0], {options.label, options.id, known.classes, known.columns});
   DataSet data{.shape = train.rows->shape(), .classes = std::move(train.classes)};
   data.train = std::move(train.rows);
+  data.columns = std::move(train.columns);
+  data.notes = std::move(train.notes);
   const auto open = [&](const std::string& file) {
-    CsvTable table = ReadCsv(file, {options.label, options.id, data.classes});
+    CsvTable table = ReadCsv(file, {options.label, options.id, data.classes, data.columns});
     if (table.rows->shape() != data.shape) {
       throw Error("{}: {} values in a row, but {} has {}", file, table.rows->shape().channels,
                   files[0], data.shape.channels);
     }
+    std::move(table.notes.begin(), table.notes.end(), std::back_inserter(data.notes));
     return std::move(table.rows);
   };
   if (files.size() == 3) data.validation = open(files[1]);

@@ -1,5 +1,4 @@
 #pragma once
-#include <span>
 #include <string>
 #include <vector>
 
@@ -8,10 +7,9 @@
 
 namespace trireme {
 
-// csv:FILE, csv:TRAIN,TEST or csv:TRAIN,VALIDATION,TEST. The classes are those of the training
-// file, or the given ones.
-DataSet OpenCsv(const std::string& argument, const DataOptions& options,
-                std::span<const std::string> classes);
+// csv:FILE, csv:TRAIN,TEST or csv:TRAIN,VALIDATION,TEST. Classes and columns are those of the
+// training file, or known ones.
+DataSet OpenCsv(const std::string& argument, const DataOptions& options, const KnownData& known);
 
 // The files that an argument names. Names may hold commas: what is there as it stands is one file,
 // and otherwise it is cut where files are there.

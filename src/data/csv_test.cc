@@ -1,5 +1,6 @@
 #include "data/csv.h"
 
+#include "base/text.h"
 #include "data/csv_reader.h"
 #include "data/testing.h"
 
@@ -130,10 +131,148 @@ TEST_F(CsvTest, RefusesBrokenTablesWithLineAndReason) {
   EXPECT_TRUE(Holds(Refused("1,x\n2, \n"), {"t.csv:2:", "label is empty"}));
   EXPECT_TRUE(Holds(Refused("1,x\n2,x\n"), {"every row has the label 'x'"}));
   EXPECT_TRUE(Holds(Refused("1,0.5\n2,1.5\n"), {"'0.5' is no whole number", "data.label"}));
-  EXPECT_TRUE(Holds(Refused("x\ny\n"), {"t.csv:1: 1 columns"}));
-  EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "kind"}), {"no column 'kind' (data.label)"}));
+  EXPECT_TRUE(Holds(Refused("x\ny\n"), {"t.csv:1: 1 column;"}));
+  EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "kind"}),
+                    {"no column 'kind' (data.label)", "'1', '2', 'x'"}));
+  EXPECT_TRUE(Holds(Refused("Id,a,k\n1,2,x\n", {.id = "id"}), {"did you mean Id?"}));
   EXPECT_TRUE(Holds(Refused("1,2,x\n", {.id = "4"}), {"no column 4 (data.id), the file has 3"}));
   EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "3", .id = "3"}), {"same column 3"}));
+}
+
+TEST_F(CsvTest, HintsAtOtherSeparators) {
+  EXPECT_TRUE(Holds(Refused("a;b;k\n1;2;x\n"), {"t.csv:1: 1 column;", "by semicolons"}));
+  EXPECT_TRUE(Holds(Refused("1,5;2,5;x\n2,5;3,5;y\n"), {"t.csv:2", "'5;3'", "by semicolons"}));
+  EXPECT_TRUE(Holds(Refused("a\tb\tk\n1\t2\tx\n"), {"1 column;", "by tabs"}));
+  EXPECT_TRUE(Holds(Refused("a,k\n\"1,5\",x\n"), {"'1,5'", "write 1.5"}));
+}
+
+TEST_F(CsvTest, OtherEncodingsAreNamedAndNothingIsShownRaw) {
+  const std::string latin = Refused("1,b\xe4r\n2,x\n");
+  EXPECT_TRUE(Holds(latin, {"t.csv:1: the label 'b\\xe4r' is not UTF-8", "Latin-1"}));
+  EXPECT_TRUE(IsUtf8(latin));
+  EXPECT_TRUE(Holds(Refused({"\xff\xfe"
+                             "1\0,\0x\0",
+                             8}),
+                    {"t.csv", "is UTF-16", "as UTF-8"}));
+  EXPECT_TRUE(Holds(Refused({"\xfe\xff\0"
+                             "1\0,\0x",
+                             8}),
+                    {"UTF-16"}));
+  EXPECT_TRUE(Holds(Refused({"1\0,\0x\0", 6}), {"UTF-16"}));
+  EXPECT_TRUE(Read("1,\xc3\xa4\n2,x\n").notes.empty());
+}
+
+TEST_F(CsvTest, LabelsThatNameEachRowAreRefused) {
+  std::string prices = "rooms,price\n", names = "rooms,owner\n", classes = "rooms,class\n";
+  for (int i = 0; i < 60; ++i) {
+    prices += fmt::format("{},{}\n", i % 7, 100000 + 137 * i);
+    names += fmt::format("{},owner {}\n", i % 7, i);
+    classes += fmt::format("{},{}\n", i % 7, i % 30);
+  }
+  EXPECT_TRUE(Holds(Refused(prices), {"60 different labels in 60 rows", "'100000'", "a quantity"}));
+  EXPECT_TRUE(Holds(Refused(names), {"60 different labels", "a name of each row", "data.label"}));
+  EXPECT_EQ(Read(classes).classes.size(), 30u);
+  EXPECT_EQ(Read("1,a\n2,b\n3,c\n").classes.size(), 3u);  // few rows
+}
+
+// Rows "1,7,a", "2,7,b", ...
+std::string CountedRows(int count) {
+  std::string text;
+  for (int i = 1; i <= count; ++i) text += fmt::format("{},7,{}\n", i, i % 2 ? "a" : "b");
+  return text;
+}
+
+TEST_F(CsvTest, AColumnThatNumbersTheRowsIsNoted) {
+  const auto note = [&](const std::string& text, const CsvRequest& request = {}) {
+    const Names notes = Read(text, request).notes;
+    return notes.size() == 1 ? notes[0] : fmt::format("{} notes", notes.size());
+  };
+  EXPECT_TRUE(Holds(note("Id,x,k\n" + CountedRows(12)),
+                    {"t.csv: column 1 ('Id') counts the rows", "--set data.id=Id"}));
+  EXPECT_TRUE(Holds(note(CountedRows(12)), {"column 1 counts the rows", "--set data.id=1"}));
+  EXPECT_TRUE(Holds(note(",x,k\n" + CountedRows(12)), {"column 1 ('')", "--set data.id=1"}));
+  EXPECT_TRUE(Holds(note("row no,x,k\n" + CountedRows(12)), {"('row no')", "data.id=1"}));
+  EXPECT_TRUE(Holds(note("x,ID,k\n" + CountedRows(3)), {"column 2 ('ID')", "--set data.id=ID"}));
+  EXPECT_EQ(note(CountedRows(5)), "0 notes");  // too few to tell
+  EXPECT_EQ(note("Id,x,k\n" + CountedRows(12), {.id = "Id"}), "0 notes");
+  const Names classes = {"a", "b"};
+  EXPECT_EQ(note("id,x,k\n" + CountedRows(12), {.classes = classes, .columns = {{"id", "x"}, "k"}}),
+            "0 notes");  // said in training
+}
+
+TEST_F(CsvTest, AFirstLineOfNumbersThatFitsNoRowIsNoted) {
+  std::string rows;
+  for (int i = 0; i < 12; ++i) rows += fmt::format("{},{},{}\n", 2 * i, 3 * i + 1, i % 3);
+  EXPECT_TRUE(Read(rows).notes.empty());
+  const CsvTable table = Read("2019,2020,2021\n" + rows);
+  EXPECT_EQ(table.rows->size(), 13);
+  ASSERT_EQ(table.notes.size(), 1u);
+  EXPECT_TRUE(Holds(table.notes[0], {"first line is taken for a sample", "data.label=2021"}));
+  const CsvTable named = Read("2019,2020,2021\n" + rows, {.label = "2021"});  // and that helps
+  EXPECT_EQ(named.rows->size(), 12);
+  EXPECT_TRUE(named.notes.empty());
+  EXPECT_TRUE(Holds(Read("0,1,3\n" + rows).notes.at(0), {"names that are words"}));
+  EXPECT_TRUE(Read("0.5,7,9\n" + rows).notes.empty());  // no name is a fraction
+}
+
+TEST_F(CsvTest, SeveralColumnsMayBeLeftOut) {
+  const std::string text = "Id,a,b,when,kind\n1,10,20,5,x\n2,30,40,6,y\n";
+  for (const char* id : {"Id,when", "1, when", "4,1"}) {
+    const CsvTable table = Read(text, {.id = id});
+    EXPECT_EQ(Values(table), (Floats{10, 20, 30, 40})) << id;
+    EXPECT_EQ(table.columns, (ColumnNames{{"a", "b"}, "kind", table.columns.ids})) << id;
+    EXPECT_EQ(table.columns.ids.size(), 2u);
+  }
+  EXPECT_EQ(Values(Read("\"x, y\",a,k\n1,2,m\n3,4,n\n", {.id = "x, y"})), (Floats{2, 4}));
+  EXPECT_TRUE(Holds(Refused(text, {.id = "Id,wen"}), {"no column 'wen'", "did you mean when?"}));
+}
+
+TEST_F(CsvTest, KnownColumnsAreSortedAndOthersRefused) {
+  const Names classes = {"x", "y"};
+  const CsvRequest request = {
+      .id = "Id", .classes = classes, .columns = {{"a", "b"}, "kind", {"Id"}}};
+  const auto expect = [&](const std::string& text, bool labelled) {
+    const CsvTable table = Records(text, request);
+    EXPECT_EQ(Values(table), (Floats{10, 20})) << text;
+    EXPECT_EQ(table.labelled, labelled) << text;
+    EXPECT_TRUE(table.notes.empty());
+    if (!labelled || !text.ends_with("20,10,y\n")) return;
+    EXPECT_EQ(Values(Read(text, request)), (Floats{10, 20})) << text;
+  };
+  expect("a,b\n10,20\n", false);
+  expect("b,a\n20,10\n", false);
+  expect("kind,b,a\ny,20,10\n", true);
+  expect(" b ,\"a\",kind\n20,10,y\n", true);
+  expect("kind,b,Id,a\ny,20,7,10\n", true);
+  expect("10,20\n", false);  // no header: by place
+  expect("10,20,y\n", true);
+  const auto refused = [&](const std::string& text) {
+    return Refusal([&] { Records(text, request); });
+  };
+  EXPECT_TRUE(Holds(refused("a,c\n1,2\n"), {"t.csv:1:", "missing 'b', unknown 'c'"}));
+  EXPECT_TRUE(Holds(refused("p,q\n1,2\n"), {"missing 'a', 'b', unknown 'p', 'q'"}));
+  EXPECT_TRUE(Holds(refused("a,b,age\n1,2,3\n"), {"unknown 'age'"}));
+  EXPECT_TRUE(Holds(refused("a,a,b\n1,2,3\n"), {"unknown 'a'"}));
+  EXPECT_TRUE(Holds(Refused("b,a\n1,2\n", request), {"missing 'kind'"}));
+}
+
+TEST_F(CsvTest, ColumnsThatWereNotRememberedAreTakenByTheirPlaces) {
+  const Names classes = {"x", "y"};
+  const CsvTable table = Records("p,q,kind\n10,20,y\n", {.classes = classes});
+  EXPECT_EQ(Values(table), (Floats{10, 20}));
+  ASSERT_EQ(table.notes.size(), 1u);
+  EXPECT_TRUE(Holds(table.notes[0], {"t.csv", "by their places"}));
+  EXPECT_TRUE(Records("10,20,y\n", {.classes = classes}).notes.empty());
+  EXPECT_EQ(Read("1,2,x\n3,4,y\n").columns, ColumnNames{});
+  EXPECT_EQ(Read("a,a,k\n1,2,x\n3,4,y\n").columns, ColumnNames{});  // cannot be told apart
+  EXPECT_EQ(Read("\xe4,b,k\n1,2,x\n3,4,y\n").columns, ColumnNames{});
+}
+
+TEST_F(CsvTest, NamesThatAreNumbersCountIfAllAreThere) {
+  const Names classes = {"x", "y"};
+  const CsvRequest request = {.classes = classes, .columns = {{"2019", "2020"}, "2021"}};
+  EXPECT_EQ(Values(Records("2020,2019\n1,2\n", request)), (Floats{2, 1}));
+  EXPECT_EQ(Values(Records("2020,7\n1,2\n", request)), (Floats{2020, 7, 1, 2}));
 }
 
 TEST_F(CsvTest, RecordsMayLackLabelAndId) {

@@ -138,7 +138,7 @@ TEST(Fuzz, Csv) {
     ReadAll(*ReadCsv(folder.Write("f", bytes), {.label = "kind", .id = "1"}).rows);
   });
   Fuzz(seeds, kRounds, [&](const std::string& bytes) {
-    ReadAll(*OpenRecords(folder.Write("f", bytes), {1, 1, 2}, classes, {.id = "Id"}).samples);
+    ReadAll(*OpenRecords(folder.Write("f", bytes), {1, 1, 2}, {classes}, {.id = "Id"}).samples);
   });
 }
 

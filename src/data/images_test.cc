@@ -68,8 +68,8 @@ TEST(Images, FoldersAreClassesAndPartsAreFound) {
     EXPECT_EQ(Reds(*data.test), (std::vector<int>{40}));
     EXPECT_EQ(data.train->label(1), 0);
     EXPECT_EQ(data.test->label(0), 1);
-    EXPECT_EQ(OpenData(options, 1, std::vector<std::string>{"dog", "cow", "cat"}).test->label(0),
-              0);
+    const std::vector<std::string> known = {"dog", "cow", "cat"};
+    EXPECT_EQ(OpenData(options, 1, {known}).test->label(0), 0);
   }
 }
 
@@ -93,6 +93,23 @@ TEST(Images, ValBesideTestValidates) {
     EXPECT_EQ(data.validation->label(0), 1);
     EXPECT_EQ(Reds(*data.test), (std::vector<int>{40}));
   }
+}
+
+TEST(Images, AreTestedWholeOrByTheirTestPart) {
+  Pictures pictures;
+  for (int i = 0; i < 10; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 2 ? "x" : "y", i), 20 * i);
+  DataOptions options = pictures.options(0);
+  options.train_folder = "a", options.test_folder = "b";  // of the run
+  const std::vector<std::string> classes = {"x", "y", "z"};
+  const DataSet data = OpenForTest(options, {12, 12, 3}, {classes});
+  EXPECT_EQ(data.test->size(), 10);
+  EXPECT_EQ(data.shape, (SampleShape{12, 12, 3}));
+  Pictures parts;
+  parts.Add("a/x/1.jpg", 1);
+  parts.Add("b/x/1.jpg", 1);
+  parts.Add("b/x/2.jpg", 1);
+  options.source = "images:" + parts.path();
+  EXPECT_EQ(OpenForTest(options, {12, 12, 3}, {classes}).test->size(), 2);
 }
 
 TEST(Images, OneFolderIsSplit) {

@@ -8,7 +8,8 @@ void Describe(OptionTable<DataOptions>& t) {
         "the samples: iris, csv:FILE, mnist:DIR, ... (trireme list data)");
   t.Add("label", &D::label, Any(),
         "csv: the label's column, by name or number from 1; empty: the last one");
-  t.Add("id", &D::id, Any(), "csv: a column to leave out, by name or number; empty: none");
+  t.Add("id", &D::id, Any(),
+        "csv: columns to leave out, by name or number, with commas between; empty: none");
   t.Add("test_fraction", &D::test_fraction, Between(-1, 1),
         "share of the samples held out for the test, where the source has no test part, more than "
         "0 and less than 1; -1: 0.2");

@@ -13,7 +13,7 @@ struct DataOptions {
   std::string source = "iris";
   // csv: the label's column, by name or number from 1; empty: the last one.
   std::string label;
-  // csv: a column to leave out, by name or number from 1; empty: none.
+  // csv: columns to leave out, by name or number from 1, with commas between; empty: none.
   std::string id;
   // Share of the samples held out for the test, for sources without a test part; -1: 0.2.
   double test_fraction = -1;

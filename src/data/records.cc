@@ -36,7 +36,7 @@ Format SeeFormat(const std::string& path) {
 }
 
 Records Open(const std::string& path, Format format, const SampleShape& shape,
-             std::span<const std::string> classes, const DataOptions& options) {
+             const KnownData& known, const DataOptions& options) {
   switch (format) {
     case Format::kIdx:
       return {OpenIdxPictures(path), false};
@@ -54,14 +54,15 @@ Records Open(const std::string& path, Format format, const SampleShape& shape,
     case Format::kCsv:
       break;
   }
-  CsvTable table = ReadCsvRecords(path, {options.label, options.id, classes}, shape);
-  return {std::move(table.rows), table.labelled};
+  CsvTable table =
+      ReadCsvRecords(path, {options.label, options.id, known.classes, known.columns}, shape);
+  return {std::move(table.rows), table.labelled, std::move(table.notes)};
 }
 
 }  // namespace
 
-Records OpenRecords(const std::string& spec, const SampleShape& shape,
-                    std::span<const std::string> classes, const DataOptions& options) {
+Records OpenRecords(const std::string& spec, const SampleShape& shape, const KnownData& known,
+                    const DataOptions& options) {
   std::string path = spec;
   const NamedFormat* named = nullptr;
   for (const NamedFormat& candidate : kFormats) {
@@ -70,16 +71,16 @@ Records OpenRecords(const std::string& spec, const SampleShape& shape,
     path = spec.substr(candidate.prefix.size());
   }
   const Format format = named != nullptr ? named->format : SeeFormat(path);
-  Records records = Open(path, format, shape, classes, options);
+  Records records = Open(path, format, shape, known, options);
   const SampleShape& found = records.samples->shape();
   if (found != shape) {
     throw Error("{}: samples of {} x {} x {}, but the model takes {} x {} x {}", path, found.height,
                 found.width, found.channels, shape.height, shape.width, shape.channels);
   }
   for (int64_t i = 0; i < records.samples->size(); ++i) {
-    if (records.samples->label(i) >= static_cast<int64_t>(classes.size())) {
+    if (records.samples->label(i) >= static_cast<int64_t>(known.classes.size())) {
       throw Error("{}: label {} of record {}, but the model has {} classes", path,
-                  records.samples->label(i), i, classes.size());
+                  records.samples->label(i), i, known.classes.size());
     }
   }
   return records;

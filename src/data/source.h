@@ -71,13 +71,30 @@ class Subset : public Source {
   std::vector<int64_t> indices_;
 };
 
+// What the header of a csv file calls its columns; all empty: not known.
+struct ColumnNames {
+  std::vector<std::string> values;  // in the order of a sample's values
+  std::string label;
+  std::vector<std::string> ids;  // left out
+
+  bool operator==(const ColumnNames&) const = default;
+};
+
+// What of an earlier run's data is to be kept; empty: as it comes.
+struct KnownData {
+  std::span<const std::string> classes = {};
+  ColumnNames columns = {};
+};
+
 struct DataSet {
   std::string name;  // as it was asked for
   SampleShape shape;
   std::vector<std::string> classes;  // the label is the index
   std::unique_ptr<Source> train, test;
   std::unique_ptr<Source> validation;  // what decides about the training; null: none
+  ColumnNames columns;                 // of csv files
   std::vector<std::string> left_out;   // what is wrong with each file that is not used
+  std::vector<std::string> notes;      // what may be wrong with those that are, a sentence each
 };
 
 // "96 to train, 24 to validate, 30 to test"; a validation part only where there is one.

@@ -1,12 +1,10 @@
 #include "data/sources.h"
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "base/text.h"
 #include "data/bytes.h"
 #include "data/cifar.h"
 #include "data/csv_source.h"
@@ -14,8 +12,8 @@
 #include "data/idx.h"
 #include "data/images.h"
 #include "data/iris.h"
-#include "data/order.h"
 #include "data/pack.h"
+#include "data/split.h"
 #include "data/synthetic.h"
 
 namespace trireme {
@@ -23,9 +21,6 @@ namespace {
 
 constexpr double kTestFraction = 0.2;
 constexpr const char* kFashionFolder = "/usr/share/datasets/fashion-mnist";
-constexpr uint64_t kSplitStream = 0x73706c6974;  // other random numbers than the epochs' order
-constexpr uint64_t kValidationStream = 0x76616c6964;
-constexpr uint64_t kLimitStream = 0x6c696d6974;
 
 const std::string& RequireArgument(const SourceRequest& request, const char* syntax) {
   if (request.argument.empty()) {
@@ -49,7 +44,7 @@ DataSet OpenIrisSource(const SourceRequest& request) {
 }
 
 DataSet OpenCsvSource(const SourceRequest& request) {
-  return OpenCsv(RequireArgument(request, "csv:FILE"), request.options, request.classes);
+  return OpenCsv(RequireArgument(request, "csv:FILE"), request.options, request.known);
 }
 
 DataSet OpenIdxSource(const SourceRequest& request) {
@@ -83,11 +78,12 @@ DataSet OpenCifarSource(const SourceRequest& request) {
 }
 
 DataSet OpenImagesSource(const SourceRequest& request) {
-  return OpenImages(RequireFolderArgument(request, "images:DIR"), request.options, request.classes);
+  return OpenImages(RequireFolderArgument(request, "images:DIR"), request.options,
+                    request.known.classes);
 }
 
 DataSet OpenPackSource(const SourceRequest& request) {
-  return OpenPack(RequireArgument(request, "pack:FILE"), request.options, request.classes);
+  return OpenPack(RequireArgument(request, "pack:FILE"), request.options, request.known.classes);
 }
 
 DataSet OpenSyntheticSource(const SourceRequest& request) {
@@ -127,15 +123,32 @@ std::pair<std::string, std::string> CutSpec(const std::string& spec) {
   return {spec.substr(0, colon), spec.substr(colon + 1)};
 }
 
+// What may be meant by a path without a word before it; "" if nothing is there.
+std::string GuessSource(const std::string& spec) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(spec, ignored).type();
+  if (type == std::filesystem::file_type::directory) return "images:" + spec;
+  if (type != std::filesystem::file_type::regular) return "";
+  return (spec.ends_with(".pack") ? "pack:" : "csv:") + spec;
+}
+
 const SourceKind& FindKind(const std::string& spec) {
   if (spec.find('\0') != spec.npos) throw UsageError("data.source holds a zero byte");
   const std::string name = CutSpec(spec).first;
   std::string known;
+  std::vector<std::string> names;
   for (const SourceKind& kind : kSources) {
     if (name == kind.name) return kind;
     known += (known.empty() ? "" : ", ") + std::string(kind.syntax);
+    names.push_back(kind.name);
   }
-  throw UsageError("data.source = '{}': there is no source '{}'; known are {}", spec, name, known);
+  const std::string place = GuessSource(spec);
+  if (!place.empty()) {
+    throw UsageError("data.source = '{}': there is no source '{}'; did you mean {}?", spec, name,
+                     place);
+  }
+  throw UsageError("data.source = '{}': there is no source '{}'; known are {}{}", spec, name, known,
+                   DidYouMean(name, names));
 }
 
 void CheckOptions(const DataOptions& options, const SourceKind& kind) {
@@ -163,69 +176,14 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
   }
 }
 
-// The samples at some positions of a keyed permutation, ascending.
-std::vector<int64_t> Choose(uint64_t key, int64_t size, int64_t begin, int64_t end) {
-  std::vector<int64_t> chosen(static_cast<size_t>(end - begin));
-  Order(key, size, true).Fill(0, begin, chosen);
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
-}
-
-// Some samples of a part, at random, and those that are left.
-struct Halves {
-  std::unique_ptr<Source> held_out, rest;
-};
-
-Halves HoldOut(std::unique_ptr<Source> part, double fraction, uint64_t key) {
-  const std::shared_ptr<const Source> whole = std::move(part);
-  const auto wanted =
-      static_cast<int64_t>(std::llround(fraction * static_cast<double>(whole->size())));
-  const int64_t num_held = std::clamp<int64_t>(wanted, 1, whole->size() - 1);
-  return {std::make_unique<Subset>(whole, Choose(key, whole->size(), 0, num_held)),
-          std::make_unique<Subset>(whole, Choose(key, whole->size(), num_held, whole->size()))};
-}
-
-void Split(DataSet& data, double fraction, uint64_t seed) {
-  if (data.train->size() < 2) {
-    throw Error("{}: {} sample, too few to hold some out for the test", data.name,
-                data.train->size());
-  }
-  Halves halves = HoldOut(std::move(data.train), fraction, Hash(seed, kSplitStream));
-  data.test = std::move(halves.held_out);
-  data.train = std::move(halves.rest);
-}
-
-// After the test part is known, and before the limit: neither of them depends on it.
-void SplitValidation(DataSet& data, double fraction, uint64_t seed) {
-  if (fraction == 0) return;
-  if (data.validation) {
-    throw UsageError("data.validation_fraction = {}, but '{}' has a validation part of its own",
-                     fraction, data.name);
-  }
-  if (data.train->size() < 2) {
-    throw Error("{}: {} training sample, too few to hold some out for validation", data.name,
-                data.train->size());
-  }
-  Halves halves = HoldOut(std::move(data.train), fraction, Hash(seed, kValidationStream));
-  data.validation = std::move(halves.held_out);
-  data.train = std::move(halves.rest);
-}
-
-void Limit(DataSet& data, int64_t limit, uint64_t seed) {
-  if (limit == 0 || limit >= data.train->size()) return;
-  const std::shared_ptr<const Source> whole = std::move(data.train);
-  data.train =
-      std::make_unique<Subset>(whole, Choose(Hash(seed, kLimitStream), whole->size(), 0, limit));
-}
-
 }  // namespace
 
 std::span<const SourceKind> SourceKinds() { return kSources; }
 
-DataSet OpenData(const DataOptions& options, uint64_t seed, std::span<const std::string> classes) {
+DataSet OpenData(const DataOptions& options, uint64_t seed, const KnownData& known) {
   const SourceKind& kind = FindKind(options.source);
   CheckOptions(options, kind);
-  DataSet data = kind.open({options.source, CutSpec(options.source).second, options, classes});
+  DataSet data = kind.open({options.source, CutSpec(options.source).second, options, known});
   data.name = options.source;
   if (options.folds) {
     if (options.test_fraction != -1) {
@@ -233,13 +191,35 @@ DataSet OpenData(const DataOptions& options, uint64_t seed, std::span<const std:
     }
     TakeFold(data, options.folds, options.fold, seed);
   } else if (!data.test) {
-    Split(data, options.test_fraction == -1 ? kTestFraction : options.test_fraction, seed);
+    SplitTest(data, options.test_fraction == -1 ? kTestFraction : options.test_fraction, seed);
   } else if (options.test_fraction != -1) {
     throw UsageError("data.test_fraction = {}, but '{}' has a test part of its own",
                      options.test_fraction, options.source);
   }
   SplitValidation(data, options.validation_fraction, seed);
-  Limit(data, options.limit, seed);
+  LimitTraining(data, options.limit, seed);
+  return data;
+}
+
+DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownData& known) {
+  const SourceKind& kind = FindKind(options.source);
+  const std::string place = CutSpec(options.source).second;
+  const DataOptions none;
+  if (kind.open != OpenCsvSource) options.label = options.id = "";
+  if (kind.open == OpenImagesSource || kind.open == OpenPackSource) {
+    options.size = shape.height;
+  } else {
+    options.size = none.size;
+    options.on_error = none.on_error;
+  }
+  std::error_code ignored;
+  if (kind.open != OpenImagesSource ||
+      !std::filesystem::exists(place + "/" + options.test_folder, ignored)) {
+    options.train_folder = options.validation_folder = options.test_folder = "";
+  }
+  DataSet data = kind.open({options.source, place, options, known});
+  data.name = options.source;
+  if (!data.test) data.test = std::move(data.train);
   return data;
 }
 

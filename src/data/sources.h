@@ -15,7 +15,7 @@ struct SourceRequest {
   std::string spec;      // "mnist:DIR", for messages
   std::string argument;  // "DIR"; empty if there was none
   const DataOptions& options;
-  std::span<const std::string> classes;  // of an earlier run whose labels are to be kept, or none
+  const KnownData& known;
 };
 
 // A row of the list of sources: what `trireme list` prints and how a spec is opened.
@@ -30,20 +30,25 @@ std::span<const SourceKind> SourceKinds();
 
 // Opens options.source, splits it where it has no test part, takes a validation part from what is
 // left to train if one is asked for, and applies the limit to the training part. The random
-// choices are functions of the seed. `classes` keeps the label numbers of an earlier run.
-DataSet OpenData(const DataOptions& options, uint64_t seed,
-                 std::span<const std::string> classes = {});
+// choices are functions of the seed.
+DataSet OpenData(const DataOptions& options, uint64_t seed, const KnownData& known = {});
+
+// Opens options.source to test a model with that takes `shape`, and was trained on something else:
+// the test part where it has one of its own, or else all of it, and `train` is null. Of the options
+// only those count that say how the source is read.
+DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownData& known);
 
 // Samples to classify.
 struct Records {
   std::unique_ptr<Source> samples;
   bool labelled = false;
+  std::vector<std::string> notes = {};  // what may be wrong with them, a sentence each
 };
 
-// Opens one file of records for a model that takes `shape` and answers with `classes`: csv, idx
+// Opens one file of records for a model that takes `shape` and knows the classes: csv, idx
 // pictures, CIFAR-10 records, or one JPEG or PNG picture; the format is named ("csv:FILE",
 // "idx:FILE", "cifar10:FILE", "image:FILE") or seen from the file.
-Records OpenRecords(const std::string& spec, const SampleShape& shape,
-                    std::span<const std::string> classes, const DataOptions& options);
+Records OpenRecords(const std::string& spec, const SampleShape& shape, const KnownData& known,
+                    const DataOptions& options);
 
 }  // namespace trireme

@@ -145,11 +145,54 @@ TEST(OpenData, CsvFilesMayBeOneForEachPart) {
                     {"data.validation_fraction = 0.5", "validation part of its own"}));
   EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + ",none.csv"}), {"cannot open none.csv"}));
   EXPECT_TRUE(Holds(Refused({.source = "csv:1,2,3,4"}), {"names 4 files", "csv:TRAIN,TEST"}));
-  const std::string wide = folder.Write("wide.csv", "x,y,kind\n1,2,a\n");
+  const std::string wide = folder.Write("wide.csv", "1,2,a\n");
   EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + "," + wide}), {"wide.csv", "train.csv"}));
   const std::string other = folder.Write("other.csv", "x,kind\n1,c\n");
   EXPECT_TRUE(
       Holds(Refused({.source = "csv:" + train + "," + other}), {"other.csv:2", "label 'c'"}));
+}
+
+TEST(OpenData, CsvFilesOfAllPartsHaveTheSameColumns) {
+  const TemporaryFolder folder;
+  const std::string train = folder.Write("train.csv", "x,y,kind\n1,2,b\n2,3,a\n3,4,b\n");
+  const std::string turned = folder.Write("turned.csv", "kind,y,x\nb,6,5\n");
+  const DataSet data = OpenData({.source = "csv:" + train + "," + turned}, 1);
+  EXPECT_EQ(Samples(*data.test), (std::vector<std::vector<float>>{{5, 6, 1}}));
+  EXPECT_EQ(data.columns, (ColumnNames{{"x", "y"}, "kind", {}}));
+  EXPECT_TRUE(data.notes.empty());
+  const std::string bare = folder.Write("bare.csv", "x,y\n5,6\n");
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + "," + bare}), {"bare.csv:1", "'kind'"}));
+  const std::string other = folder.Write("other.csv", "x,z,kind\n5,6,a\n");
+  EXPECT_TRUE(Holds(Refused({.source = "csv:" + train + "," + other}),
+                    {"other.csv:1", "missing 'y', unknown 'z'"}));
+}
+
+TEST(OpenForTest, TakesAllWhereThereIsNoTestPart) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> classes = {"a", "b"};
+  const std::string csv = folder.Write("t.csv", NumberedRows(10));
+  // What the run was trained with counts only where it says how to read.
+  const DataOptions run = {.source = "csv:" + csv,
+                           .id = "3",
+                           .test_fraction = 0.5,
+                           .validation_fraction = 0.5,
+                           .folds = 3,
+                           .limit = 2};
+  DataOptions options = run;
+  options.id = "";
+  const DataSet all = OpenForTest(options, {1, 1, 2}, {classes});
+  EXPECT_EQ(all.train, nullptr);
+  EXPECT_EQ(all.test->size(), 10);
+  options.source = "csv:" + csv + "," + folder.Write("u.csv", NumberedRows(4));
+  EXPECT_EQ(OpenForTest(options, {1, 1, 2}, {classes}).test->size(), 4);
+  options = run;
+  options.size = 24;
+  options.train_folder = options.test_folder = "x";
+  options.on_error = "skip";
+  options.source = "synthetic:2x2x1:2:50";
+  const DataSet own = OpenForTest(options, {2, 2, 1}, {});
+  EXPECT_EQ(own.test->size(), 10);
+  EXPECT_NE(own.train, nullptr);
 }
 
 TEST(OpenData, GatherEqualsReadAndNormalise) {
@@ -179,7 +222,7 @@ TEST(OpenData, KeepsLabelNumbersOfAnEarlierRun) {
   const TemporaryFolder folder;
   const std::vector<std::string> classes = {"z", "b", "a"};
   const DataSet data =
-      OpenData({.source = "csv:" + folder.Write("t.csv", NumberedRows(10))}, 1, classes);
+      OpenData({.source = "csv:" + folder.Write("t.csv", NumberedRows(10))}, 1, {classes});
   EXPECT_EQ(data.classes, classes);
   for (const auto& row : Samples(*data.train)) {
     EXPECT_EQ(row[2], static_cast<int>(row[0]) % 2 == 0 ? 2 : 1);
@@ -192,6 +235,14 @@ TEST(OpenData, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(
       Holds(Refused({.source = "imagenet"}), {"no source 'imagenet'", "iris", "mnist:DIR"}));
   EXPECT_TRUE(Holds(Refused({.source = ""}), {"no source ''"}));
+  EXPECT_TRUE(Holds(Refused({.source = "mnits:x"}), {"did you mean mnist?"}));
+  for (const auto& [name, word] :
+       {std::pair("t.csv", "csv:"), std::pair("t", "csv:"), std::pair("t.pack", "pack:")}) {
+    const std::string path = folder.Write(name, "1,a\n");
+    EXPECT_TRUE(Holds(Refused({.source = path}), {"did you mean " + std::string(word) + path}));
+  }
+  EXPECT_TRUE(
+      Holds(Refused({.source = folder.path()}), {"did you mean images:" + folder.path() + "?"}));
   EXPECT_TRUE(Holds(Refused({.source = std::string("csv:/\0x", 7)}), {"zero byte"}));
   EXPECT_TRUE(Holds(Refused({.source = "iris:x"}), {"iris:x", "takes no file"}));
   EXPECT_TRUE(Holds(Refused({.source = "csv"}), {"csv:FILE"}));
@@ -281,28 +332,28 @@ TEST(OpenRecords, SeesTheFormatAndChecksTheShape) {
   const std::string csv = folder.Write("rows", "1,2,3,4\n5,6,7,8\n");
   const std::string cifar = folder.Write("some.bin.gz", Gzip(CifarRecords(4)));
   for (const std::string& spec : {idx, "idx:" + idx}) {
-    const Records records = OpenRecords(spec, {2, 2, 1}, ten, {});
+    const Records records = OpenRecords(spec, {2, 2, 1}, {ten}, {});
     EXPECT_EQ(records.samples->size(), 3);
     EXPECT_FALSE(records.labelled);
     EXPECT_EQ(records.samples->label(0), -1);
   }
   for (const std::string& spec : {csv, "csv:" + csv}) {
-    EXPECT_EQ(OpenRecords(spec, {2, 2, 1}, ten, {}).samples->size(), 2);
+    EXPECT_EQ(OpenRecords(spec, {2, 2, 1}, {ten}, {}).samples->size(), 2);
   }
   for (const std::string& spec : {cifar, "cifar10:" + cifar}) {
-    EXPECT_TRUE(OpenRecords(spec, {32, 32, 3}, ten, {}).labelled);
+    EXPECT_TRUE(OpenRecords(spec, {32, 32, 3}, {ten}, {}).labelled);
   }
   EXPECT_TRUE(Holds(Refusal([&] {
-                      OpenRecords(cifar, {2, 2, 1}, ten, {});
+                      OpenRecords(cifar, {2, 2, 1}, {ten}, {});
                     }),
                     {cifar, "32 x 32 x 3", "the model takes 2 x 2 x 1"}));
   const std::vector<std::string> two = {"0", "1"};
   EXPECT_TRUE(Holds(Refusal([&] {
-                      OpenRecords(cifar, {32, 32, 3}, two, {});
+                      OpenRecords(cifar, {32, 32, 3}, {two}, {});
                     }),
                     {cifar, "label 2 of record 2", "2 classes"}));
   EXPECT_TRUE(Holds(Refusal([&] {
-                      OpenRecords(folder.path(), {2, 2, 1}, two, {});
+                      OpenRecords(folder.path(), {2, 2, 1}, {two}, {});
                     }),
                     {folder.path(), "is a folder"}));
 }

@@ -88,7 +88,7 @@ std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fo
 // One fold's model on its fold.
 void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
   const TrainerOptions& trainer = model.recipe.trainer;
-  const DataSet data = OpenData(model.recipe.data, trainer.seed, model.card.classes);
+  const DataSet data = OpenData(model.recipe.data, trainer.seed, model.card.known());
   const Rig rig = RigFor(trainer, model.recipe.engine)(CountThreads(trainer));
   const auto queue = rig.engine->device().NewQueue();
   const Buffer state(rig.engine->device(), model.layout.state);

@@ -10,26 +10,48 @@ void ModelCard::Save(StateWriter& writer) const {
   writer.Ints("data.shape", dims);
   writer.Text("data.classes", Json(classes).Text());
   writer.Ints("data.samples", samples);
+  if (!columns.values.empty()) {
+    writer.Text("data.columns", Json(columns.values).Text());
+    writer.Text("data.label_column", columns.label);
+    writer.Text("data.id_columns", Json(columns.ids).Text());
+  }
   const int64_t channels[] = {normalizer.channels()};
   writer.Tensor("data.scale", channels, normalizer.scale());
   writer.Tensor("data.shift", channels, normalizer.shift());
 }
 
+namespace {
+
+std::vector<std::string> ReadTexts(const StateReader& reader, const char* name) {
+  std::vector<std::string> texts;
+  const Json json = ParseJson(reader.Text(name), name);
+  for (const Json& text : json.Items()) texts.push_back(text.AsString());
+  return texts;
+}
+
+}  // namespace
+
 ModelCard ModelCard::Load(const StateReader& reader) {
   const std::vector<int64_t> dims = reader.Ints("data.shape");
   if (dims.size() != 3) throw Error("data.shape has {} numbers, not 3", dims.size());
   const SampleShape shape{int(dims[0]), int(dims[1]), int(dims[2])};
-  std::vector<std::string> classes;
-  const Json names = ParseJson(reader.Text("data.classes"), "data.classes");
-  for (const Json& name : names.Items()) classes.push_back(name.AsString());
+  std::vector<std::string> classes = ReadTexts(reader, "data.classes");
   const int64_t channels[] = {shape.channels};
   std::vector<float> scale(shape.channels), shift(shape.channels);
   reader.Tensor("data.scale", channels, scale);
   reader.Tensor("data.shift", channels, shift);
   std::vector<int64_t> samples;
   if (reader.Has("data.samples")) samples = reader.Ints("data.samples");
+  ColumnNames columns;
+  if (reader.Has("data.columns")) {
+    columns = {ReadTexts(reader, "data.columns"), reader.Text("data.label_column"),
+               ReadTexts(reader, "data.id_columns")};
+    if (int64_t(columns.values.size()) != shape.size()) {
+      throw Error("data.columns has {} names for {} values", columns.values.size(), shape.size());
+    }
+  }
   return {shape, std::move(classes), Normalizer(std::move(scale), std::move(shift)),
-          std::move(samples)};
+          std::move(samples), std::move(columns)};
 }
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include "base/state_io.h"
 #include "data/normalizer.h"
 #include "data/sample.h"
+#include "data/source.h"
 
 namespace trireme {
 
@@ -16,7 +17,9 @@ struct ModelCard {
   Normalizer normalizer;
   // Training's, the test's and, where there is such a part, validation's; empty: not known.
   std::vector<int64_t> samples = {};
+  ColumnNames columns = {};
 
+  KnownData known() const { return {classes, columns}; }
   void Save(StateWriter& writer) const;
   static ModelCard Load(const StateReader& reader);
 };

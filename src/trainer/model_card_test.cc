@@ -10,23 +10,39 @@
 namespace trireme {
 namespace {
 
-TEST(ModelCard, ComesBackAsItWasSaved) {
-  const std::vector<std::string> classes = {"a", "a name that no short string holds", "\"c\"\n"};
-  const ModelCard card = {{5, 4, 2}, classes, Normalizer({1, 0.5f}, {0, -0.25f}), {70, 30}};
+ModelCard SaveAndLoad(const ModelCard& card) {
   const std::string path = std::filesystem::temp_directory_path() /
                            ("trireme-card-" + std::to_string(getpid()) + ".safetensors");
   Json values = Json::Object();
   StateFileWriter writer(path, {}, values);
   card.Save(writer);
   writer.Finish();
-
-  const ModelCard loaded = ModelCard::Load(StateFileReader(path, values));
+  ModelCard loaded = ModelCard::Load(StateFileReader(path, values));
   std::filesystem::remove(path);
+  return loaded;
+}
+
+TEST(ModelCard, ComesBackAsItWasSaved) {
+  const std::vector<std::string> classes = {"a", "a name that no short string holds", "\"c\"\n"};
+  const ModelCard card = {{5, 4, 2}, classes, Normalizer({1, 0.5f}, {0, -0.25f}), {70, 30}};
+  const ModelCard loaded = SaveAndLoad(card);
   EXPECT_EQ(loaded.shape, card.shape);
   EXPECT_EQ(loaded.classes, classes);
   EXPECT_EQ(loaded.samples, card.samples);
+  EXPECT_EQ(loaded.columns, ColumnNames{});
   EXPECT_EQ(loaded.normalizer.scale(), card.normalizer.scale());
   EXPECT_EQ(loaded.normalizer.shift(), card.normalizer.shift());
+}
+
+TEST(ModelCard, KnowsTheColumns) {
+  const ModelCard card = {{1, 1, 2},
+                          {"x", "y"},
+                          Normalizer::Identity(2),
+                          {7, 3, 2},
+                          {{"width, cm", "\"height\""}, "kind", {"Id", ""}}};
+  const ModelCard loaded = SaveAndLoad(card);
+  EXPECT_EQ(loaded.columns, card.columns);
+  EXPECT_EQ(loaded.samples, card.samples);
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ void CheckData(const ModelCard& then, const ModelCard& now) {
     if (name(then) == name(now)) continue;
     throw Error("{}: class {} was {} and is {} ({})", kOther, i, name(then), name(now), kWay);
   }
+  const size_t columns = std::min(then.columns.values.size(), now.columns.values.size());
+  for (size_t i = 0; i < columns; ++i) {  // none of a file without header
+    const std::string &was = then.columns.values[i], &is = now.columns.values[i];
+    if (was == is) continue;
+    throw Error("{}: column \"{}\" stands where \"{}\" was ({})", kOther, is, was, kWay);
+  }
   if (then.samples.size() < 2 || then.samples == now.samples) return;
   throw Error("{}: of the samples {} then, {} now ({})", kOther, SamplesText(then.samples),
               SamplesText(now.samples), kWay);

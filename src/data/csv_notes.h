@@ -1,0 +1,16 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/csv_columns.h"
+
+namespace trireme {
+
+// What may still be wrong with a table that could be read, a sentence each.
+std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns& columns,
+                                      std::span<const float> values,
+                                      std::span<const int32_t> labels);
+
+}  // namespace trireme
