@@ -9,7 +9,8 @@ Graph BuildCnn(const ModelOptions& options, const std::string& sizes, Shape inpu
   RefuseSizes(options, sizes);
   RefuseStem(options);
   if (input.height < 4 || input.width < 4) {
-    throw UsageError("{} needs images of at least 4x4, got {}", options.name, ToText(input));
+    throw UsageError("{} needs images of at least 4x4, got {}x{}", options.name, input.height,
+                     input.width);
   }
   const std::string norm = NormOr(options, "batch");
   Builder build(input);

@@ -160,5 +160,14 @@ TEST(ModelsPage, ListsEveryModel) {
   EXPECT_NE(page.find("11689512"), std::string::npos);
 }
 
+TEST(BuildModel, CnnSaysHowLargeImagesAre) {
+  try {
+    BuildModel({.name = "cnn"}, {1, 1, 4}, 3);
+    ADD_FAILURE() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("got 1x1"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace trireme
