@@ -1,7 +1,11 @@
 // What a pack holds: in numbers, picture by picture, and as a picture.
+#include <array>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/team.h"
 #include "base/text.h"
@@ -24,8 +28,32 @@ constexpr Place kShowPlaces[] = {
 constexpr Flag kInfoFlags[] = {{"--json", "", "print JSON"}};
 constexpr Flag kVerifyFlags[] = {kThreadsFlag};
 
+// Whether there is something else than a pack under this name. What cannot be read is for Pack.
+bool IsNoPack(const std::string& path) {
+  std::array<char, PackHead::kMagic.size()> begin{};
+  std::ifstream file(path, std::ios::binary);
+  return file && !(file.read(begin.data(), begin.size()) &&
+                   std::string_view(begin.data(), begin.size()) == PackHead::kMagic);
+}
+
+// FILE or pack:FILE. People give these commands all kinds of data.
+std::string PackPlace(const std::string& given) {
+  const size_t colon = Exists(given) ? given.npos : given.find(':');
+  const std::string place = colon == given.npos ? given : given.substr(colon + 1);
+  if (std::error_code ignored; std::filesystem::is_directory(place, ignored)) {
+    throw Error(
+        "{}: is a folder, and this command reads packs; trireme data pack {} FILE makes one of "
+        "class folders",
+        place, place);
+  }
+  if (IsNoPack(place)) {
+    throw Error("{}: is no pack of trireme data pack; this command reads nothing else", place);
+  }
+  return place;
+}
+
 int Info(const Args& args, Process& process) {
-  const Pack pack(args.Required("FILE"));
+  const Pack pack(PackPlace(args.Required("FILE")));
   const PackHead& head = pack.head();
   const bool pixels = head.kind == PackKind::kPixels;
   if (args.Has("--json")) {
@@ -56,7 +84,7 @@ int Info(const Args& args, Process& process) {
 }
 
 int Verify(const Args& args, Process& process) {
-  const Pack pack(args.Required("FILE"));
+  const Pack pack(PackPlace(args.Required("FILE")));
   const auto pictures = int64_t(pack.head().pictures());
   std::atomic<int64_t> next = 0, wrong = 0;
   std::mutex mutex;  // of the output
@@ -75,7 +103,7 @@ int Verify(const Args& args, Process& process) {
 }
 
 int Show(const Args& args, Process& process) {
-  const Pack pack(args.Required("FILE"));
+  const Pack pack(PackPlace(args.Required("FILE")));
   const auto number = ParseNumber<int64_t>(args.Required("NUMBER"));
   const auto pictures = int64_t(pack.head().pictures());
   if (!number || *number < 0 || *number >= pictures) {
