@@ -133,5 +133,42 @@ TEST_F(PicturesTest, TheSummaryCountsWhatWasLeftOut) {
   EXPECT_EQ(Hash("part"), Hash("whole"));
 }
 
+TEST_F(PicturesTest, SmallOnesAreSeenAtTheirOwnSizeWithoutARecipe) {
+  for (int i = 0; i < 10; ++i) {
+    const std::string folder = std::string("small/set/") + (i % 2 ? "a/" : "b/");
+    MakeDirectories(At(folder));
+    Write(folder + std::to_string(i) + ".png", MakePng(SmoothPicture(24, 24)));
+  }
+  const Words train = {"train",   "--model", "mlp", "--data", "images:" + At("small"),
+                       "--steps", "1"};
+  const Outcome own = Succeed(train + Words{"--out", "own"});
+  EXPECT_NE(own.err.find("data.size=24, data.centre=1"), std::string::npos) << own.err;
+  EXPECT_NE(Read("own/config.toml").find("size = 24\n"), std::string::npos);
+  EXPECT_EQ(Succeed({"train", "--resume", "own", "--steps", "2"}).err.find("data.size="),
+            std::string::npos);
+  const Json all =
+      ParseJson(Succeed({"eval", "own", "--data", "images:" + At("small"), "--json"}).out, "eval");
+  EXPECT_EQ(all.At("samples").AsInt(), 10);
+  Succeed(train + Words{"--out", "large", "--set", "data.size=40"});
+  EXPECT_NE(Read("large/config.toml").find("size = 40\n"), std::string::npos);
+  Write("small.toml", "[model]\nname = \"mlp\"\n[data]\nsource = \"images:" + At("small") + "\"\n");
+  EXPECT_NE(Succeed({"train", "small.toml", "--dry-run"}).out.find("224x224x3"), std::string::npos);
+}
+
+TEST_F(PicturesTest, CommandsForPacksSayWhatTheyRead) {
+  Write("table.csv", "1,2,a\n3,4,b\n1,2,a\n3,4,b\n1,2,a\n3,4,b\n1,2,a\n3,4,b\n1,2,a\n3,4,b\n");
+  for (const Words& words : {Words{"info"}, Words{"verify"}, Words{"show"}}) {
+    const Words number = words[0] == "show" ? Words{"0"} : Words{};
+    Refuse(Words{"data"} + words + Words{At("set")} + number, 1, {"is a folder", "data pack"});
+    Refuse(Words{"data"} + words + Words{"table.csv"} + number, 1, {"table.csv: is no pack"});
+    Refuse(Words{"data"} + words + Words{"csv:table.csv"} + number, 1, {"table.csv: is no pack"});
+    Refuse(Words{"data"} + words + Words{"none.pack"} + number, 1, {"none.pack"});
+  }
+  EXPECT_NE(Succeed({"data", "pack", At("set"), "a.pack"}).out.find("22 to train, 22 to test"),
+            std::string::npos);
+  EXPECT_NE(Succeed({"data", "info", "pack:a.pack"}).out.find("22 to train, 22 to test"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace trireme::whole

@@ -17,6 +17,7 @@
 #include "cli/recipe_flags.h"
 #include "cli/result_text.h"
 #include "cli/train_folds.h"
+#include "data/own_size.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
 #include "strategy/presets.h"
@@ -51,6 +52,7 @@ struct Settings {
   Recipe recipe;
   Sections sections;
   std::string stem = "train";  // of a new run's directory
+  std::string own_size;        // what TakeOwnSize has to say
 };
 
 // Of the two keys for the batch, one from the command line wins over the other in a recipe.
@@ -88,6 +90,23 @@ void LoadSettings(const Args& args, Settings& settings) {
   // One of the two says how long; the one on the command line wins.
   if (args.Has("--epochs") && !args.Has("--steps")) settings.recipe.trainer.steps = 0;
   ChooseBatch(settings);
+}
+
+// Without a recipe, and where nobody says how large pictures are to be seen, small ones are seen as
+// they are.
+void TakeOwnSize(const Args& args, Settings& settings) {
+  const auto given = [&](const char* key) {
+    return settings.sections.GivenBy(key) != Origin::kDefault;
+  };
+  if (args.Optional("RECIPE") || args.Has("--resume") || given("data.size")) return;
+  DataOptions& data = settings.recipe.data;
+  const int side = FindOwnSize(data);
+  if (side == 0) return;
+  data.size = side;
+  if (!given("data.centre")) data.centre = 1;
+  settings.own_size = fmt::format(
+      "the pictures are small: data.size={}, data.centre={:g} (--set data.size=224 enlarges them)",
+      side, data.centre);
 }
 
 // What binds a resumed run: other values would make it another run.
@@ -180,6 +199,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
                        crew.neighbours(), weights);
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
+  if (records && !settings.own_size.empty()) log.Info("data", "{}", settings.own_size);
   job.given_weights = !init.empty();
   if (takes_weights) TakeWeights(init, job.graph, job.layout, job.initial_state, log);
   if (args.Has("--dry-run")) {
@@ -265,6 +285,7 @@ int Run(const Args& args, Process& process) {
     return 0;
   }
   LoadSettings(args, settings);
+  TakeOwnSize(args, settings);
   if (args.Has("--folds")) {
     TakeFolds(args, settings);
     if (!args.Has("--dry-run")) {

@@ -17,10 +17,6 @@ namespace {
 
 constexpr int kMaxDepth = 32;  // a link to a folder above would never end
 
-struct Listing {
-  std::vector<std::string> folders, pictures;
-};
-
 enum class Kind { kFolder, kFile, kOther };
 
 // A link that leads nowhere is taken for a file, and named when it is read.
@@ -35,34 +31,12 @@ Kind KindOf(const std::string& path, unsigned char type) {
                                    : Kind::kOther;
 }
 
-Listing List(const std::string& path) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
-  if (!directory) throw Error("cannot list {}: {}", path, std::strerror(errno));
-  Listing names;
-  errno = 0;
-  while (const dirent* entry = readdir(directory.get())) {
-    const std::string name = entry->d_name;
-    if (name.starts_with('.')) continue;
-    const Kind kind = KindOf(path + "/" + name, entry->d_type);
-    if (kind == Kind::kFolder) {
-      names.folders.push_back(name);
-    } else if (kind == Kind::kFile && HasPictureName(name)) {
-      names.pictures.push_back(name);
-    }
-    errno = 0;
-  }
-  if (errno != 0) throw Error("cannot list {}: {}", path, std::strerror(errno));
-  std::sort(names.folders.begin(), names.folders.end());
-  std::sort(names.pictures.begin(), names.pictures.end());
-  return names;
-}
-
 class Scanner {
  public:
   explicit Scanner(const std::string& root) : root_(root) {}
 
   ScannedFolder Scan() {
-    const Listing top = ListBelow("");
+    const FolderListing top = ListBelow("");
     if (top.folders.empty()) {
       throw Error("{}: no class in it; expected a folder for every class, as {}/CLASS/PICTURE.jpg",
                   root_, root_);
@@ -87,10 +61,10 @@ class Scanner {
   }
 
  private:
-  Listing ListBelow(const std::string& below) {
+  FolderListing ListBelow(const std::string& below) {
     const std::string path = below.empty() ? root_ : root_ + "/" + below;
     result_.directories.push_back({below, DirectoryChanged(path)});  // before it is listed
-    return List(path);
+    return ListFolder(path);
   }
 
   void Walk(const std::string& below, int depth) {
@@ -98,7 +72,7 @@ class Scanner {
       throw Error("{}/{}: more than {} folders deep; a link to a folder above?", root_, below,
                   kMaxDepth);
     }
-    const Listing names = ListBelow(below);
+    const FolderListing names = ListBelow(below);
     for (const std::string& name : names.pictures) result_.files.Add(below + "/" + name);
     for (const std::string& name : names.folders) Walk(below + "/" + name, depth + 1);
   }
@@ -108,6 +82,28 @@ class Scanner {
 };
 
 }  // namespace
+
+FolderListing ListFolder(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
+  if (!directory) throw Error("cannot list {}: {}", path, std::strerror(errno));
+  FolderListing names;
+  errno = 0;
+  while (const dirent* entry = readdir(directory.get())) {
+    const std::string name = entry->d_name;
+    if (name.starts_with('.') || name == "__MACOSX") continue;  // what archives of a Mac add
+    const Kind kind = KindOf(path + "/" + name, entry->d_type);
+    if (kind == Kind::kFolder) {
+      names.folders.push_back(name);
+    } else if (kind == Kind::kFile && HasPictureName(name)) {
+      names.pictures.push_back(name);
+    }
+    errno = 0;
+  }
+  if (errno != 0) throw Error("cannot list {}: {}", path, std::strerror(errno));
+  std::sort(names.folders.begin(), names.folders.end());
+  std::sort(names.pictures.begin(), names.pictures.end());
+  return names;
+}
 
 int64_t DirectoryChanged(const std::string& path) {
   struct stat status {};

@@ -40,7 +40,14 @@ struct ScannedFolder {
   std::vector<Directory> directories;
 };
 
-// Names that begin with a dot and files that are not named as pictures are left alone. No class, a
+// What a folder holds, sorted: names that begin with a dot and files that are not named as pictures
+// are left alone.
+struct FolderListing {
+  std::vector<std::string> folders, pictures;
+};
+FolderListing ListFolder(const std::string& path);
+
+// Lists the folder and what is below it. No class, a
 // class without a picture, and pictures beside the classes are errors.
 ScannedFolder ScanFolder(const std::string& folder);
 

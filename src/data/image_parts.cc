@@ -1,9 +1,12 @@
 #include "data/image_parts.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "data/bytes.h"
+#include "data/folder_scan.h"
 
 namespace trireme {
 namespace {
@@ -31,6 +34,21 @@ bool AreThere(const std::string& folder, const PartNames& names) {
   return true;
 }
 
+// Of a folder that holds nothing but a folder, and so on: where several come, as "/ONE/TWO"; "" if
+// that is the folder itself, or where it leads to pictures: then the only folder is a class.
+std::string PassThrough(const std::string& folder, std::span<const std::string> classes) {
+  constexpr int kMostFolders = 8;
+  std::string below;
+  for (int i = 0; i <= kMostFolders; ++i) {
+    const FolderListing listing = ListFolder(folder + below);
+    if (!listing.pictures.empty() || listing.folders.empty()) break;
+    if (listing.folders.size() > 1) return below;
+    if (std::find(classes.begin(), classes.end(), listing.folders[0]) != classes.end()) break;
+    below += "/" + listing.folders[0];
+  }
+  return "";
+}
+
 ImageParts NamedParts(const std::string& folder, const DataOptions& options) {
   if (options.train_folder.empty() || options.test_folder.empty()) {
     throw UsageError("data.train_folder = '{}' and data.test_folder = '{}': set both or none{}",
@@ -43,15 +61,10 @@ ImageParts NamedParts(const std::string& folder, const DataOptions& options) {
   return {options.train_folder, options.validation_folder, options.test_folder};
 }
 
-}  // namespace
-
-ImageParts FindImageParts(const std::string& folder, const DataOptions& options) {
-  if (!options.train_folder.empty() || !options.validation_folder.empty() ||
-      !options.test_folder.empty()) {
-    return NamedParts(folder, options);
-  }
+// By the usual names; nothing where none of them is there.
+std::optional<ImageParts> UsualParts(const std::string& folder) {
   for (const PartNames& names : kPartNames) {
-    if (AreThere(folder, names)) return {names.train, names.validation, names.test};
+    if (AreThere(folder, names)) return ImageParts{names.train, names.validation, names.test};
   }
   for (const PartNames& names : kPartNames) {
     if (*names.validation != '\0' || !IsFolder(folder + "/" + names.train)) continue;
@@ -60,7 +73,31 @@ ImageParts FindImageParts(const std::string& folder, const DataOptions& options)
         "take images:{}/{} and data.test_fraction",
         folder, names.train, names.test, folder, names.train);
   }
-  return {};
+  return std::nullopt;
+}
+
+}  // namespace
+
+ImageParts FindImageParts(const std::string& folder, const DataOptions& options,
+                          std::span<const std::string> classes) {
+  const bool named = !options.train_folder.empty() || !options.validation_folder.empty() ||
+                     !options.test_folder.empty();
+  std::string below;  // of the folder, with a slash before it
+  auto found = named ? NamedParts(folder, options) : UsualParts(folder);
+  if (!found) {
+    below = PassThrough(folder, classes);
+    if (!below.empty()) found = UsualParts(folder + below);
+  }
+  ImageParts parts = found.value_or(ImageParts{});
+  const auto place = [&](const std::string& part) {
+    const std::string path = below + (part.empty() ? "" : "/" + part);
+    const std::string all = path + PassThrough(folder + path, classes);
+    return all.empty() ? all : all.substr(1);
+  };
+  parts.train = place(parts.train);
+  if (!parts.validation.empty()) parts.validation = place(parts.validation);
+  if (!parts.test.empty()) parts.test = place(parts.test);
+  return parts;
 }
 
 ImageParts FindTwoImageParts(const std::string& folder) {

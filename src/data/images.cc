@@ -65,7 +65,7 @@ std::string FileSource::path(int64_t index) const {
 
 DataSet OpenImages(const std::string& folder, const DataOptions& options,
                    std::span<const std::string> classes) {
-  const ImageParts parts = FindImageParts(folder, options);
+  const ImageParts parts = FindImageParts(folder, options, classes);
   DataSet data;
   data.classes.assign(classes.begin(), classes.end());
   const auto open = [&](const std::string& part) -> std::unique_ptr<Source> {

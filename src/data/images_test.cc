@@ -8,6 +8,8 @@
 
 #include "base/sha256.h"
 #include "data/loader.h"
+#include "data/own_size.h"
+#include "data/pack.h"
 #include "data/sources.h"
 #include "data/testing.h"
 #include "image/testing.h"
@@ -93,6 +95,58 @@ TEST(Images, ValBesideTestValidates) {
     EXPECT_EQ(data.validation->label(0), 1);
     EXPECT_EQ(Reds(*data.test), (std::vector<int>{40}));
   }
+}
+
+TEST(Images, AFolderOfOneFolderIsPassedThrough) {
+  using Words = std::vector<std::string>;
+  const auto expect = [](const Words& files, const Words& classes, int64_t train, int64_t test) {
+    Pictures pictures;
+    for (const std::string& file : files) pictures.Add(file, 1);
+    DataOptions options = pictures.options();
+    const DataSet data = OpenData(options, 1);
+    EXPECT_EQ(data.classes, classes) << files[0];
+    EXPECT_EQ(data.train->size(), train) << files[0];
+    EXPECT_EQ(data.test->size(), test) << files[0];
+  };
+  expect({"seg_train/seg_train/sea/1.jpg", "seg_train/seg_train/ice/1.jpg",
+          "seg_test/seg_test/sea/1.jpg", "seg_test/seg_test/ice/1.jpg", "seg_pred/seg_pred/1.jpg"},
+         {"ice", "sea"}, 2, 2);
+  expect({"top/data/train/a/1.jpg", "top/data/train/b/1.jpg", "top/data/test/a/1.jpg"}, {"a", "b"},
+         2, 1);
+  expect({"flowers/a/1.jpg", "flowers/b/1.jpg", "flowers/b/2.jpg", "__MACOSX/flowers/._1.jpg"},
+         {"a", "b"}, 2, 1);
+  expect({"train/x/1.jpg", "test/x/1.jpg"}, {"x"}, 1, 1);  // one class, not a folder around them
+  expect({"train/x/deep/1.jpg", "test/x/1.jpg"}, {"x"}, 1, 1);
+
+  Pictures pictures;
+  pictures.Add("cat/one/1.jpg", 1);
+  pictures.Add("cat/two/1.jpg", 1);
+  const Words known = {"cat", "dog"};
+  EXPECT_EQ(OpenForTest(pictures.options(), {8, 8, 3}, {known}).test->label(1), 0);
+}
+
+TEST(Images, SmallOnesAreSeenAtTheirOwnSize) {
+  const auto size = [](const std::vector<std::pair<int, int>>& sizes, bool packed) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder.path() + "/x");
+    std::filesystem::create_directories(folder.path() + "/y");
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      folder.Write(fmt::format("{}/{}.png", i % 2 ? "x" : "y", i),
+                   MakePng(SmoothPicture(sizes[i].first, sizes[i].second)));
+    }
+    if (!packed) return FindOwnSize({.source = "images:" + folder.path()});
+    const std::string pack = folder.path() + "/.pack";
+    WritePack(folder.path(), {}, 0, pack);
+    return FindOwnSize({.source = "pack:" + pack});
+  };
+  for (const bool packed : {false, true}) {
+    EXPECT_EQ(size({{31, 31}, {31, 31}}, packed), 31);
+    EXPECT_EQ(size({{64, 48}, {48, 64}}, packed), 48);
+    EXPECT_EQ(size({{28, 28}, {30, 31}}, packed), 32);
+    EXPECT_EQ(size({{32, 32}, {65, 32}}, packed), 0);
+  }
+  EXPECT_EQ(FindOwnSize({.source = "images:/none"}), 0);
+  EXPECT_EQ(FindOwnSize({.source = "iris"}), 0);
 }
 
 TEST(Images, AreTestedWholeOrByTheirTestPart) {

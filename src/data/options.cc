@@ -37,7 +37,9 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("least_area", &D::least_area, Between(0.001, 1),
         "random-resized-crop: at least this share of the picture");
   t.Add("size", &D::size, Between(0, 4096),
-        "images, pack: pixels across and down of what the network sees; 0: 224");
+        "images, pack: pixels across and down of what the network sees; 0: 224, but train without "
+        "a recipe "
+        "takes that of small pictures");
   t.Add("centre", &D::centre, Between(0.01, 1),
         "images, pack: the square in the middle that is shown without a random crop, as a share "
         "of the shorter side");
