@@ -83,8 +83,9 @@ std::string ComparisonTable(std::span<const ComparedRun> runs) {
             : "-";
     text += fmt::format("{:<{}} {:>8} {:>10} {:>9} {:>9.2f} {:>10.0f} {:>10.1f} {:>10} {:>13}\n",
                         run.strategy, width, run.workers, Text(run.test_accuracy, "{:.2f} %", 100),
-                        Text(run.test_loss, "{:.4f}"), run.train_seconds, run.samples_per_second,
-                        run.updates_per_second, FormatBytes(double(run.bytes)), staleness);
+                        run.test_loss ? FormatLoss(*run.test_loss) : "-", run.train_seconds,
+                        run.samples_per_second, run.updates_per_second,
+                        FormatBytes(double(run.bytes)), staleness);
   }
   return text;
 }

@@ -111,7 +111,7 @@ PageTable ResultsOf(std::span<const ComparedRun> runs) {
       row = {run.strategy, "failed"};
     } else {
       row.push_back(text(run.test_accuracy, "{:.2f} %", 100));
-      row.push_back(text(run.test_loss, "{:.4f}"));
+      row.push_back(run.test_loss ? FormatLoss(*run.test_loss) : "-");
       row.push_back(FormatSeconds(run.train_seconds));
       row.push_back(FormatCount(std::llround(run.samples_per_second)));
       row.push_back(fmt::format("{:.1f}", run.updates_per_second));

@@ -21,7 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 bool IsRun(const std::string& folder) {
-  return Exists(folder + "/config.toml") || Exists(folder + "/metrics.jsonl");
+  std::error_code error;  // what cannot be looked at is none
+  return fs::is_regular_file(folder + "/config.toml", error) ||
+         fs::is_regular_file(folder + "/metrics.jsonl", error);
 }
 
 std::vector<std::string> FoldersIn(const std::string& folder) {
@@ -33,11 +35,12 @@ std::vector<std::string> FoldersIn(const std::string& folder) {
   return folders;
 }
 
-// "2026-01-31T10:44:00Z", or with another zone.
+// "2026-01-31T10:44:00.123Z", with or without the fraction, or with another zone.
 std::optional<std::time_t> ParseTime(const std::string& text) {
   std::tm time{};
   const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
   if (!rest) return {};
+  if (*rest == '.') rest += 1 + std::strspn(rest + 1, "0123456789");
   std::tm zone{};
   if (*rest && !strptime(rest, "%z", &zone)) return {};
   return timegm(&time) - zone.tm_gmtoff;

@@ -32,7 +32,7 @@ class RunListTest : public testing::Test {
 };
 
 TEST_F(RunListTest, TheNewestComesFirstAndStudiesAreCounted) {
-  AddRun("runs/a", "2026-01-31T10:44:00Z", 0.9);
+  AddRun("runs/a", "2026-01-31T10:44:00.123Z", 0.9);
   AddRun("runs/b", "2026-01-31T11:50:00+01:00", 0.91);  // ten minutes to eleven
   AddRun("runs/sweep/runs/c000-r1", "2025-01-01T00:00:00Z", 0.5);
   AddRun("runs/sweep/runs/c001-r1", "2025-01-02T00:00:00Z", 0.97);

@@ -60,11 +60,6 @@ std::optional<double> SecondsLeft(const RunData& run) {
   return last.time_s / last.step * (steps - last.step);
 }
 
-std::string Number(double value) {
-  return std::abs(value) < 1e-4 && value != 0 ? fmt::format("{:.2e}", value)
-                                              : ValueText(std::round(value * 1e4) / 1e4);
-}
-
 // "40 min", "3 h", "2 days": nobody wants to know more.
 std::string AgeText(double seconds) {
   if (seconds < 100) return fmt::format("{:.0f} s", seconds);
@@ -81,7 +76,7 @@ std::vector<std::string> WatchFields(const RunData& run, double now) {
   const MetricsLine& last = LastLine(run);
   const Goal goal = GoalOf(run);
   const auto add = [&](const char* name, double value) {
-    if (std::isfinite(value)) fields.push_back(fmt::format("{} {}", name, Number(value)));
+    if (std::isfinite(value)) fields.push_back(fmt::format("{} {}", name, FormatLoss(value)));
   };
   if (std::isfinite(epoch.epoch)) {
     const std::string all = goal.epochs > 0 ? "/" + ValueText(goal.epochs) : "";

@@ -37,7 +37,7 @@ TEST(WatchView, SaysWhatIsLeftAndHowOldTheNewsAre) {
   RunData run = SomeRun();
   EXPECT_EQ(WatchStatus(run, 1001),
             "runs/a-name-of-some-length | running | epoch 5/20 | step 4,690 | 30.0 s left | train "
-            "loss 0.1 | test loss 0.12 | test accuracy 83.33 % | 101,883 samples/s");
+            "loss 0.1000 | test loss 0.1200 | test accuracy 83.33 % | 101,883 samples/s");
   EXPECT_NE(WatchStatus(run, 1000 + 40 * 60).find(" | last news 40 min ago | "), std::string::npos);
   EXPECT_EQ(WatchTitle(run), "epoch 5/20, 83.33 % - a-name-of-some-length");
   run.epochs.back().test_accuracy = NAN;  // not every epoch is evaluated

@@ -274,6 +274,7 @@ RunState RunReader::Judge(const std::optional<bool>& held) const {
     const std::string began = data_.starts.empty() ? "" : TextIn(data_.starts.back(), "started_at");
     const std::string ended = TextIn(*data_.summary, "ended_at");
     signs.summary_reason = TextIn(*data_.summary, "end_reason");
+    if (signs.summary_reason == "done") signs.summary_reason.clear();  // as it was meant to
     // A run that was resumed has the summary of its earlier life until it ends again. A copy of a
     // run has other times of files.
     signs.summary = data_.starts.size() < 2 || summary_.changed_ns >= starts_.changed_ns ||

@@ -124,6 +124,8 @@ TEST_F(RunReaderTest, TellsARunThatGoesOnFromOneThatWasStoppedOrKilled) {
   EXPECT_FALSE(reader.data().over());
   Write("summary.json", "{\"end_reason\":\"patience\"}");
   EXPECT_EQ(state(), "done (patience)");
+  Write("summary.json", "{\"end_reason\":\"done\"}");
+  EXPECT_EQ(state(), "done");
   EXPECT_TRUE(reader.data().over());
 }
 

@@ -62,7 +62,7 @@ std::vector<std::string> CellsOf(const SweepNumbers& row, bool counts) {
     return cells;
   }
   cells.push_back(row.accuracy ? fmt::format("{:.2f} %", 100 * row.accuracy->median) : "-");
-  cells.push_back(row.loss ? fmt::format("{:.4g}", row.loss->median) : "-");
+  cells.push_back(row.loss ? FormatLoss(row.loss->median) : "-");
   cells.push_back(fmt::format("{:.3g}", row.seconds->median));
   cells.push_back(fmt::format("{:.1f} %", 100 * row.seconds->share()));
   cells.push_back(FormatCount(int64_t(std::llround(row.rate->median))));

@@ -184,7 +184,7 @@ TEST_F(SweepTest, ASearchShowsAccuracyAndLossOnALogarithmicAxisAndMarksTheBest) 
   EXPECT_EQ(BestRow(plan, numbers), 2u);
   const std::string text = SweepText(plan, numbers);
   EXPECT_EQ(text.find("speed-up"), text.npos) << text;
-  EXPECT_NE(text.find("95.00 %       0.25"), text.npos) << text;
+  EXPECT_NE(text.find("95.00 %     0.2500"), text.npos) << text;
   EXPECT_NE(text.find("  best\n"), text.npos) << text;
   const Page page = SweepPage(plan, numbers, "trireme sweep");
   const auto& table = std::get<PageTable>(page.sections[0].blocks[0]);

@@ -85,8 +85,8 @@ tr[data-r]{cursor:default}tr[data-r] td:first-child{white-space:nowrap}tr[data-r
 .sort{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;cursor:pointer}
 .sort:hover{text-decoration:underline}th[aria-sort=ascending] .sort::after{content:" \2191"}
 th[aria-sort=descending] .sort::after{content:" \2193"}
-.fold{margin:0;font-size:inherit}.fold>summary{margin:2.2rem 0 .7rem;border-bottom:1px solid var(--line);color:inherit}
-.fold>summary h2{display:inline-block;margin:0;border:0;padding-bottom:.3rem}
+.fold{margin:0;font-size:inherit}.fold>summary{margin:2.2rem 0 .7rem;padding-bottom:.3rem;border-bottom:1px solid var(--line);color:inherit}
+.fold>summary h2{display:inline;border:0}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;overflow-wrap:normal}
 th{font-weight:600;white-space:nowrap}th:first-child,td:first-child{text-align:left;padding-left:0}

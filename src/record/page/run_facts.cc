@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "record/page/run_sections.h"
+#include "record/page/run_settings.h"
 #include "record/plot/ticks.h"
 
 namespace trireme {
@@ -19,7 +19,7 @@ constexpr size_t kMostSettingColumns = 8;
 struct Fact {
   const char* title;
   const char* key;
-  enum Kind { kPlain, kShare, kFour, kSeconds, kBytes, kHash } kind = kPlain;
+  enum Kind { kPlain, kShare, kFour, kLoss, kSeconds, kBytes, kHash } kind = kPlain;
   enum Better { kNone, kHigher, kLower } better = kNone;
   bool in_head = false;  // of one run it stands among the large figures
 };
@@ -40,6 +40,8 @@ std::string NumberText(double number, Fact::Kind kind) {
       return fmt::format("{:.2f} %", 100 * number);
     case Fact::kFour:
       return fmt::format("{:.4g}", number);
+    case Fact::kLoss:
+      return FormatLoss(number);
     case Fact::kSeconds:
       return FormatSeconds(number);
     case Fact::kBytes:
@@ -59,10 +61,10 @@ constexpr Fact kResults[] = {
     {"test accuracy", "test_accuracy", Fact::kShare, Fact::kHigher, true},
     {"best test accuracy", "best_accuracy", Fact::kShare, Fact::kHigher, true},
     {"top 5", "test_top5", Fact::kShare, Fact::kHigher},
-    {"test loss", "test_loss", Fact::kFour, Fact::kLower, true},
+    {"test loss", "test_loss", Fact::kLoss, Fact::kLower, true},
     {"F1, mean over classes", "macro_f1", Fact::kShare, Fact::kHigher},
     {"AUC, mean over classes", "macro_auc", Fact::kFour, Fact::kHigher},
-    {"training loss", "train_loss", Fact::kFour, Fact::kLower, true},
+    {"training loss", "train_loss", Fact::kLoss, Fact::kLower, true},
     {"epochs", "epochs", Fact::kPlain, Fact::kNone, true},
     {"steps", "steps", Fact::kPlain, Fact::kNone, true},
     {"training time", "train_seconds", Fact::kSeconds, Fact::kLower, true},
@@ -171,7 +173,28 @@ RunNumbers NumbersOf(const RunData& run) {
   return numbers;
 }
 
-std::string Four(double number) { return NumberText(number, Fact::kFour); }
+// Plain numbers, so that they can be sorted.
+std::string Hundredths(double share) { return fmt::format("{:.2f}", 100 * share); }
+std::string WholeText(double number) { return ValueText(std::round(number)); }
+
+struct RowColumn {
+  const char* title;
+  double RunNumbers::*value;
+  std::string (*text)(double value);
+  Fact::Better better;
+};
+
+constexpr RowColumn kRowColumns[] = {
+    {"test accuracy (%)", &RunNumbers::accuracy, Hundredths, Fact::kHigher},
+    {"best (%)", &RunNumbers::best, Hundredths, Fact::kHigher},
+    {"test loss", &RunNumbers::loss, FormatLoss, Fact::kLower},
+    {"training loss", &RunNumbers::train_loss, FormatLoss, Fact::kLower},
+    {"epochs", &RunNumbers::epochs, ValueText, Fact::kNone},
+    {"training time (s)", &RunNumbers::seconds, ValueText, Fact::kLower},
+    {"samples/s", &RunNumbers::rate, WholeText, Fact::kHigher},
+};
+
+std::string LossOf(double number) { return NumberText(number, Fact::kLoss); }
 
 Figures FiguresOfOne(const RunData& run) {
   const RunNumbers n = NumbersOf(run);
@@ -184,12 +207,13 @@ Figures FiguresOfOne(const RunData& run) {
       better_before ? fmt::format("best: {} in epoch {}", NumberText(n.best, Fact::kShare),
                                   ValueText(n.best_epoch))
                     : "");
-  add(Four(n.loss), "test loss",
-      std::isnan(n.train_loss) ? "" : "on training samples " + Four(n.train_loss));
+  add(LossOf(n.loss), "test loss",
+      std::isnan(n.train_loss) ? "" : "on training samples " + LossOf(n.train_loss));
   add(NumberText(n.seconds, Fact::kSeconds), "training time",
-      std::isnan(n.epochs)
+      std::isnan(n.epochs) || std::isnan(n.steps)
           ? ""
-          : fmt::format("{} epochs, {} steps", ValueText(n.epochs), ValueText(n.steps)));
+          : fmt::format("{}, {}", Counted(std::llround(n.epochs), "epoch"),
+                        Counted(std::llround(n.steps), "step")));
   const std::string ranks = run.Setting("transport.ranks"), strategy = run.Setting("strategy.name");
   add(std::isnan(n.rate) ? "" : ValueText(std::round(n.rate)), "samples/s",
       ranks.empty() || ranks == "1" ? "" : fmt::format("{} ranks, {}", ranks, strategy));
@@ -232,83 +256,39 @@ Figures HeadFigures(std::span<const NamedRun> runs) {
                              title, runs[best].name});
   };
   add(&RunNumbers::accuracy, "best test accuracy", Fact::kShare, Fact::kHigher);
-  add(&RunNumbers::loss, "least test loss", Fact::kFour, Fact::kLower);
+  add(&RunNumbers::loss, "least test loss", Fact::kLoss, Fact::kLower);
   add(&RunNumbers::seconds, "shortest training time", Fact::kSeconds, Fact::kLower);
   add(&RunNumbers::rate, "most samples/s", Fact::kPlain, Fact::kHigher);
   return block;
 }
 
-Settings SettingsOf(const RunData& run) {
-  Settings settings;
-  for (const TomlEntry& entry : run.config) {
-    const std::string key = entry.section.empty() ? entry.key : entry.section + "." + entry.key;
-    settings[key] = entry.value.Shown();
-  }
-  return settings;
-}
-
-PageTable SettingsTable(std::span<const NamedRun> runs, WhichSettings which) {
-  PageTable table;
-  table.header = {"key"};
-  std::vector<Settings> all;
-  std::set<std::string> keys;
-  const bool one_value = runs.size() == 1 || which == WhichSettings::kSame;
-  if (one_value) table.header.push_back("value");
-  for (const NamedRun& run : runs) {
-    if (!one_value) table.header.push_back(run.name);
-    all.push_back(SettingsOf(*run.data));
-    for (const auto& [key, value] : all.back()) keys.insert(key);
-  }
-  for (const std::string& key : keys) {
-    std::vector<std::string> row{key};
-    bool differs = false;
-    for (const Settings& settings : all) {
-      const auto found = settings.find(key);
-      row.push_back(found == settings.end() ? "-" : found->second);
-      differs = differs || row.back() != row[1];
-    }
-    const bool wanted =
-        which == WhichSettings::kAll || differs == (which == WhichSettings::kDifferent);
-    if (!wanted) continue;
-    if (one_value) row.resize(2);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 PageTable RowsOfRuns(std::span<const NamedRun> runs) {
-  PageTable table{.title = "",
-                  .header = {"run", "test accuracy (%)", "best (%)", "test loss", "training loss",
-                             "epochs", "training time (s)", "samples/s"}};
+  PageTable table;
   table.sortable = true;
-  const size_t numbers = table.header.size();
-  PageTable different = SettingsTable(runs, WhichSettings::kDifferent);
+  table.header = {"run"};
+  for (const RowColumn& column : kRowColumns) table.header.emplace_back(column.title);
+  const PageTable different = SettingsTable(runs, WhichSettings::kDifferent);
   const size_t settings = std::min(different.rows.size(), kMostSettingColumns);
   for (size_t i = 0; i < settings; ++i) table.header.push_back(different.rows[i][0]);
   table.header.emplace_back("state");
-  std::vector<std::vector<double>> columns(numbers - 1);
+  std::vector<std::vector<double>> columns(std::size(kRowColumns));
   for (size_t r = 0; r < runs.size(); ++r) {
-    const RunNumbers n = NumbersOf(*runs[r].data);
-    const double values[] = {100 * n.accuracy, 100 * n.best, n.loss, n.train_loss,
-                             n.epochs,         n.seconds,    n.rate};
-    const char* formats[] = {"{:.2f}", "{:.2f}", "{:.4g}", "{:.4g}", "{:g}", "{:.4g}", ""};
+    const RunNumbers numbers = NumbersOf(*runs[r].data);
     std::vector<std::string> row{runs[r].name};
-    for (size_t c = 0; c < std::size(values); ++c) {
-      columns[c].push_back(values[c]);
-      const bool count = !*formats[c];
-      row.push_back(std::isnan(values[c]) ? "-"
-                    : count               ? ValueText(std::round(values[c]))
-                                          : fmt::format(fmt::runtime(formats[c]), values[c]));
+    for (size_t c = 0; c < std::size(kRowColumns); ++c) {
+      const double value = numbers.*kRowColumns[c].value;
+      columns[c].push_back(value);
+      row.push_back(std::isnan(value) ? "-" : kRowColumns[c].text(value));
     }
     for (size_t i = 0; i < settings; ++i) row.push_back(different.rows[i][r + 1]);
     row.push_back(StateText(runs[r].data->state));
     table.rows.push_back(std::move(row));
     table.styles.push_back(runs[r].style);
   }
-  const Fact::Better better[] = {Fact::kHigher, Fact::kHigher, Fact::kLower, Fact::kLower,
-                                 Fact::kNone,   Fact::kLower,  Fact::kHigher};
   for (size_t c = 0; c < columns.size(); ++c) {
-    for (const size_t r : BestOf(columns[c], better[c])) table.bold.push_back({r, c + 1});
+    for (const size_t r : BestOf(columns[c], kRowColumns[c].better)) {
+      table.bold.push_back({r, c + 1});
+    }
   }
   table.caption = "A click on a name sorts by it; pointing at a run shows its curves.";
   if (settings < different.rows.size()) {

@@ -1,7 +1,5 @@
 #pragma once
-#include <map>
 #include <span>
-#include <string>
 
 #include "record/page/run_curves.h"
 
@@ -19,12 +17,6 @@ Figures HeadFigures(std::span<const NamedRun> runs);
 
 // Many runs: a row for each, with the settings in which they differ. Sorted by a click.
 PageTable RowsOfRuns(std::span<const NamedRun> runs);
-
-using Settings = std::map<std::string, std::string>;
-Settings SettingsOf(const RunData& run);
-// A row per key; only those that differ, or only those that are the same, or all.
-enum class WhichSettings { kAll, kDifferent, kSame };
-PageTable SettingsTable(std::span<const NamedRun> runs, WhichSettings which);
 
 // The number in the summary, or, where a run has none yet, in its last lines; not a number: none.
 double TestAccuracyOf(const RunData& run);

@@ -10,6 +10,7 @@
 #include "record/page/run_curves.h"
 #include "record/page/run_facts.h"
 #include "record/page/run_sections.h"
+#include "record/page/run_settings.h"
 #include "record/plot/ticks.h"
 
 namespace trireme {
@@ -57,7 +58,8 @@ void AddRemarks(std::span<const NamedRun> runs, RunsPageState state, Section& se
     const bool empty = run.data->epochs.empty() && run.data->steps.empty();
     const bool unfinished = state == RunsPageState::kSaid && runs.size() < kManyRuns &&
                             run.data->state.kind != RunState::kDone;
-    if (empty || unfinished) remarks.push_back(StateSentence(who, *run.data));
+    if ((empty && state == RunsPageState::kSaid) || unfinished)
+      remarks.push_back(StateSentence(who, *run.data));
     for (const std::string& problem : run.data->problems) {
       remarks.push_back(fmt::format("{}: {}", run.name, problem));
     }
