@@ -80,20 +80,52 @@ TEST_F(ResumeTest, ARunWithoutCheckpointBeginsAnew) {
   Succeed({"train", "--out", "parts", "--epochs", "4"});
   std::filesystem::remove_all(At("parts/checkpoints"));
   std::filesystem::remove(At("parts/summary.json"));
-  Succeed({"train", "--resume", "parts"});
+  const Outcome outcome = Succeed({"train", "--resume", "parts"});
+  EXPECT_NE(outcome.err.find("parts has no checkpoint: begins at epoch 1"), std::string::npos);
   EXPECT_EQ(Hash("parts"), Hash("whole"));
   ExpectSameEpochs();
 }
 
 TEST_F(ResumeTest, AFinishedRunStaysWhatItIs) {
   Succeed({"train", "--out", "a", "--epochs", "4"});
+  const std::string summary = Read("a/summary.json"), starts = Read("a/starts.jsonl");
+  const std::string metrics = Read("a/metrics.jsonl");
   const std::string hash = Hash("a"), latest = Latest("a");
   const double accuracy = Number("a", "test_accuracy");
+  EXPECT_EQ(Succeed({"train", "--resume", "a"}).out,
+            "a is done already (4 epochs, 60 steps); --epochs N goes further\n");
+  EXPECT_EQ(Succeed({"train", "--resume", "a", "--quiet"}).out, "");
+  EXPECT_EQ(Read("a/summary.json"), summary);
+  EXPECT_EQ(Read("a/starts.jsonl"), starts);
+  EXPECT_EQ(Read("a/metrics.jsonl"), metrics);
+  // Without its summary it is evaluated again.
+  std::filesystem::remove(At("a/summary.json"));
   Succeed({"train", "--resume", "a"});
   EXPECT_EQ(Hash("a"), hash);
   EXPECT_EQ(Latest("a"), latest);
   EXPECT_EQ(Number("a", "test_accuracy"), accuracy);
   EXPECT_EQ(Epochs("a").size(), 4u);
+}
+
+TEST_F(ResumeTest, ARunThatAnEvaluationEndedGoesOnOnlyIfAsked) {
+  const Words words = {"train", "--set", "trainer.evaluate_every=1", "--epochs", "40"};
+  Succeed(words + Words{"--lr", "1e-9", "--set", "trainer.patience=2", "--out", "p"});
+  EXPECT_EQ(Number("p", "epochs"), 3);
+  const std::string hash = Hash("p");
+  EXPECT_NE(Succeed({"train", "--resume", "p", "--epochs", "60"}).out.find("p is done already"),
+            std::string::npos);
+  EXPECT_EQ(Hash("p"), hash);
+  Succeed({"train", "--resume", "p", "--set", "trainer.patience=4"});
+  EXPECT_EQ(Number("p", "epochs"), 5);  // from the best, epoch 1
+
+  Succeed(words + Words{"--set", "trainer.target_accuracy=0.8", "--out", "t"});
+  const double epochs = Number("t", "epochs");
+  EXPECT_LT(epochs, 40);
+  EXPECT_NE(Succeed({"train", "--resume", "t"}).out.find("target_accuracy = 0.8 is reached"),
+            std::string::npos);
+  EXPECT_EQ(Number("t", "epochs"), epochs);
+  Succeed({"train", "--resume", "t", "--set", "trainer.target_accuracy=0"});
+  EXPECT_EQ(Number("t", "epochs"), 40);
 }
 
 // Killed between a checkpoint and the switch of `best`; the best of a future that was given up;

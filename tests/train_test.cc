@@ -1,4 +1,5 @@
 // What a run leaves behind, and the ways in which it may end.
+#include <csignal>
 #include <filesystem>
 
 #include "base/text.h"
@@ -52,6 +53,28 @@ TEST_F(TrainTest, LinesOfStepsSayWhereTheirTimeWent) {
     EXPECT_GT(line.At("bytes_sent").AsInt(), 0);
   }
   EXPECT_EQ(lines, 3);
+}
+
+// Evaluations take most of this run, and none of the time of its steps.
+TEST_F(TrainTest, LinesOfStepsLeaveOutEvaluations) {
+  Succeed({"train", "--data", "synthetic:8x8x1:5:2000", "--model", "mlp:64-32-5", "--set",
+           "data.limit=50", "--batch", "10", "--epochs", "30", "--set", "trainer.metrics_steps=5",
+           "--set", "trainer.checkpoint_epochs=0", "--out", "a"});
+  double evaluating = 0, stepping = 0, first = -1, last = 0;
+  for (const std::string& text : Split(std::string(Trim(Read("a/metrics.jsonl"))), '\n')) {
+    const Json line = ParseJson(text, "metrics.jsonl");
+    if (line.At("event").AsString() == "epoch") {
+      evaluating += line.At("evaluation_seconds").AsDouble();
+      continue;
+    }
+    last = line.At("time").AsDouble();
+    if (first < 0) {
+      first = last;  // its seconds are those of the start, too
+    } else {
+      stepping += line.At("seconds").AsDouble();
+    }
+  }
+  EXPECT_LT(stepping, last - first + evaluating / 2);
 }
 
 TEST_F(TrainTest, TheConfigRepeatsTheRun) {
@@ -117,6 +140,57 @@ TEST_F(TrainTest, HalfAnEpoch) {
   Succeed({"train", "--epochs", "1.5", "--out", "b"});
   EXPECT_EQ(Number("b", "steps"), 23);
   EXPECT_EQ(Number("b", "epochs"), 1);
+}
+
+// The end within an epoch has a line, so that the shortest run has a curve.
+TEST_F(TrainTest, APartOfAnEpochHasALine) {
+  for (const std::string strategy : {"allreduce", "easgd"}) {
+    const std::string& run = strategy;
+    const Outcome outcome =
+        Succeed({"train", "--steps", "18", "--ranks", "3", "--strategy", strategy, "--out", run});
+    const auto lines = Epochs(run);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(lines[1].At("step").AsInt(), 18);
+    EXPECT_DOUBLE_EQ(lines[1].At("epoch").AsDouble(), 1.2);
+    EXPECT_EQ(lines[1].At("samples").AsInt(), 144);
+    EXPECT_EQ(lines[1].At("test_accuracy").AsDouble(), Number(run, "test_accuracy"));
+    EXPECT_TRUE(lines[1].Find("train_loss"));
+    EXPECT_NE(outcome.out.find("done: 1.2 epochs, 18 steps"), std::string::npos) << outcome.out;
+    // It was the end: a run that goes on has none.
+    Succeed({"train", "--resume", run, "--steps", "30"});
+    ASSERT_EQ(Epochs(run).size(), 2u);
+    EXPECT_EQ(Epochs(run)[1].At("epoch").AsInt(), 2);
+  }
+}
+
+TEST_F(TrainTest, FilesSayWhenWhereAndWhyItEnded) {
+  Succeed({"train", "--steps", "3", "--out", "a"});
+  Succeed({"train", "--resume", "a", "--steps", "4"});
+  const auto starts = Split(std::string(Trim(Read("a/starts.jsonl"))), '\n');
+  ASSERT_EQ(starts.size(), 2u);
+  const Json first = ParseJson(starts[0], "first"), second = ParseJson(starts[1], "second");
+  EXPECT_EQ(Summary("a").At("started_at").AsString(), first.At("started_at").AsString());
+  EXPECT_LT(first.At("started_at").AsString(), second.At("started_at").AsString());
+  EXPECT_LE(second.At("started_at").AsString(), Summary("a").At("ended_at").AsString());
+  EXPECT_EQ(first.At("host").AsString(), Summary("a").At("host").AsString());
+  EXPECT_EQ(Summary("a").At("end_reason").AsString(), "done");
+
+  for (const std::string strategy : {"allreduce", "easgd"}) {
+    const auto running =
+        Start({"train", "--epochs", "1000000", "--set", "trainer.checkpoint_epochs=20", "--quiet",
+               "--ranks", "2", "--strategy", strategy, "--out", strategy});
+    ASSERT_TRUE(AwaitStep(*running, strategy, 300));
+    running->Kill(SIGTERM);
+    EXPECT_EQ(running->Wait(kTimeout).exit_code, 143);
+    const auto lines = Split(std::string(Trim(Read(strategy + "/starts.jsonl"))), '\n');
+    ASSERT_EQ(lines.size(), 2u);
+    const Json end = ParseJson(lines[1], "end").At("end");
+    EXPECT_EQ(end.At("reason").AsString(), "signal");
+    EXPECT_EQ(end.At("signal").AsInt(), SIGTERM);
+    EXPECT_GE(end.At("step").AsInt(), 300);
+    EXPECT_GT(end.At("at").AsString(), ParseJson(lines[0], "start").At("started_at").AsString());
+    EXPECT_NE(Succeed({"report", strategy, "--out", strategy + ".html"}).out, "");
+  }
 }
 
 TEST_F(TrainTest, TheTargetEndsTheRun) {
@@ -191,6 +265,29 @@ TEST_F(TrainTest, TheBestIsKeptAndPatienceReturnsToIt) {
       Succeed({"train", "--init", run, "--lr", "1e-30", "--steps", "1", "--out", run + "-again"});
       EXPECT_EQ(Hash(run + "-again"), Hash(run));
     }
+  }
+}
+
+// Validation samples decide; the test samples only report.
+TEST_F(TrainTest, TheValidationPartDecides) {
+  for (const std::string strategy : {"allreduce", "easgd"}) {
+    const std::string& run = strategy;
+    const Outcome outcome =
+        Succeed({"train", "--lr", "0.3", "--epochs", "100", "--ranks", "2", "--strategy", strategy,
+                 "--set", "data.validation_fraction=0.25", "--set", "trainer.evaluate_every=1",
+                 "--set", "trainer.patience=3", "--out", run});
+    auto epochs = Epochs(run);
+    epochs.resize(size_t(Number(run, "best_epoch")) + 3);
+    double best = -1;
+    for (const Json& epoch : epochs) {
+      EXPECT_TRUE(epoch.Find("validation_loss"));
+      best = std::max(best, epoch.At("validation_accuracy").AsDouble());
+    }
+    EXPECT_EQ(Number(run, "best_accuracy"), best);
+    EXPECT_EQ(Number(run, "validation_accuracy"), best);
+    EXPECT_EQ(Number(run, "test_accuracy"),
+              epochs[size_t(Number(run, "best_epoch")) - 1].At("test_accuracy").AsDouble());
+    EXPECT_NE(outcome.out.find("; validation "), std::string::npos) << outcome.out;
   }
 }
 

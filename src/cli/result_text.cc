@@ -3,19 +3,17 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "record/progress_text.h"
 
 namespace trireme {
-namespace {
 
-// "2 epochs, 30 steps", "0.2 epochs, 3 steps"
 std::string LengthText(const Job& job, int64_t steps) {
-  const int64_t each = job.plan.steps_per_epoch();
-  const double epochs = double(steps) / double(each);
-  const std::string text = steps % each == 0 ? Counted(steps / each, "epoch")
-                           : epochs < 0.1    ? fmt::format("{:.1g} epochs", epochs)
-                                             : fmt::format("{:.1f} epochs", epochs);
-  return text + ", " + Counted(steps, "step");
+  const double epochs = double(steps) / double(job.plan.steps_per_epoch());
+  return fmt::format("{} epoch{}, {}", EpochsText(epochs), epochs == 1 ? "" : "s",
+                     Counted(steps, "step"));
 }
+
+namespace {
 
 std::string PatienceText(const Job& job, const Summary& summary) {
   const int64_t best = summary.best_epoch.value_or(0);

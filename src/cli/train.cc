@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/data_notes.h"
+#include "cli/done_already.h"
 #include "cli/plan_text.h"
 #include "cli/recipe_flags.h"
 #include "cli/result_text.h"
@@ -20,6 +21,7 @@
 #include "data/own_size.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
+#include "record/timestamp.h"
 #include "strategy/presets.h"
 #include "trainer/given_weights.h"
 #include "trainer/train.h"
@@ -167,6 +169,7 @@ Json StartLine(const Args& args, const Job& job) {
   for (std::string& word : args.FlagsWithout({})) words.push_back(std::move(word));
   Json line = Json::Object();
   line.Add("command", ShellLine(words)).Add("machine", MachineText(job)).Add("version", Version());
+  line.Add("started_at", UtcNow()).Add("host", ReadMachine().host);
   line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
   if (job.recipe.data.on_error == "skip") line.Add("left_out", int64_t(job.data.left_out.size()));
   return line;
@@ -177,12 +180,12 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
   const auto resume = args.Value("--resume");
   std::optional<RunDirectory> directory;
+  Settings before;
   if (resume) {
     if (args.Has("--self-test")) throw UsageError("--self-test tests a start, not a --resume");
     if (args.Has("--out") || args.Has("--init")) {
       throw UsageError("--resume goes on in the same run: --out and --init make no sense with it");
     }
-    Settings before;
     Bind(before.sections, before.recipe);
     LoadRunRecipe(before.sections, *resume);
     CheckResume(before.recipe, settings.recipe);
@@ -207,6 +210,17 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     return 0;
   }
 
+  const ProgressStyle style =
+      ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
+  const bool shows_text = style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal;
+  if (resume && records && crew.complete()) {
+    const std::string done = DoneText(job, before.recipe, *resume);
+    if (!done.empty()) {
+      if (shows_text) process.out.Print("{}\n", done);
+      return 0;
+    }
+  }
+
   const std::string& trace = job.recipe.record.trace;
   if (!trace.empty() && crew.holds(0)) Replacement::Check(trace);  // it is written at the end
 
@@ -224,8 +238,6 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
   if (records && !job.only_self_test) directory->AppendStart(StartLine(args, job));
-  const ProgressStyle style =
-      ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
   std::optional<OutputError> lost;  // the run goes on: it is worth more than what is said about it
   Progress progress(style, process.log, [&](std::string_view event) {
     if (lost) return;
@@ -251,7 +263,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     } else if (outcome.ending == Ending::kSignal) {
       log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
                directory->path());
-    } else if (style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal) {
+    } else if (shows_text) {
       process.out.Write(ResultText(job, outcome, directory->path()));
     }
   };

@@ -114,7 +114,10 @@ Json ToJson(const InputRecord& record) {
 
 Json ToJson(const EpochRecord& record) {
   Json json = Json::Object();
-  json.AddNew("event", "epoch").AddNew("epoch", record.epoch).AddNew("step", record.step);
+  const auto whole = int64_t(record.epoch);
+  json.AddNew("event", "epoch");
+  json.AddNew("epoch", double(whole) == record.epoch ? Json(whole) : Json(record.epoch));
+  json.AddNew("step", record.step);
   AddIfKnown(json, "train_loss", record.train_loss);
   AddIfKnown(json, "train_accuracy", record.train_accuracy);
   AddIfKnown(json, "test_loss", record.test_loss);
@@ -164,6 +167,8 @@ Json ToJson(const Summary& summary) {
   json.AddNew("best_accuracy", OrNull(summary.best_accuracy));
   json.AddNew("best_epoch", summary.best_epoch ? Json(*summary.best_epoch) : Json());
   json.AddNew("end_reason", summary.end_reason);
+  json.AddNew("started_at", summary.started_at).AddNew("ended_at", summary.ended_at);
+  json.AddNew("host", summary.host);
   json.AddNew("samples_per_second", summary.samples_per_second);
   json.AddNew("seconds", summary.seconds).AddNew("train_seconds", summary.train_seconds);
   json.AddNew("epochs", summary.epochs)

@@ -83,8 +83,8 @@ struct ClientsRecord {
 
 // What was not measured is left out of the JSON.
 struct EpochRecord {
-  int64_t epoch = 0;  // epochs finished
-  int64_t step = 0;   // steps finished since the run began, over all restarts
+  double epoch = 0;  // epochs finished; 2.4: the run ended within its third
+  int64_t step = 0;  // steps finished since the run began, over all restarts
   std::optional<double> train_loss, train_accuracy;
   std::optional<double> test_loss, test_accuracy, test_top5;
   std::optional<double> validation_loss, validation_accuracy;
@@ -123,7 +123,8 @@ struct Summary {
   std::optional<double> validation_accuracy, validation_loss;  // where there is such a part
   std::optional<double> best_accuracy;  // of all evaluations, of what decides about the training
   std::optional<int64_t> best_epoch;
-  std::string end_reason;  // done, target, patience
+  std::string end_reason;                  // done, target, patience
+  std::string started_at, ended_at, host;  // times as UtcNow() writes them
   Confusion confusion;
   RocCurves roc;  // without classes: not measured
   std::vector<std::string> classes;

@@ -119,7 +119,9 @@ void Progress::Epoch(const EpochRecord& record, int64_t epochs) {
     return;
   }
   const double now = output_.seconds();
-  if (now < last_epoch_line_ + kEpochLines_s && record.epoch != epochs) return;
+  if (now < last_epoch_line_ + kEpochLines_s && record.epoch <= double(epochs - 1)) {
+    return;
+  }
   last_epoch_line_ = now;
   const std::string line = EpochLine(record, epochs);
   const std::string accuracy =

@@ -34,6 +34,9 @@ TEST(ProgressText, ALineFitsItsWidthAndKeepsWhatMatters) {
 TEST(ProgressText, UnknownThingsAreLeftOut) {
   EXPECT_EQ(StepLine({.epoch = 1, .step = 5, .loss = 1e-6}, {}, 80),
             "epoch 1 | step 5 | loss 1.000e-06");
+  EXPECT_EQ(EpochsText(3), "3");
+  EXPECT_EQ(EpochsText(2.44), "2.4");
+  EXPECT_EQ(EpochsText(0.0312), "0.03");
   EpochRecord record{.epoch = 2, .train_loss = 0.5, .samples_per_second = 2000, .seconds = 3};
   EXPECT_EQ(EpochLine(record, 10), "epoch 2/10 | train loss 0.5000 | 2k samples/s | 3.0 s");
   record.test_loss = 0.25, record.test_accuracy = 0.925;
@@ -126,7 +129,7 @@ TEST_F(ProgressTest, TheRateIsThatOfTrainingNotOfEvaluation) {
     RunSteps(progress, step + 1, step + 100, 0.01);  // 400 samples/s
     step += 100;
     now_ += 20;
-    progress.Epoch({.epoch = epoch, .evaluation_seconds = 20}, 5);
+    progress.Epoch({.epoch = double(epoch), .evaluation_seconds = 20}, 5);
   }
   RunSteps(progress, step + 1, step + 100, 0.01);
   EXPECT_NE(written_.back().find("| 400 samples/s"), std::string::npos) << written_.back();

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/text.h"
@@ -10,7 +11,8 @@
 namespace trireme {
 namespace {
 
-std::string OfText(const char* what, int64_t done, int64_t all) {
+template <class T>
+std::string OfText(const char* what, const T& done, int64_t all) {
   return all > 0 ? fmt::format("{} {}/{}", what, done, all) : fmt::format("{} {}", what, done);
 }
 
@@ -58,12 +60,17 @@ std::string StepLine(const StepProgress& progress, const Pace& pace, int width) 
 }
 
 std::string EpochLine(const EpochRecord& record, int64_t epochs) {
-  return Join({OfText("epoch", record.epoch, epochs),
+  return Join({OfText("epoch", EpochsText(record.epoch), epochs),
                LossAndAccuracy("train", record.train_loss, record.train_accuracy),
                LossAndAccuracy("validation", record.validation_loss, record.validation_accuracy),
                LossAndAccuracy("test", record.test_loss, record.test_accuracy),
                CountText(record.samples_per_second) + " samples/s", FormatSeconds(record.seconds),
                record.late, WaitingText(record)});
+}
+
+std::string EpochsText(double epochs) {
+  if (epochs == std::floor(epochs)) return std::to_string(int64_t(epochs));
+  return epochs < 0.1 ? fmt::format("{:.1g}", epochs) : fmt::format("{:.1f}", epochs);
 }
 
 Json StepEvent(const StepProgress& progress, const Pace& pace) {

@@ -29,6 +29,8 @@ std::string StepLine(const StepProgress& progress, const Pace& pace, int width);
 // "epoch 3/10 | train loss 0.4321, 91.20 % | test loss 0.4500, 90.80 % | 12.3k samples/s | 4.1 s"
 std::string EpochLine(const EpochRecord& record, int64_t epochs);
 
+std::string EpochsText(double epochs);  // "3", "2.4", "0.03"
+
 Json StepEvent(const StepProgress& progress, const Pace& pace);  // {"event":"progress", ...}
 
 std::string CountText(double count);  // "950", "12.3k", "4.56M"

@@ -4,12 +4,14 @@
 
 #include <cctype>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
+#include "record/timestamp.h"
 
 namespace trireme {
 namespace {
@@ -51,11 +53,14 @@ std::string TimeText(std::time_t now) {
   return std::string(text, std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &local));
 }
 
-// True for a whole line that belongs to the first `step` steps.
+// True for a whole line that belongs to the first `step` steps. One of a part of an epoch is of a
+// run's end, and the run goes on.
 bool BelongsTo(std::string_view line, int64_t step) {
   try {
     const Json record = ParseJson(line, kMetrics);
     const Json* written = record.Find("step");
+    const Json* epoch = record.Find("epoch");
+    if (epoch && epoch->AsDouble() != std::floor(epoch->AsDouble())) return false;
     return written == nullptr || written->AsInt() <= step;
   } catch (const Error&) {
     return false;  // cut short, or overwritten by a failing disk
@@ -101,7 +106,9 @@ RunDirectory RunDirectory::Resume(const std::string& path) {
   ReadRunConfig(path);
   RunLock lock(path);
   RemoveLeftovers(path);
-  return RunDirectory(path, std::move(lock));
+  RunDirectory run(path, std::move(lock));
+  run.resumed_ = true;
+  return run;
 }
 
 void RunDirectory::CheckThere() const {
@@ -137,6 +144,23 @@ void RunDirectory::AppendStart(const Json& line) {
   OutputFile file(Inside(path_, kStarts), OutputFile::Start::kAtEnd);
   file.Write(line.Text() + "\n");
   file.Close();
+}
+
+void RunDirectory::AppendStop(int signal, int64_t step) {
+  Json end = Json::Object();
+  end.Add("reason", "signal").Add("signal", signal).Add("at", UtcNow()).Add("step", step);
+  AppendStart(Json::Object().Add("end", std::move(end)));
+}
+
+std::string RunDirectory::started_at() const {
+  try {
+    const std::string text = ReadFile(Inside(path_, kStarts), 1 << 20);
+    const Json first = ParseJson(text.substr(0, text.find('\n')), kStarts);
+    const Json* at = first.Find("started_at");
+    return at ? at->AsString() : "";
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 void RunDirectory::DropMetricsAfter(int64_t step) {

@@ -16,7 +16,8 @@ namespace trireme {
 //   config.toml    written first: a run that has it can be resumed
 //   metrics.jsonl  one JSON object per line
 //   summary.json   the end result
-//   starts.jsonl   a line for each time that it was started or resumed: command, machine, version
+//   starts.jsonl   a line for each time that it was started or resumed: command, machine, version;
+//                  and {"end": ...} where a signal stopped it
 //   checkpoints/   see checkpoint.h
 class RunDirectory {
  public:
@@ -42,6 +43,9 @@ class RunDirectory {
 
   void WriteSummary(const Json& summary);
   void AppendStart(const Json& line);
+  void AppendStop(int signal, int64_t step);
+  std::string started_at() const;  // for the first time; empty where no file says it
+  bool resumed() const { return resumed_; }
 
   // After a resume at `step`: lines of later steps, and one that a kill cut short, are dropped, so
   // that nothing is counted twice.
@@ -53,6 +57,7 @@ class RunDirectory {
 
   std::string path_;
   RunLock lock_;
+  bool resumed_ = false;
   std::optional<OutputFile> metrics_;  // always open
 };
 

@@ -83,6 +83,29 @@ TEST_F(RunDirectoryTest, AFolderThatIsNoLongerThereIsNoticedBeforeItIsWrittenTo)
   EXPECT_FALSE(Exists(path_));
 }
 
+TEST_F(RunDirectoryTest, TheLineOfAPartOfAnEpochGoesWhenTheRunGoesOn) {
+  RunDirectory run = RunDirectory::Create(path_, "");
+  for (const auto& [step, epoch] : {std::pair(15, 1.0), {20, 1.0}, {22, 22 / 15.0}}) {
+    run.AppendMetrics(Line(step).Add("epoch", epoch));
+  }
+  run.DropMetricsAfter(22);
+  EXPECT_EQ(StepsIn(path_), (std::vector<int64_t>{15, 20}));
+}
+
+TEST_F(RunDirectoryTest, StartsAndStopsHaveTheirTimes) {
+  RunDirectory run = RunDirectory::Create(path_, "");
+  EXPECT_EQ(run.started_at(), "");
+  run.AppendStart(Json::Object().Add("started_at", "2026-01-31T10:44:00.123Z"));
+  run.AppendStop(SIGTERM, 45);
+  run.AppendStart(Json::Object().Add("started_at", "2026-01-31T11:44:00.123Z"));
+  EXPECT_EQ(run.started_at(), "2026-01-31T10:44:00.123Z");
+  const std::string lines = ReadFile(path_ + "/starts.jsonl");
+  EXPECT_NE(lines.find("{\"end\":{\"reason\":\"signal\",\"signal\":15,\"at\":\"20"),
+            std::string::npos)
+      << lines;
+  EXPECT_NE(lines.find("Z\",\"step\":45}}\n"), std::string::npos) << lines;
+}
+
 TEST_F(RunDirectoryTest, HoldsConfigMetricsAndSummary) {
   RunDirectory run = RunDirectory::Create(path_, "[model]\nname = \"mlp\"\n");
   EXPECT_EQ(ReadRunConfig(path_), "[model]\nname = \"mlp\"\n");

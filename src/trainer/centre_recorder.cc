@@ -144,7 +144,8 @@ void CentreRecorder::Handle(Image& image) {
   const bool due = image.save || at_.CheckpointIsDue(job_.recipe.trainer);
   const bool returned = ends && ending() == Ending::kPatience && ReturnToBest(image);
   if (!returned && due && at_.step != saved_step_) Save(image);
-  if (ends) Summarize(image);
+  if (ends) Summarize(image, returned);
+  if (image.what == What::kEnd && !ends) recorder_.Stopped(signals_.received(), at_);
 }
 
 // Patience has run out: the image becomes that of the best checkpoint; false if it is lost.
@@ -162,7 +163,7 @@ bool CentreRecorder::ReturnToBest(Image& image) {
   return true;
 }
 
-void CentreRecorder::Summarize(const Image& image) {
+void CentreRecorder::Summarize(const Image& image, bool returned) {
   if (evaluated_step_ != at_.step) {
     Evaluate(image);
     at_.Judge(findings_->Judged(), job_.recipe.trainer);
@@ -174,12 +175,18 @@ void CentreRecorder::Summarize(const Image& image) {
   clients.all.updates = image.progress.updates;
   clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
+  if (const int64_t each = job_.plan.steps_per_epoch(); !returned && at_.step % each) {
+    EpochRecord part = MeasureEpoch(image, double(at_.step) / double(each));
+    findings_->AddTo(part);
+    recorder_.Epoch(part);
+  }
   recorder_.Summarize(image.state, at_, ending(), *findings_, examiner_->Curves(), {}, clients);
 }
 
-void CentreRecorder::EndEpoch(const Image& image) {
+// What has been done of the epoch that ends at `epoch`; begins the next one's sums.
+EpochRecord CentreRecorder::MeasureEpoch(const Image& image, double epoch) {
   EpochRecord record;
-  record.epoch = ++at_.epochs_done;
+  record.epoch = epoch;
   record.step = at_.step;
   record.seconds = at_.seconds - at_.epoch_began_s;
   at_.epoch_began_s = at_.seconds;
@@ -190,7 +197,7 @@ void CentreRecorder::EndEpoch(const Image& image) {
   }
   at_.loss_sum = at_.correct = 0;
   at_.samples = 0;
-  record.samples_per_second = double(job_.plan.samples) / record.seconds;
+  record.samples_per_second = SamplesOfEpoch(job_.plan, at_.step) / record.seconds;
   record.samples = at_.all_samples;
   record.time = at_.train_seconds;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
@@ -199,6 +206,11 @@ void CentreRecorder::EndEpoch(const Image& image) {
   sent_before_ = image.progress.bytes_sent;
   received_before_ = image.progress.bytes_received;
   record.clients = RecordsOf(image.clients).clients;
+  return record;
+}
+
+void CentreRecorder::EndEpoch(const Image& image) {
+  EpochRecord record = MeasureEpoch(image, double(++at_.epochs_done));
   const int every = job_.recipe.trainer.evaluate_every;
   if (every && at_.epochs_done % every == 0) {
     const Stopwatch watch;

@@ -49,7 +49,8 @@ class CentreRecorder : public ServerKeeper {
   void Work();
   void Handle(Image& image);
   bool ReturnToBest(Image& image);
-  void Summarize(const Image& image);
+  void Summarize(const Image& image, bool returned);
+  EpochRecord MeasureEpoch(const Image& image, double epoch);
   void EndEpoch(const Image& image);
   void Evaluate(const Image& image);
   std::string FaultOf(const Image& image) const;

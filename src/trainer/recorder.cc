@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/machine.h"
 #include "base/version.h"
+#include "record/timestamp.h"
 #include "trainer/model_card.h"
 #include "trainer/model_file.h"
 
@@ -43,6 +45,17 @@ ClientsRecord RecordsOf(std::span<const ClientNumbers> clients) {
   }
   records.all = RecordOf(all);
   return records;
+}
+
+int64_t SamplesUntil(const Plan& plan, int64_t step) {
+  Plan done = plan;
+  done.steps = step;
+  return PositionsOf(done);
+}
+
+double SamplesOfEpoch(const Plan& plan, int64_t step) {
+  const int64_t epochs_before = std::max<int64_t>(0, step - 1) / plan.steps_per_epoch();
+  return double(SamplesUntil(plan, step) - epochs_before * plan.samples);
 }
 
 std::string MachineText(const Job& job) {
@@ -116,6 +129,12 @@ void Recorder::Epoch(const EpochRecord& record) {
                                 threads == 1 ? "thread fetches" : "threads fetch"));
 }
 
+void Recorder::Paused(double seconds) { last_line_s_ += seconds; }
+
+void Recorder::Stopped(int signal, const Progression& at) {
+  directory_.AppendStop(signal, at.step);
+}
+
 void ThrowDiverged(const std::string& fault) {
   throw Error("{} (lower optimizer.lr or set trainer.clip)", fault);
 }
@@ -132,10 +151,11 @@ std::string Recorder::FaultOf(std::span<const float> state, const Progression& a
 void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
                           const std::string& fault, FunctionRef<void(StateWriter&)> save) {
   if (!fault.empty()) {
-    if (fault != said_fault_) progress_.Message("no checkpoint is written: " + fault);
-    said_fault_ = fault;
+    if (!said_fault_) progress_.Message("no checkpoint is written: " + fault);
+    said_fault_ = true;
     return;
   }
+  said_fault_ = false;
   directory_.CheckThere();
   const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
   WriteModel(job_.graph, job_.layout, state, writer->model());
@@ -186,9 +206,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at, En
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
   // At a free pace this rank has trained a part of the samples that the workers have used.
-  Plan done = job_.plan;
-  done.steps = at.step;
-  const int64_t samples = job_.in_step ? at.all_samples : PositionsOf(done);
+  const int64_t samples = job_.in_step ? at.all_samples : SamplesUntil(job_.plan, at.step);
   summary.samples_per_second = double(samples) / at.train_seconds;
   summary.train_seconds = at.train_seconds;
   summary.seconds = at.seconds;
@@ -202,6 +220,9 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at, En
   summary.precision = recipe.trainer.precision;
   summary.machine = MachineText(job_);
   summary.version = Version();
+  summary.host = ReadMachine().host;
+  summary.started_at = directory_.started_at();
+  summary.ended_at = UtcNow();
   summary.clients = clients;
   summary.loader_threads = input.loader.threads;
   summary.input_bound = FindInputBound(input);

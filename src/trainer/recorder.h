@@ -23,6 +23,11 @@ namespace trireme {
 ClientRecord RecordOf(const ClientNumbers& numbers);
 ClientsRecord RecordsOf(std::span<const ClientNumbers> clients);  // each, and their sum
 
+// Samples that a run in step has used after so many steps, and of them those of its last epoch, or
+// of the part that there is.
+int64_t SamplesUntil(const Plan& plan, int64_t step);
+double SamplesOfEpoch(const Plan& plan, int64_t step);
+
 // "CPU, architecture, threads": what the numbers of a run were measured on.
 std::string MachineText(const Job& job);
 
@@ -39,6 +44,8 @@ class Recorder {
   // Cheap: called after every step. `spent` since the last line is asked where one is written.
   void Step(const StepResult& result, const Progression& at, FunctionRef<RankRecord()> spent);
   void Epoch(const EpochRecord& record);
+  void Paused(double seconds);  // for an evaluation, a checkpoint: no time of steps
+  void Stopped(int signal, const Progression& at);
   // What makes a state worthless: values that are not finite, in it or in what was found of it
   // (null: nothing yet). Empty: nothing does.
   std::string FaultOf(std::span<const float> state, const Progression& at,
@@ -70,7 +77,7 @@ class Recorder {
   double line_loss_sum_ = 0;        // of the steps since the last line
   int64_t line_samples_ = 0;
   int said_threads_ = 0;  // of the loader
-  std::string said_fault_;
+  bool said_fault_ = false;
 };
 
 }  // namespace trireme

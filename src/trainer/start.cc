@@ -81,6 +81,10 @@ NamelessFile ShareFile(Group& group, int root, const std::string& path) {
 Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
   auto found = OpenLatestCheckpoint(directory.checkpoints());
   if (!found) {
+    if (directory.resumed()) {
+      log.Warn("resume", "{} has no checkpoint: begins at epoch 1, and its old metrics go",
+               directory.path());
+    }
     Start start;
     start.state = job.initial_state;
     return start;

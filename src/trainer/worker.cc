@@ -205,12 +205,15 @@ void Worker::Evaluate() {
   stepper_.Pause();
   TakeSnapshot();
   EvaluateSnapshot();
-  const double seconds = pause.seconds();
+  AddPause(pause.seconds(), SpanKind::kEvaluate);
+}
+
+void Worker::AddPause(double seconds, SpanKind kind) {
   paused_s_ += seconds;
-  if (observer_.spans) {
-    const double now = Now();
-    observer_.spans->Add(Track::kCompute, SpanKind::kEvaluate, now - seconds, now);
-  }
+  if (recorder_) recorder_->Paused(seconds);
+  if (!observer_.spans || (kind == SpanKind::kCheckpoint && !recorder_)) return;
+  const double now = Now();
+  observer_.spans->Add(Track::kCompute, kind, now - seconds, now);
 }
 
 void Worker::EvaluateSnapshot() {
@@ -225,13 +228,11 @@ void Worker::DrainStepper() {
   if (stepper_.Drain(last)) Count(last);
 }
 
-// The epoch that has just ended; begins the next one's sums.
-EpochRecord Worker::MeasureEpoch() {
-  DrainStepper();
-  ++at_.epochs_done;
+// What has been done of the epoch that ends at `epoch`; begins the next one's sums.
+EpochRecord Worker::MeasureEpoch(double epoch) {
   const double now = TrainSeconds();
   EpochRecord record;
-  record.epoch = at_.epochs_done;
+  record.epoch = epoch;
   record.step = at_.step;
   record.seconds = now - at_.epoch_began_s;
   at_.epoch_began_s = now;
@@ -242,9 +243,9 @@ EpochRecord Worker::MeasureEpoch() {
   } else if (diverged_since_ >= 0) {
     record.train_loss = at_.train_loss = std::numeric_limits<double>::quiet_NaN();
   }
-  // Where workers count their own samples, together they have done all of the epoch.
-  record.samples_per_second = double(job_.plan.samples) / record.seconds;
-  record.samples = strategy_.InStep() ? at_.all_samples : at_.epochs_done * job_.plan.samples;
+  // Where workers count their own samples, together they have done all of them.
+  record.samples_per_second = SamplesOfEpoch(job_.plan, at_.step) / record.seconds;
+  record.samples = strategy_.InStep() ? at_.all_samples : SamplesUntil(job_.plan, at_.step);
   record.time = now;
   record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
   const RankRecord spent = SpentSince(before_epoch_);
@@ -294,8 +295,16 @@ void Worker::JudgeInput(EpochRecord& record) {
 
 void Worker::Publish() { watch_->Publish(ShareOf(stepper_.times()), at_.step); }
 
+// The run ends within an epoch: a line for the part of it, which a resumed run does without.
+void Worker::RecordPart() {
+  EpochRecord record = MeasureEpoch(double(at_.step) / double(job_.plan.steps_per_epoch()));
+  findings_->AddTo(record);
+  recorder_->Epoch(record);
+}
+
 std::optional<Ending> Worker::EndOfEpoch() {
-  EpochRecord record = MeasureEpoch();
+  DrainStepper();
+  EpochRecord record = MeasureEpoch(double(++at_.epochs_done));
   if (strategy_.InStep() && world_.size() > 1) GatherTimes(record);
   JudgeInput(record);
   const bool takes_part = strategy_.InStep() || recorder_;
@@ -338,12 +347,7 @@ void Worker::SaveCheckpoint() {
     recorder_->Checkpoint(state, at_, FaultOf(state),
                           [&](StateWriter& writer) { strategy_.Save(stepper_.replica(), writer); });
   }
-  const double seconds = pause.seconds();
-  paused_s_ += seconds;
-  if (observer_.spans && recorder_) {
-    const double now = Now();
-    observer_.spans->Add(Track::kCompute, SpanKind::kCheckpoint, now - seconds, now);
-  }
+  AddPause(pause.seconds(), SpanKind::kCheckpoint);
 }
 
 std::vector<float> Worker::SnapshotOnHost() {
@@ -405,13 +409,16 @@ void Worker::Finish(Ending ending) {
     roc = examiner_->Curves(strategy_.InStep() ? &world_.group() : nullptr);
   }
   if (watch_) watch_->End();  // nobody waits for another any more
-  if (ending == Ending::kSignal) return;
   if (!recorder_) return;
+  if (ending == Ending::kSignal) {
+    return recorder_->Stopped(stop_signal_ ? stop_signal_ : signals_.received(), at_);
+  }
   at_.seconds = seconds_before_ + clock_.seconds();
   if (!returned) TakeSnapshot();
   const std::vector<float> state = SnapshotOnHost();
   const std::string fault = returned ? "" : FaultOf(state);
   if (!fault.empty()) ThrowDiverged(fault);
+  if (!returned && at_.step % job_.plan.steps_per_epoch()) RecordPart();
   recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
                        RecordsOf(strategy_.workers()));
 }

@@ -54,7 +54,9 @@ class Worker {
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
   RankRecord SpentSince(RankRecord& before);  // which becomes now
-  EpochRecord MeasureEpoch();
+  EpochRecord MeasureEpoch(double epoch);
+  void RecordPart();
+  void AddPause(double seconds, SpanKind kind);
   void GatherTimes(EpochRecord& record);
   void JudgeInput(EpochRecord& record);
   void Publish();
