@@ -58,6 +58,9 @@ TEST_F(InitTest, FilesThatAreNoWeights) {
   std::string offsets = good;
   offsets.replace(offsets.find("data_offsets\":["), 17, "data_offsets\":[-9");
   Write("offsets", offsets);
+  Write("weights.pth", std::string("PK\x03\x04", 4) + good);
+  Refuse({"train", "--init", "weights.pth", "--out", "b"}, 1,
+         {"a PyTorch file", "safetensors.torch.save_file"});
   for (const std::string name : {"empty", "text", "cut", "header", "long", "huge", "offsets"}) {
     Refuse({"train", "--init", name, "--out", "b"}, 1, {name});
   }

@@ -136,7 +136,7 @@ TEST_F(UsageTest, RecipesWithMistakesAreNamedWithTheirLine) {
   Write("section.toml", "[trainr]\nepochs = 3\n");
   Refuse({"train", "section.toml"}, 2, {"section.toml", "trainr"});
   Write("broken.toml", "[trainer\nepochs = 3\n");
-  Refuse({"train", "broken.toml"}, 2, {"broken.toml"});
+  Refuse({"train", "broken.toml"}, 2, {"broken.toml:1", "expected [section] or key = value"});
   Write("bytes.toml", std::string("\xff\xfe\0\1", 4));
   Refuse({"train", "bytes.toml"}, 2, {"bytes.toml"});
   Refuse({"train", "."}, 2, {"."});

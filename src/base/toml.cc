@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trireme {
 namespace {
@@ -36,6 +37,21 @@ void RefuseDeepKeys(std::string_view text, std::string_view name) {
       throw UsageError("{}:{}: more than {} dots in one line", name, line, kMostDotsInALine);
     }
   }
+}
+
+// In our words; the library's where they say more.
+std::string Explain(std::string_view text, const toml::parse_error& e) {
+  const std::string_view said = e.description();
+  if (const size_t at = said.find("cannot redefine"); at != said.npos) {
+    return std::string(said.substr(at));
+  }
+  const std::vector<std::string> lines = Split(text, '\n');
+  const size_t number = e.source().begin.line;  // from 1
+  const std::string line(number <= lines.size() ? Trim(lines[number - 1]) : "");
+  if (!IsUtf8(line)) return "must be UTF-8 text";
+  constexpr size_t kShown = 80;
+  return fmt::format("expected [section] or key = value, words in quotes{}",
+                     line.size() > kShown ? "" : ", got " + QuoteToml(line));
 }
 
 TomlValue ToScalar(std::string_view name, const toml::node& node) {
@@ -126,7 +142,7 @@ std::vector<TomlEntry> ParseToml(std::string_view text, std::string_view name) t
                    [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
   return entries;
 } catch (const toml::parse_error& e) {
-  throw UsageError("{}: {}", Place(name, e.source().begin), e.description());
+  throw UsageError("{}: {}", Place(name, e.source().begin), Explain(text, e));
 }
 
 std::vector<TomlEntry> ReadTomlFile(const std::string& path) {

@@ -53,6 +53,11 @@ TEST(Toml, TakesDottedKeysAndInlineTablesForSections) {
 
 TEST(Toml, PointsAtWhatItRefuses) {
   EXPECT_EQ(Refusal("[trainer]\nbatch = = 4\n").substr(0, 11), "r.toml:2:9:");
+  EXPECT_EQ(Refusal("[trainer]\nepochs three\n"),
+            "r.toml:2:8: expected [section] or key = value, words in quotes, got \"epochs three\"");
+  EXPECT_EQ(Refusal("[trainer]\nbatch = full # all\n"),
+            "r.toml:2:10: expected [section] or key = value, words in quotes, got \"batch = full # "
+            "all\"");
   EXPECT_EQ(Refusal("[trainer]\nbatch = 4\nbatch = 5\n").substr(0, 9), "r.toml:3:");
   EXPECT_EQ(Refusal("[a]\nb = {c = 1}\n"),
             "r.toml:2:5: a section inside a section is not used in recipes");

@@ -34,6 +34,27 @@ bool OnlyClassesDiffer(const std::vector<int64_t>& file, const std::vector<int64
          std::equal(file.begin() + 1, file.end(), model.begin() + 1);
 }
 
+// A file whose names are those of the model behind a word, as of a model that was wrapped.
+void RefusePrefix(const std::string& name, const StateReader& reader) {
+  if (reader.Has(name)) return;
+  for (const std::string& other : reader.TensorNames()) {
+    if (!other.ends_with("." + name)) continue;
+    throw Error(
+        "--init: there is no tensor \"{}\", but its names begin with \"{}\": save it without", name,
+        other.substr(0, other.size() - name.size()));
+  }
+}
+
+// A resnet's first layer depends on the size of the pictures, given weights do not.
+void RefuseOtherStem(const std::string& name, const std::vector<int64_t>& file,
+                     const std::vector<int64_t>& model) {
+  if (name != "conv1.weight" || file.size() != 4 || model.size() != 4 || file[3] == model[3])
+    return;
+  if (file[3] != 3 && file[3] != 7) return;
+  throw Error("--init: its first layer is {0}x{0}, here it is {1}x{1}: --set model.stem={0}x{0}",
+              file[3], model[3]);
+}
+
 }  // namespace
 
 std::vector<FileTensor> FileTensors(const Graph& graph, const Layout& layout) {
@@ -75,6 +96,8 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
   for (const FileTensor& tensor : FileTensors(graph, layout)) {
     const std::string& name = tensor.spec->name;
     known.insert(name);
+    RefusePrefix(name, reader);
+    if (reader.Has(name)) RefuseOtherStem(name, reader.Shape(name), FileShape(*tensor.spec));
     const bool in_last = std::any_of(last.begin(), last.end(),
                                      [&](int p) { return &graph.parameters[p] == tensor.spec; });
     if (in_last && reader.Has(name)) {
