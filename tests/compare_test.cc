@@ -42,9 +42,9 @@ TEST_F(CompareTest, AFreePaceKeepsWhatTheWorkersCanDo) {
 }
 
 TEST_F(CompareTest, AStrategyThatFailsIsARowAndTheEndIsAFailure) {
-  const Outcome run =
-      Run({"compare", "--strategies", "local-sgd,hogwild", "--workers", "2", "--link",
-           "1Gbit/s,1ms", "--epochs", "2", "--for", "local-sgd:strategy.period=3", "--out", "c"});
+  const Outcome run = Run({"compare", "--strategies", "local-sgd,hogwild", "--workers", "2",
+                           "--link", "1Gbit/s,1ms", "--epochs", "2", "--set", "strategy.period=5",
+                           "--for", "local-sgd:strategy.period=3", "--out", "c"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_NE(run.out.find("hogwild   failed: "), run.out.npos) << run.out;
   const Json all = Compared("c");

@@ -81,6 +81,18 @@ TEST_F(UsageTest, Contradictions) {
          {"trainer.batch", "trainer.batch_per_worker", "exclude"});
   Refuse({"train", "--set", "trainer.shards=4", "--set", "trainer.accumulate=2"}, 2,
          {"trainer.shards", "trainer.accumulate"});
+  Refuse({"train", "--epochs", "5", "--steps", "3"}, 2,
+         {"trainer.epochs (--epochs 5)", "trainer.steps (--steps 3)", "give one"});
+  Refuse({"train", "--lr", "0.1", "--set", "optimizer.lr=0.2"}, 2,
+         {"optimizer.lr is given twice", "--lr 0.1", "--set optimizer.lr=0.2"});
+  Refuse({"train", "--set", "trainer.seed=1", "--set", "trainer.seed=2"}, 2, {"given twice"});
+  Refuse({"sweep", "iris", "--vary", "trainer.steps=1,2", "--epochs", "3"}, 2, {"give one"});
+  Refuse({"compare", "--strategies", "allreduce", "--steps", "1", "--epochs", "3"}, 2,
+         {"give one"});
+  Refuse({"compare", "--strategies", "allreduce", "--set", "transport.ranks=3"}, 2,
+         {"transport.ranks", "--workers"});
+  Refuse({"launch", "slurm", "--", "train", "--set", "transport.name=shm", "--out", "c"}, 2,
+         {"transport.name is given twice"});
   Refuse({"train", "--resume", "a", "--out", "b"}, 2, {"--resume", "--out"});
   Refuse({"train", "--resume", "a", "--init", "b"}, 2, {"--resume", "--init"});
   Refuse({"train", "iris", "--resume", "a"}, 2, {"--resume", "recipe"});

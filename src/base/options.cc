@@ -199,13 +199,15 @@ std::string Option::Type() const {
       target_);
 }
 
-void Option::Set(const TomlValue& value, std::string_view path, bool assign) {
+bool Option::Set(const TomlValue& value, std::string_view path, bool assign) {
   const Reader reader{check_, path};
-  std::visit(
+  return std::visit(
       [&](auto* target) {
         auto read = *target;
         reader.Read(value, read);
+        const bool differs = !(read == *target);
         if (assign) *target = std::move(read);
+        return differs;
       },
       target_);
 }

@@ -40,8 +40,9 @@ class Option {
   std::string Toml() const;  // the present value; reading it back gives the same bits
   std::string Type() const;  // an integer, a number, true or false, ...
 
-  // Checks `value` and, when `assign`, takes it. `path` is how messages name the key.
-  void Set(const TomlValue& value, std::string_view path, bool assign);
+  // Checks `value` and, when `assign`, takes it; whether it is another one than before. `path` is
+  // how messages name the key.
+  bool Set(const TomlValue& value, std::string_view path, bool assign);
 
  private:
   std::string key_;

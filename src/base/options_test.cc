@@ -170,11 +170,9 @@ TEST(Sections, SuggestTheNearestKey) {
   EXPECT_EQ(SetRefusal("=1"), "--set =1:  stands outside a section");
 }
 
-TEST(Sections, FlagsWinOverSetWhichWinsOverTheRecipe) {
+TEST(Sections, TheCommandLineWinsOverTheRecipe) {
   Recipe r;
-  r.sections.Set("trainer.epochs", "30", Origin::kFlag, "--epochs 30");
-  r.sections.SetAssignment("trainer.epochs=20");
-  r.sections.SetAssignment("trainer.steps=5");
+  r.sections.Set("trainer.epochs", "30", Origin::kCommandLine, "--epochs 30");
   r.sections.SetAssignment("trainer.steps=6");
   r.Load("[trainer]\nepochs = 10\nsteps = 4\nseed = 2\n");
   EXPECT_EQ(r.trainer.epochs, 30);
@@ -182,10 +180,24 @@ TEST(Sections, FlagsWinOverSetWhichWinsOverTheRecipe) {
   EXPECT_EQ(r.trainer.seed, 2u);
   EXPECT_EQ(r.sections.Where("trainer.epochs"), "--epochs 30");
   EXPECT_EQ(r.sections.Where("trainer.seed"), "r.toml:4");
-  EXPECT_EQ(r.sections.GivenBy("trainer.steps"), Origin::kSet);
+  EXPECT_EQ(r.sections.GivenBy("trainer.steps"), Origin::kCommandLine);
   EXPECT_FALSE(r.sections.IsGiven("trainer.batch"));
   EXPECT_THROW(r.Load("[trainer]\nepochs = 0\n"), UsageError);  // loses, and is wrong
   EXPECT_EQ(r.trainer.epochs, 30);
+}
+
+TEST(Sections, RefuseTwoValuesOfOneKeyOnTheCommandLine) {
+  Recipe r;
+  r.sections.Set("optimizer.lr", "0.02", Origin::kCommandLine, "--lr 0.02");
+  r.sections.SetAssignment("optimizer.lr=0.020");  // the same number
+  r.Load("[optimizer]\nlr = 0.05\n");
+  EXPECT_EQ(r.optimizer.lr, 0.02f);
+  try {
+    r.sections.SetAssignment("optimizer.lr=0.03");
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(), "optimizer.lr is given twice: --lr 0.02 and --set optimizer.lr=0.03");
+  }
 }
 
 TEST(Sections, RefuseTwoKeysThatSayTheSameThing) {
@@ -201,7 +213,7 @@ TEST(Sections, RefuseTwoKeysThatSayTheSameThing) {
 
   Recipe by_hand;
   by_hand.sections.SetAssignment("trainer.epochs=3");
-  by_hand.sections.Set("trainer.steps", "9", Origin::kFlag, "--steps 9");
+  by_hand.sections.Set("trainer.steps", "9", Origin::kCommandLine, "--steps 9");
   EXPECT_THROW(by_hand.sections.RefuseBoth("trainer.epochs", "trainer.steps"), UsageError);
 }
 

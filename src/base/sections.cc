@@ -28,6 +28,10 @@ std::string EscapePipes(const std::string& text) {
 
 }  // namespace
 
+std::string_view KeyOf(std::string_view assignment) {
+  return Trim(assignment.substr(0, assignment.find('=')));
+}
+
 void Sections::Append(const std::string& section, std::vector<Option> rows) {
   auto at = std::find_if(sections_.begin(), sections_.end(),
                          [&](const Section& s) { return s.name == section; });
@@ -53,8 +57,8 @@ void Sections::SetAssignment(std::string_view assignment) {
   if (equals == assignment.npos) {
     throw UsageError("--set {}: expected section.key=value", assignment);
   }
-  Set(Trim(assignment.substr(0, equals)), Unquoted(Trim(assignment.substr(equals + 1))),
-      Origin::kSet, fmt::format("--set {}", assignment));
+  Set(KeyOf(assignment), Unquoted(Trim(assignment.substr(equals + 1))), Origin::kCommandLine,
+      fmt::format("--set {}", assignment));
 }
 
 void Sections::Set(std::string_view path, std::string_view text, Origin origin, std::string where) {
@@ -66,10 +70,16 @@ void Sections::Set(std::string_view path, std::string_view text, Origin origin, 
 
 void Sections::SetValue(Key& key, const TomlValue& value, Origin origin, std::string where) {
   const bool wins = origin >= key.origin;
+  const bool twice = std::min(origin, key.origin) == Origin::kCommandLine;
+  bool differs = false;
   try {
-    key.option.Set(value, key.path, wins);  // what loses must be right all the same
+    // What loses must be right all the same.
+    differs = key.option.Set(value, key.path, wins && !twice);
   } catch (const UsageError& e) {
     throw UsageError("{}: {}", where, e.what());
+  }
+  if (twice && differs) {
+    throw UsageError("{} is given twice: {} and {}", key.path, key.where, where);
   }
   if (!wins) return;
   key.origin = origin;
@@ -122,6 +132,7 @@ const Sections::Key& Sections::Known(std::string_view path) const {
 
 Origin Sections::GivenBy(std::string_view path) const { return Known(path).origin; }
 bool Sections::IsGiven(std::string_view path) const { return GivenBy(path) != Origin::kDefault; }
+bool Sections::ByHand(std::string_view path) const { return GivenBy(path) == Origin::kCommandLine; }
 const std::string& Sections::Where(std::string_view path) const { return Known(path).where; }
 
 bool Sections::IsChanged(std::string_view path) const {
@@ -131,7 +142,7 @@ bool Sections::IsChanged(std::string_view path) const {
 
 void Sections::RefuseBoth(std::string_view path, std::string_view other) const {
   if (!IsGiven(path) || !IsGiven(other)) return;
-  const bool both_by_hand = std::min(GivenBy(path), GivenBy(other)) > Origin::kRecipe;
+  const bool both_by_hand = ByHand(path) && ByHand(other);
   if (!both_by_hand && !(IsChanged(path) && IsChanged(other))) return;
   throw UsageError("{} ({}) and {} ({}) exclude each other: give one of them", path, Where(path),
                    other, Where(other));

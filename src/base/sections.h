@@ -8,7 +8,10 @@
 namespace trireme {
 
 // Who gave a key its value. A later one in this list wins, in whatever order they arrive.
-enum class Origin { kDefault, kRecipe, kSet, kFlag };
+enum class Origin { kDefault, kRecipe, kCommandLine };
+
+// Of "section.key=value".
+std::string_view KeyOf(std::string_view assignment);
 
 // The keys of a recipe: sections, each made of one or more options structs.
 //
@@ -17,12 +20,12 @@ enum class Origin { kDefault, kRecipe, kSet, kFlag };
 //   sections.Add("strategy", strategy_options);
 //   sections.Add("strategy", elastic_options);      // more keys for the same section
 //   sections.LoadFile("recipes/iris.toml");         // Origin::kRecipe
-//   sections.SetAssignment("trainer.batch=full");   // Origin::kSet, one --set
-//   sections.Set("trainer.batch", "64", Origin::kFlag, "--batch 64");
+//   sections.SetAssignment("trainer.batch=full");   // Origin::kCommandLine
+//   sections.Set("trainer.epochs", "3", Origin::kCommandLine, "--epochs 3");
 //
 // The structs are written at once, belong to the caller, and stay where they are while this lives.
-// What is wrong is a UsageError that begins with where it was given and names the nearest key.
-// One thread.
+// What is wrong is a UsageError that begins with where it was given and names the nearest key. A
+// command line that gives a key two different values is wrong. One thread.
 class Sections {
  public:
   template <class T>
@@ -40,6 +43,7 @@ class Sections {
 
   Origin GivenBy(std::string_view path) const;            // path is "section.key"
   bool IsGiven(std::string_view path) const;              // by anyone
+  bool ByHand(std::string_view path) const;               // by the command line
   bool IsChanged(std::string_view path) const;            // differs from its default
   const std::string& Where(std::string_view path) const;  // mnist.toml:14, --batch 64, or empty
 

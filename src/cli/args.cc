@@ -115,13 +115,32 @@ std::optional<std::string> Args::Optional(std::string_view place) const {
 
 std::vector<std::string> Args::Many(std::string_view place) const { return At(place); }
 
+std::vector<std::string> Args::Settings() const {
+  std::vector<std::string> settings;
+  for (const auto& [flag, value] : given_) {
+    if (flag.name == kSetFlag.name) {
+      settings.push_back(value);
+    } else if (!flag.key.empty()) {
+      settings.push_back(fmt::format("{}={}", flag.key, flag.value.empty() ? "true" : value));
+    }
+  }
+  return settings;
+}
+
+bool Args::Sets(std::string_view key) const {
+  for (const std::string& setting : Settings()) {
+    if (KeyOf(setting) == key) return true;
+  }
+  return false;
+}
+
 void Args::ApplyTo(Sections& sections) const {
   for (const auto& [flag, value] : given_) {
     if (flag.name == kSetFlag.name) {
       sections.SetAssignment(value);
     } else if (!flag.key.empty()) {
       const bool is_switch = flag.value.empty();
-      sections.Set(flag.key, is_switch ? "true" : value, Origin::kFlag,
+      sections.Set(flag.key, is_switch ? "true" : value, Origin::kCommandLine,
                    is_switch ? std::string(flag.name) : fmt::format("{} {}", flag.name, value));
     }
   }

@@ -77,8 +77,12 @@ class Args {
   std::optional<std::string> Optional(std::string_view place) const;
   std::vector<std::string> Many(std::string_view place) const;
 
-  // Gives the sections every --set and every flag that is short for a key. Flags win over --set,
-  // and both over a recipe, whether that is loaded before or after.
+  // Every --set and every flag that is short for a key, as section.key=value in their order.
+  std::vector<std::string> Settings() const;
+  bool Sets(std::string_view key) const;  // whether one of them gives this section.key
+
+  // Gives the sections all of these. They win over a recipe, whether that is loaded before or
+  // after.
   void ApplyTo(Sections& sections) const;
 
  private:

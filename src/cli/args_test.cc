@@ -103,10 +103,15 @@ TEST(Args, FlagsStandForKeys) {
   TrainerOptions trainer;
   Sections sections;
   sections.Add("trainer", trainer);
-  Parse({"--batch", "full", "--set", "trainer.batch=2", "--set=trainer.shuffle=on", "--shuffle",
-         "off", "--deterministic"})
-      .ApplyTo(sections);
-  EXPECT_EQ(trainer.batch.word, "full");  // a flag wins over --set, though that came later
+  const Args args = Parse(
+      {"--batch", "full", "--set=trainer.shuffle=off", "--shuffle", "off", "--deterministic"});
+  EXPECT_EQ(args.Settings(),
+            (std::vector<std::string>{"trainer.batch=full", "trainer.shuffle=off",
+                                      "trainer.shuffle=off", "trainer.deterministic=true"}));
+  EXPECT_TRUE(args.Sets("trainer.shuffle"));
+  EXPECT_FALSE(args.Sets("trainer.shuf"));
+  args.ApplyTo(sections);
+  EXPECT_EQ(trainer.batch.word, "full");
   EXPECT_FALSE(trainer.shuffle);
   EXPECT_TRUE(trainer.deterministic);
   EXPECT_EQ(sections.Where("trainer.batch"), "--batch full");

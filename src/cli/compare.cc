@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/comparison.h"
 #include "cli/comparison_page.h"
+#include "cli/recipe_flags.h"
 #include "record/run_lock.h"
 #include "strategy/presets.h"
 #include "study/child.h"
@@ -31,10 +32,14 @@ constexpr Flag kFlags[] = {
     {"--slow", "WORKER:FACTORx",
      "that worker's steps take so many times as long, or WORKER:MS more"},
     {"--link", "RATE,LATENCY", "what each rank's connection is pretended to be: 1Gbit/s,5ms"},
-    {"--epochs", "N", "passes over the training samples"},
-    {"--steps", "N", "steps of the whole run, instead of epochs"},
-    {"--seed", "N", "of weights, order, augmentation and split"},
-    {"--threads", "N", "threads that compute in a rank, or auto"},
+    {"--data", "SOURCE", "the samples: iris, csv:FILE, mnist:DIR, ... (`trireme list data`)",
+     "data.source"},
+    {"--model", "NAME", "the network: mlp, cnn, resnet18, ... (`trireme list models`)",
+     "model.name"},
+    {"--epochs", "N", "passes over the training samples", "trainer.epochs"},
+    {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
+    {"--seed", "N", "of weights, order, augmentation and split", "trainer.seed"},
+    {"--threads", "N", "threads that compute in a rank, or auto", "trainer.threads"},
     kSetFlag,
     {"--for", "STRATEGY:KEY=VALUE", "set a key for one of the strategies; may be repeated"},
     {"--out", "DIR",
@@ -48,10 +53,12 @@ constexpr Place kPlaces[] = {
     {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe (default: iris)"}};
 
 struct Comparison {
-  std::string recipe = "iris", config;  // its name, and what it holds
+  std::string recipe;  // empty: none
+  std::string source;  // of the samples
+  std::string config;  // the recipe with the settings of all runs
   std::vector<std::string> strategies;
   int workers = 4;
-  std::vector<std::string> common;                       // words that every run gets
+  std::vector<std::string> common;                       // KEY=VALUE that every run gets
   std::vector<std::pair<std::string, std::string>> own;  // strategy, KEY=VALUE
   std::optional<SlowRank> slow;                          // its rank is the worker's number
   std::string slow_text;                                 // behind the colon
@@ -79,25 +86,39 @@ void ReadSettings(const Args& args, Comparison& c) {
 void AddLink(const Args& args, Comparison& c) {
   const auto link = args.Value("--link");
   const std::string transport = args.Value("--transport").value_or(link ? "tcp" : "threads");
-  c.common.insert(c.common.end(), {"--transport", transport});
+  c.common.push_back("transport.name=" + transport);
   if (!link) return;
   if (transport != "tcp") {
     throw UsageError("--link pretends a network, which transport {} does not use", transport);
   }
   const LinkWords words = ParseLink(*link);
-  c.common.insert(c.common.end(),
-                  {"--set", fmt::format("transport.throttle={}", words.bytes_per_s), "--set",
-                   fmt::format("transport.latency_ms={}", words.latency_ms)});
+  c.common.push_back(fmt::format("transport.throttle={}", words.bytes_per_s));
+  c.common.push_back(fmt::format("transport.latency_ms={}", words.latency_ms));
+}
+
+// What is wrong with the keys is refused here, not by each run.
+Recipe ReadRecipe(const Args& args, const Comparison& c) {
+  constexpr std::pair<const char*, const char*> kOwn[] = {{"strategy.name", "--strategies"},
+                                                          {"transport.ranks", "--workers"},
+                                                          {"transport.name", "--transport"}};
+  for (const auto& [key, flag] : kOwn) {
+    if (args.Sets(key)) throw UsageError("--set {}: compare has {} for it", key, flag);
+  }
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  if (!c.recipe.empty()) LoadRecipe(sections, c.recipe);
+  args.ApplyTo(sections);
+  SettlePairs(sections, recipe);
+  return recipe;
 }
 
 Comparison ReadComparison(const Args& args) {
   Comparison c;
-  c.recipe = args.Optional("RECIPE").value_or("iris");
-  Recipe recipe;
-  Sections sections;
-  Bind(sections, recipe);
-  LoadRecipe(sections, c.recipe);  // refused here, not by each run
-  c.config = sections.ToToml();
+  c.recipe = FollowedRecipe(args).value_or("");
+  const Recipe recipe = ReadRecipe(args, c);
+  c.source = recipe.data.source;
+  c.config = ConfigText(recipe);
   const auto list = args.Value("--strategies");
   if (!list)
     throw UsageError("--strategies is missing: which ones to compare, with commas between");
@@ -113,11 +134,10 @@ Comparison ReadComparison(const Args& args) {
     throw UsageError("--workers must be between 1 and 512, got {}", c.workers);
   }
   ReadSettings(args, c);
-  c.common = args.FlagsWithout({"--strategies", "--workers", "--transport", "--step-ms", "--slow",
-                                "--link", "--for", "--out", "--retry", "--json"});
+  c.common = args.Settings();
   AddLink(args, c);
   if (const double step_ms = args.Number("--step-ms", 0.0); step_ms != 0) {
-    c.common.insert(c.common.end(), {"--set", fmt::format("emulate.step_ms={}", step_ms)});
+    c.common.push_back(fmt::format("emulate.step_ms={}", step_ms));
   }
   c.out = args.Value("--out").value_or(DatedFolder("compare"));
   if (Exists(c.out) && !Exists(c.out + "/plan.json") && !std::filesystem::is_empty(c.out)) {
@@ -139,17 +159,25 @@ int RanksFor(const std::string& strategy, int workers) {
 
 std::vector<std::string> WordsFor(const Comparison& c, const std::string& strategy) {
   const int ranks = RanksFor(strategy, c.workers);
-  std::vector<std::string> words{"train",   c.recipe,  "--strategy",
-                                 strategy,  "--ranks", std::to_string(ranks),
-                                 "--quiet", "--out",   c.out + "/" + strategy};
-  words.insert(words.end(), c.common.begin(), c.common.end());
+  std::vector<std::string> words{"train"};
+  if (!c.recipe.empty()) words.push_back(c.recipe);
+  words.insert(words.end(), {"--strategy", strategy, "--ranks", std::to_string(ranks), "--quiet",
+                             "--out", c.out + "/" + strategy});
+  const auto set = [&](const std::string& setting) {
+    words.insert(words.end(), {"--set", setting});
+  };
+  const auto has_own = [&](std::string_view key) {
+    return std::ranges::any_of(
+        c.own, [&](const auto& own) { return own.first == strategy && KeyOf(own.second) == key; });
+  };
+  for (const std::string& setting : c.common) {
+    if (!has_own(KeyOf(setting))) set(setting);
+  }
   if (c.slow) {
-    words.insert(words.end(),
-                 {"--set", fmt::format("emulate.slow={}:{}", c.slow->rank + ranks - c.workers,
-                                       c.slow_text)});
+    set(fmt::format("emulate.slow={}:{}", c.slow->rank + ranks - c.workers, c.slow_text));
   }
   for (const auto& [name, setting] : c.own) {
-    if (name == strategy) words.insert(words.end(), {"--set", setting});
+    if (name == strategy) set(setting);
   }
   return words;
 }
@@ -225,7 +253,8 @@ int Run(const Args& args, Process& process) {
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
   StopNotice notice(signals, log, "compare", "stops the run that is under way");
-  std::vector<std::string> words{"trireme", "compare", c.recipe};
+  std::vector<std::string> words{"trireme", "compare"};
+  if (!c.recipe.empty()) words.push_back(c.recipe);
   for (std::string& word : args.FlagsWithout({"--out", "--retry", "--json"})) {
     words.push_back(std::move(word));
   }
@@ -238,13 +267,14 @@ int Run(const Args& args, Process& process) {
   std::vector<ComparedRun> runs;
   for (const std::string& strategy : c.strategies) runs.push_back(ReadOne(c, strategy).value());
   Json json = Json::Object();
-  json.Add("recipe", c.recipe);
+  json.Add("recipe", c.recipe).Add("source", c.source);
   json.Add("settings", c.common);
   if (const auto slow = args.Value("--slow")) json.Add("slow", *slow);
   json.Add("runs", ComparisonJson(runs));
   ReplaceFile(c.out + "/compare.json", json.Text(1) + "\n");
   ReplaceFile(c.out + "/compare.csv", ComparisonCsv(runs));
-  WritePage(ComparisonPage(c.recipe, runs, command), c.out);
+  WritePage(ComparisonPage(c.recipe.empty() ? c.source : "recipe " + c.recipe, runs, command),
+            c.out);
   if (args.Has("--json")) {
     process.out.Write(json.Text() + "\n");
   } else {

@@ -128,10 +128,10 @@ PageTable ResultsOf(std::span<const ComparedRun> runs) {
 
 }  // namespace
 
-Page ComparisonPage(const std::string& recipe, std::span<const ComparedRun> runs,
+Page ComparisonPage(const std::string& what, std::span<const ComparedRun> runs,
                     const std::string& command) {
   Page page{"Comparison of strategies",
-            fmt::format("recipe {}, {} strategies under the same budget", recipe, runs.size()),
+            fmt::format("{}, {} strategies under the same budget", what, runs.size()),
             {}};
   Section results{"Result", {ResultsOf(runs)}};
   for (const ComparedRun& run : runs) {

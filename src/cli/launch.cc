@@ -81,7 +81,6 @@ void TakeCommand(const Args& args, SlurmJob& job) {
     throw UsageError(
         "train needs --out DIR: the script finds the run there when it is started again");
   }
-  if (job.container.empty()) CheckTrainWords(train);
   job.run = *run;
   const std::vector<std::string> transport = {"--transport", job.mpi ? "mpi" : "tcp"};
   job.first_words = {"train"};
@@ -92,6 +91,9 @@ void TakeCommand(const Args& args, SlurmJob& job) {
   };
   append(job.first_words, transport);
   append(job.first_words, train.FlagsWithout({}));
+  if (job.container.empty()) {
+    CheckTrainWords(ReadTrainWords(std::span(job.first_words).subspan(1)));
+  }
   append(job.resume_words, transport);
   append(job.resume_words, train.FlagsWithout({"--out", "--init"}));
 }

@@ -1,17 +1,16 @@
 #include "cli/recipe_flags.h"
 
+#include <algorithm>
+
 namespace trireme {
 
-std::vector<std::string> SettingsOf(const Args& args) {
-  std::vector<std::string> settings = args.Values("--set");
-  for (const Flag& flag : kRecipeFlags) {
-    if (flag.key.empty() || !args.Has(flag.name)) continue;
-    const std::string value = flag.value.empty() ? "true" : args.Value(flag.name).value();
-    settings.push_back(std::string(flag.key) + "=" + value);
+std::optional<std::string> FollowedRecipe(const Args& args,
+                                          const std::vector<std::string>& varied) {
+  if (auto named = args.Optional("RECIPE")) return named;
+  for (const char* key : {"data.source", "model.name"}) {
+    if (args.Sets(key) || std::ranges::find(varied, key) != varied.end()) return std::nullopt;
   }
-  // One of the two says how long; the one on the command line wins, as in `train`.
-  if (args.Has("--epochs") && !args.Has("--steps")) settings.push_back("trainer.steps=0");
-  return settings;
+  return "iris";
 }
 
 }  // namespace trireme

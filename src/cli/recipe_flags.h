@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,10 @@ constexpr std::array<Flag, N + M> JoinFlags(const Flag (&first)[N], const Flag (
   return all;
 }
 
-// Every --set and every one of these flags as section.key=value, so that the flags win.
-std::vector<std::string> SettingsOf(const Args& args);
+// The recipe that a command follows: the one in its place RECIPE. Without one it is iris, but none
+// where the command line names data or a model: what it leaves open is then chosen for them
+// (trainer/defaults.h). `varied`: keys that it gives otherwise than by flags and --set.
+std::optional<std::string> FollowedRecipe(const Args& args,
+                                          const std::vector<std::string>& varied = {});
 
 }  // namespace trireme

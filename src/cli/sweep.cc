@@ -28,10 +28,11 @@ constexpr Flag kOwnFlags[] = {
 constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);
 
 constexpr Place kPlaces[] = {
-    {"RECIPE", Place::kRequired, "a TOML file or the name of a built-in recipe"}};
+    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe (default: iris)"}};
 
 std::string CommandOf(const Args& args, const std::string& out) {
-  std::vector<std::string> words{"trireme", "sweep", args.Required("RECIPE")};
+  std::vector<std::string> words{"trireme", "sweep"};
+  if (const auto recipe = args.Optional("RECIPE")) words.push_back(*recipe);
   const std::vector<std::string> flags =
       args.FlagsWithout({"--out", "--retry", "--quiet", "--json"});
   words.insert(words.end(), flags.begin(), flags.end());
@@ -40,16 +41,20 @@ std::string CommandOf(const Args& args, const std::string& out) {
 }
 
 int Run(const Args& args, Process& process) {
-  SweepPlan plan{.recipe = args.Required("RECIPE"),
-                 .settings = SettingsOf(args),
-                 .repeat = args.Number("--repeat", 3)};
-  for (const std::string& text : args.Values("--vary")) plan.vary.push_back(ParseVariation(text));
+  SweepPlan plan{.settings = args.Settings(), .repeat = args.Number("--repeat", 3)};
+  std::vector<std::string> varied;
+  for (const std::string& text : args.Values("--vary")) {
+    plan.vary.push_back(ParseVariation(text));
+    varied.push_back(plan.vary.back().key);
+  }
+  plan.recipe = FollowedRecipe(args, varied).value_or("");
   if (plan.vary.empty()) {
     throw UsageError("--vary is missing: a key and its values, as in transport.ranks=1,2,4");
   }
   CheckPlan(plan);
-  const std::string out = args.Value("--out").value_or(
-      DatedFolder("sweep-" + std::filesystem::path(plan.recipe).stem().string()));
+  const std::string out = args.Value("--out").value_or(DatedFolder(
+      plan.recipe.empty() ? "sweep"
+                          : "sweep-" + std::filesystem::path(plan.recipe).stem().string()));
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
   StopNotice notice(signals, log, "sweep", "stops the run that is under way");
@@ -92,13 +97,14 @@ extern const Command kSweep;
 const Command kSweep = {
     .name = "sweep",
     .summary = "train a recipe in every combination of some keys, and compare",
-    .usage = "trireme sweep RECIPE --vary KEY=V1,V2 ... [flags]",
+    .usage = "trireme sweep [RECIPE] --vary KEY=V1,V2 ... [flags]",
     .examples =
         "trireme sweep fashion-mlp --vary transport.ranks=1,2,4 --epochs 2   # strong scaling\n"
         "trireme sweep fashion-mlp --vary transport.ranks=1,2,4 --set trainer.batch_per_worker=32 "
         "--steps 500   # weak scaling\n"
         "trireme sweep iris --vary transport.ranks=1,2 --vary transport.name=threads,shm "
-        "--repeat 5 --out runs/s\n",
+        "--repeat 5 --out runs/s\n"
+        "trireme sweep --data csv:mine.csv --vary optimizer.name=sgd,adamw\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -57,41 +57,20 @@ struct Settings {
   std::string own_size;        // what TakeOwnSize has to say
 };
 
-// Of the two keys for the batch, one from the command line wins over the other in a recipe.
-void ChooseBatch(Settings& settings) {
-  TrainerOptions& trainer = settings.recipe.trainer;
-  const Origin batch = settings.sections.GivenBy("trainer.batch");
-  const Origin per_worker = settings.sections.GivenBy("trainer.batch_per_worker");
-  if (per_worker > Origin::kRecipe && batch == Origin::kRecipe) {
-    trainer.batch = TrainerOptions{}.batch;
-  } else if (batch > Origin::kRecipe && per_worker == Origin::kRecipe) {
-    trainer.batch_per_worker = 0;
-  } else {
-    settings.sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
-  }
-}
-
-// With a recipe it is that; without one, --model or --data start from the defaults of all keys.
 void LoadSettings(const Args& args, Settings& settings) {
   Bind(settings.sections, settings.recipe);
-  const auto recipe = args.Optional("RECIPE");
   const auto resume = args.Value("--resume");
-  if (recipe && resume) {
+  if (const auto recipe = args.Optional("RECIPE"); recipe && resume) {
     throw UsageError("--resume {} brings its own recipe; {} is one too many", *resume, *recipe);
   }
   if (resume) {
     LoadRunRecipe(settings.sections, *resume);
-  } else if (recipe) {
+  } else if (const auto recipe = FollowedRecipe(args)) {
     LoadRecipe(settings.sections, *recipe);
     settings.stem = std::filesystem::path(*recipe).stem();
-  } else if (!args.Has("--model") && !args.Has("--data")) {
-    LoadRecipe(settings.sections, "iris");
-    settings.stem = "iris";
   }
   args.ApplyTo(settings.sections);
-  // One of the two says how long; the one on the command line wins.
-  if (args.Has("--epochs") && !args.Has("--steps")) settings.recipe.trainer.steps = 0;
-  ChooseBatch(settings);
+  SettlePairs(settings.sections, settings.recipe);
 }
 
 // Without a recipe, and where nobody says how large pictures are to be seen, small ones are seen as
@@ -156,9 +135,9 @@ Crew MakeCrew(Settings& settings) {
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
   TransportOptions& transport = settings.recipe.transport;
   const bool several = launched && !launched->alone();
-  const bool name_given = settings.sections.GivenBy("transport.name") > Origin::kRecipe;
+  const bool name_given = settings.sections.ByHand("transport.name");
   if (!name_given && (several || transport.name == "mpi")) transport.name = "auto";
-  const bool ranks_given = settings.sections.GivenBy("transport.ranks") > Origin::kRecipe;
+  const bool ranks_given = settings.sections.ByHand("transport.ranks");
   return Crew(transport, ranks_given, launched);
 }
 
@@ -279,7 +258,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
 
 // The first of them; what a recipe holds out yields.
 void TakeFolds(const Args& args, Settings& settings) {
-  if (settings.sections.GivenBy("data.test_fraction") > Origin::kRecipe) {
+  if (settings.sections.ByHand("data.test_fraction")) {
     throw UsageError("--folds and data.test_fraction both say what is held out; set one");
   }
   DataOptions& data = settings.recipe.data;

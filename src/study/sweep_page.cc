@@ -155,7 +155,7 @@ std::vector<Curve> CurvesOver(const SweepPlan& plan, std::span<const SweepNumber
 
 Page SweepPage(const SweepPlan& plan, std::span<const SweepNumbers> rows,
                const std::string& command) {
-  Page page{.title = "Sweep of " + plan.recipe};
+  Page page{.title = "Sweep of " + NameOf(plan)};
   std::vector<std::string> keys;
   for (const Variation& variation : plan.vary) {
     keys.push_back(fmt::format("{} = {}", variation.key, fmt::join(variation.values, ", ")));

@@ -32,12 +32,8 @@ std::vector<std::string> SplitValues(std::string_view text) {
   return values;
 }
 
-std::string KeyOf(const std::string& assignment) {
-  return std::string(Trim(assignment.substr(0, assignment.find('='))));
-}
-
 void Load(const SweepPlan& plan, Sections& sections) {
-  LoadRecipe(sections, plan.recipe);
+  if (!plan.recipe.empty()) LoadRecipe(sections, plan.recipe);
   for (const std::string& setting : plan.settings) sections.SetAssignment(setting);
 }
 
@@ -47,11 +43,11 @@ void CheckVariation(const SweepPlan& plan, const Variation& variation) {
       throw UsageError("--vary {}: the key is also set ({})", variation.key, setting);
     }
   }
-  Recipe recipe;
-  Sections sections;
-  Bind(sections, recipe);
   std::vector<std::string> seen;
   for (const std::string& value : variation.values) {
+    Recipe recipe;
+    Sections sections;
+    Bind(sections, recipe);
     try {
       sections.SetAssignment(variation.key + "=" + value);
     } catch (const UsageError& error) {
@@ -98,6 +94,7 @@ void CheckPlan(const SweepPlan& plan) {
     runs *= plan.vary[i].values.size();
     if (runs > kMostRuns) throw UsageError("a sweep has at most {} runs", kMostRuns);
   }
+  for (const Combination& combination : Combinations(plan)) RecipeOf(plan, combination);
 }
 
 std::vector<Combination> Combinations(const SweepPlan& plan) {
@@ -124,6 +121,7 @@ Recipe RecipeOf(const SweepPlan& plan, const Combination& combination) {
   for (size_t i = 0; i < plan.vary.size(); ++i) {
     sections.SetAssignment(plan.vary[i].key + "=" + combination.values[i]);
   }
+  SettlePairs(sections, recipe);
   return recipe;
 }
 
@@ -148,8 +146,14 @@ std::optional<double> HandsOf(const SweepPlan& plan, const Combination& combinat
   return hands;
 }
 
+std::string NameOf(const SweepPlan& plan) {
+  if (!plan.recipe.empty()) return plan.recipe;
+  return RecipeOf(plan, Combinations(plan).at(0)).data.source;
+}
+
 std::vector<std::string> TrainWords(const SweepPlan& plan, const Combination& combination) {
-  std::vector<std::string> words{"train", plan.recipe};
+  std::vector<std::string> words{"train"};
+  if (!plan.recipe.empty()) words.push_back(plan.recipe);
   for (const std::string& setting : plan.settings) {
     words.insert(words.end(), {"--set", setting});
   }
@@ -165,7 +169,7 @@ std::string CombinationText(const SweepPlan& plan, const Combination& combinatio
   for (size_t i = 0; i < plan.vary.size(); ++i) {
     parts.push_back(plan.vary[i].key + "=" + combination.values[i]);
   }
-  return parts.empty() ? plan.recipe : fmt::format("{}", fmt::join(parts, ", "));
+  return parts.empty() ? NameOf(plan) : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 Json PlanJson(const SweepPlan& plan) {
@@ -179,6 +183,7 @@ Json PlanJson(const SweepPlan& plan) {
   Sections sections;
   Bind(sections, recipe);
   Load(plan, sections);
+  SettlePairs(sections, recipe);
   Json json = Json::Object();
   json.Add("recipe", plan.recipe).Add("settings", plan.settings);
   json.Add("vary", std::move(vary)).Add("config", sections.ToToml());

@@ -18,7 +18,7 @@ Variation ParseVariation(const std::string& text);
 
 // What a sweep trains: a recipe with some settings, in every combination of the varied keys.
 struct SweepPlan {
-  std::string recipe;                 // a file or a built-in one
+  std::string recipe;                 // a file or a built-in one; empty: none
   std::vector<std::string> settings;  // section.key=value, for every run
   std::vector<Variation> vary;
   int repeat = 3;
@@ -41,6 +41,9 @@ Recipe RecipeOf(const SweepPlan& plan, const Combination& combination);
 // compute, and those that load). Nothing where the strategy cannot be.
 std::optional<double> HandsOf(const SweepPlan& plan, const Combination& combination);
 bool CountsHands(const std::string& key);  // a key by which HandsOf changes
+
+// What is trained, for titles: the recipe, or where there is none the data.
+std::string NameOf(const SweepPlan& plan);
 
 // Words for this program, without --out.
 std::vector<std::string> TrainWords(const SweepPlan& plan, const Combination& combination);

@@ -157,6 +157,16 @@ TEST(SweepPlan, RefusesWhatNoRunCouldBe) {
 }
 
 // A server does not train: two ranks of sync-ps are one worker.
+TEST(SweepPlan, MayFollowNoRecipe) {
+  const SweepPlan plan{.settings = {"data.source=synthetic:8x8x1:5:500"},
+                       .vary = {{"optimizer.name", {"sgd", "adam"}}}};
+  CheckPlan(plan);
+  EXPECT_EQ(NameOf(plan), "synthetic:8x8x1:5:500");
+  EXPECT_EQ(TrainWords(plan, Combinations(plan)[1]),
+            (std::vector<std::string>{"train", "--set", "data.source=synthetic:8x8x1:5:500",
+                                      "--set", "optimizer.name=adam", "--quiet"}));
+}
+
 TEST(SweepPlan, CountsWorkersNotRanks) {
   const SweepPlan plan{.recipe = "iris",
                        .vary = {{"strategy.name", {"sync-ps", "allreduce"}},

@@ -25,6 +25,36 @@ void Bind(Sections& sections, Recipe& recipe) {
   sections.Add("emulate", recipe.emulate);
 }
 
+namespace {
+
+void SettleLength(const Sections& sections, TrainerOptions& trainer) {
+  if (!sections.ByHand("trainer.epochs") || trainer.steps == 0) return;
+  if (sections.ByHand("trainer.steps")) {
+    throw UsageError("trainer.epochs ({}) and trainer.steps ({}) both say how long: give one",
+                     sections.Where("trainer.epochs"), sections.Where("trainer.steps"));
+  }
+  trainer.steps = 0;
+}
+
+void SettleBatch(const Sections& sections, TrainerOptions& trainer) {
+  const Origin batch = sections.GivenBy("trainer.batch");
+  const Origin per_worker = sections.GivenBy("trainer.batch_per_worker");
+  if (per_worker > Origin::kRecipe && batch == Origin::kRecipe) {
+    trainer.batch = TrainerOptions{}.batch;
+  } else if (batch > Origin::kRecipe && per_worker == Origin::kRecipe) {
+    trainer.batch_per_worker = 0;
+  } else {
+    sections.RefuseBoth("trainer.batch", "trainer.batch_per_worker");
+  }
+}
+
+}  // namespace
+
+void SettlePairs(const Sections& sections, Recipe& recipe) {
+  SettleLength(sections, recipe.trainer);
+  SettleBatch(sections, recipe.trainer);
+}
+
 std::string ConfigText(Recipe recipe) {
   Sections sections;
   Bind(sections, recipe);

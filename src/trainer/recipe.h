@@ -31,6 +31,11 @@ struct Recipe {
 // Ties the keys of all sections to `recipe`, which stays where it is while `sections` lives.
 void Bind(Sections& sections, Recipe& recipe);
 
+// Settles pairs of keys of which one is enough, when all are given: one from the command line wins
+// over the other in a recipe (trainer.epochs and steps, trainer.batch and batch_per_worker).
+// UsageError where the command line gives both.
+void SettlePairs(const Sections& sections, Recipe& recipe);
+
 // The recipe as a file that repeats the run.
 std::string ConfigText(Recipe recipe);
 
@@ -41,7 +46,8 @@ struct BuiltInRecipe {
 };
 std::span<const BuiltInRecipe> BuiltInRecipes();
 
-// Loads a built-in recipe by its name, a file, or a built-in one by the path it has in the repository.
+// Loads a built-in recipe by its name, a file, or a built-in one by the path it has in the
+// repository.
 void LoadRecipe(Sections& sections, const std::string& path_or_name);
 // The recipe that a run was made with; a UsageError if the folder holds no run.
 void LoadRunRecipe(Sections& sections, const std::string& run);
