@@ -109,6 +109,16 @@ TEST_F(InitTest, AFileWithoutOneOfTheTensorsIsRefused) {
   Refuse({"train", "--init", "part", "--out", "b"}, 1, {"part"});
 }
 
+TEST_F(InitTest, GivenWeightsLearnSlowlyAndWantTheirNormalisation) {
+  Succeed({"train", "--data", "iris", "--model", "mlp:4-30-20-3", "--init", weights_, "--steps",
+           "2", "--out", "b"});
+  EXPECT_NE(Read("b/config.toml").find("lr = 0.002"), std::string::npos);
+  const std::string said = Succeed({"train", "--init", weights_, "--set", "data.normalize=minmax",
+                                    "--steps", "2", "--out", "c"})
+                               .err;
+  EXPECT_NE(said.find("these weights want data.normalize=standard"), said.npos) << said;
+}
+
 TEST_F(InitTest, TheConfigRepeatsTheRun) {
   Succeed({"train", "--init", weights_, "--steps", "20", "--out", "b"});
   Succeed({"train", "b/config.toml", "--out", "c"});

@@ -29,8 +29,9 @@ class ReplicasTest : public RanksTest, public testing::WithParamInterface<Transp
   }
 };
 
-const Words kSmall = {
-    "--data", "synthetic:8x8x1:5:1200", "--model", "mlp:64-32-5", "--threads", "1", "--quiet"};
+const Words kSmall = {"--data", "synthetic:8x8x1:5:1200",      "--model",   "mlp:64-32-5",
+                      "--set",  "optimizer.schedule=constant", "--threads", "1",
+                      "--quiet"};
 const Words kHogwild =
     Words{"train", "--strategy",          "hogwild", "--batch", "30", "--lr", "0.05",
           "--set", "optimizer.momentum=0"} +

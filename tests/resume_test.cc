@@ -19,6 +19,8 @@ const Words kCnn = {"train",
                     "--lr",
                     "0.05",
                     "--set",
+                    "optimizer.schedule=constant",
+                    "--set",
                     "model.dropout=0.2",
                     "--set",
                     "trainer.shards=4"};

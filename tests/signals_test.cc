@@ -23,6 +23,8 @@ class SignalsTest : public WholeTest {
                  "--lr",
                  "0.02",
                  "--set",
+                 "optimizer.schedule=constant",
+                 "--set",
                  "trainer.checkpoint_steps=50",
                  "--quiet",
                  "--steps",

@@ -31,6 +31,8 @@ class SlurmTest : public WholeTest {
             "0.02",
             "--deterministic",
             "--set",
+            "optimizer.schedule=constant",
+            "--set",
             "trainer.shards=4",
             "--set",
             "trainer.checkpoint_steps=10",

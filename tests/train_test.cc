@@ -32,6 +32,48 @@ TEST_F(TrainTest, WithoutAnyWordsTrainsIris) {
   EXPECT_LE(measured, (1 + 1e-9) * epoch.At("seconds").AsDouble());
 }
 
+// Whoever names data or a model follows no recipe, by whatever flag.
+TEST_F(TrainTest, FlagsAndKeysMeanTheSame) {
+  const auto config = [&](const Words& words) {
+    static int number = 0;
+    const std::string run = "c" + std::to_string(number++);
+    Succeed(Words{"train", "--steps", "2", "--out", run} + words);
+    return Read(run + "/config.toml");
+  };
+  const std::string none = config({"--data", "iris"});
+  EXPECT_EQ(none, config({"--set", "data.source=iris"}));
+  EXPECT_EQ(none, config({"--model", "mlp"}));
+  EXPECT_EQ(none, config({"--set", "model.name=mlp"}));
+  for (const char* part : {"name = \"mlp\"", "lr = 0.02", "schedule = \"cosine\"", "batch = 32"}) {
+    EXPECT_NE(none.find(part), none.npos) << part;
+  }
+  EXPECT_NE(config({}), none);
+  EXPECT_EQ(config({}), config({"iris"}));
+  EXPECT_NE(config({"--data", "iris", "--optimizer", "adam"}).find("lr = 0.001"), none.npos);
+  EXPECT_NE(config({"iris", "--optimizer", "adam"}).find("lr = 0.02"), none.npos);
+}
+
+TEST_F(TrainTest, WhatNobodySaysIsChosenForTheDataAndLearns) {
+  const Outcome run =
+      Succeed({"train", "--data", "synthetic:8x8x1:5:1000", "--epochs", "3", "--out", "a"});
+  EXPECT_NE(run.err.find("no recipe: cnn for small pictures, sgd at 0.02, cosine"), run.err.npos)
+      << run.err;
+  EXPECT_EQ(run.err.find("learned nothing"), run.err.npos) << run.err;
+  EXPECT_GT(Number("a", "test_accuracy"), 0.9);
+  Succeed({"train", "a/config.toml", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+  const Outcome plan = Succeed({"train", "--data", "iris", "--dry-run"});
+  EXPECT_NE(plan.out.find("model mlp, sgd at 0.02, cosine"), plan.out.npos) << plan.out;
+}
+
+TEST_F(TrainTest, WhatAnOptimizerDoesNotUseIsTold) {
+  const std::string said = Succeed({"train", "--optimizer", "adam", "--set",
+                                    "optimizer.nesterov=true", "--steps", "2", "--out", "a"})
+                               .err;
+  EXPECT_NE(said.find("adam does not use optimizer.nesterov"), said.npos) << said;
+  EXPECT_NE(said.find("0.02 is much for adam"), said.npos) << said;
+}
+
 TEST_F(TrainTest, AFolderNamedLikeARecipeIsNotTakenForIt) {
   std::filesystem::create_directory(At("iris"));
   Succeed({"train", "--steps", "5", "--out", "iris/a"});

@@ -99,7 +99,7 @@ TEST_F(UsageTest, Contradictions) {
   Refuse({"train", "--out", "a"}, 2, {"a", "--resume a"});
   Refuse({"train", "--strategy", "easgd"}, 2, {"easgd", "2 ranks", "transport.ranks"});
   Refuse({"train", "--model", "mlp:5-3"}, 2, {"mlp:5-3", "4"});
-  Refuse({"train", "--model", "mlp:4-30-7"}, 2, {"7", "3"});
+  Refuse({"train", "--model", "mlp:4-30-7"}, 2, {"7", "3", "give --model mlp"});
   Refuse({"train", "--model", "cnn"}, 2, {"cnn"});
 }
 

@@ -47,6 +47,7 @@ std::string PlanText(const Job& job) {
   const auto evaluation =
       Compile(job.graph, *rig.engine, Evaluator::ChunkSize(job.graph.input()), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
+  const OptimizerOptions& optimizer = job.recipe.optimizer;
   return Describe(*program) + MemoryText(job, *rig.engine, *program, *evaluation) +
          fmt::format("samples: {}\n",
                      PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
@@ -54,7 +55,9 @@ std::string PlanText(const Job& job) {
          fmt::format("steps: {} of {}, {} an epoch; {} of at most {}, {}\n",
                      FormatCount(job.plan.steps), Counted(job.plan.batch, "sample"),
                      FormatCount(job.plan.steps_per_epoch()), Counted(job.plan.shards, "shard"),
-                     Counted(job.shard_capacity, "sample"), Counted(job.workers(), "worker"));
+                     Counted(job.shard_capacity, "sample"), Counted(job.workers(), "worker")) +
+         fmt::format("model {}, {} at {:g}, {}, warm-up of {:g} epochs\n", job.recipe.model.name,
+                     optimizer.name, optimizer.lr, optimizer.schedule, optimizer.warmup_epochs);
 }
 
 }  // namespace trireme

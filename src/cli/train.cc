@@ -47,7 +47,8 @@ constexpr Flag kOwnFlags[] = {
 constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);
 
 constexpr Place kPlaces[] = {
-    {"RECIPE", Place::kOptional, "a TOML file or the name of a built-in recipe (default: iris)"}};
+    {"RECIPE", Place::kOptional,
+     "a TOML file or the name of a built-in recipe (default: iris, with --data or --model none)"}};
 
 // What a run needs that no key says.
 struct Settings {
@@ -55,6 +56,7 @@ struct Settings {
   Sections sections;
   std::string stem = "train";  // of a new run's directory
   std::string own_size;        // what TakeOwnSize has to say
+  OpenKeys open;               // without a recipe
 };
 
 void LoadSettings(const Args& args, Settings& settings) {
@@ -71,6 +73,7 @@ void LoadSettings(const Args& args, Settings& settings) {
   }
   args.ApplyTo(settings.sections);
   SettlePairs(settings.sections, settings.recipe);
+  if (!resume && !FollowedRecipe(args)) settings.open = FindOpenKeys(settings.sections);
 }
 
 // Without a recipe, and where nobody says how large pictures are to be seen, small ones are seen as
@@ -154,6 +157,18 @@ Json StartLine(const Args& args, const Job& job) {
   return line;
 }
 
+// What was chosen because nobody said it, and what of the command line has no use.
+void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
+                const std::string& chosen, bool quiet) {
+  if (!chosen.empty() && !quiet) {
+    log.Info("train", "no recipe: {} (--model, --lr, --set optimizer.schedule, ... change it)",
+             chosen);
+  }
+  for (const std::string& remark : OptimizerRemarks(settings.sections, recipe.optimizer)) {
+    log.Warn("optimizer", "{}", remark);
+  }
+}
+
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
   const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
@@ -178,12 +193,20 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   if (takes_weights) init = FindWeights(init, log);
   const bool weights = !args.Has("--dry-run") || takes_weights;
   Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
-                       crew.neighbours(), weights);
+                       crew.neighbours(), weights, settings.open);
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   if (records && !settings.own_size.empty()) log.Info("data", "{}", settings.own_size);
   job.given_weights = !init.empty();
-  if (takes_weights) TakeWeights(init, job.graph, job.layout, job.initial_state, log);
+  if (takes_weights) {
+    TakeWeights(init, job.graph, job.layout, job.initial_state, log);
+    const std::string wanted = NormalizationOfWeights(init, job.recipe.model.name);
+    if (records && !wanted.empty() && wanted != job.recipe.data.normalize) {
+      log.Warn("init", "these weights want data.normalize={}; here it is {}", wanted,
+               job.recipe.data.normalize);
+    }
+  }
+  if (records) SayChoices(log, settings, job.recipe, job.chosen, args.Has("--quiet"));
   if (args.Has("--dry-run")) {
     process.out.Write(PlanText(job));
     return 0;
@@ -280,6 +303,8 @@ int Run(const Args& args, Process& process) {
   if (args.Has("--folds")) {
     TakeFolds(args, settings);
     if (!args.Has("--dry-run")) {
+      const std::string chosen = CompleteRecipe(settings.open, settings.recipe);
+      SayChoices(Log(process.log), settings, settings.recipe, chosen, args.Has("--quiet"));
       return CrossValidate(args, process, std::move(settings.recipe), settings.stem);
     }
   } else if (args.Has("--parallel")) {
@@ -320,6 +345,7 @@ const Command kTrain = {
         "trireme train --ranks 2 --transport shm --self-test  # do the ranks agree?\n"
         "mpirun -n 4 trireme train fashion-cnn                # one job, four ranks\n"
         "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
+        "trireme train --data csv:mine.csv                    # model and rate by the data\n"
         "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
         "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
     .flags = kFlags,

@@ -28,7 +28,8 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("shuffle", &D::shuffle, Any(), "visit the training samples in random order");
   t.Add("normalize", &D::normalize, OneOf({"standard", "minmax", "imagenet", "given", "none"}),
         "mean 0 and deviation 1, or 0 to 1, by the training samples; imagenet, given: mean 0 and "
-        "deviation 1 by known numbers (data.mean, data.deviation)");
+        "deviation 1 by known numbers (data.mean, data.deviation); without a recipe, with "
+        "trainer.init: as its weights want it, where that can be told");
   t.Add("mean", &D::mean, Any(), "normalize given: of every channel, of values from 0 to 1");
   t.Add("deviation", &D::deviation, Any(), "normalize given: of every channel");
   t.Add("augment", &D::augment, Any(),

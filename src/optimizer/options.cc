@@ -1,5 +1,7 @@
 #include "optimizer/options.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <vector>
 
@@ -11,12 +13,17 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   using O = OptimizerOptions;
   std::vector<std::string> names;
   std::string help = "update rule:";
+  std::string rates;
   for (const RuleDef& rule : AllRules()) {
     help += (names.empty() ? " " : "; ") + std::string(rule.name) + ": " + rule.help;
+    rates += fmt::format("{}{} {:g}", names.empty() ? "" : ", ", rule.name, rule.rate);
     names.push_back(rule.name);
   }
   t.Add("name", &O::name, OneOf(names), help);
-  t.Add("lr", &O::lr, AtLeast(0), "learning rate");
+  t.Add("lr", &O::lr, AtLeast(0),
+        fmt::format("learning rate; without a recipe by the optimizer: {} (sgd at its default "
+                    "momentum); a tenth with trainer.init",
+                    rates));
   t.Add("momentum", &O::momentum, AtLeast(0) && Below(1), "share of the velocity kept (sgd)");
   t.Add("nesterov", &O::nesterov, Any(), "look ahead along the velocity (sgd)");
   t.Add("skip_zeros", &O::skip_zeros, Any(),
@@ -29,7 +36,7 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   t.Add("epsilon", &O::epsilon, AtLeast(1e-30),
         "added to the root of the squares (adam, adamw, adagrad)");
   t.Add("schedule", &O::schedule, OneOf({"constant", "step", "cosine"}),
-        "how the learning rate goes on after the warm-up");
+        "how the learning rate goes on after the warm-up; without a recipe: cosine");
   t.Add("decay_epochs", &O::decay_epochs, AtLeast(0), "epochs at which the rate falls (step)");
   t.Add("decay_every", &O::decay_every, AtLeast(0),
         "the rate falls every so many epochs (step); 0: at decay_epochs");
@@ -37,7 +44,8 @@ void Describe(OptionTable<OptimizerOptions>& t) {
         "what the rate is multiplied by when it falls (step)");
   t.Add("lr_min", &O::lr_min, AtLeast(0), "learning rate at the end (cosine)");
   t.Add("warmup_epochs", &O::warmup_epochs, AtLeast(0),
-        "epochs in which the rate grows linearly to its full height; may be a fraction");
+        "epochs in which the rate grows linearly to its full height; may be a fraction; without a "
+        "recipe, for resnets: a tenth of the run, at most one epoch");
   t.Add("scale_lr", &O::scale_lr, Any(), "multiply lr by global batch / scale_batch");
   t.Add("scale_batch", &O::scale_batch, AtLeast(1), "the batch for which lr is meant (scale_lr)");
 }

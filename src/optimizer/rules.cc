@@ -1,9 +1,11 @@
 #include "optimizer/rules.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trireme {
 namespace {
@@ -86,23 +88,52 @@ std::unique_ptr<Rule> MakeAdagrad(const OptimizerOptions& o) {
 }
 
 constexpr RuleDef kRules[] = {
-    {"sgd", "stochastic gradient descent: momentum, nesterov, weight_decay", MakeSgd},
-    {"adam", "Adam (Kingma, Ba 2015): beta1, beta2, epsilon, weight_decay as L2 penalty", MakeAdam},
-    {"adamw", "Adam with decoupled weight_decay (Loshchilov, Hutter 2019)", MakeAdamW},
-    {"adagrad", "Adagrad (Duchi, Hazan, Singer 2011): epsilon, weight_decay", MakeAdagrad},
+    {"sgd", "stochastic gradient descent: momentum, nesterov, weight_decay", 0.02,
+     "momentum nesterov skip_zeros", MakeSgd},
+    {"adam", "Adam (Kingma, Ba 2015): beta1, beta2, epsilon, weight_decay as L2 penalty", 0.001,
+     "beta1 beta2 epsilon", MakeAdam},
+    {"adamw", "Adam with decoupled weight_decay (Loshchilov, Hutter 2019)", 0.001,
+     "beta1 beta2 epsilon", MakeAdamW},
+    {"adagrad", "Adagrad (Duchi, Hazan, Singer 2011): epsilon, weight_decay", 0.01, "epsilon",
+     MakeAdagrad},
 };
+
+std::vector<std::string> KeysOf(const RuleDef& rule) { return Split(rule.keys, ' '); }
 
 }  // namespace
 
 std::span<const RuleDef> AllRules() { return kRules; }
 
-std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options) {
+const RuleDef& FindRule(std::string_view name) {
   std::string names;
   for (const RuleDef& rule : kRules) {
-    if (options.name == rule.name) return rule.make(options);
+    if (name == rule.name) return rule;
     names += (names.empty() ? "" : ", ") + std::string(rule.name);
   }
-  throw UsageError("optimizer.name is one of {}, got \"{}\"", names, options.name);
+  throw UsageError("optimizer.name is one of {}, got \"{}\"", names, name);
+}
+
+std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options) {
+  return FindRule(options.name).make(options);
+}
+
+double UsualRate(const OptimizerOptions& options) {
+  const RuleDef& rule = FindRule(options.name);
+  if (rule.make != MakeSgd) return rule.rate;
+  return rule.rate * std::max(1.0, (1 - options.momentum) / (1 - OptimizerOptions{}.momentum));
+}
+
+std::vector<std::string> KeysOfOthers(const RuleDef& rule) {
+  const std::vector<std::string> own = KeysOf(rule);
+  std::vector<std::string> keys;
+  for (const RuleDef& other : kRules) {
+    for (const std::string& key : KeysOf(other)) {
+      const bool known =
+          std::ranges::find(own, key) != own.end() || std::ranges::find(keys, key) != keys.end();
+      if (!known) keys.push_back(key);
+    }
+  }
+  return keys;
 }
 
 }  // namespace trireme

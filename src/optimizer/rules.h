@@ -2,7 +2,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "flat/arithmetic.h"
 #include "optimizer/options.h"
@@ -32,11 +34,21 @@ class Rule {
 struct RuleDef {
   const char* name;
   const char* help;
+  double rate;            // with which it usually learns: that of a run which nobody gives one
+  std::string_view keys;  // of [optimizer] that only some rules use, those of this one
   std::unique_ptr<Rule> (*make)(const OptimizerOptions&);
 };
 
 // All of them: optimizer.name chooses one.
 std::span<const RuleDef> AllRules();
-std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options);  // UsageError for an unknown name
+const RuleDef& FindRule(std::string_view name);  // UsageError for an unknown name
+std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options);
+
+// The usual rate of optimizer.name. That of sgd is for its usual momentum; with less of it the
+// same steps need a larger one.
+double UsualRate(const OptimizerOptions& options);
+
+// Keys of [optimizer] that other rules than this one use.
+std::vector<std::string> KeysOfOthers(const RuleDef& rule);
 
 }  // namespace trireme

@@ -111,9 +111,30 @@ void AdoptPlan(Job& job, const Plan& plan) {
   job.schedule.emplace(job.recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
 }
 
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours, bool weights) {
+namespace {
+
+// Its shards are for the caller.
+Plan PlanOf(const TrainerOptions& trainer, int workers, int64_t samples) {
+  Plan plan{.samples = samples, .batch = GlobalBatch(trainer, workers, samples)};
+  plan.steps = CountSteps(trainer, plan.steps_per_epoch());
+  return plan;
+}
+
+}  // namespace
+
+std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
+  if (!open.any()) return "";
+  const int workers =
+      CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
+  const DataSet data = OpenData(recipe.data, recipe.trainer.seed);
+  return FillOpenKeys(open, data, PlanOf(recipe.trainer, workers, data.train->size()), recipe);
+}
+
+Job PrepareJob(const Recipe& given, MakeRig make_rig, const Neighbours& neighbours, bool weights,
+               const OpenKeys& open) {
   Job job;
-  job.recipe = recipe;
+  job.recipe = given;
+  const Recipe& recipe = job.recipe;
   job.make_rig = std::move(make_rig);
   const int workers =
       CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
@@ -154,6 +175,9 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   }
 
   job.data = OpenData(recipe.data, trainer.seed);
+  Plan& plan = job.plan;
+  plan = PlanOf(trainer, job.workers(), job.data.train->size());
+  job.chosen = FillOpenKeys(open, job.data, plan, job.recipe);
   job.normalizer = MakeNormalizer(*job.data.train, recipe.data);
   const SampleShape shape = job.data.shape;
   job.graph = BuildModel(recipe.model, {shape.height, shape.width, shape.channels},
@@ -161,9 +185,6 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   job.layout = LayOut(job.graph);
   if (weights) job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
 
-  Plan& plan = job.plan;
-  plan.samples = job.data.train->size();
-  plan.batch = GlobalBatch(trainer, job.workers(), plan.samples);
   if (!trainer.shards) trainer.shards = job.workers() * trainer.accumulate;
   if (trainer.shards > kMostShards) {
     throw UsageError("{} shards of a step (trainer.shards, trainer.accumulate); at most {}",
@@ -171,7 +192,6 @@ Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbo
   }
   trainer.accumulate = 1;
   plan.shards = trainer.shards;
-  plan.steps = CountSteps(trainer, plan.steps_per_epoch());
   job.shard_capacity = int((plan.batch + plan.shards - 1) / plan.shards);
   if (!job.in_step) job.shard_capacity = FreeCapacity(job);
 

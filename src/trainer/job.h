@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "optimizer/schedule.h"
 #include "strategy/work.h"
+#include "trainer/defaults.h"
 #include "trainer/model_card.h"
 #include "trainer/recipe.h"
 #include "transport/crew.h"
@@ -36,6 +37,7 @@ struct Job {
   Normalizer normalizer = Normalizer::Identity(1);
   Graph graph;
   Layout layout;
+  std::string chosen;  // in words, of keys that nobody gave; empty: none
   Plan plan;
   std::optional<Schedule> schedule;  // always there after PrepareJob
   bool in_step = true;               // of the strategy
@@ -60,11 +62,14 @@ struct Job {
   size_t bucket_floats() const;
 };
 
-// Opens the data, builds the graph and resolves what the recipe leaves open. Throws UsageError
-// where the recipe contradicts itself or the data. Without `weights`, for a plan, there is no
-// initial state: it may be more than the machine holds.
+// Opens the data, builds the graph and resolves what the recipe leaves to it, and the keys that are
+// open. Throws UsageError where the recipe contradicts itself or the data. Without `weights`, for a
+// plan, there is no initial state: it may be more than the machine holds.
 Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {},
-               bool weights = true);
+               bool weights = true, const OpenKeys& open = {});
+
+// Fills the open keys as PrepareJob would, and nothing else. What was chosen, in words.
+std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe);
 
 // What a checkpoint of it remembers of its data.
 ModelCard ModelCardOf(const Job& job);

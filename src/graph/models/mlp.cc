@@ -37,7 +37,9 @@ std::vector<int> LayerSizes(const ModelOptions& options, const std::string& text
   if (sizes.size() < 2 || sizes.front() != input.size() || sizes.back() != classes) {
     throw UsageError(
         "model.name \"{}\": the first size must be the input's and the last the number of "
-        "classes, which are {} ({}) and {} in these data",
+        "classes, which are {} ({}) and {} in these data; or give --model mlp (sizes found from "
+        "the "
+        "data)",
         options.name, input.size(), ToText(input), classes);
   }
   return sizes;

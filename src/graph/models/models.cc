@@ -1,5 +1,7 @@
 #include "graph/models/models.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "graph/models/cnn.h"
 #include "graph/models/mlp.h"
@@ -24,34 +26,56 @@ const ModelDef kModels[] = {
      {28, 28, 1},
      10,
      BuildCnn},
-    {"resnet18", "resnet18", "residual network of 18 layers", kImageNet, 1000, BuildResNet18},
-    {"resnet34", "resnet34", "residual network of 34 layers", kImageNet, 1000, BuildResNet34},
+    {"resnet18", "resnet18", "residual network of 18 layers", kImageNet, 1000, BuildResNet18, true},
+    {"resnet34", "resnet34", "residual network of 34 layers", kImageNet, 1000, BuildResNet34, true},
     {"resnet50", "resnet50", "residual network of 50 layers, bottlenecks", kImageNet, 1000,
-     BuildResNet50},
+     BuildResNet50, true},
     {"resnet101", "resnet101", "residual network of 101 layers, bottlenecks", kImageNet, 1000,
-     BuildResNet101},
+     BuildResNet101, true},
     {"resnet152", "resnet152", "residual network of 152 layers, bottlenecks", kImageNet, 1000,
-     BuildResNet152},
+     BuildResNet152, true},
+};
+
+constexpr int kFolds = 4;   // a cnn halves its pictures twice
+constexpr int kPhoto = 48;  // pixels across: beyond, a cnn sees too little at once
+
+constexpr InputKind kInputKinds[] = {
+    {"rows of numbers", [](Shape input) { return std::min(input.height, input.width) < kFolds; },
+     "mlp"},
+    {"small pictures", [](Shape input) { return std::max(input.height, input.width) <= kPhoto; },
+     "cnn"},
+    {"photos", [](Shape) { return true; }, "resnet18"},
 };
 
 }  // namespace
 
 std::span<const ModelDef> AllModels() { return kModels; }
+std::span<const InputKind> InputKinds() { return kInputKinds; }
+
+const InputKind& KindOf(Shape input) {
+  return *std::ranges::find_if(kInputKinds,
+                               [&](const InputKind& kind) { return kind.holds(input); });
+}
+
+const ModelDef& FindModel(const std::string& name) {
+  const std::string family = name.substr(0, name.find(':'));
+  std::string known;
+  for (const ModelDef& model : kModels) {
+    if (model.name == family) return model;
+    known += (known.empty() ? "" : ", ") + std::string(model.pattern);
+  }
+  throw UsageError("model.name: no model \"{}\"; there are {}", family, known);
+}
 
 Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
   if (classes < 2) throw UsageError("a classifier needs at least 2 classes, got {}", classes);
+  const ModelDef& model = FindModel(options.name);
   const size_t colon = options.name.find(':');
-  const std::string name = options.name.substr(0, colon);
   const std::string sizes = colon == std::string::npos ? "" : options.name.substr(colon + 1);
   if (colon != std::string::npos && sizes.empty()) {
     throw UsageError("model.name \"{}\": nothing stands behind the colon", options.name);
   }
-  std::string known;
-  for (const ModelDef& model : kModels) {
-    if (model.name == name) return model.build(options, sizes, input, classes);
-    known += (known.empty() ? "" : ", ") + std::string(model.pattern);
-  }
-  throw UsageError("model.name: no model \"{}\"; there are {}", name, known);
+  return model.build(options, sizes, input, classes);
 }
 
 ModelSize Measure(const Graph& graph) {

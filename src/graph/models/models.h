@@ -17,10 +17,25 @@ struct ModelDef {
   // `sizes` is what follows the colon, empty if nothing does. Throws UsageError for options that
   // the model cannot use.
   Graph (*build)(const ModelOptions& options, const std::string& sizes, Shape input, int classes);
+  bool warms_up = false;  // deep: the rate of its first steps grows, where nobody says otherwise
 };
 
 // The one list of models (graph/models/models.cc).
 std::span<const ModelDef> AllModels();
+
+// Of "mlp:784-200-10" the row of mlp. Throws UsageError when no model has the name.
+const ModelDef& FindModel(const std::string& name);
+
+// What a network may see, and the model for it where nobody names one.
+struct InputKind {
+  const char* words;
+  bool (*holds)(Shape input);
+  const char* model;
+};
+
+// The one list of kinds (graph/models/models.cc); the first that holds counts.
+std::span<const InputKind> InputKinds();
+const InputKind& KindOf(Shape input);
 
 // Throws UsageError when no model has the name or an option does not fit.
 Graph BuildModel(const ModelOptions& options, Shape input, int classes);

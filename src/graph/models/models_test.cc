@@ -110,6 +110,15 @@ TEST(Cnn, IsSmall) {
   }
 }
 
+TEST(KindOf, ChoosesAModelForEveryInput) {
+  EXPECT_STREQ(KindOf({1, 1, 20}).model, "mlp");
+  EXPECT_STREQ(KindOf({28, 28, 1}).model, "cnn");
+  EXPECT_STREQ(KindOf({64, 64, 3}).model, "resnet18");
+  for (const Shape input : {Shape{1, 1, 1}, {2, 90, 3}, {4, 4, 1}, {48, 48, 3}, {49, 5, 3}}) {
+    EXPECT_NO_THROW(BuildModel({.name = KindOf(input).model}, input, 2)) << ToText(input);
+  }
+}
+
 TEST(BuildModel, RefusesWhatAModelCannotUse) {
   auto refused = [](const ModelOptions& options, const char* word) {
     try {

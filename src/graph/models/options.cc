@@ -1,5 +1,7 @@
 #include "graph/models/options.h"
 
+#include <fmt/core.h>
+
 #include "graph/models/models.h"
 
 namespace trireme {
@@ -10,7 +12,11 @@ void Describe(OptionTable<ModelOptions>& t) {
   for (const ModelDef& model : AllModels()) {
     names += (names.empty() ? "" : ", ") + std::string(model.pattern);
   }
-  t.Add("name", &O::name, Any(), "which network: " + names);
+  std::string kinds;
+  for (const InputKind& kind : InputKinds()) {
+    kinds += fmt::format("{}{} for {}", kinds.empty() ? "" : ", ", kind.model, kind.words);
+  }
+  t.Add("name", &O::name, Any(), "which network: " + names + "; without a recipe: " + kinds);
   t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}),
         "behind every hidden layer (mlp, cnn); with squared-error an mlp's sigmoid or tanh stands "
         "behind the output layer, too");

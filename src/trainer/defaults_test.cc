@@ -1,0 +1,132 @@
+#include "trainer/defaults.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "optimizer/rules.h"
+#include "record/safetensors.h"
+#include "trainer/job.h"
+
+namespace trireme {
+namespace {
+
+// A command line, as far as its keys go.
+struct Line {
+  explicit Line(const std::vector<std::string>& settings) {
+    Bind(sections, recipe);
+    for (const std::string& setting : settings) sections.SetAssignment(setting);
+  }
+  std::string Complete() {  // what was chosen
+    return PrepareJob(recipe, RigFor(recipe.trainer), {}, true, FindOpenKeys(sections)).chosen;
+  }
+  const Recipe& Completed() {
+    CompleteRecipe(FindOpenKeys(sections), recipe);
+    return recipe;
+  }
+
+  Recipe recipe;
+  Sections sections;
+};
+
+TEST(Defaults, TheDataChooseTheModel) {
+  const std::pair<const char*, const char*> cases[] = {{"iris", "mlp"},
+                                                       {"synthetic:3x3x1:2:20", "mlp"},
+                                                       {"synthetic:28x28x1:10:20", "cnn"},
+                                                       {"synthetic:32x32x3:10:20", "cnn"},
+                                                       {"synthetic:64x64x3:2:20", "resnet18"}};
+  for (const auto& [source, model] : cases) {
+    EXPECT_EQ(Line({std::string("data.source=") + source}).Completed().model.name, model) << source;
+  }
+  EXPECT_EQ(Line({"model.name=mlp:4-9-3"}).Completed().model.name, "mlp:4-9-3");
+}
+
+TEST(Defaults, TheOptimizerChoosesTheRate) {
+  for (const RuleDef& rule : AllRules()) {
+    const Recipe recipe = Line({std::string("optimizer.name=") + rule.name}).Completed();
+    EXPECT_EQ(recipe.optimizer.lr, rule.rate) << rule.name;
+    EXPECT_EQ(recipe.optimizer.schedule, "cosine");
+  }
+  EXPECT_EQ(FindRule("adam").rate, 0.001);
+  EXPECT_EQ(FindRule("adamw").rate, 0.001);
+  EXPECT_EQ(Line({"optimizer.lr=0.5"}).Completed().optimizer.lr, 0.5);
+  EXPECT_EQ(Line({"optimizer.schedule=constant"}).Completed().optimizer.schedule, "constant");
+  // Without momentum a step is a tenth as long.
+  EXPECT_NEAR(Line({"optimizer.momentum=0"}).Completed().optimizer.lr, 10 * FindRule("sgd").rate,
+              1e-9);
+}
+
+TEST(Defaults, DeepNetworksWarmUp) {
+  const std::vector<std::string> resnet = {"data.source=synthetic:64x64x3:2:64", "trainer.batch=8"};
+  const auto warmup = [&](const std::string& setting) {
+    std::vector<std::string> settings = resnet;
+    settings.push_back(setting);
+    return Line(settings).Completed().optimizer.warmup_epochs;
+  };
+  EXPECT_EQ(warmup("trainer.epochs=3"), 0.3);
+  EXPECT_EQ(warmup("trainer.epochs=90"), 1);
+  EXPECT_EQ(warmup("trainer.steps=16"), 0.2);  // two epochs
+  EXPECT_EQ(warmup("optimizer.warmup_epochs=0"), 0);
+  EXPECT_EQ(Line({"data.source=iris"}).Completed().optimizer.warmup_epochs, 0);
+}
+
+TEST(Defaults, WhatWasChosenIsSaid) {
+  EXPECT_EQ(Line({"data.source=iris"}).Complete(), "mlp for rows of numbers, sgd at 0.02, cosine");
+  EXPECT_EQ(Line({"model.name=mlp", "optimizer.lr=1", "optimizer.schedule=constant"}).Complete(),
+            "");
+}
+
+TEST(Defaults, ARecipeThatLeavesKeysOutMeansTheirDefaults) {
+  Recipe recipe;
+  recipe.model.name = "mlp:4-8-3";
+  const Job job = PrepareJob(recipe, RigFor(recipe.trainer));
+  EXPECT_EQ(job.recipe.optimizer.lr, OptimizerOptions{}.lr);
+  EXPECT_EQ(job.recipe.optimizer.schedule, "constant");
+  EXPECT_EQ(job.chosen, "");
+}
+
+TEST(Defaults, GivenWeightsLearnSlowlyAndSeeWhatTheyWereTrainedWith) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "tv.safetensors";
+  {
+    SafetensorsWriter writer(file);
+    const int64_t shape[] = {1};
+    const float value[] = {7};
+    writer.Add("bn1.num_batches_tracked", shape, value);
+    writer.Finish();
+  }
+  const std::vector<std::string> settings = {"data.source=synthetic:64x64x3:2:64",
+                                             "trainer.init=" + file};
+  const Recipe recipe = Line(settings).Completed();
+  EXPECT_NEAR(recipe.optimizer.lr, 0.1 * FindRule("sgd").rate, 1e-12);
+  EXPECT_EQ(recipe.data.normalize, "imagenet");
+  EXPECT_EQ(NormalizationOfWeights(file, "mlp"), "");
+
+  // A checkpoint of a run: as that run.
+  const std::string checkpoint = folder / "run/checkpoints/step-1";
+  MakeDirectories(checkpoint);
+  ReplaceFile(checkpoint + "/state.json", "{}");
+  ReplaceFile(folder / "run/config.toml", "[data]\nnormalize = \"minmax\"\n");
+  EXPECT_EQ(NormalizationOfWeights(checkpoint + "/model.safetensors", "mlp"), "minmax");
+  EXPECT_EQ(NormalizationOfWeights(folder / "run", "mlp"), "minmax");
+}
+
+TEST(Defaults, RemarksOnWhatAnOptimizerDoesNotUse) {
+  const auto remarks = [](const std::vector<std::string>& settings, const std::string& toml) {
+    Line line(settings);
+    line.sections.Load(ParseToml(toml, "r.toml"), "r.toml");
+    return OptimizerRemarks(line.sections, line.recipe.optimizer);
+  };
+  EXPECT_EQ(remarks({"optimizer.name=adam", "optimizer.nesterov=true", "optimizer.lr=0.001"}, ""),
+            (std::vector<std::string>{
+                "adam does not use optimizer.nesterov (--set optimizer.nesterov=true)"}));
+  EXPECT_EQ(remarks({"optimizer.beta1=0.8"}, "").size(), 1u);
+  const std::string recipe = "[optimizer]\nname = \"sgd\"\nlr = 0.05\nnesterov = true\n";
+  EXPECT_EQ(remarks({}, recipe).size(), 0u);
+  EXPECT_EQ(remarks({"optimizer.name=adam", "optimizer.lr=0.05"}, recipe).size(), 0u);
+  const auto much = remarks({"optimizer.name=adam"}, recipe);
+  ASSERT_EQ(much.size(), 1u);
+  EXPECT_NE(much[0].find("0.05 is much for adam"), std::string::npos) << much[0];
+}
+
+}  // namespace
+}  // namespace trireme
