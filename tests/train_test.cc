@@ -66,6 +66,25 @@ TEST_F(TrainTest, WhatNobodySaysIsChosenForTheDataAndLearns) {
   EXPECT_NE(plan.out.find("model mlp, sgd at 0.02, cosine"), plan.out.npos) << plan.out;
 }
 
+TEST_F(TrainTest, ANetworkThatHasLearnedNothingIsTold) {
+  const Words words = {"train",   "--data",   "synthetic:8x8x1:5:500",
+                       "--model", "mlp",      "--lr",
+                       "1e-9",    "--epochs", "2"};
+  const Words ways[] = {{},
+                        {"--json"},
+                        {"--ranks", "3", "--strategy", "easgd"},
+                        {"--ranks", "2", "--transport", "shm"}};
+  int number = 0;
+  for (const Words& way : ways) {
+    const std::string said =
+        Succeed(words + way + Words{"--out", "r" + std::to_string(number++)}).err;
+    const size_t at = said.find("the network has learned nothing: the training loss ");
+    ASSERT_NE(at, said.npos) << said;
+    EXPECT_EQ(said.find("learned nothing", at + 30), said.npos) << said;
+    EXPECT_NE(said.find("try --lr 0.02"), said.npos) << said;
+  }
+}
+
 TEST_F(TrainTest, WhatAnOptimizerDoesNotUseIsTold) {
   const std::string said = Succeed({"train", "--optimizer", "adam", "--set",
                                     "optimizer.nesterov=true", "--steps", "2", "--out", "a"})

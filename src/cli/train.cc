@@ -24,6 +24,7 @@
 #include "record/timestamp.h"
 #include "strategy/presets.h"
 #include "trainer/given_weights.h"
+#include "trainer/guessing.h"
 #include "trainer/train.h"
 
 namespace trireme {
@@ -268,6 +269,8 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     } else if (shows_text) {
       process.out.Write(ResultText(job, outcome, directory->path()));
     }
+    const std::string nothing = LearnedNothing(job, outcome.summary);
+    if (!nothing.empty()) log.Warn("train", "{}", nothing);
   };
   return Train(job, {.directory = directory ? &*directory : nullptr,
                      .progress = progress,

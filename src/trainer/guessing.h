@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "data/source.h"
+#include "graph/models/options.h"
+#include "record/metrics.h"
+#include "trainer/job.h"
+
+namespace trireme {
+
+// The least loss of an answer that is the same for every sample: how often each class occurs.
+double GuessingLoss(const ModelOptions& model, const Source& train, int classes);
+
+// Of a run that is over and whose loss is no better than that: a sentence with what to try. Empty
+// if it has learned something, or is too short to tell.
+std::string LearnedNothing(const Job& job, const Summary& summary);
+
+}  // namespace trireme
