@@ -19,6 +19,7 @@
 #include "cli/result_text.h"
 #include "cli/train_folds.h"
 #include "data/own_size.h"
+#include "data/sources.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
 #include "record/timestamp.h"
@@ -170,6 +171,27 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
   }
 }
 
+// A recipe names a place for its data that may not be here.
+Job Prepare(const Settings& settings, const Crew& crew, bool weights, bool resumed) {
+  try {
+    return PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
+                      crew.neighbours(), weights, settings.open);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string& source = settings.recipe.data.source;
+    const size_t colon = source.find(':');
+    const bool here = colon == source.npos || Exists(source.substr(colon + 1));
+    if (resumed || here || settings.sections.ByHand("data.source")) throw;
+    for (const SourceKind& kind : SourceKinds()) {
+      if (source.substr(0, colon) == kind.name) {
+        throw Error("{}; name yours: --data {}", error.what(), kind.syntax);
+      }
+    }
+    throw;
+  }
+}
+
 int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
   const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
@@ -193,8 +215,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const bool takes_weights = !init.empty() && !begun;
   if (takes_weights) init = FindWeights(init, log);
   const bool weights = !args.Has("--dry-run") || takes_weights;
-  Job job = PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
-                       crew.neighbours(), weights, settings.open);
+  Job job = Prepare(settings, crew, weights, resume.has_value());
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   if (records && !settings.own_size.empty()) log.Info("data", "{}", settings.own_size);
