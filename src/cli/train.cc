@@ -19,7 +19,6 @@
 #include "cli/result_text.h"
 #include "cli/resume_check.h"
 #include "cli/train_folds.h"
-#include "data/own_size.h"
 #include "data/sources.h"
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
@@ -58,7 +57,6 @@ struct Settings {
   Recipe recipe;
   Sections sections;
   std::string stem = "train";  // of a new run's directory
-  std::string own_size;        // what TakeOwnSize has to say
   OpenKeys open;               // without a recipe
 };
 
@@ -77,23 +75,6 @@ void LoadSettings(const Args& args, Settings& settings) {
   args.ApplyTo(settings.sections);
   SettlePairs(settings.sections, settings.recipe);
   if (!resume && !FollowedRecipe(args)) settings.open = FindOpenKeys(settings.sections);
-}
-
-// Without a recipe, and where nobody says how large pictures are to be seen, small ones are seen as
-// they are.
-void TakeOwnSize(const Args& args, Settings& settings) {
-  const auto given = [&](const char* key) {
-    return settings.sections.GivenBy(key) != Origin::kDefault;
-  };
-  if (args.Optional("RECIPE") || args.Has("--resume") || given("data.size")) return;
-  DataOptions& data = settings.recipe.data;
-  const int side = FindOwnSize(data);
-  if (side == 0) return;
-  data.size = side;
-  if (!given("data.centre")) data.centre = 1;
-  settings.own_size = fmt::format(
-      "the pictures are small: data.size={}, data.centre={:g} (--set data.size=224 enlarges them)",
-      side, data.centre);
 }
 
 // What the recipe says of [transport] yields to a launcher; what the command line says does not.
@@ -179,7 +160,6 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   Job job = Prepare(settings, crew, weights, resume.has_value());
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
-  if (records && !settings.own_size.empty()) log.Info("data", "{}", settings.own_size);
   job.given_weights = !init.empty();
   if (takes_weights) {
     TakeWeights(init, job.graph, job.layout, job.initial_state, log);
@@ -284,7 +264,6 @@ int Run(const Args& args, Process& process) {
     return 0;
   }
   LoadSettings(args, settings);
-  TakeOwnSize(args, settings);
   if (args.Has("--folds")) {
     TakeFolds(args, settings);
     if (!args.Has("--dry-run")) {

@@ -8,7 +8,6 @@
 
 #include "base/sha256.h"
 #include "data/loader.h"
-#include "data/own_size.h"
 #include "data/pack.h"
 #include "data/sources.h"
 #include "data/testing.h"

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kUsualSize = 224;
 constexpr size_t kMeasuredPictures = 512;
+constexpr int kSmall = 64;         // pixels
+constexpr int64_t kLookedAt = 64;  // pictures, evenly chosen, to see whether they are small
+constexpr int kStep = 4;           // sizes that differ are rounded up to a multiple of it
 
 // The clock is looked at twice per row of a timed picture, some per cent of a small one's time.
 constexpr size_t kTimedInterval = 8;
@@ -74,6 +77,21 @@ void PictureSource::Measure(std::span<const int64_t> indices, ChannelStatistics&
   std::vector<int64_t> some(count);
   for (size_t i = 0; i < count; ++i) some[i] = indices[i * indices.size() / count];
   Source::Measure(some, statistics);
+}
+
+int PictureSource::SmallSide() const {
+  const auto reader = NewReader();
+  const int64_t count = std::min(kLookedAt, size());
+  int least = kSmall, most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    reader->Fetch(i * size() / count);
+    const PictureSize picture = reader->Open().size();
+    if (std::max(picture.width, picture.height) > kSmall) return 0;
+    const int side = std::min(picture.width, picture.height);
+    least = std::min(least, side);
+    most = std::max(most, side);
+  }
+  return least == most ? most : (most + kStep - 1) / kStep * kStep;
 }
 
 }  // namespace trireme

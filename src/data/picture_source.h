@@ -35,6 +35,9 @@ class PictureSource : public Source {
   // Decoding all would take as long as an epoch: some hundred tell enough.
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
+  // The shorter side of the pictures if those looked at are small, at most 64 pixels; else 0.
+  int SmallSide() const;
+
  private:
   const double centre_;
 };

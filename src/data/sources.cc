@@ -13,6 +13,7 @@
 #include "data/images.h"
 #include "data/iris.h"
 #include "data/pack.h"
+#include "data/picture_source.h"
 #include "data/split.h"
 #include "data/synthetic.h"
 
@@ -110,9 +111,9 @@ constexpr SourceKind kSources[] = {
      "JPEG and PNG files in a folder for each class; DIR holds train and test (or val), train, val "
      "and test, seg_train and seg_test, data.train_folder and data.test_folder, or the classes; "
      "data.size, data.centre",
-     OpenImagesSource},
+     OpenImagesSource, true},
     {"pack", "pack:FILE", "pictures in one file, made by trireme data pack; data.size, data.centre",
-     OpenPackSource},
+     OpenPackSource, true},
     {"synthetic", "synthetic:HxWxC:CLASSES:N",
      "N pictures made on the fly that can be learned, and N / 5 to test", OpenSyntheticSource},
 };
@@ -157,7 +158,7 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
     throw UsageError("data.label and data.id choose columns of csv:FILE; data.source is '{}'",
                      options.source);
   }
-  if (kind.open != OpenImagesSource && kind.open != OpenPackSource &&
+  if (!kind.cuts &&
       !(options.size == 0 && options.train_folder.empty() && options.validation_folder.empty() &&
         options.test_folder.empty() && options.on_error == "fail")) {
     throw UsageError(
@@ -206,7 +207,7 @@ DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownDa
   const std::string place = CutSpec(options.source).second;
   const DataOptions none;
   if (kind.open != OpenCsvSource) options.label = options.id = "";
-  if (kind.open == OpenImagesSource || kind.open == OpenPackSource) {
+  if (kind.cuts) {
     options.size = shape.height;
   } else {
     options.size = none.size;
@@ -221,6 +222,19 @@ DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownDa
   data.name = options.source;
   if (!data.test) data.test = std::move(data.train);
   return data;
+}
+
+int FindOwnSize(const DataOptions& options) {
+  DataOptions look = options;
+  look.on_error = "fail";  // trying all files takes its time
+  try {
+    const SourceKind& kind = FindKind(options.source);
+    if (!kind.cuts) return 0;
+    const DataSet data = kind.open({options.source, CutSpec(options.source).second, look, {}});
+    return static_cast<const PictureSource&>(*data.train).SmallSide();
+  } catch (const Error&) {  // told when they are opened to train
+    return 0;
+  }
 }
 
 }  // namespace trireme

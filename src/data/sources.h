@@ -24,6 +24,7 @@ struct SourceKind {
   const char* syntax;
   const char* help;
   DataSet (*open)(const SourceRequest& request);  // without a test part: split by OpenData
+  bool cuts = false;  // pictures of any size, of which data.size is shown (Source::cuts)
 };
 
 std::span<const SourceKind> SourceKinds();
@@ -37,6 +38,11 @@ DataSet OpenData(const DataOptions& options, uint64_t seed, const KnownData& kno
 // the test part where it has one of its own, or else all of it, and `train` is null. Of the options
 // only those count that say how the source is read.
 DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownData& known);
+
+// The size of the pictures of a source that cuts where they are small: the shorter side of those
+// looked at, if none has a side above 64 pixels. 0 where they are larger, for other sources, and
+// where they cannot be looked at.
+int FindOwnSize(const DataOptions& options);
 
 // Samples to classify.
 struct Records {

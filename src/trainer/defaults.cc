@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "data/sources.h"
 #include "graph/models/models.h"
 #include "optimizer/rules.h"
 #include "record/safetensors.h"
@@ -37,11 +38,22 @@ double WarmupOf(const Recipe& recipe, const Plan& plan) {
 }  // namespace
 
 OpenKeys FindOpenKeys(const Sections& sections) {
-  return {.model = !sections.IsGiven("model.name"),
+  return {.size = !sections.IsGiven("data.size"),
+          .centre = !sections.IsGiven("data.centre"),
+          .model = !sections.IsGiven("model.name"),
           .rate = !sections.IsGiven("optimizer.lr"),
           .schedule = !sections.IsGiven("optimizer.schedule"),
           .warmup = !sections.IsGiven("optimizer.warmup_epochs"),
           .normalize = !sections.IsGiven("data.normalize")};
+}
+
+std::string FillOpenSize(const OpenKeys& open, DataOptions& data) {
+  const int side = open.size ? FindOwnSize(data) : 0;
+  if (side == 0) return "";
+  data.size = side;
+  if (open.centre) data.centre = 1;
+  return fmt::format("small pictures as they are (data.size {}, data.centre {:g})", side,
+                     data.centre);
 }
 
 std::string FillOpenKeys(const OpenKeys& open, const DataSet& data, const Plan& plan,

@@ -12,19 +12,25 @@ namespace trireme {
 // Keys that a run without a recipe leaves open: they are chosen for its data. (A recipe that leaves
 // a key out means the key's default; a run of it repeats what it was.)
 struct OpenKeys {
+  bool size = false;  // of pictures
+  bool centre = false;
   bool model = false;
   bool rate = false;
   bool schedule = false;
   bool warmup = false;
   bool normalize = false;
 
-  bool any() const { return model || rate || schedule || warmup || normalize; }
+  bool any() const { return size || centre || model || rate || schedule || warmup || normalize; }
 };
 
 // Of a command line that follows no recipe.
 OpenKeys FindOpenKeys(const Sections& sections);
 
-// Fills what is open, by the rows of models (graph/models/models.h) and of optimizers
+// Before the data are opened: small pictures are seen at their own size, and whole. What was
+// chosen, in words; empty if nothing was.
+std::string FillOpenSize(const OpenKeys& open, DataOptions& data);
+
+// Fills what else is open, by the rows of models (graph/models/models.h) and of optimizers
 // (optimizer/rules.h). What was chosen, in words; empty if nothing was.
 std::string FillOpenKeys(const OpenKeys& open, const DataSet& data, const Plan& plan,
                          Recipe& recipe);

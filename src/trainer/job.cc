@@ -120,14 +120,30 @@ Plan PlanOf(const TrainerOptions& trainer, int workers, int64_t samples) {
   return plan;
 }
 
+struct Opened {
+  DataSet data;
+  Plan plan;
+  std::string chosen;  // in words
+};
+
+// Opens the data and fills what the recipe leaves open.
+Opened OpenFor(const OpenKeys& open, int workers, Recipe& recipe) {
+  Opened opened;
+  const std::string size = FillOpenSize(open, recipe.data);
+  opened.data = OpenData(recipe.data, recipe.trainer.seed);
+  opened.plan = PlanOf(recipe.trainer, workers, opened.data.train->size());
+  opened.chosen = FillOpenKeys(open, opened.data, opened.plan, recipe);
+  if (!size.empty()) opened.chosen = size + (opened.chosen.empty() ? "" : ", ") + opened.chosen;
+  return opened;
+}
+
 }  // namespace
 
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
   if (!open.any()) return "";
   const int workers =
       CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
-  const DataSet data = OpenData(recipe.data, recipe.trainer.seed);
-  return FillOpenKeys(open, data, PlanOf(recipe.trainer, workers, data.train->size()), recipe);
+  return OpenFor(open, workers, recipe).chosen;
 }
 
 Job PrepareJob(const Recipe& given, MakeRig make_rig, const Neighbours& neighbours, bool weights,
@@ -174,10 +190,11 @@ Job PrepareJob(const Recipe& given, MakeRig make_rig, const Neighbours& neighbou
         recipe.strategy.servers);
   }
 
-  job.data = OpenData(recipe.data, trainer.seed);
+  Opened opened = OpenFor(open, job.workers(), job.recipe);
+  job.data = std::move(opened.data);
+  job.chosen = std::move(opened.chosen);
   Plan& plan = job.plan;
-  plan = PlanOf(trainer, job.workers(), job.data.train->size());
-  job.chosen = FillOpenKeys(open, job.data, plan, job.recipe);
+  plan = opened.plan;
   job.normalizer = MakeNormalizer(*job.data.train, recipe.data);
   const SampleShape shape = job.data.shape;
   job.graph = BuildModel(recipe.model, {shape.height, shape.width, shape.channels},
