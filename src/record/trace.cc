@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -51,8 +50,8 @@ struct Header {
 
 }  // namespace
 
-TraceBuffer::TraceBuffer(size_t bytes)
-    : capacity_(std::max<size_t>(64, bytes / kLineBytes / kTracks)) {
+TraceBuffer::TraceBuffer(size_t bytes, double (*now)())
+    : capacity_(std::max<size_t>(64, bytes / kLineBytes / kTracks)), now_(now) {
   for (Ring& track : tracks_) track.spans = std::make_unique_for_overwrite<Span[]>(capacity_);
 }
 
@@ -68,7 +67,7 @@ void TraceBuffer::BeginStep(int64_t step) {
   on_.store(on, std::memory_order_relaxed);
   step_.store(step, std::memory_order_relaxed);
   if (!on) return;
-  const double now = Now();
+  const double now = now_();
   const uint64_t added = CountAdded();
   if (last_step_ >= 0 && now > last_s_) {
     const double share = double(added - last_added_) * kSpanCost_s / (now - last_s_);

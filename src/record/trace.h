@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/observer.h"
 
 namespace trireme {
@@ -15,8 +16,8 @@ namespace trireme {
 // took. Add is called by one thread per track, the rest by the rank's own while nobody adds.
 class TraceBuffer : public SpanSink {
  public:
-  // `bytes`: of the trace file, this rank's share.
-  explicit TraceBuffer(size_t bytes);
+  // `bytes`: of the trace file, this rank's share. `now`: what time a step begins.
+  explicit TraceBuffer(size_t bytes, double (*now)() = Now);
 
   void BeginStep(int64_t step) override;
   void Add(Track track, SpanKind kind, double begin_s, double end_s, int part) override;
@@ -41,6 +42,7 @@ class TraceBuffer : public SpanSink {
   uint64_t CountAdded() const;
 
   const size_t capacity_;  // of a track
+  double (*const now_)();
   std::array<Ring, kTracks> tracks_;
   std::atomic<int64_t> step_ = 0;
   int64_t every_ = 1;
