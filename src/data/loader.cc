@@ -164,11 +164,14 @@ void Loader::TakeInline(Request& oldest) {
 }
 
 void Loader::TakeFromThreads(Request& oldest) {
-  const Stopwatch watch;
   std::unique_lock lock(mutex_);
   numbers_.ready_at_take += ready_;
-  done_.wait(lock, [&] { return oldest.finished == oldest.filled.count; });
-  numbers_.waited_s += watch.seconds();
+  const auto is_there = [&] { return oldest.finished == oldest.filled.count; };
+  if (!is_there()) {
+    const Stopwatch watch;
+    done_.wait(lock, is_there);
+    numbers_.waited_s += watch.seconds();
+  }
   if (oldest.error) std::rethrow_exception(oldest.error);
   CountReady(-1);
 }
