@@ -63,7 +63,9 @@ class DocumentsTest : public WholeTest {
     for (const char* done : {"--dry-run", "--help", "--help-config"}) {
       if (std::find(words.begin(), words.end(), done) != words.end()) return words;
     }
-    return words + Words{"--steps", "2"};
+    const auto epochs = std::find(words.begin(), words.end(), "--epochs");
+    if (epochs != words.end()) words.erase(epochs, epochs + 2);
+    return With(words, {"--steps", "2"});
   }
 };
 

@@ -80,9 +80,20 @@ TEST_F(EqualityTest, InStepEveryRunRepeatsToTheBit) {
 // Over all samples of a step batch-norm knows no shards: two workers compute what one does.
 // Directly: the rounding of Winograd's convolutions is larger than what is looked for.
 TEST_F(EqualityTest, BatchNormOverAllWorkersIsThatOfOne) {
-  const Words cnn = {"train",   "--model", "cnn",  "--data", "synthetic:28x28x1:10:200",
-                     "--batch", "96",      "--lr", "0.05",   "--steps",
-                     "3",       "--quiet"};
+  const Words cnn = {"train",
+                     "--model",
+                     "cnn",
+                     "--data",
+                     "synthetic:28x28x1:10:200",
+                     "--batch",
+                     "96",
+                     "--lr",
+                     "0.05",
+                     "--steps",
+                     "3",
+                     "--quiet",
+                     "--set",
+                     "optimizer.schedule=constant"};
   const Words over_all = {"--set", "strategy.sync_batch_norm=true"};
   for (const std::string device : {"cpu", "ref"}) {
     const Words on = {"--device", device, "--set", "engine.winograd=off"};

@@ -38,7 +38,7 @@ class RanksKillTest : public RanksTest, public testing::WithParamInterface<Trans
     TrainRanks(GetParam(), ranks,
                words + Words{steps} + (IsRun("parts") ? Words{} : Words{"--out", "parts"}));
     // After many kills there are many steps: without their checkpoints it takes seconds.
-    Succeed(kTrain + Words{steps, "--set", "trainer.checkpoint_steps=0", "--out", "whole"});
+    Succeed(With(kTrain + Words{steps}, {"--set", "trainer.checkpoint_steps=0", "--out", "whole"}));
     EXPECT_EQ(Hash("parts"), Hash("whole"));
     EXPECT_EQ(Number("parts", "train_loss"), Number("whole", "train_loss"));
     EXPECT_EQ(Epochs("parts").size(), Epochs("whole").size());

@@ -13,25 +13,10 @@ class SignalsTest : public WholeTest {
  protected:
   // Long enough to be hit in the middle: 63 steps an epoch, and checkpoints to see how far it is.
   Words Endless(const std::string& run, const Words& more = {}) {
-    return Words{"train",
-                 "--data",
-                 "synthetic:8x8x1:5:500",
-                 "--model",
-                 "mlp:64-32-5",
-                 "--batch",
-                 "8",
-                 "--lr",
-                 "0.02",
-                 "--set",
-                 "optimizer.schedule=constant",
-                 "--set",
-                 "trainer.checkpoint_steps=50",
-                 "--quiet",
-                 "--steps",
-                 "100000000",
-                 "--out",
-                 run} +
-           more;
+    return With({"train", "--data", "synthetic:8x8x1:5:500", "--model", "mlp:64-32-5", "--batch",
+                 "8", "--lr", "0.02", "--set", "optimizer.schedule=constant", "--set",
+                 "trainer.checkpoint_steps=50", "--quiet", "--steps", "100000000", "--out", run},
+                more);
   }
 
   // Where the run stands after `signal`.
@@ -58,7 +43,7 @@ class SignalsTest : public WholeTest {
     const int64_t stopped = Interrupt("parts", Endless("parts", more), signal, code);
     const std::string all = std::to_string(stopped + 100);
     Succeed({"train", "--resume", "parts", "--steps", all, "--quiet"});
-    Succeed(Endless("whole", more) + Words{"--steps", all});
+    Succeed(With(Endless("whole", more), {"--steps", all}));
     EXPECT_EQ(Hash("parts"), Hash("whole"));
     EXPECT_EQ(Number("parts", "epochs"), Number("whole", "epochs"));
     EXPECT_EQ(Epochs("parts").size(), Epochs("whole").size());

@@ -81,7 +81,7 @@ void Sections::SetValue(Key& key, const TomlValue& value, Origin origin, std::st
   if (twice && differs) {
     throw UsageError("{} is given twice: {} and {}", key.path, key.where, where);
   }
-  if (!wins) return;
+  if (!wins || twice) return;
   key.origin = origin;
   key.where = std::move(where);
 }

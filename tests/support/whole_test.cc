@@ -26,6 +26,22 @@ Words operator+(Words a, const Words& b) {
   return a;
 }
 
+Words With(Words words, const Words& changed) {
+  const auto name = [](const Words& pairs, size_t i) {  // --batch, or --set trainer.batch
+    return pairs[i] == "--set" ? "--set " + pairs[i + 1].substr(0, pairs[i + 1].find('='))
+                               : pairs[i];
+  };
+  for (size_t i = 0; i + 1 < changed.size(); ++i) {
+    if (!changed[i].starts_with("--") || changed[i + 1].starts_with("--")) continue;
+    for (size_t k = 0; k + 1 < words.size(); ++k) {
+      if (name(words, k) != name(changed, i)) continue;
+      words.erase(words.begin() + long(k), words.begin() + long(k) + 2);
+      break;
+    }
+  }
+  return words + changed;
+}
+
 int Wanted(const char* name, int otherwise) {
   const char* text = std::getenv(name);
   return text ? ParseNumber<int>(text).value_or(otherwise) : otherwise;

@@ -15,6 +15,8 @@ namespace trireme::whole {
 using Words = std::vector<std::string>;
 
 Words operator+(Words a, const Words& b);
+// With more flags, or other values of those that are there: a key has one value.
+Words With(Words words, const Words& changed);
 
 // A number that the environment sets; `otherwise` where it sets none.
 int Wanted(const char* name, int otherwise);
