@@ -25,7 +25,7 @@ void SleepFor(double seconds);
 // Each test has a folder of its own; every command runs in it.
 class WholeTest : public testing::Test {
  protected:
-  static constexpr double kTimeout = 60;
+  static constexpr double kTimeout = 180;  // to find what hangs, even on a busy machine
 
   std::string At(const std::string& name) const { return folder_ / name; }
   void Write(const std::string& name, const std::string& content);
