@@ -12,26 +12,31 @@ class CompareTest : public WholeTest {
   Json Compared(const std::string& out) { return ParseJson(Read(out + "/compare.json"), out); }
 };
 
-// Four workers of 10 ms a step, one of them three times as slow: at a free pace the others take
-// over what it does not do, in step all wait for it.
+// Four workers of 10 ms a step, one of them ten times as slow: at a free pace the others take over
+// what it does not do, in step all wait for it.
 TEST_F(CompareTest, AFreePaceKeepsWhatTheWorkersCanDo) {
   const Outcome run = Succeed({"compare", "--strategies", "allreduce,hogwild,easgd", "--workers",
-                               "4", "--threads", "1", "--step-ms", "10", "--slow", "3:3x", "--set",
+                               "4", "--threads", "1", "--step-ms", "10", "--slow", "3:10x", "--set",
                                "trainer.batch=16", "--steps", "80", "--out", "c"});
   EXPECT_NE(run.out.find("hogwild"), run.out.npos) << run.out;
   const Json all = Compared("c");
   const auto& runs = all.At("runs").Items();
   ASSERT_EQ(runs.size(), 3u);
-  const double possible = 4 * (3 + 1.0 / 3) / 0.01;  // samples/s
-  // In step only a third is left of four equal workers; a busy machine may make it less.
-  EXPECT_LT(runs[0].At("samples_per_second").AsDouble(), 0.45 * possible);
-  for (size_t i : {1, 2}) {
-    EXPECT_GT(runs[i].At("samples_per_second").AsDouble(), 0.6 * possible)
-        << runs[i].At("strategy").AsString();
+  // In step each of the 80 steps takes as long as the slow one's. What the others make of a free
+  // pace is told in samples, which a busy machine does not change.
+  EXPECT_LT(runs[0].At("samples_per_second").AsDouble(), 16 / 0.1);
+  for (const char* strategy : {"hogwild", "easgd"}) {
+    const Json summary = Summary(std::string("c/") + strategy);
+    const auto& clients = summary.At("clients").Items();
+    ASSERT_EQ(clients.size(), 4u) << strategy;
+    int64_t sum = 0;
+    for (const Json& client : clients) sum += client.At("samples").AsInt();
+    EXPECT_EQ(sum, 1200) << strategy;                                  // ten epochs
+    EXPECT_LT(clients[3].At("samples").AsInt(), sum / 8) << strategy;  // a quarter in step
   }
   EXPECT_EQ(runs[2].At("ranks").AsInt(), 5);
   const Json summary = Summary("c/easgd");
-  EXPECT_EQ(summary.At("emulated").At("slow").AsString(), "4:3x");  // the fourth worker
+  EXPECT_EQ(summary.At("emulated").At("slow").AsString(), "4:10x");  // the fourth worker
   EXPECT_EQ(Read("c/compare.csv").find("strategy,epoch,"), 0u);
   Succeed({"report", "c", "--out", "pages/c.html"});
   const std::string page = Read("pages/c.html");
@@ -64,13 +69,13 @@ TEST_F(CompareTest, GoesOnAfterASignal) {
                       "--epochs",
                       "3",
                       "--set",
-                      "emulate.step_ms=20",
+                      "emulate.step_ms=40",
                       "--set",
                       "trainer.evaluate_every=0",
                       "--out",
                       "c"};
   const auto running = Start(compare);
-  for (int i = 0; i < 600 && !IsRun("c/local-sgd"); ++i) SleepFor(0.1);
+  for (int i = 0; i < 3000 && !IsRun("c/local-sgd"); ++i) SleepFor(0.02);
   running->Kill(SIGINT);
   const Outcome stopped = running->Wait(kTimeout);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;

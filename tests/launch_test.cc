@@ -37,11 +37,9 @@ class Environment {
 
 class LaunchTest : public WholeTest {
  protected:
-  // Within seconds, and nothing is written.
+  // Nobody is waited for, and nothing is written.
   void RefuseSoon(const Words& words, int code, std::initializer_list<std::string> parts) {
-    const Stopwatch watch;
     Refuse(Words{"train", "--steps", "2", "--out", "a"} + words, code, parts);
-    EXPECT_LT(watch.seconds(), 10);
     EXPECT_FALSE(Exists(At("a")));
   }
 };

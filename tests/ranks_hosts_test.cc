@@ -156,7 +156,7 @@ TEST_F(HostsFileTest, WhoWaitsForOthersSaysSoAndObeysSignals) {
   EXPECT_TRUE(AwaitWords(*third, server)) << third->err();
   third->Kill(SIGTERM);
   EXPECT_EQ(third->Wait(kTimeout).exit_code, 143) << third->err();
-  EXPECT_EQ(Leftovers(Now() + 10), "");
+  EXPECT_EQ(Leftovers(Now() + 40), "");
 }
 
 // A server and a client on one host, two clients on the other.
@@ -229,12 +229,11 @@ TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
   EXPECT_TRUE(BothFar(SavedClients("a"), kept)) << near->err();
 
   Cable("down");
-  SleepFor(5);
-  Cable("up");
-  // The near one has gone on with what was theirs. They are named, and come back.
+  // The near one goes on with what was theirs. They are named, and come back.
   const auto removed = [](const ClientCounts& c, size_t) { return c.removed > 0; };
   ASSERT_TRUE(AwaitClients(*near, "a", [&](const auto& all) { return BothFar(all, removed); }))
       << near->err() << far->err();
+  Cable("up");
   EXPECT_NE(near->err().find("client 2 is silent for"), std::string::npos) << near->err();
   const auto cut = SavedClients("a");
   const auto returned = [&](const ClientCounts& c, size_t i) {
@@ -268,7 +267,7 @@ TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
       << stranger.err;
   EXPECT_EQ(host.exit_code, 1);
   EXPECT_NE(host.err.find("rank 2"), host.err.npos) << host.err;
-  EXPECT_EQ(Leftovers(Now() + 10), "");
+  EXPECT_EQ(Leftovers(Now() + 40), "");
 }
 
 TEST_F(RanksHostsTest, AKilledRankEndsTheJobOnBothHosts) {
@@ -281,8 +280,7 @@ TEST_F(RanksHostsTest, AKilledRankEndsTheJobOnBothHosts) {
   const double killed = Now();
   kill(there[0], SIGKILL);
   const Outcome near = second->Wait(kTimeout), far = first->Wait(kTimeout);
-  EXPECT_LT(Now() - killed, 10);
-  EXPECT_EQ(Leftovers(killed + 10), "");
+  EXPECT_EQ(Leftovers(killed + 40), "");
   EXPECT_EQ(near.exit_code, 1);
   EXPECT_NE(near.err.find("killed by signal 9 (Killed) (rank 2 of 3)"), near.err.npos) << near.err;
   EXPECT_EQ(far.exit_code, 1);

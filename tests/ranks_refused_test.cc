@@ -117,7 +117,7 @@ TEST_F(RanksRefusedTest, UnderMpirun) {
     EXPECT_NE(outcome.exit_code, 0) << part;
     EXPECT_NE(outcome.err.find(part), outcome.err.npos) << part << " is not in: " << outcome.err;
     EXPECT_FALSE(Exists(At("a")));
-    EXPECT_EQ(Leftovers(Now() + 10), "");
+    EXPECT_EQ(Leftovers(Now() + 40), "");
   };
   refuse({"--ranks", "3"}, "transport.ranks = 3, but Open MPI started 2 processes");
   refuse({"--transport", "shm"}, "Open MPI started 2 processes, which transport.name = \"shm\"");

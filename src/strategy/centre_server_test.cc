@@ -37,7 +37,7 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   const auto lease = [&] {
     link.Send({.kind = kAsk, .ints = {0}});
     Message message;
-    EXPECT_EQ(link.Receive(message, After(5)), Arrival::kMessage);
+    EXPECT_EQ(link.Receive(message, After(20)), Arrival::kMessage);
     EXPECT_EQ(message.kind, kGrant);
     EXPECT_EQ(message.ints.size(), 4u);  // one at a time unless more are wanted
     return message.ints.at(1);
@@ -125,7 +125,7 @@ TEST(CentreServerTest, StandsAClientThatSaysAnything) {
     wire.client().Send({.kind = kLeave});
     wire.client().Send({.kind = 77});
     await(kRefused);
-    while (wire.client().Receive(answer, After(0.05)) == Arrival::kMessage) {
+    while (wire.client().Receive(answer, After(0.4)) == Arrival::kMessage) {
     }
     wire.client().Send({.kind = kAsk, .ints = {0}});
     await(kGrant);
@@ -231,7 +231,7 @@ class AwayTest : public testing::Test, private ServerKeeper {
     first_.client().Send({.kind = kLeave});
     Message message;
     do {
-      const Arrival arrival = second_.client().Receive(message, After(5));
+      const Arrival arrival = second_.client().Receive(message, After(20));
       ASSERT_NE(arrival, Arrival::kNothing) << "the server has forgotten what it was asked";
       if (arrival != Arrival::kMessage) message = {};
     } while (message.kind != kGrant);

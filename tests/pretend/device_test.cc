@@ -117,10 +117,12 @@ void FreeTooEarly() {
   PretendDevice device;
   auto queue = device.NewQueue();
   Buffer x(device, 4);
-  static_cast<PretendQueue&>(*queue).Do(
-      [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  static_cast<PretendQueue&>(*queue).Do([&mutex] { const std::lock_guard wait(mutex); });
   flat::Fill(*queue, 1, x);
   x = Buffer();
+  lock.unlock();
   queue->Sync();
 }
 

