@@ -101,6 +101,15 @@ TEST_F(RanksRefusedTest, TwoStartedByTorchrunTrainTogether) {
   EXPECT_EQ(Number("a", "ranks"), 2);
 }
 
+TEST_F(RanksRefusedTest, ARankIsNamedOnce) {
+  const Outcome outcome = Run({"train", "--ranks", "2", "--transport", "tcp", "--steps", "2",
+                               "--quiet", "--set", "transport.bind=8.8.8.8"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("error: rank 1 of 2: cannot listen on 8.8.8.8:0: "), outcome.err.npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.err.find("(rank 1 of 2)"), outcome.err.npos) << outcome.err;
+}
+
 // At once, and not by those who then seem to be missing.
 TEST_F(RanksRefusedTest, MoreConnectionsThanOpenFilesAreAllowed) {
   const Words limited = {"bash", "-c", "ulimit -n 20; exec \"$@\"", "bash"};

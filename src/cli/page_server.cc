@@ -123,6 +123,8 @@ PageServer::~PageServer() {
 
 void PageServer::Accept() {
   const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  // Whoever waits is still there: without a pause this would be asked again and again.
+  if (fd < 0 && (errno == EMFILE || errno == ENFILE)) ::poll(nullptr, 0, /*ms=*/50);
   if (fd < 0) return;
   connections_.push_back({.fd = fd, .until_s = Now() + kConnectionSeconds});
 }

@@ -201,7 +201,7 @@ void WarnOfCrowds(const Job& job, const Log& log) {
   }
   if (idle == 0) return;
   log.Warn("ranks",
-           "{} of {} workers get no samples: a batch has {} in {} (trainer.batch, transport.ranks)",
+           "{} of {} workers get no samples: a batch of {} in {} (trainer.batch, transport.ranks)",
            idle, job.workers(), job.plan.batch, Counted(job.plan.shards, "shard"));
 }
 
