@@ -42,7 +42,7 @@ int Run(const Args& args, Process& process) {
   args.ApplyTo(sections);
   const DataSet data = OpenSamples(args, model);
   SayLeftOut(log, data.left_out);
-  SayNotes(log, data.notes);
+  if (args.Has("--data")) SayNotes(log, data.notes);  // of its own they were said in training
   if (!(data.shape == model.card.shape)) {
     throw Error("{} has samples of {}x{}x{}, the model takes {}x{}x{}", data.name,
                 data.shape.height, data.shape.width, data.shape.channels, model.card.shape.height,
