@@ -22,7 +22,7 @@ std::string StateText(const RunState& state) {
       return fmt::format("running{}{}", where, state.unsure ? ", or killed there" : "");
     }
     case RunState::kDone:
-      return state.reason.empty() || state.reason == "done" ? "done" : fmt::format("done ({})", state.reason);
+      return state.reason.empty() ? "done" : fmt::format("done ({})", state.reason);
     case RunState::kStopped:
       return "stopped by " + state.reason;
     case RunState::kKilled:

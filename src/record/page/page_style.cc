@@ -90,7 +90,7 @@ th[aria-sort=descending] .sort::after{content:" \2193"}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;overflow-wrap:normal}
 th{font-weight:600;white-space:nowrap}th:first-child,td:first-child{text-align:left;padding-left:0}
-td{white-space:nowrap}td.t{text-align:left;white-space:normal;max-width:26rem;overflow-wrap:break-word}
+td{white-space:nowrap}td.t{text-align:left;white-space:normal;min-width:5.2rem;max-width:26rem;overflow-wrap:break-word}
 td:first-child{white-space:normal;min-width:6.5rem}th.t{text-align:left}
 details{margin-top:.5rem;font-size:.875rem}summary{cursor:pointer;color:var(--soft)}
 details .scroll{max-height:20rem;overflow:auto;margin-top:.4rem}
