@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/result_text.h"
 #include "record/checkpoint_folder.h"
 #include "record/run_reader.h"
+#include "trainer/start.h"
 
 namespace trireme {
 namespace {
@@ -36,8 +36,9 @@ std::string DoneText(const Job& job, const Recipe& before, const std::string& ru
   const std::string checkpoints = run + "/checkpoints";
   const auto latest = LinkIn(checkpoints, kLatest);
   const RunData data = ReadRun(run);
-  if (!latest || !Exists(checkpoints + "/" + StepName(*latest)) || !data.summary) return "";
+  if (!latest || !data.summary) return "";
   try {
+    OpenStart(job, Checkpoint(checkpoints + "/" + StepName(*latest)));
     const int64_t steps = data.summary->At("steps").AsInt();
     const std::string length = LengthText(job, steps);
     if (steps == *latest && steps == job.plan.steps) {
@@ -51,7 +52,7 @@ std::string DoneText(const Job& job, const Recipe& before, const std::string& ru
     const std::string early = EarlyEnd(job.recipe.trainer, before.trainer, *data.summary);
     if (early.empty()) return "";
     return fmt::format("{} is done already ({}, {} goes further", run, length, early);
-  } catch (const Error&) {  // a damaged summary: it will be written again
+  } catch (const Error&) {  // damaged: whoever goes on says what
     return "";
   }
 }

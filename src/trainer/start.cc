@@ -41,17 +41,6 @@ void CheckData(const ModelCard& then, const ModelCard& now) {
               SamplesText(now.samples), kWay);
 }
 
-Start Open(const Job& job, Checkpoint checkpoint) {
-  CheckData(ModelCard::Load(checkpoint.state()), ModelCardOf(job));
-  Start start;
-  start.loaded = job.initial_state;
-  ReadModel(job.graph, job.layout, checkpoint.model(), start.loaded);
-  start.at = Progression::Load(checkpoint.state());
-  start.checkpoint.emplace(std::move(checkpoint));
-  start.state = start.loaded;
-  return start;
-}
-
 // The run's state says which checkpoint is its best; the disk, whether that is there.
 void CheckBest(const Job& job, const RunDirectory& directory, Progression& at, const Log& log) {
   if (at.best_step < 0 || at.best_step == at.step || !job.recipe.trainer.KeepsBest()) return;
@@ -78,6 +67,17 @@ NamelessFile ShareFile(Group& group, int root, const std::string& path) {
 
 }  // namespace
 
+Start OpenStart(const Job& job, Checkpoint checkpoint) {
+  CheckData(ModelCard::Load(checkpoint.state()), ModelCardOf(job));
+  Start start;
+  start.loaded = job.initial_state;
+  ReadModel(job.graph, job.layout, checkpoint.model(), start.loaded);
+  start.at = Progression::Load(checkpoint.state());
+  start.checkpoint.emplace(std::move(checkpoint));
+  start.state = start.loaded;
+  return start;
+}
+
 Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
   auto found = OpenLatestCheckpoint(directory.checkpoints());
   if (!found) {
@@ -90,7 +90,7 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
     return start;
   }
   if (!found->warning.empty()) log.Warn("resume", "{}", found->warning);
-  Start start = Open(job, std::move(found->checkpoint));
+  Start start = OpenStart(job, std::move(found->checkpoint));
   CheckBest(job, directory, start.at, log);
   return start;
 }
@@ -114,7 +114,7 @@ Start ShareStart(Group& group, int root, const Job& job, const Start* own) {
   const NamelessFile state = ShareFile(group, root, files.state);
   const NamelessFile model = ShareFile(group, root, files.model);
   const NamelessFile optimizer = ShareFile(group, root, files.optimizer);
-  Start start = Open(job, Checkpoint({state.path(), model.path(), optimizer.path()}));
+  Start start = OpenStart(job, Checkpoint({state.path(), model.path(), optimizer.path()}));
   if (start.at.best_step != found.best_step) start.at.ForgetBest();
   return start;
 }

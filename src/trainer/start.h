@@ -22,6 +22,9 @@ struct Start {
   const StateReader* resume() const { return checkpoint ? &checkpoint->state() : nullptr; }
 };
 
+// With a checkpoint, which must be of this job's model and data.
+Start OpenStart(const Job& job, Checkpoint checkpoint);
+
 // The run's newest good checkpoint, if it has one.
 Start FindStart(const Job& job, const RunDirectory& directory, const Log& log);
 
