@@ -9,18 +9,12 @@
 #include "base/error.h"
 #include "flat/arithmetic.h"
 #include "trainer/rank_numbers.h"
-#include "trainer/tags.h"
-#include "transport/broadcast.h"
 
 namespace trireme {
 namespace {
 
 // Steps in a row without a finite loss after which going on makes no sense.
 constexpr int64_t kDivergedSteps = 100;
-
-std::string LossFault(int64_t since) {
-  return fmt::format("the loss is not finite since step {}", since);
-}
 
 std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
   if (!job.recipe.strategy.sync_batch_norm) return nullptr;
@@ -176,7 +170,7 @@ void Worker::Count(const StepResult& result) {
   } else if (diverged_since_ < 0) {
     diverged_since_ = result.step;
   } else if (result.step - diverged_since_ >= kDivergedSteps) {
-    ThrowDiverged(LossFault(diverged_since_));
+    ThrowDiverged(LossFault());
   }
   if (!recorder_) return;
   if (job_.recipe.trainer.metrics_steps) at_.train_seconds = TrainSeconds();  // for a line
@@ -230,7 +224,7 @@ void Worker::DrainStepper() {
 
 // What has been done of the epoch that ends at `epoch`; begins the next one's sums.
 EpochRecord Worker::MeasureEpoch(double epoch) {
-  const double now = TrainSeconds();
+  const double now = at_.train_seconds;
   EpochRecord record;
   record.epoch = epoch;
   record.step = at_.step;
@@ -295,15 +289,9 @@ void Worker::JudgeInput(EpochRecord& record) {
 
 void Worker::Publish() { watch_->Publish(ShareOf(stepper_.times()), at_.step); }
 
-// The run ends within an epoch: a line for the part of it, which a resumed run does without.
-void Worker::RecordPart() {
-  EpochRecord record = MeasureEpoch(double(at_.step) / double(job_.plan.steps_per_epoch()));
-  findings_->AddTo(record);
-  recorder_->Epoch(record);
-}
-
 std::optional<Ending> Worker::EndOfEpoch() {
   DrainStepper();
+  at_.train_seconds = TrainSeconds();
   EpochRecord record = MeasureEpoch(double(++at_.epochs_done));
   if (strategy_.InStep() && world_.size() > 1) GatherTimes(record);
   JudgeInput(record);
@@ -327,100 +315,6 @@ std::optional<Ending> Worker::EndOfEpoch() {
   return ending;
 }
 
-void Worker::SaveCheckpoint() {
-  DrainStepper();
-  if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
-  owed_ = !strategy_.Agreed();
-  if (!unsaved_ || owed_) return;
-  unsaved_ = false;
-  // Evaluated between two meetings, the best could not be saved at once.
-  if (job_.recipe.trainer.KeepsBest() && at_.best_step > saved_step_) at_.best_step = at_.step;
-  saved_step_ = at_.step;
-  const Stopwatch pause;
-  stepper_.Pause();
-  observer_.Tell(Phase::kCheckpoint, at_.step);
-  TakeSnapshot();
-  if (recorder_) {
-    at_.seconds = seconds_before_ + clock_.seconds();
-    at_.train_seconds = TrainSeconds();
-    const std::vector<float> state = SnapshotOnHost();
-    recorder_->Checkpoint(state, at_, FaultOf(state),
-                          [&](StateWriter& writer) { strategy_.Save(stepper_.replica(), writer); });
-  }
-  AddPause(pause.seconds(), SpanKind::kCheckpoint);
-}
-
-std::vector<float> Worker::SnapshotOnHost() {
-  std::vector<float> host(snapshot_.slice().size);
-  flat::Get(stepper_.queue(), snapshot_, host.data());
-  stepper_.queue().Sync();
-  return host;
-}
-
-// Only the rank that records asks: another one's loss may be its own.
-std::string Worker::FaultOf(std::span<const float> state) const {
-  if (diverged_since_ >= 0) return LossFault(diverged_since_);
-  return recorder_->FaultOf(state, at_, evaluated_step_ == at_.step ? &*findings_ : nullptr);
-}
-
 double Worker::TrainSeconds() const { return train_seconds_before_ + clock_.seconds() - paused_s_; }
-
-// Patience has run out: the snapshot becomes the best checkpoint, and is evaluated again; false if
-// it is lost. In step everyone takes part.
-bool Worker::ReturnToBest() {
-  std::optional<Recorder::Saved> best;
-  if (recorder_) best = recorder_->ReturnToBest(at_);
-  int64_t found = best.has_value();
-  std::vector<float> state = best ? std::move(best->state) : std::vector<float>(job_.layout.state);
-  if (strategy_.InStep() && world_.size() > 1) {
-    observer_.Tell(Phase::kScore, at_.step);
-    Broadcast(world_.group(), kTagStart, 0, std::as_writable_bytes(std::span(&found, 1)));
-    if (found) Broadcast(world_.group(), kTagStart, 0, std::as_writable_bytes(std::span(state)));
-  }
-  if (!found) {
-    at_.ForgetBest();
-    if (findings_) at_.Judge(findings_->Judged(), job_.recipe.trainer);
-    return false;
-  }
-  if (best) at_.train_loss = best->at.train_loss;
-  flat::Put(stepper_.queue(), state.data(), snapshot_);
-  stepper_.queue().Sync();
-  EvaluateSnapshot();
-  return true;
-}
-
-void Worker::Finish(Ending ending) {
-  DrainStepper();
-  strategy_.End(stepper_.replica());
-  if (!strategy_.InStep() && !recorder_) return;
-  at_.train_seconds = TrainSeconds();
-  const bool returned = ending == Ending::kPatience && ReturnToBest();
-  if (!returned) {
-    unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
-    SaveCheckpoint();
-  }
-  if (ending != Ending::kSignal && evaluated_step_ != at_.step) {
-    Evaluate();
-    at_.Judge(findings_->Judged(), job_.recipe.trainer);
-  }
-  RocCurves roc;
-  if (ending != Ending::kSignal) {
-    observer_.Tell(Phase::kScore, at_.step);
-    roc = examiner_->Curves(strategy_.InStep() ? &world_.group() : nullptr);
-  }
-  if (watch_) watch_->End();  // nobody waits for another any more
-  if (!recorder_) return;
-  if (ending == Ending::kSignal) {
-    return recorder_->Stopped(stop_signal_ ? stop_signal_ : signals_.received(), at_);
-  }
-  at_.seconds = seconds_before_ + clock_.seconds();
-  if (!returned) TakeSnapshot();
-  const std::vector<float> state = SnapshotOnHost();
-  const std::string fault = returned ? "" : FaultOf(state);
-  if (!fault.empty()) ThrowDiverged(fault);
-  if (!returned && at_.step % job_.plan.steps_per_epoch()) RecordPart();
-  recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
-                       RecordsOf(strategy_.workers()));
-}
 
 }  // namespace trireme

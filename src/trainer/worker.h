@@ -47,6 +47,7 @@ class Worker {
   bool ReturnToBest();
   void DrainStepper();
   std::vector<float> SnapshotOnHost();
+  std::string LossFault() const;
   std::string FaultOf(std::span<const float> state) const;
   double TrainSeconds() const;
   void TakeSnapshot();
