@@ -54,7 +54,7 @@ CsvTable Read(const std::string& path, const CsvRequest& request, const SampleSh
   CsvTable table{.columns = columns.names(), .labelled = columns.label() != CsvColumns::kNone};
   if (table.labelled) table.classes = labels.Finish(path, numbers);
   if (request.classes.empty()) {
-    table.notes = NotesOnTable(path, columns, values, numbers);
+    table.notes = NotesOnTable(path, columns, values, numbers, table.classes);
   } else if (columns.header() && request.columns.values.empty()) {
     table.notes.push_back(fmt::format(
         "{}: its columns are taken by their places: their names in training are not known", path));

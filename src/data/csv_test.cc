@@ -215,6 +215,20 @@ TEST_F(CsvTest, AFirstLineOfNumbersThatFitsNoRowIsNoted) {
   EXPECT_TRUE(Read("0.5,7,9\n" + rows).notes.empty());  // no name is a fraction
 }
 
+TEST_F(CsvTest, ManyNumbersAsClassesAreNoted) {
+  std::string prices, words, few;
+  for (int i = 0; i < 300; ++i) {
+    prices += fmt::format("{},{}\n", i % 7, 1000 * (i % 60));
+    words += fmt::format("{},street {}\n", i % 7, i % 60);
+    few += fmt::format("{},{}\n", i % 7, i % 10);
+  }
+  const Names notes = Read(prices).notes;
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(Holds(notes[0], {"60 classes in 300 rows", "quantity"}));
+  EXPECT_TRUE(Read(words).notes.empty());
+  EXPECT_TRUE(Read(few).notes.empty());
+}
+
 TEST_F(CsvTest, SeveralColumnsMayBeLeftOut) {
   const std::string text = "Id,a,b,when,kind\n1,10,20,5,x\n2,30,40,6,y\n";
   for (const char* id : {"Id,when", "1, when", "4,1"}) {
