@@ -174,6 +174,8 @@ TEST_F(ReportTest, ARunIsServedAsItGoesOn) {
   EXPECT_EQ(watching->Wait(kTimeout).exit_code, 143);
   running->Kill(SIGTERM);
   EXPECT_EQ(running->Wait(kTimeout).exit_code, 143);
+  ExpectIn(Succeed({"watch", "run"}).out, "run | stopped by SIGTERM | epoch ");
+  ExpectIn(Succeed({"list", "runs", "."}).out, "stopped by SIGTERM");
 }
 
 }  // namespace
