@@ -104,7 +104,7 @@ const Command kSweep = {
         "--steps 500   # weak scaling\n"
         "trireme sweep iris --vary transport.ranks=1,2 --vary transport.name=threads,shm "
         "--repeat 5 --out runs/s\n"
-        "trireme sweep --data csv:mine.csv --vary optimizer.name=sgd,adamw\n",
+        "trireme sweep --data csv:FILE --vary optimizer.name=sgd,adamw\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -309,7 +309,7 @@ const Command kTrain = {
         "trireme train --ranks 2 --transport shm --self-test  # do the ranks agree?\n"
         "mpirun -n 4 trireme train fashion-cnn                # one job, four ranks\n"
         "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
-        "trireme train --data csv:mine.csv                    # model and rate by the data\n"
+        "trireme train --data csv:FILE                        # model and rate by the data\n"
         "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
         "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
     .flags = kFlags,
