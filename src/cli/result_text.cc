@@ -25,11 +25,13 @@ std::string PatienceText(const Job& job, const Summary& summary) {
       Counted(job.recipe.trainer.patience, "evaluation"), best);
 }
 
-// Where the last epoch is not the best, and the best is there.
+// Where the last epoch is worse than the best, and the best is there.
 std::string BestText(const Job& job, const Outcome& outcome) {
   const Summary& summary = outcome.summary;
   if (outcome.ending == Ending::kPatience || !job.recipe.trainer.KeepsBest()) return "";
-  if (!summary.best_epoch || *summary.best_epoch >= summary.epochs) return "";
+  const auto last =
+      summary.validation_accuracy ? summary.validation_accuracy : summary.test_accuracy;
+  if (!summary.best_epoch || !(summary.best_accuracy > last)) return "";
   return fmt::format("best {} accuracy {:.2f} % after epoch {} (--checkpoint best)\n",
                      summary.validation_accuracy ? "validation" : "test",
                      100 * summary.best_accuracy.value_or(0), *summary.best_epoch);

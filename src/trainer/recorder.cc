@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/machine.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "record/timestamp.h"
 #include "trainer/model_card.h"
@@ -60,8 +61,8 @@ double SamplesOfEpoch(const Plan& plan, int64_t step) {
 
 std::string MachineText(const Job& job) {
   const Machine machine = ReadMachine();
-  return fmt::format("{}, {}, {} threads a rank", machine.cpu_model, machine.architecture,
-                     job.threads_per_rank);
+  return fmt::format("{}, {}, {} a rank", machine.cpu_model, machine.architecture,
+                     Counted(job.threads_per_rank, "thread"));
 }
 
 Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress,
