@@ -136,9 +136,10 @@ TEST_F(StarRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
           return;
         }
         process[rank].store(getpid());
-        Group& team = world.Team(0, rank - 2, 2);
+        world.Team(0, rank - 2, 2);
         if (rank == 3) throw Error("no more");
-        Barrier(team, 1);
+        // Not in the team's barrier: that its peer is lost may be seen before why.
+        for (;;) usleep(1000);
       });
   EXPECT_EQ(status, 0);
   EXPECT_EQ(lives_[2], 1);
