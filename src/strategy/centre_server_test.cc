@@ -200,15 +200,17 @@ class AwayTest : public testing::Test, private ServerKeeper {
     std::atomic<double> silent_s = 0;
   };
 
-  AwayTest() {
+  // Not in the constructor: the server calls virtual functions of the whole test.
+  void SetUp() override {
     CentreServer::Setup setup = OneClient(first_);
     setup.clients.push_back(&end_);
     setup.lease = 100;  // all there is
     server_.emplace(std::move(setup), std::vector<float>(32, 1.0f));
     thread_ = std::jthread([this] { server_->Run(this); });
   }
-  ~AwayTest() override {
+  void TearDown() override {
     for (Wire* wire : {&first_, &second_}) wire->client().Send({.kind = kBye});
+    thread_.join();
   }
 
   void Ask() {
