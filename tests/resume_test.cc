@@ -97,6 +97,7 @@ TEST_F(ResumeTest, AFinishedRunStaysWhatItIs) {
   EXPECT_EQ(Succeed({"train", "--resume", "a"}).out,
             "a is done already (4 epochs, 60 steps); --epochs N goes further\n");
   EXPECT_EQ(Succeed({"train", "--resume", "a", "--quiet"}).out, "");
+  Refuse({"train", "--resume", "a", "--epochs", "2"}, 2, {"has done 60 steps already"});
   EXPECT_EQ(Read("a/summary.json"), summary);
   EXPECT_EQ(Read("a/starts.jsonl"), starts);
   EXPECT_EQ(Read("a/metrics.jsonl"), metrics);

@@ -202,7 +202,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
         out ? RunDirectory::Create(*out, ConfigText(job.recipe))
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
-  if (records && !job.only_self_test) directory->AppendStart(StartLine(args, job));
+  const Json start_line = StartLine(args, job);
   std::optional<OutputError> lost;  // the run goes on: it is worth more than what is said about it
   Progress progress(style, process.log, [&](std::string_view event) {
     if (lost) return;
@@ -239,6 +239,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
                      .signals = signals,
                      .log = log,
                      .crew = crew,
+                     .start_line = job.only_self_test ? nullptr : &start_line,
                      .notice = &notice,
                      .show_ranks = !args.Has("--quiet"),
                      .report = report});

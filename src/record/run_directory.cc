@@ -141,6 +141,10 @@ void RunDirectory::WriteSummary(const Json& summary) {
 
 void RunDirectory::AppendStart(const Json& line) {
   CheckThere();
+  if (Exists(Inside(path_, kStarts))) {  // a server that was killed and started again begins twice
+    const std::string text = ReadFile(Inside(path_, kStarts));
+    if (text.ends_with(line.Text() + "\n")) return;
+  }
   OutputFile file(Inside(path_, kStarts), OutputFile::Start::kAtEnd);
   file.Write(line.Text() + "\n");
   file.Close();

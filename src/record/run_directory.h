@@ -42,7 +42,7 @@ class RunDirectory {
   void SyncMetrics();
 
   void WriteSummary(const Json& summary);
-  void AppendStart(const Json& line);
+  void AppendStart(const Json& line);  // unless it is the last one there
   void AppendStop(int signal, int64_t step);
   std::string started_at() const;  // for the first time; empty where no file says it
   bool resumed() const { return resumed_; }

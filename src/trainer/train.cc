@@ -212,6 +212,7 @@ Start OpenRun(const Job& job, const Site& site) {
     throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
                      site.directory->path(), start.at.step, job.plan.steps);
   }
+  if (site.start_line) site.directory->AppendStart(*site.start_line);
   site.directory->WriteConfig(ConfigText(job.recipe));
   site.directory->DropMetricsAfter(start.at.step);
   return start;
