@@ -58,7 +58,7 @@ TEST(Architecture, IncludesFollowTheArrows) {
   EXPECT_GT(lines, 100);
 }
 
-// No engine, transport or strategy of this folder may reach into another of its kind.
+// An engine stands on graph/ alone: none may reach into another.
 TEST(Architecture, EnginesDoNotIncludeEachOther) {
   const std::filesystem::path src = std::filesystem::path(TRIREME_SOURCE_DIR) / "src" / "engine";
   const std::regex include("^\\s*#include \"engine/([a-z_]+)/");
