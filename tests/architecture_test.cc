@@ -65,7 +65,8 @@ TEST(Architecture, EnginesDoNotIncludeEachOther) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(src)) {
     if (!entry.is_regular_file() || entry.path().stem().string().ends_with("_test")) continue;
     const std::string engine = *std::filesystem::relative(entry.path(), src).begin();
-    if (engine == "check") continue;  // compares an engine with the judge
+    if (engine == "check") continue;       // compares an engine with the judge
+    if (engine == "engines.cc") continue;  // the list
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
       std::smatch match;

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/cpu/speed.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
 #include "trainer/job.h"
@@ -74,7 +73,7 @@ std::string BenchTable::Text(bool json) const {
 
 void PeakMeter::Look(double seconds) {
   const double length = std::clamp(seconds, kShortLook, kLongLook);
-  seen_.push_back(cpu::MeasureMultiplyAdds(team_, length, unit_));
+  seen_.push_back(peak_(length));
 }
 
 double MedianSeconds(int repeat, PeakMeter& peak, FunctionRef<void()> run) {
@@ -101,24 +100,21 @@ int RepeatOf(const Args& args, int otherwise) {
 }
 int BatchOf(const Args& args) { return AtLeastOne(args, "--batch", 16, 1 << 20); }
 
-EngineOptions EngineOf(const Args& args) {
+BenchEngine EngineOf(const Args& args) {
+  TrainerOptions trainer;
   EngineOptions options;
   Sections sections;
+  sections.Add("trainer", trainer);
   sections.Add("engine", options);
   args.ApplyTo(sections);
-  return options;
+  const EngineKind& kind = FindEngine(trainer.device);
+  return {&kind, ResolvePrecision(kind, trainer.precision), options, ThreadsOf(args)};
 }
 
-const cpu::MatrixUnit* UnitOf(const Args& args) {
-  TrainerOptions options;
-  options.precision = args.Value("--precision").value_or("f32");
-  if (options.precision != "f32" && options.precision != "bf16") {
-    throw UsageError("--precision must be f32 or bf16, got {}", QuoteToml(options.precision));
-  }
-  return ResolvePrecision(options) == "bf16" ? cpu::FindMatrixUnit() : nullptr;
+Ceiling BenchEngine::CeilingOn(int some_threads) const {
+  if (!kind->ceiling) throw UsageError("the engine {} has no ceiling to compare with", kind->name);
+  return kind->ceiling(some_threads);
 }
-
-std::string PrecisionText(const cpu::MatrixUnit* unit) { return unit ? "bf16" : "f32"; }
 
 double BytesOf(const Instruction& instruction, int count) {
   double bytes = 0;

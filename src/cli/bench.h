@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "base/function_ref.h"
-#include "base/team.h"
 #include "cli/args.h"
-#include "engine/cpu/bf16/unit.h"
-#include "engine/cpu/options.h"
+#include "engine/engines.h"
 #include "graph/graph.h"
 #include "graph/program.h"
 #include "record/json.h"
@@ -33,20 +31,31 @@ class BenchTable {
   std::vector<std::vector<Field>> rows_;
 };
 
-// Measures the processor's ceiling in turns with something else, so that both see the same noise.
+// Who computes, as the flags of a benchmark say.
+struct BenchEngine {
+  const EngineKind* kind;
+  Precision precision;
+  EngineOptions options;
+  int threads;
+
+  std::string precision_name() const { return std::string(NameOf(precision)); }
+  Backend Make() const { return kind->make(precision, options, threads); }
+  // What its results are compared with; UsageError where there is nothing.
+  Ceiling CeilingOn(int some_threads) const;
+  Ceiling::Measure Peak() const { return CeilingOn(threads).flops(precision); }
+};
+
+// Measures an engine's ceiling in turns with something else, so that both see the same noise.
 class PeakMeter {
  public:
-  // Of float32, or of bf16 with a unit.
-  explicit PeakMeter(Team& team, const cpu::MatrixUnit* unit = nullptr)
-      : team_(team), unit_(unit) {}
+  explicit PeakMeter(Ceiling::Measure peak) : peak_(std::move(peak)) {}
   // Once more, about as long as what it stands beside takes: a short look catches a moment without
   // neighbours, or with them, where a long run has the mean of both.
   void Look(double seconds);
   double flops() const { return Median(seen_); }  // per second
 
  private:
-  Team& team_;
-  const cpu::MatrixUnit* unit_;
+  const Ceiling::Measure peak_;
   std::vector<double> seen_;
 };
 
@@ -60,15 +69,14 @@ inline constexpr Flag kBatchFlag = {"--batch", "N", "samples of a step (default:
 inline constexpr Flag kSizeFlag = {"--size", "N", "pixels across an image (default: the model's)"};
 inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto (default: auto)",
                                        "engine.winograd"};
-inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32 or bf16 (default: f32)"};
+inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32 or bf16 (default: f32)",
+                                        "trainer.precision"};
 inline constexpr Flag kBenchJsonFlag = {"--json", "", "print JSON"};
 
 int ThreadsOf(const Args& args);
 int RepeatOf(const Args& args, int otherwise);
 int BatchOf(const Args& args);
-EngineOptions EngineOf(const Args& args);         // --winograd
-const cpu::MatrixUnit* UnitOf(const Args& args);  // --precision; null: f32
-std::string PrecisionText(const cpu::MatrixUnit* unit);
+BenchEngine EngineOf(const Args& args);  // --device, --precision, --winograd, --threads
 
 // Of all operands of an instruction: what moves if no cache helps.
 double BytesOf(const Instruction& instruction, int count);

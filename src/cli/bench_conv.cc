@@ -136,10 +136,12 @@ int Run(const Args& args, Process& process) {
   const Graph graph = BenchModel(args);
   Team team(ThreadsOf(args));
   HostDevice device(&team);
-  const cpu::MatrixUnit* unit = UnitOf(args);
-  CpuEngine engine(device, team.size(), EngineOf(args), unit);
+  const BenchEngine chosen = EngineOf(args);
+  const bool bf16 = chosen.precision == Precision::kBf16;
+  CpuEngine engine(device, team.size(), chosen.options.winograd,
+                   bf16 ? cpu::FindMatrixUnit() : nullptr);
   const auto program = Compile(graph, engine, BatchOf(args), Mode::kTrain, size_t{1} << 40);
-  PeakMeter peak(team, unit);
+  PeakMeter peak(chosen.Peak());
   const Timed timed = Measure(*program, engine.kernels(), team, device, RepeatOf(args, 5), peak);
   std::vector<Measured> measured;
   for (const Node& node : program->graph.nodes) {
@@ -163,7 +165,7 @@ int Run(const Args& args, Process& process) {
                {"algorithm", AlgorithmText(instruction)},
                {"batch", program->capacity},
                {"threads", team.size()},
-               {"precision", PrecisionText(unit)},
+               {"precision", chosen.precision_name()},
                {"ms", 1e3 * m.seconds, 3},
                {"gflops", flops * 1e-9, 1},
                {"gb_per_s", m.bytes / m.seconds * 1e-9, 1},

@@ -96,13 +96,15 @@ double Measure(const cpu::KernelTable& kernels, std::string_view op, const Sizes
 int Run(const Args& args, Process& process) {
   const std::vector<Sizes> sizes = ParseSizes(args.Value("--sizes").value_or(kSizes));
   const int repeat = RepeatOf(args, 9);
+  const BenchEngine engine = EngineOf(args);
+  const Ceiling::Measure ceiling = engine.Peak();
   cpu::KernelTable kernels = cpu::ChooseKernels();
-  kernels.unit = UnitOf(args);
-  Team team(ThreadsOf(args));
+  if (engine.precision == Precision::kBf16) kernels.unit = cpu::FindMatrixUnit();
+  Team team(engine.threads);
   BenchTable table;
   for (const Sizes& s : sizes) {
     for (const Direction& direction : kDirections) {
-      PeakMeter peak(team, kernels.unit);
+      PeakMeter peak(ceiling);
       const double seconds = Measure(kernels, direction.op, s, team, repeat, peak);
       const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k) / seconds;
       table.Add({{"what", "gemm"},
@@ -111,7 +113,7 @@ int Run(const Args& args, Process& process) {
                  {"n", s.n},
                  {"k", s.k},
                  {"threads", team.size()},
-                 {"precision", PrecisionText(kernels.unit)},
+                 {"precision", engine.precision_name()},
                  {"ms", 1e3 * seconds, 4},
                  {"gflops", flops * 1e-9, 1},
                  {"peak_gflops", peak.flops() * 1e-9, 1},

@@ -3,37 +3,35 @@
 
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "engine/cpu/speed.h"
+#include "cli/recipe_flags.h"
 
 namespace trireme {
 namespace {
 
-constexpr Flag kFlags[] = {kThreadsFlag, kRepeatFlag, kBenchJsonFlag};
+constexpr Flag kFlags[] = {kDeviceFlag, kThreadsFlag, kRepeatFlag, kBenchJsonFlag};
 constexpr double kSeconds = 0.1;  // of one repetition
 
 int Run(const Args& args, Process& process) {
-  const int threads = ThreadsOf(args), repeat = RepeatOf(args, 7);
-  std::vector<const cpu::MatrixUnit*> units = {nullptr};
-  for (const cpu::MatrixUnit* unit : cpu::AllMatrixUnits()) {
-    if (unit->missing().empty()) units.push_back(unit);
-  }
+  const BenchEngine engine = EngineOf(args);
+  const int repeat = RepeatOf(args, 7);
   BenchTable table;
-  for (const int count : std::set<int>{1, threads}) {
-    Team team(count);
+  for (const int count : std::set<int>{1, engine.threads}) {
+    const Ceiling ceiling = engine.CeilingOn(count);
     std::vector<double> copies;
-    std::vector<std::vector<double>> flops(units.size());
+    std::vector<std::vector<double>> flops(ceiling.multipliers.size());
     for (int i = 0; i < repeat; ++i) {
-      for (size_t u = 0; u < units.size(); ++u) {
-        flops[u].push_back(cpu::MeasureMultiplyAdds(team, kSeconds, units[u]));
+      for (size_t m = 0; m < flops.size(); ++m) {
+        flops[m].push_back(ceiling.multipliers[m].flops(kSeconds));
       }
-      copies.push_back(cpu::MeasureCopy(team, kSeconds));
+      copies.push_back(ceiling.copy(kSeconds));
     }
-    for (size_t u = 0; u < units.size(); ++u) {
+    for (size_t m = 0; m < flops.size(); ++m) {
+      const Ceiling::Multiplier& multiplier = ceiling.multipliers[m];
       table.Add({{"what", "peak"},
                  {"threads", count},
-                 {"precision", PrecisionText(units[u])},
-                 {"instructions", units[u] ? std::string(units[u]->name) : "vectors"},
-                 {"gflops", Median(flops[u]) * 1e-9, 1},
+                 {"precision", std::string(NameOf(multiplier.precision))},
+                 {"instructions", multiplier.instructions},
+                 {"gflops", Median(flops[m]) * 1e-9, 1},
                  {"copy_gb_per_s", Median(copies) * 1e-9, 1}});
     }
   }

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "engine/cpu/engine.h"
-#include "flat/host.h"
+#include "cli/recipe_flags.h"
+#include "flat/arithmetic.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
@@ -19,21 +19,20 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag, kSizeFlag, kThreadsFlag, kPrecisionFlag, kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
+    kBatchFlag,     kSizeFlag,     kDeviceFlag, kThreadsFlag,
+    kPrecisionFlag, kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
 
 // One replica that trains on the same samples again and again.
 class Trainee {
  public:
-  Trainee(const Graph& graph, int threads, int batch, const EngineOptions& options,
-          const cpu::MatrixUnit* unit)
-      : team_(threads),
-        device_(&team_),
-        engine_(device_, threads, options, unit),
-        program_(Compile(graph, engine_, batch, Mode::kTrain, size_t{1} << 40)),
+  Trainee(const Graph& graph, int batch, Backend backend)
+      : backend_(std::move(backend)),
+        device_(backend_.engine->device()),
+        program_(Compile(graph, *backend_.engine, batch, Mode::kTrain, size_t{1} << 40)),
         queue_(device_.NewQueue()),
-        executable_(engine_.Load(program_, *queue_)),
+        executable_(backend_.engine->Load(program_, *queue_)),
         updater_({.lr = 1e-6}, Schedule({.lr = 1e-6}, 1, 1 << 30, batch), program_->layout,
                  device_),
         state_(device_, program_->layout.state),
@@ -41,7 +40,8 @@ class Trainee {
         samples_(size_t(batch) * size_t(graph.input().size())),
         labels_(size_t(batch)) {
     const std::vector<float> initial = InitialState(graph, program_->layout, 1);
-    std::copy(initial.begin(), initial.end(), state_.slice().data);
+    flat::Put(*queue_, initial.data(), state_);
+    queue_->Sync();
     const Random random(1);
     for (size_t i = 0; i < samples_.size(); ++i) samples_[i] = float(random.Normal(i));
     for (size_t i = 0; i < labels_.size(); ++i) {
@@ -63,13 +63,11 @@ class Trainee {
     queue_->Sync();
   }
 
-  Team& team() { return team_; }
   const Program& program() const { return *program_; }
 
  private:
-  Team team_;
-  HostDevice device_;
-  CpuEngine engine_;
+  const Backend backend_;
+  Device& device_;
   const std::shared_ptr<const Program> program_;
   const std::unique_ptr<Queue> queue_;
   const std::unique_ptr<Executable> executable_;
@@ -82,11 +80,11 @@ class Trainee {
 
 int Run(const Args& args, Process& process) {
   const DenormalsOff denormals_off;  // as in training
-  const cpu::MatrixUnit* unit = UnitOf(args);
+  const BenchEngine engine = EngineOf(args);
   const Graph graph = BenchModel(args);
   const int batch = BatchOf(args);
-  Trainee trainee(graph, ThreadsOf(args), batch, EngineOf(args), unit);
-  PeakMeter peak(trainee.team(), unit);
+  PeakMeter peak(engine.Peak());
+  Trainee trainee(graph, batch, engine.Make());
   const double seconds = MedianSeconds(RepeatOf(args, 5), peak, [&] { trainee.Step(); });
   // Forward, and as much for the gradients of inputs and of weights.
   const double flops = 6 * Measure(graph).multiply_adds * batch / seconds;
@@ -97,8 +95,8 @@ int Run(const Args& args, Process& process) {
              {"model", args.Required("MODEL")},
              {"batch", batch},
              {"size", graph.input().height},
-             {"threads", trainee.team().size()},
-             {"precision", PrecisionText(unit)},
+             {"threads", engine.threads},
+             {"precision", engine.precision_name()},
              {"ms", 1e3 * seconds, seconds < 1e-3 ? 5 : 2},
              {"images_per_s", batch / seconds, 2},
              {"gflops", flops * 1e-9, 1},

@@ -1,6 +1,5 @@
 // What a run would find on this machine.
 #include <fmt/format.h>
-#include <hwy/targets.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,8 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/parts.h"
+#include "engine/engines.h"
+#include "trainer/options.h"
 #include "transport/launched.h"
 #include "transport/mpi/library.h"
 
@@ -26,7 +27,6 @@ struct MpiPlugin {
 struct Findings {
   Machine machine;
   Cores cores;
-  std::vector<std::string> simd;  // best first: that one is used
   std::vector<Part> parts;
   std::optional<Launched> launched;
   std::string launch_problem;  // variables that make no sense
@@ -49,11 +49,8 @@ void FindLaunch(Findings& all) {
 }
 
 Findings Examine() {
-  Findings all{ReadMachine(), UsableCores(ReadCoreFacts()), {}, FindParts()};
+  Findings all{ReadMachine(), UsableCores(ReadCoreFacts()), FindParts()};
   FindLaunch(all);
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    all.simd.emplace_back(hwy::TargetName(target));
-  }
   return all;
 }
 
@@ -91,6 +88,14 @@ std::string PluginText(const MpiPlugin& plugin) {
   return fmt::format("{}: {}", plugin.path, plugin.library);
 }
 
+std::string EngineText(const EngineKind& kind) {
+  const std::vector<std::string> targets = kind.targets();
+  const std::string others = fmt::format("{}", fmt::join(targets.begin() + 1, targets.end(), ", "));
+  const std::string why_not = kind.why_not(Precision::kBf16);
+  return targets[0] + (others.empty() ? "" : " is used (also here: " + others + ")") +
+         (why_not.empty() ? ", takes bf16" : ", no bf16: " + why_not);
+}
+
 std::string ToText(const Findings& all) {
   const Machine& machine = all.machine;
   const auto row = [](std::string_view name, std::string_view value) {
@@ -99,11 +104,9 @@ std::string ToText(const Findings& all) {
   std::string text = fmt::format("trireme {} on {} ({}, {})\n\n", Version(), machine.host,
                                  machine.kernel, machine.architecture);
   text += row("processor", machine.cpu_model.empty() ? "not known" : machine.cpu_model);
-  const std::string others =
-      fmt::format("{}", fmt::join(all.simd.begin() + 1, all.simd.end(), ", "));
-  text += row("SIMD", all.simd.size() > 1
-                          ? fmt::format("{} is used (also here: {})", all.simd[0], others)
-                          : all.simd[0]);
+  for (const EngineKind& kind : EngineKinds()) {
+    text += row(fmt::format("engine {}", kind.name), EngineText(kind));
+  }
   text += row("cores", fmt::format("{} for this job: {}", all.cores.count, all.cores.why));
   text += row("memory", MemoryText(machine));
   text += row("caches", CachesText(machine));
@@ -148,6 +151,11 @@ nlohmann::ordered_json ToJson(const Findings& all) {
   }
   json parts = json::object();
   for (const Part& part : all.parts) parts[part.name] = {{"found", part.found}, {"use", part.use}};
+  json engines = json::object();
+  for (const EngineKind& kind : EngineKinds()) {
+    engines[std::string(kind.name)] = {{"targets", kind.targets()},
+                                       {"why_not_bf16", kind.why_not(Precision::kBf16)}};
+  }
   json memory = {{"bytes", machine.memory_bytes},
                  {"available_bytes", machine.memory_available_bytes},
                  {"limit_bytes", nullptr}};
@@ -157,7 +165,8 @@ nlohmann::ordered_json ToJson(const Findings& all) {
           {"kernel", machine.kernel},
           {"architecture", machine.architecture},
           {"cpu", machine.cpu_model},
-          {"simd", all.simd},
+          {"simd", FindEngine(TrainerOptions{}.device).targets()},
+          {"engines", engines},
           {"cores", all.cores.count},
           {"cores_why", all.cores.why},
           {"processors", all.cores.cpus},

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/data_notes.h"
 #include "cli/evaluation_text.h"
+#include "cli/recipe_flags.h"
 #include "data/sources.h"
 #include "flat/arithmetic.h"
 #include "trainer/evaluation.h"
@@ -19,7 +20,7 @@ constexpr Flag kFlags[] = {
      "other samples than those of the run: their test part, or all if they have none"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
-    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    kDeviceFlag,
     {"--json", "", "print JSON"},
 };
 constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
@@ -49,12 +50,11 @@ int Run(const Args& args, Process& process) {
                 model.card.shape.width, model.card.shape.channels);
   }
 
-  const Rig rig =
-      RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
-  const auto queue = rig.engine->device().NewQueue();
-  const Buffer state(rig.engine->device(), model.layout.state);
+  const Backend backend = BackendOf(model.recipe)(CountThreads(model.recipe.trainer));
+  const auto queue = backend.engine->device().NewQueue();
+  const Buffer state(backend.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);
-  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer,
+  Evaluator evaluator(model.graph, *backend.engine, *queue, *data.test, model.card.normalizer,
                       EvaluationThreads(model.recipe, *data.test));
   const Evaluation result = evaluator.Run(state);
   queue->Sync();

@@ -2,8 +2,8 @@
 #include <cstdlib>
 
 #include "base/signals.h"
-#include "base/toml.h"
 #include "cli/command.h"
+#include "cli/recipe_flags.h"
 #include "strategy/presets.h"
 #include "trainer/muster.h"
 #include "trainer/train.h"
@@ -16,7 +16,7 @@ constexpr Flag kFlags[] = {
     {"--data", "SOURCE", "where the samples are on this machine; for federated also own ones",
      "data.source"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
-    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    kDeviceFlag,
     {"--secret-file", "FILE", "the run's secret; or TRIREME_SECRET", "transport.secret_file"},
     kSetFlag,
 };
@@ -33,17 +33,10 @@ int Run(const Args& args, Process& process) {
   const std::string secret = Crew(own.transport, false, {}).Secret();
 
   const Notice notice = ReadNotice(ReadNotice(meet, secret, own.transport.timeout_s));
-  Recipe recipe;
-  Sections sections;
-  Bind(sections, recipe);
-  sections.Load(ParseToml(notice.recipe, "the server's recipe"), "the server's recipe");
-  if (!args.Has("--threads")) recipe.trainer.threads = TrainerOptions{}.threads;
-  args.ApplyTo(sections);
-  Job job = PrepareJob(recipe, RigFor(recipe.trainer), {.ranks = {0}});
-  AdoptPlan(job, notice.plan);
+  const Job job = PrepareClient(notice, [&](Sections& sections) { args.ApplyTo(sections); });
 
   const Signals signals;
-  log.Info("join", "{} with {}", meet, recipe.data.source);
+  log.Info("join", "{} with {}", meet, job.recipe.data.source);
   return Join(job, {.meet = meet, .secret = secret, .signals = signals, .log = log});
 }
 

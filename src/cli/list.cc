@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/run_list.h"
 #include "data/sources.h"
+#include "engine/engines.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
 #include "optimizer/rules.h"
@@ -34,6 +35,12 @@ std::string Optimizers() {
 std::string Strategies() {
   std::string text = "strategies (--strategy):\n";
   for (const StrategyPreset& preset : StrategyPresets()) text += Row(preset.name, preset.help);
+  return text;
+}
+
+std::string Engines() {
+  std::string text = "engines (--device):\n";
+  for (const EngineKind& kind : EngineKinds()) text += Row(kind.name, kind.help);
   return text;
 }
 
@@ -72,6 +79,7 @@ constexpr Topic kTopics[] = {
     {"data", Data, true},
     {"strategies", Strategies, true},
     {"optimizers", Optimizers, true},
+    {"engines", Engines, true},
     {"operations", Operations, false},
     {"keys", Keys, false},
 };

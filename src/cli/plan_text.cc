@@ -41,14 +41,14 @@ std::string MemoryText(const Job& job, const Engine& engine, const Program& trai
 }  // namespace
 
 std::string PlanText(const Job& job) {
-  const Rig rig = job.make_rig(job.threads_per_rank);
+  const Backend backend = job.make_backend(job.threads_per_rank);
   const auto program =
-      Compile(job.graph, *rig.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
-  const auto evaluation =
-      Compile(job.graph, *rig.engine, Evaluator::ChunkSize(job.graph.input()), Mode::kEvaluate, 0);
+      Compile(job.graph, *backend.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
+  const auto evaluation = Compile(job.graph, *backend.engine,
+                                  Evaluator::ChunkSize(job.graph.input()), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
   const OptimizerOptions& optimizer = job.recipe.optimizer;
-  return Describe(*program) + MemoryText(job, *rig.engine, *program, *evaluation) +
+  return Describe(*program) + MemoryText(job, *backend.engine, *program, *evaluation) +
          fmt::format("samples: {}\n",
                      PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
                                data.test->size())) +

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/data_notes.h"
+#include "cli/recipe_flags.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
 #include "record/json.h"
@@ -28,7 +29,7 @@ constexpr Flag kFlags[] = {
     {"--json", "", "classes and probabilities as JSON, one object per record"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
-    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    kDeviceFlag,
 };
 constexpr Place kPlaces[] = {
     {"RUN", Place::kRequired, "a run's directory"},
@@ -209,10 +210,9 @@ int Run(const Args& args, Process& process) {
   args.ApplyTo(sections);
   const std::vector<std::string> files = args.Many("FILE");
   if (files.empty()) throw UsageError("no FILE was given");
-  const Rig rig =
-      RigFor(model.recipe.trainer, model.recipe.engine)(CountThreads(model.recipe.trainer));
+  const Backend backend = BackendOf(model.recipe)(CountThreads(model.recipe.trainer));
   Printer printer(args, model.card.classes, process.out);
-  Inquiry inquiry(model, *rig.engine, printer, log, files.size());
+  Inquiry inquiry(model, *backend.engine, printer, log, files.size());
   for (const std::string& file : files) inquiry.Ask(file);
   inquiry.Flush();
   if (inquiry.failed()) {

@@ -13,7 +13,8 @@
 #include "base/files.h"
 #include "base/signals.h"
 #include "cli/commands.h"
-#include "engine/cpu/bf16/unit.h"
+#include "engine/engines.h"
+#include "trainer/options.h"
 
 namespace trireme {
 namespace {
@@ -257,12 +258,13 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
 TEST(Bench, MeasuresBFloatWhereTheMachineHasIt) {
   const Outcome step = Call(AllCommands(), {"bench", "step", "mlp:40-50-10", "--batch", "16",
                                             "--repeat", "1", "--precision", "bf16", "--json"});
-  if (cpu::FindMatrixUnit()) {
+  const std::string why_not = FindEngine(TrainerOptions{}.device).why_not(Precision::kBf16);
+  if (why_not.empty()) {
     ASSERT_EQ(step.code, 0) << step.err;
     EXPECT_EQ(nlohmann::json::parse(step.out)[0]["precision"], "bf16");
   } else {
     EXPECT_EQ(step.code, 2);
-    EXPECT_NE(step.err.find(cpu::WhyNoMatrixUnit()), std::string::npos) << step.err;
+    EXPECT_NE(step.err.find(why_not), std::string::npos) << step.err;
   }
 }
 

@@ -8,6 +8,9 @@
 
 namespace trireme {
 
+inline constexpr Flag kDeviceFlag = {"--device", "NAME", "who computes (`trireme list engines`)",
+                                     "trainer.device"};
+
 // The common keys of a recipe as flags, for every command that trains.
 inline constexpr Flag kRecipeFlags[] = {
     {"--model", "NAME", "the network: mlp:4-30-20-3, cnn, resnet18, ... (`trireme list models`)",
@@ -23,7 +26,7 @@ inline constexpr Flag kRecipeFlags[] = {
     {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
     {"--precision", "NAME", "f32, bf16, or bf16-or-f32: what this machine has",
      "trainer.precision"},
-    {"--device", "NAME", "cpu or ref", "trainer.device"},
+    kDeviceFlag,
     {"--ranks", "N", "replicas that train together", "transport.ranks"},
     {"--transport", "NAME", "how they talk: threads, shm (processes), tcp, mpi", "transport.name"},
     {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},

@@ -116,8 +116,8 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 // A recipe names a place for its data that may not be here.
 Job Prepare(const Settings& settings, const Crew& crew, bool weights, bool resumed) {
   try {
-    return PrepareJob(settings.recipe, RigFor(settings.recipe.trainer, settings.recipe.engine),
-                      crew.neighbours(), weights, settings.open);
+    return PrepareJob(settings.recipe, BackendOf(settings.recipe), crew.neighbours(), weights,
+                      settings.open);
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {

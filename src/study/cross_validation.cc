@@ -89,11 +89,11 @@ std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fo
 void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
   const TrainerOptions& trainer = model.recipe.trainer;
   const DataSet data = OpenData(model.recipe.data, trainer.seed, model.card.known());
-  const Rig rig = RigFor(trainer, model.recipe.engine)(CountThreads(trainer));
-  const auto queue = rig.engine->device().NewQueue();
-  const Buffer state(rig.engine->device(), model.layout.state);
+  const Backend backend = BackendOf(model.recipe)(CountThreads(trainer));
+  const auto queue = backend.engine->device().NewQueue();
+  const Buffer state(backend.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);
-  Evaluator evaluator(model.graph, *rig.engine, *queue, *data.test, model.card.normalizer,
+  Evaluator evaluator(model.graph, *backend.engine, *queue, *data.test, model.card.normalizer,
                       EvaluationThreads(model.recipe, *data.test));
   const Evaluation one = evaluator.Run(state);
   queue->Sync();

@@ -49,7 +49,7 @@ class CrossValidationTest : public testing::Test {
     Bind(sections, recipe);
     LoadRecipe(sections, recipe_file);
     sections.SetAssignment(set);
-    const Job job = PrepareJob(recipe, RigFor(recipe.trainer));
+    const Job job = PrepareJob(recipe, BackendOf(recipe));
     RunDirectory directory = RunDirectory::Create(out, ConfigText(job.recipe));
     Progress progress(ProgressStyle::kQuiet, output_);
     const Signals signals;
@@ -89,8 +89,8 @@ TEST_F(CrossValidationTest, PooledNumbersAreThoseOfAllHeldOutPredictions) {
     const SavedModel model = LoadSavedModel(plan_.Folder(fold), log_);
     EXPECT_EQ(model.recipe.data.fold, fold + 1);
     const DataSet data = OpenData(model.recipe.data, model.recipe.trainer.seed);
-    const Rig rig = RigFor(model.recipe.trainer)(1);
-    Predictor predictor(model, *rig.engine);
+    const Backend backend = BackendOf(model.recipe)(1);
+    Predictor predictor(model, *backend.engine);
     predictor.Run(*data.test, [&](int64_t i, const Prediction& prediction) {
       labels.push_back(data.test->label(i));
       scores.emplace_back(prediction.probabilities.begin(), prediction.probabilities.end());

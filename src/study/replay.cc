@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "engine/cpu/bf16/unit.h"
+#include "engine/engines.h"
+#include "trainer/options.h"
 
 namespace trireme {
 namespace {
@@ -208,9 +209,10 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
                .vary = {{"trainer.precision", {"f32", "bf16"}}},
                .repeat = size.repeat};
   part.published = &FindPublished("ddp-precision");
-  if (!cpu::FindMatrixUnit()) {
+  const EngineKind& engine = FindEngine(TrainerOptions{}.device);
+  if (const std::string why_not = engine.why_not(Precision::kBf16); !why_not.empty()) {
     part.plan.vary[0].values = {"f32"};
-    part.text = "The row of bf16 is left out here: " + cpu::WhyNoMatrixUnit() + ".";
+    part.text = "The row of bf16 is left out here: " + why_not + ".";
   }
   return part;
 }

@@ -25,11 +25,11 @@ class StepProbe {
  public:
   StepProbe(const Job& job, int capacity)
       : job_(job),
-        rig_(job.make_rig(job.threads_per_rank)),
-        device_(rig_.engine->device()),
+        backend_(job.make_backend(job.threads_per_rank)),
+        device_(backend_.engine->device()),
         queue_(device_.NewQueue()),
-        executable_(rig_.engine->Load(Compile(job.graph, *rig_.engine, capacity, Mode::kTrain, 1),
-                                      *queue_)),
+        executable_(backend_.engine->Load(
+            Compile(job.graph, *backend_.engine, capacity, Mode::kTrain, 1), *queue_)),
         updater_(job.recipe.optimizer, *job.schedule, job.layout, device_),
         state_(device_, job.layout.state),
         summand_(device_, job.layout.summand),
@@ -112,7 +112,7 @@ class StepProbe {
 
  private:
   const Job& job_;
-  Rig rig_;
+  Backend backend_;
   Device& device_;
   const std::unique_ptr<Queue> queue_;
   const std::unique_ptr<Executable> executable_;
@@ -131,7 +131,7 @@ Job AloneJob(Recipe recipe) {
   recipe.strategy.name = "allreduce";
   recipe.trainer.shards = 0;
   recipe.trainer.accumulate = 1;
-  return PrepareJob(recipe, RigFor(recipe.trainer, recipe.engine));
+  return PrepareJob(recipe, BackendOf(recipe));
 }
 
 StepSeconds Through(double few, double few_seconds, double many, double many_seconds) {

@@ -228,10 +228,10 @@ void CentreRecorder::EndEpoch(const Image& image) {
 
 void CentreRecorder::Evaluate(const Image& image) {
   if (!examiner_) {
-    rig_ = job_.make_rig(job_.threads_per_rank);
-    queue_ = rig_.engine->device().NewQueue();
-    state_ = Buffer(rig_.engine->device(), job_.layout.state);
-    examiner_.emplace(job_, *rig_.engine, *queue_);
+    backend_ = job_.make_backend(job_.threads_per_rank);
+    queue_ = backend_.engine->device().NewQueue();
+    state_ = Buffer(backend_.engine->device(), job_.layout.state);
+    examiner_.emplace(job_, *backend_.engine, *queue_);
   }
   flat::Put(*queue_, image.state, state_);
   queue_->Sync();

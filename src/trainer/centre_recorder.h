@@ -76,7 +76,7 @@ class CentreRecorder : public ServerKeeper {
   uint64_t sent_before_ = 0, received_before_ = 0;
   std::optional<Findings> findings_;
   int64_t evaluated_step_ = -1, saved_step_ = -1;
-  Rig rig_;
+  Backend backend_;
   std::unique_ptr<Queue> queue_;
   Buffer state_;
   std::optional<Examiner> examiner_;

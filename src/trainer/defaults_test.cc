@@ -17,7 +17,7 @@ struct Line {
     for (const std::string& setting : settings) sections.SetAssignment(setting);
   }
   std::string Complete() {  // what was chosen
-    return PrepareJob(recipe, RigFor(recipe.trainer), {}, true, FindOpenKeys(sections)).chosen;
+    return PrepareJob(recipe, BackendOf(recipe), {}, true, FindOpenKeys(sections)).chosen;
   }
   const Recipe& Completed() {
     CompleteRecipe(FindOpenKeys(sections), recipe);
@@ -78,7 +78,7 @@ TEST(Defaults, WhatWasChosenIsSaid) {
 TEST(Defaults, ARecipeThatLeavesKeysOutMeansTheirDefaults) {
   Recipe recipe;
   recipe.model.name = "mlp:4-8-3";
-  const Job job = PrepareJob(recipe, RigFor(recipe.trainer));
+  const Job job = PrepareJob(recipe, BackendOf(recipe));
   EXPECT_EQ(job.recipe.optimizer.lr, OptimizerOptions{}.lr);
   EXPECT_EQ(job.recipe.optimizer.schedule, "constant");
   EXPECT_EQ(job.chosen, "");

@@ -6,9 +6,6 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "data/sources.h"
-#include "engine/cpu/engine.h"
-#include "engine/ref/engine.h"
-#include "flat/host.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "strategy/presets.h"
@@ -41,28 +38,11 @@ int CountThreads(const TrainerOptions& options, int sharing, bool process_each) 
   return ThreadsOfEach(ReadCoreFacts(), std::max(1, sharing), process_each);
 }
 
-std::string ResolvePrecision(const TrainerOptions& options) {
-  if (options.precision == "f32") return "f32";
-  const bool ref = options.device == "ref";
-  if (!ref && cpu::FindMatrixUnit()) return "bf16";
-  if (options.precision == "bf16-or-f32") return "f32";
-  throw UsageError("trainer.precision = \"bf16\": {}; \"bf16-or-f32\" goes on in float32",
-                   ref ? "the device ref computes in float64" : cpu::WhyNoMatrixUnit());
-}
-
-MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine) {
-  const cpu::MatrixUnit* unit =
-      ResolvePrecision(options) == "bf16" ? cpu::FindMatrixUnit() : nullptr;
-  return [ref = options.device == "ref", engine, unit](int threads) {
-    Rig rig;
-    if (ref) {
-      rig.engine = std::make_unique<RefEngine>();
-      return rig;
-    }
-    rig.team = std::make_unique<Team>(threads);
-    rig.device = std::make_unique<HostDevice>(rig.team.get());
-    rig.engine = std::make_unique<CpuEngine>(*rig.device, threads, engine, unit);
-    return rig;
+MakeBackend BackendOf(const Recipe& recipe) {
+  const EngineKind& kind = FindEngine(recipe.trainer.device);
+  const Precision precision = ResolvePrecision(kind, recipe.trainer.precision);
+  return [&kind, precision, options = recipe.engine](int threads) {
+    return kind.make(precision, options, threads);
   };
 }
 
@@ -146,19 +126,19 @@ std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
   return OpenFor(open, workers, recipe).chosen;
 }
 
-Job PrepareJob(const Recipe& given, MakeRig make_rig, const Neighbours& neighbours, bool weights,
-               const OpenKeys& open) {
+Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& neighbours,
+               bool weights, const OpenKeys& open) {
   Job job;
   job.recipe = given;
   const Recipe& recipe = job.recipe;
-  job.make_rig = std::move(make_rig);
+  job.make_backend = std::move(make_backend);
   const int workers =
       CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
   job.servers = recipe.transport.ranks - workers;
   job.in_step = FindPreset(recipe.strategy.name).in_step;
   Pretence(recipe.emulate, 0, recipe.transport.ranks);  // refuses what makes no sense
   TrainerOptions& trainer = job.recipe.trainer;
-  trainer.precision = ResolvePrecision(trainer);
+  trainer.precision = NameOf(ResolvePrecision(FindEngine(trainer.device), trainer.precision));
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
   }

@@ -1,14 +1,11 @@
 #pragma once
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "base/team.h"
 #include "data/normalizer.h"
 #include "data/source.h"
+#include "engine/engines.h"
 #include "flat/layout.h"
-#include "graph/engine.h"
 #include "graph/graph.h"
 #include "optimizer/schedule.h"
 #include "strategy/work.h"
@@ -18,16 +15,6 @@
 #include "transport/crew.h"
 
 namespace trireme {
-
-// What one rank computes with; members stand on those before them, which an engine may not need.
-struct Rig {
-  std::unique_ptr<Team> team;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Engine> engine;
-};
-
-// Makes the rig of one rank. Tests hand in their own.
-using MakeRig = std::function<Rig(int threads)>;
 
 // What all ranks of a run share, resolved once before they start and then only read: the data, the
 // graph, how samples are cut into steps, where to begin.
@@ -51,7 +38,7 @@ struct Job {
   std::vector<float> initial_state;
   bool given_weights = false;   // --init: a checkpoint keeps them before the first step
   bool only_self_test = false;  // no step
-  MakeRig make_rig;
+  MakeBackend make_backend;
 
   int workers() const { return recipe.transport.ranks - servers; }
   int64_t epochs() const {  // begun ones
@@ -65,7 +52,7 @@ struct Job {
 // Opens the data, builds the graph and resolves what the recipe leaves to it, and the keys that are
 // open. Throws UsageError where the recipe contradicts itself or the data. Without `weights`, for a
 // plan, there is no initial state: it may be more than the machine holds.
-Job PrepareJob(const Recipe& recipe, MakeRig make_rig, const Neighbours& neighbours = {},
+Job PrepareJob(const Recipe& recipe, MakeBackend make_backend, const Neighbours& neighbours = {},
                bool weights = true, const OpenKeys& open = {});
 
 // Fills the open keys as PrepareJob would, and nothing else. What was chosen, in words.
@@ -80,10 +67,7 @@ void AdoptPlan(Job& job, const Plan& plan);
 // trainer.threads as a number: of each of so many ranks that share processors.
 int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);
 
-// trainer.precision as "f32" or "bf16". Throws UsageError where the device cannot.
-std::string ResolvePrecision(const TrainerOptions& options);
-
-// The rig that trainer.device and trainer.precision name.
-MakeRig RigFor(const TrainerOptions& options, const EngineOptions& engine = {});
+// The backend that trainer.device, trainer.precision and section [engine] name.
+MakeBackend BackendOf(const Recipe& recipe);
 
 }  // namespace trireme

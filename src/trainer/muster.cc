@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/toml.h"
 #include "base/version.h"
 #include "data/feed.h"
 #include "engine/cpu/bf16/unit.h"
@@ -243,6 +244,19 @@ Notice ReadNotice(const std::string& text) {
   return {
       {.samples = numbers[0], .batch = numbers[1], .shards = int(numbers[2]), .steps = numbers[3]},
       text.substr(line + 1)};
+}
+
+Job PrepareClient(const Notice& notice, FunctionRef<void(Sections&)> own) {
+  constexpr char kWhere[] = "the server's recipe";
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  sections.Load(ParseToml(notice.recipe, kWhere), kWhere);
+  recipe.trainer.threads = TrainerOptions{}.threads;
+  own(sections);
+  Job job = PrepareJob(recipe, BackendOf(recipe), {.ranks = {0}});
+  AdoptPlan(job, notice.plan);
+  return job;
 }
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "base/function_ref.h"
 #include "base/log.h"
 #include "trainer/job.h"
 #include "transport/world.h"
@@ -29,5 +30,8 @@ struct Notice {
   std::string recipe;  // TOML
 };
 Notice ReadNotice(const std::string& text);  // throws Error
+
+// The client's job: the server's recipe and plan, this machine's threads, and what `own` sets.
+Job PrepareClient(const Notice& notice, FunctionRef<void(Sections&)> own);
 
 }  // namespace trireme

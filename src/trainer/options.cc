@@ -1,9 +1,21 @@
 #include "trainer/options.h"
 
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "engine/engines.h"
+
 namespace trireme {
 
 void Describe(OptionTable<TrainerOptions>& t) {
   using T = TrainerOptions;
+  std::vector<std::string> engines;
+  std::string computes = "who computes:";
+  for (const EngineKind& kind : EngineKinds()) {
+    computes += fmt::format("{} {}: {}", engines.empty() ? "" : ";", kind.name, kind.help);
+    engines.emplace_back(kind.name);
+  }
   t.Add("epochs", &T::epochs, Above(0), "passes over the training samples; 0.5 is half a pass");
   t.Add("steps", &T::steps, AtLeast(0), "steps of the whole run; 0: as many as the epochs need");
   t.Add("batch", &T::batch, AtLeast(1) || OneOf({"full"}),
@@ -33,8 +45,7 @@ void Describe(OptionTable<TrainerOptions>& t) {
       "\"bf16\" rounds the operands of products and holds what lies between layers in bf16, sums, "
       "weights and statistics in float32, with instructions that not every processor has; "
       "\"bf16-or-f32\" where they are missing goes on in float32");
-  t.Add("device", &T::device, OneOf({"cpu", "ref"}),
-        "who computes: cpu (SIMD) or ref (plain float64 loops, slow, the judge of the others)");
+  t.Add("device", &T::device, OneOf(engines), computes);
   t.Add("deterministic", &T::deterministic, Any(),
         "equal bits for any number of workers at the same trainer.shards (set it, or each "
         "worker has one)");

@@ -4,7 +4,7 @@
 
 #include "base/sections.h"
 #include "data/options.h"
-#include "engine/cpu/options.h"
+#include "engine/options.h"
 #include "graph/models/options.h"
 #include "optimizer/options.h"
 #include "record/options.h"

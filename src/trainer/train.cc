@@ -68,7 +68,8 @@ void WriteChoice(const Job& job, const Site& site, const StrategyOptions& option
 
 int RunWorker(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
               World& world, RankWatch* watch, SpanSink* spans) {
-  Rig rig = job.make_rig(job.threads_per_rank);  // before the strategy, whose memory is on it
+  Backend backend =
+      job.make_backend(job.threads_per_rank);  // before the strategy, whose memory is on it
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
@@ -77,8 +78,8 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
       WriteChoice(job, site, setup.options);
     }
   }
-  Worker worker(job, world, rig, *strategy, recorder ? &*recorder : nullptr, site.signals, watch,
-                spans);
+  Worker worker(job, world, backend, *strategy, recorder ? &*recorder : nullptr, site.signals,
+                watch, spans);
   const Ending ending = worker.Run(start);
   if (recorder) site.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
@@ -271,9 +272,9 @@ int Join(const Job& job, const JoinSite& site) {
                                        .timeout_s = job.recipe.transport.timeout_s},
                                .card = CardOf(job)});
   const StrategySetup setup = SetupOf(job, job.recipe.strategy, nullptr, site.log);
-  Rig rig = job.make_rig(job.threads_per_rank);
+  Backend backend = job.make_backend(job.threads_per_rank);
   const auto strategy = MakeWorker(setup, *world);
-  Worker worker(job, *world, rig, *strategy, nullptr, site.signals, nullptr, nullptr);
+  Worker worker(job, *world, backend, *strategy, nullptr, site.signals, nullptr, nullptr);
   Start start;
   start.state = job.initial_state;
   const Ending ending = worker.Run(start);

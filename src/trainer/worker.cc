@@ -23,8 +23,8 @@ std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
 
 }  // namespace
 
-Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
-               const Signals& signals, RankWatch* watch, SpanSink* spans)
+Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strategy,
+               Recorder* recorder, const Signals& signals, RankWatch* watch, SpanSink* spans)
     : job_(job),
       world_(world),
       strategy_(strategy),
@@ -34,12 +34,12 @@ Worker::Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recor
       worker_(world.rank() - job.servers),
       workers_(GroupOfWorkers(job, world)),
       observer_{watch ? &watch->status() : nullptr, spans},
-      stepper_(job, strategy, *rig.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
+      stepper_(job, strategy, *backend.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
                observer_),
-      snapshot_(rig.engine->device(), job.layout.state),
+      snapshot_(backend.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (strategy.InStep() || recorder) {
-    examiner_.emplace(job, *rig.engine, stepper_.queue());
+    examiner_.emplace(job, *backend.engine, stepper_.queue());
   }
 }
 

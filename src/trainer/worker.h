@@ -28,7 +28,7 @@ class Worker {
  public:
   // `recorder` is null on ranks that do not record, `watch` where nobody watches, `spans` where
   // nothing is traced.
-  Worker(const Job& job, World& world, Rig& rig, Strategy& strategy, Recorder* recorder,
+  Worker(const Job& job, World& world, Backend& backend, Strategy& strategy, Recorder* recorder,
          const Signals& signals, RankWatch* watch, SpanSink* spans);
 
   Ending Run(const Start& start);

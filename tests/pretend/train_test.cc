@@ -11,13 +11,13 @@
 namespace trireme {
 namespace {
 
-MakeRig OnPretendedDevice() {
+MakeBackend OnPretendedDevice() {
   return [](int threads) {
-    Rig rig;
+    Backend backend;
     auto device = std::make_unique<PretendDevice>();
-    rig.engine = std::make_unique<PretendEngine>(*device, threads);
-    rig.device = std::move(device);
-    return rig;
+    backend.engine = std::make_unique<PretendEngine>(*device, threads);
+    backend.device = std::move(device);
+    return backend;
   };
 }
 
@@ -36,11 +36,11 @@ Recipe SmallRecipe() {
 class PretendTrain : public testing::Test {
  protected:
   // Trains in the folder `name` (goes on if it is there) and gives the end result.
-  Summary Run(const std::string& name, const Recipe& recipe, const MakeRig& make_rig) {
+  Summary Run(const std::string& name, const Recipe& recipe, const MakeBackend& make_backend) {
     const std::string path = folder_ / name;
     RunDirectory directory =
         Exists(path) ? RunDirectory::Resume(path) : RunDirectory::Create(path, "");
-    const Job job = PrepareJob(recipe, make_rig);
+    const Job job = PrepareJob(recipe, make_backend);
     Progress progress(ProgressStyle::kQuiet, log_);
     Summary summary;
     const Log log(log_);
@@ -64,7 +64,7 @@ class PretendTrain : public testing::Test {
 TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
   Recipe recipe = SmallRecipe();
   recipe.trainer.deterministic = true;
-  const Summary on_cpu = Run("cpu", recipe, RigFor(recipe.trainer));
+  const Summary on_cpu = Run("cpu", recipe, BackendOf(recipe));
   for (const int ranks : {1, 2, 3}) {
     recipe.transport.ranks = ranks;
     const Summary pretended = Run("ranks-" + std::to_string(ranks), recipe, OnPretendedDevice());
@@ -76,7 +76,7 @@ TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
 TEST_F(PretendTrain, TheRingAgreesWithTheProcessorToRounding) {
   Recipe recipe = SmallRecipe();
   recipe.transport.ranks = 3;
-  const Summary on_cpu = Run("cpu", recipe, RigFor(recipe.trainer));
+  const Summary on_cpu = Run("cpu", recipe, BackendOf(recipe));
   const Summary pretended = Run("pretended", recipe, OnPretendedDevice());
   EXPECT_NEAR(*pretended.test_loss, *on_cpu.test_loss, 1e-4);
 }

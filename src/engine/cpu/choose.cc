@@ -20,11 +20,11 @@ double WinogradCost(double tile, const ConvShape& s) {
 
 }  // namespace
 
-int ChooseWinograd(const EngineOptions& options, const ConvShape& s, bool bf16) {
+int ChooseWinograd(std::string_view winograd, const ConvShape& s, bool bf16) {
   if (s.kernel != 3 || s.stride != 1 || s.padding > 2) return 0;
-  if (options.winograd == "off" || (bf16 && options.winograd == "auto")) return 0;
-  if (options.winograd == "f2") return 2;
-  if (options.winograd == "f4") return 4;
+  if (winograd == "off" || (bf16 && winograd == "auto")) return 0;
+  if (winograd == "f2") return 2;
+  if (winograd == "f4") return 4;
   const double direct = 9 * kSamples * double(s.out_pixels()) * double(s.in) * double(s.out);
   const double f2 = WinogradCost(2, s), f4 = WinogradCost(4, s);
   if (f4 < direct && f4 <= f2) return 4;

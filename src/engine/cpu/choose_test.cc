@@ -12,18 +12,18 @@ ConvShape Square(size_t size, size_t in, size_t out, size_t kernel = 3, size_t s
 
 TEST(ChooseWinograd, TakesWhatIsAskedForWhereItCan) {
   const ConvShape shape = Square(8, 5, 7);
-  EXPECT_EQ(ChooseWinograd({.winograd = "off"}, shape), 0);
-  EXPECT_EQ(ChooseWinograd({.winograd = "f2"}, shape), 2);
-  EXPECT_EQ(ChooseWinograd({.winograd = "f4"}, shape), 4);
-  EXPECT_EQ(ChooseWinograd({.winograd = "f4"}, shape, /*bf16=*/true), 4);
-  EXPECT_EQ(ChooseWinograd({.winograd = "auto"}, shape, /*bf16=*/true), 0);
+  EXPECT_EQ(ChooseWinograd("off", shape), 0);
+  EXPECT_EQ(ChooseWinograd("f2", shape), 2);
+  EXPECT_EQ(ChooseWinograd("f4", shape), 4);
+  EXPECT_EQ(ChooseWinograd("f4", shape, /*bf16=*/true), 4);
+  EXPECT_EQ(ChooseWinograd("auto", shape, /*bf16=*/true), 0);
 }
 
 TEST(ChooseWinograd, IsForThreeByThreeAtStrideOne) {
   for (const char* how : {"f2", "f4", "auto"}) {
-    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 1)), 0);
-    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 5)), 0);
-    EXPECT_EQ(ChooseWinograd({.winograd = how}, Square(56, 64, 64, 3, 2)), 0);
+    EXPECT_EQ(ChooseWinograd(how, Square(56, 64, 64, 1)), 0);
+    EXPECT_EQ(ChooseWinograd(how, Square(56, 64, 64, 5)), 0);
+    EXPECT_EQ(ChooseWinograd(how, Square(56, 64, 64, 3, 2)), 0);
   }
 }
 

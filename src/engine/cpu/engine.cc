@@ -1,6 +1,7 @@
 #include "engine/cpu/engine.h"
 
 #include <fmt/core.h>
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <chrono>
@@ -108,11 +109,10 @@ class CpuExecutable : public Executable {
 
 }  // namespace
 
-CpuEngine::CpuEngine(Device& device, int threads, EngineOptions options,
-                     const cpu::MatrixUnit* unit)
+CpuEngine::CpuEngine(Device& device, int threads, std::string winograd, const cpu::MatrixUnit* unit)
     : device_(device),
       threads_(threads),
-      options_(std::move(options)),
+      winograd_(std::move(winograd)),
       kernels_(cpu::ChooseKernels()),
       target_(kernels_.target) {
   kernels_.unit = unit;
@@ -132,7 +132,7 @@ std::string CpuEngine::Choose(Graph& graph) const {
     const Shape& to = graph.values[by_weights ? node.inputs[1] : node.outputs[0]].shape;
     Attributes& a = node.attributes;
     a.winograd = cpu::ChooseWinograd(
-        options_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
+        winograd_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
         kernels_.unit != nullptr);
     ++counts[a.winograd];
   }
@@ -144,7 +144,7 @@ std::string CpuEngine::Choose(Graph& graph) const {
   if (counts.empty()) return text;
   if (!text.empty()) text += "; ";
   return text + fmt::format("winograd ({}): {} convolutions with 4x4 tiles, {} with 2x2, {} direct",
-                            options_.winograd, counts[4], counts[2], counts[0]);
+                            winograd_, counts[4], counts[2], counts[0]);
 }
 
 std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {
@@ -153,6 +153,14 @@ std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> progr
 
 size_t CpuEngine::ScratchBytes(const Program& program) const {
   return cpu::CallList::ScratchFloats(program, kernels_, threads_) * sizeof(float);
+}
+
+std::vector<std::string> cpu::Targets() {
+  std::vector<std::string> names;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    names.emplace_back(hwy::TargetName(target));
+  }
+  return names;
 }
 
 }  // namespace trireme

@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/cpu/call.h"
-#include "engine/cpu/options.h"
 #include "graph/engine.h"
 
 namespace trireme {
@@ -11,9 +11,10 @@ namespace trireme {
 // Computes on the processor's cores, with the best vector instructions that it has.
 class CpuEngine : public Engine {
  public:
-  // `device` is a host-visible one. The instruction set is chosen here, once. `unit` computes
-  // products in bf16 (its life is the program's), and activations are held in bf16; null: float32.
-  CpuEngine(Device& device, int threads, EngineOptions options = {},
+  // `device` is a host-visible one. The instruction set is chosen here, once. `winograd`: see
+  // ChooseWinograd. `unit` computes products in bf16 (its life is the program's), and activations
+  // are held in bf16; null: float32.
+  CpuEngine(Device& device, int threads, std::string winograd = "auto",
             const cpu::MatrixUnit* unit = nullptr);
 
   std::string_view name() const override { return "cpu"; }
@@ -31,9 +32,15 @@ class CpuEngine : public Engine {
  private:
   Device& device_;
   const int threads_;
-  const EngineOptions options_;
+  const std::string winograd_;
   cpu::KernelTable kernels_;
   std::string target_;
 };
 
+namespace cpu {
+
+// The instruction sets that were built and that this machine has, best first: that one is chosen.
+std::vector<std::string> Targets();
+
+}  // namespace cpu
 }  // namespace trireme

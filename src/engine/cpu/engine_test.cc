@@ -110,7 +110,7 @@ TEST(EngineBFloatTest, GradientsPointWhereThoseOfFloatsDo) {
     CpuEngine plain(device, 1);
     const auto want = check::SummandOf(plain, graph, 6);
     for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
-      CpuEngine narrow(device, 1, {}, unit);
+      CpuEngine narrow(device, 1, "auto", unit);
       const auto got = check::SummandOf(narrow, graph, 6);
       EXPECT_NEAR(got[layout.loss()], want[layout.loss()], 0.01 * want[layout.loss()]);
       double off = 0, all = 0;
@@ -128,7 +128,7 @@ TEST(EngineBFloatTest, GradientsPointWhereThoseOfFloatsDo) {
 TEST(EngineBFloatTest, HoldsWhatLiesBetweenLayersInHalfTheMemory) {
   if (cpu::UnitsHere().empty()) GTEST_SKIP() << cpu::WhyNoMatrixUnit();
   HostDevice device;
-  const CpuEngine plain(device, 1), narrow(device, 1, {}, cpu::UnitsHere()[0]);
+  const CpuEngine plain(device, 1), narrow(device, 1, "auto", cpu::UnitsHere()[0]);
   const Graph graph = BuildModel({.name = "resnet18"}, {64, 64, 3}, 10);
   for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
     const auto before = Compile(graph, plain, 4, mode, 1 << 20);
@@ -149,7 +149,7 @@ TEST(EngineBFloatTest, HoldsWhatLiesBetweenLayersInHalfTheMemory) {
 TEST(EngineBFloatTest, OperandsOfWinogradStayFloats) {
   if (cpu::UnitsHere().empty()) GTEST_SKIP() << cpu::WhyNoMatrixUnit();
   HostDevice device;
-  const CpuEngine engine(device, 1, {.winograd = "f2"}, cpu::UnitsHere()[0]);
+  const CpuEngine engine(device, 1, "f2", cpu::UnitsHere()[0]);
   const Graph graph = BuildModel({.name = "resnet18"}, {64, 64, 3}, 10);
   int tried = 0;
   const auto program = Compile(graph, engine, 4, Mode::kTrain, 1 << 20);

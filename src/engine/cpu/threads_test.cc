@@ -14,10 +14,10 @@ namespace {
 class EngineThreadsTest : public testing::TestWithParam<int64_t> {};
 
 std::vector<float> SummandOf(const Graph& graph, int threads, int count,
-                             const EngineOptions& options = {},
+                             const std::string& winograd = "auto",
                              const cpu::MatrixUnit* unit = nullptr) {
   HostDevice device;
-  CpuEngine engine(device, threads, options, unit);
+  CpuEngine engine(device, threads, winograd, unit);
   return check::SummandOf(engine, graph, count);
 }
 
@@ -54,9 +54,9 @@ TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
   for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
     for (const Graph* graph : {&dense, &images}) {
       const int count = graph == &dense ? 300 : 9;
-      const auto one = SummandOf(*graph, 1, count, {}, unit);
+      const auto one = SummandOf(*graph, 1, count, "auto", unit);
       for (int threads : {2, 3}) {
-        EXPECT_EQ(one, SummandOf(*graph, threads, count, {}, unit)) << unit->name;
+        EXPECT_EQ(one, SummandOf(*graph, threads, count, "auto", unit)) << unit->name;
       }
       EXPECT_NE(one, SummandOf(*graph, 1, count));
     }
@@ -67,7 +67,8 @@ TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
 TEST(EngineBFloatTest, ThreadsDoNotChangeABitOfAResNet) {
   const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {8, 8, 3}, 10);
   for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
-    EXPECT_EQ(SummandOf(graph, 1, 5, {}, unit), SummandOf(graph, 3, 5, {}, unit)) << unit->name;
+    EXPECT_EQ(SummandOf(graph, 1, 5, "auto", unit), SummandOf(graph, 3, 5, "auto", unit))
+        << unit->name;
   }
 }
 
@@ -75,9 +76,9 @@ TEST_P(EngineThreadsTest, ThreadsDoNotChangeABitOfWinograd) {
   cpu::OnlyTarget only(GetParam());
   const Graph graph = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);
   for (const char* how : {"f2", "f4"}) {
-    const auto one = SummandOf(graph, 1, 5, {.winograd = how});
-    for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5, {.winograd = how}));
-    EXPECT_NE(one, SummandOf(graph, 1, 5, {.winograd = "off"}));
+    const auto one = SummandOf(graph, 1, 5, how);
+    for (int threads : {2, 3}) EXPECT_EQ(one, SummandOf(graph, threads, 5, how));
+    EXPECT_NE(one, SummandOf(graph, 1, 5, "off"));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "engine/cpu/options.h"
+#include "engine/options.h"
 
 namespace trireme {
 
