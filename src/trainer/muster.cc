@@ -1,7 +1,6 @@
 #include "trainer/muster.h"
 
 #include <fmt/format.h>
-#include <hwy/targets.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "base/toml.h"
 #include "base/version.h"
 #include "data/feed.h"
-#include "engine/cpu/bf16/unit.h"
 #include "trainer/tags.h"
 #include "transport/broadcast.h"
 
@@ -76,13 +74,11 @@ std::string DataText(const Job& job) {
 }
 
 Words WordsOf(const Job& job) {
-  // Other vectors round otherwise; that matters only where bits are promised.
-  const int64_t target =
-      job.recipe.trainer.deterministic ? hwy::SupportedTargets() & -hwy::SupportedTargets() : 0;
-  const bool bf16 = job.recipe.trainer.deterministic && job.recipe.trainer.precision == "bf16";
-  const cpu::MatrixUnit* unit = bf16 ? cpu::FindMatrixUnit() : nullptr;
+  // Other instructions round otherwise; that matters only where bits are promised.
+  std::string target;
+  if (job.recipe.trainer.deterministic) target = job.make_backend(1).engine->target();
   return {HashOf(std::string(Version())), HashOf(RecipeText(job)), HashOf(DataText(job)),
-          HashOf(fmt::format("{} {}", target, unit ? unit->name : ""))};
+          HashOf(target)};
 }
 
 // Two recipes of the same program: the keys whose values differ, the first of them.

@@ -2,8 +2,54 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "flat/host.h"
+#include "transport/threads/run.h"
+
 namespace trireme {
 namespace {
+
+// Computes nothing; says that it is made for some instruction set.
+class NamedEngine : public Engine {
+ public:
+  explicit NamedEngine(std::string target) : target_(std::move(target)) {}
+  std::string_view name() const override { return "named"; }
+  std::string_view target() const override { return target_; }
+  Device& device() override { return device_; }
+  bool Computes(std::string_view) const override { return true; }
+  std::span<const Fusion> fusions() const override { return {}; }
+  std::unique_ptr<Executable> Load(std::shared_ptr<const Program>, Queue&) override { return {}; }
+
+ private:
+  const std::string target_;
+  HostDevice device_;
+};
+
+// What two ranks with engines for these instruction sets say before the first step.
+std::string Agree(bool deterministic, const std::string& first, const std::string& second) {
+  Recipe recipe;
+  recipe.trainer.deterministic = deterministic;
+  recipe.transport.ranks = 2;
+  Job jobs[2];
+  for (int r = 0; r < 2; ++r) {
+    jobs[r] = PrepareJob(recipe, [target = r ? second : first](int) {
+      return Backend{.engine = std::make_unique<NamedEngine>(target)};
+    });
+  }
+  try {
+    RunRanks(2, 10, [&](World& world) { CheckAgreement(world.group(), jobs[world.rank()]); });
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Muster, ComparesTheInstructionsThatCompute) {
+  EXPECT_EQ(Agree(true, "AVX3", "AVX3"), "");
+  EXPECT_NE(Agree(true, "AVX3", "AVX2").find("another instruction set"), std::string::npos);
+  EXPECT_NE(Agree(true, "AVX3", "AVX3+amx").find("another instruction set"), std::string::npos);
+  EXPECT_EQ(Agree(false, "AVX3", "AVX2"), "");  // no bits are promised
+}
 
 // What the engine of a client that joins says of how it computes convolutions.
 std::string ChoiceOfClient(const std::string& winograd) {
