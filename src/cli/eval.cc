@@ -5,12 +5,11 @@
 #include "cli/command.h"
 #include "cli/data_notes.h"
 #include "cli/evaluation_text.h"
+#include "cli/open_model.h"
 #include "cli/recipe_flags.h"
 #include "data/sources.h"
 #include "flat/arithmetic.h"
 #include "trainer/evaluation.h"
-#include "trainer/job.h"
-#include "trainer/saved_model.h"
 
 namespace trireme {
 namespace {
@@ -36,11 +35,7 @@ DataSet OpenSamples(const Args& args, const SavedModel& model) {
 
 int Run(const Args& args, Process& process) {
   const Log log(process.log);
-  SavedModel model =
-      LoadSavedModel(args.Required("RUN"), log, args.Value("--checkpoint").value_or("last"));
-  Sections sections;
-  Bind(sections, model.recipe);
-  args.ApplyTo(sections);
+  const auto [model, backend] = OpenModel(args, log);
   const DataSet data = OpenSamples(args, model);
   SayLeftOut(log, data.left_out);
   if (args.Has("--data")) SayNotes(log, data.notes);  // of its own they were said in training
@@ -50,7 +45,6 @@ int Run(const Args& args, Process& process) {
                 model.card.shape.width, model.card.shape.channels);
   }
 
-  const Backend backend = BackendOf(model.recipe)(CountThreads(model.recipe.trainer));
   const auto queue = backend.engine->device().NewQueue();
   const Buffer state(backend.engine->device(), model.layout.state);
   flat::Put(*queue, model.state.data(), state);

@@ -10,13 +10,12 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/data_notes.h"
+#include "cli/open_model.h"
 #include "cli/recipe_flags.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
 #include "record/json.h"
-#include "trainer/job.h"
 #include "trainer/predictor.h"
-#include "trainer/saved_model.h"
 
 namespace trireme {
 namespace {
@@ -203,14 +202,9 @@ class Inquiry {
 
 int Run(const Args& args, Process& process) {
   const Log log(process.log);
-  SavedModel model =
-      LoadSavedModel(args.Required("RUN"), log, args.Value("--checkpoint").value_or("last"));
-  Sections sections;
-  Bind(sections, model.recipe);
-  args.ApplyTo(sections);
   const std::vector<std::string> files = args.Many("FILE");
   if (files.empty()) throw UsageError("no FILE was given");
-  const Backend backend = BackendOf(model.recipe)(CountThreads(model.recipe.trainer));
+  const auto [model, backend] = OpenModel(args, log);
   Printer printer(args, model.card.classes, process.out);
   Inquiry inquiry(model, *backend.engine, printer, log, files.size());
   for (const std::string& file : files) inquiry.Ask(file);
