@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "cli/bench.h"
 #include "cli/command.h"
+#include "launch/launcher.h"
 #include "record/json.h"
 #include "transport/all_reduce.h"
 #include "transport/broadcast.h"
 #include "transport/commons.h"
-#include "transport/crew.h"
 
 namespace trireme {
 namespace {
@@ -148,12 +148,12 @@ int Run(const Args& args, Process& process) {
   if (transport.ranks < 1 || transport.ranks > 1024) {
     throw UsageError("--ranks must be between 1 and 1024");
   }
-  Crew crew(transport, args.Has("--ranks"), launched);
-  crew.Join();
+  Launcher launcher(transport, args.Has("--ranks"), launched);
+  launcher.Join();
   size_t shared = 0;
   for (const size_t bytes : settings.bytes) shared += bytes + 64;
   const bool json = args.Has("--json");
-  return crew.Run({.shared_bytes = shared}, [&](World& world) {
+  return launcher.Run({.shared_bytes = shared}, [&](World& world) {
     const std::vector<Row> rows = MeasureAll(world, settings);
     if (world.rank() == 0) {
       process.out.Write(json ? JsonText(rows, transport) : Table(rows, transport));

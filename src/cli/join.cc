@@ -30,7 +30,7 @@ int Run(const Args& args, Process& process) {
   Bind(flags, own);
   args.ApplyTo(flags);
   own.transport.name = "tcp";
-  const std::string secret = Crew(own.transport, false, {}).Secret();
+  const std::string secret = Launcher(own.transport, false, {}).Secret();
 
   const Notice notice = ReadNotice(ReadNotice(meet, secret, own.transport.timeout_s));
   const Job job = PrepareClient(notice, [&](Sections& sections) { args.ApplyTo(sections); });

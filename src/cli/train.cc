@@ -78,14 +78,14 @@ void LoadSettings(const Args& args, Settings& settings) {
 }
 
 // What the recipe says of [transport] yields to a launcher; what the command line says does not.
-Crew MakeCrew(Settings& settings) {
+Launcher MakeLauncher(Settings& settings) {
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
   TransportOptions& transport = settings.recipe.transport;
   const bool several = launched && !launched->alone();
   const bool name_given = settings.sections.ByHand("transport.name");
   if (!name_given && (several || transport.name == "mpi")) transport.name = "auto";
   const bool ranks_given = settings.sections.ByHand("transport.ranks");
-  return Crew(transport, ranks_given, launched);
+  return Launcher(transport, ranks_given, launched);
 }
 
 // What the run's directory tells of this start.
@@ -114,9 +114,9 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 }
 
 // A recipe names a place for its data that may not be here.
-Job Prepare(const Settings& settings, const Crew& crew, bool weights, bool resumed) {
+Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bool resumed) {
   try {
-    return PrepareJob(settings.recipe, BackendOf(settings.recipe), crew.neighbours(), weights,
+    return PrepareJob(settings.recipe, BackendOf(settings.recipe), launcher.neighbours(), weights,
                       settings.open);
   } catch (const UsageError&) {
     throw;
@@ -134,9 +134,9 @@ Job Prepare(const Settings& settings, const Crew& crew, bool weights, bool resum
   }
 }
 
-int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
-  const Log log(process.log, crew.launched() ? crew.first() : Log::kNoRank);
-  const bool records = crew.holds(RecordingRank(settings.recipe.strategy.name));
+int RunJob(const Args& args, Process& process, Settings& settings, Launcher& launcher) {
+  const Log log(process.log, launcher.launched() ? launcher.first() : Log::kNoRank);
+  const bool records = launcher.holds(RecordingRank(settings.recipe.strategy.name));
   const auto resume = args.Value("--resume");
   std::optional<RunDirectory> directory;
   Settings before;
@@ -157,7 +157,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const bool takes_weights = !init.empty() && !begun;
   if (takes_weights) init = FindWeights(init, log);
   const bool weights = !args.Has("--dry-run") || takes_weights;
-  Job job = Prepare(settings, crew, weights, resume.has_value());
+  Job job = Prepare(settings, launcher, weights, resume.has_value());
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   job.given_weights = !init.empty();
@@ -178,7 +178,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   const ProgressStyle style =
       ChooseProgressStyle(args.Has("--quiet") || !records, args.Has("--json") && records);
   const bool shows_text = style == ProgressStyle::kPlain || style == ProgressStyle::kTerminal;
-  if (resume && records && crew.complete()) {
+  if (resume && records && launcher.complete()) {
     const std::string done = DoneText(job, before.recipe, *resume);
     if (!done.empty()) {
       if (shows_text) process.out.Print("{}\n", done);
@@ -187,7 +187,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
   }
 
   const std::string& trace = job.recipe.record.trace;
-  if (!trace.empty() && crew.holds(0)) Replacement::Check(trace);  // it is written at the end
+  if (!trace.empty() && launcher.holds(0)) Replacement::Check(trace);  // it is written at the end
 
   // From here on a signal is a wish to stop; before, there is nothing to save.
   const Signals signals;
@@ -214,7 +214,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
     }
   });
   StopNotice notice(signals, log, "train", "stops after this step");
-  if (crew.launched() && !records) notice.Over();  // one of them says it
+  if (launcher.launched() && !records) notice.Over();  // one of them says it
   const auto report = [&](const Outcome& outcome) {
     notice.Over();
     progress.Hide();  // where this process is a rank, nobody does it later
@@ -238,7 +238,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Crew& crew) {
                      .progress = progress,
                      .signals = signals,
                      .log = log,
-                     .crew = crew,
+                     .launcher = launcher,
                      .start_line = job.only_self_test ? nullptr : &start_line,
                      .notice = &notice,
                      .show_ranks = !args.Has("--quiet"),
@@ -275,13 +275,13 @@ int Run(const Args& args, Process& process) {
   } else if (args.Has("--parallel")) {
     throw UsageError("--parallel is for --folds: runs at once");
   }
-  Crew crew = MakeCrew(settings);
-  const Log log(process.log, crew.first());
-  crew.Join(&log);
+  Launcher launcher = MakeLauncher(settings);
+  const Log log(process.log, launcher.first());
+  launcher.Join(&log);
   try {
-    return RunJob(args, process, settings, crew);
+    return RunJob(args, process, settings, launcher);
   } catch (const std::exception& error) {
-    crew.Abort(error.what());
+    launcher.Abort(error.what());
     throw;
   }
 }

@@ -53,12 +53,12 @@ class CrossValidationTest : public testing::Test {
     RunDirectory directory = RunDirectory::Create(out, ConfigText(job.recipe));
     Progress progress(ProgressStyle::kQuiet, output_);
     const Signals signals;
-    Crew crew(recipe.transport, false, {});
+    Launcher launcher(recipe.transport, false, {});
     ASSERT_EQ(trireme::Train(job, {.directory = &directory,
                                    .progress = progress,
                                    .signals = signals,
                                    .log = log_,
-                                   .crew = crew,
+                                   .launcher = launcher,
                                    .show_ranks = false,
                                    .report = [](const Outcome&) {}}),
               0);

@@ -7,12 +7,12 @@
 #include "engine/engines.h"
 #include "flat/layout.h"
 #include "graph/graph.h"
+#include "launch/launcher.h"
 #include "optimizer/schedule.h"
 #include "strategy/work.h"
 #include "trainer/defaults.h"
 #include "trainer/model_card.h"
 #include "trainer/recipe.h"
-#include "transport/crew.h"
 
 namespace trireme {
 

@@ -6,12 +6,12 @@
 #include "data/options.h"
 #include "engine/options.h"
 #include "graph/models/options.h"
+#include "launch/options.h"
 #include "optimizer/options.h"
 #include "record/options.h"
 #include "strategy/options.h"
 #include "trainer/emulate.h"
 #include "trainer/options.h"
-#include "transport/options.h"
 
 namespace trireme {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "transport/shm/run.h"
+#include "launch/shm_run.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

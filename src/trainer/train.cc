@@ -162,7 +162,7 @@ int TrainFree(const Job& job, const Site& site) {
   const std::string card = CardOf(job);
   const bool other_data = MayHaveOwnData(job.recipe.strategy);
   int refused = 0;
-  Crew::FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
+  Launcher::FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
   needs.judge = [&](const std::string& shown) { return JudgeCard(card, shown, other_data); };
   needs.refused = [&](const std::string& who, const std::string& why) {
     constexpr int kNamed = 20;
@@ -176,9 +176,9 @@ int TrainFree(const Job& job, const Site& site) {
   needs.teams = TeamsOf(job.recipe.strategy, job.recipe.transport.ranks);
   if (TeamsShareMemory(job.recipe.strategy)) needs.team_bytes = SharedBytes(job);
   needs.announce = site.show_ranks;
-  return site.crew.RunFree(needs, [&](World& world) {
+  return site.launcher.RunFree(needs, [&](World& world) {
     const int code = RunFreeRank(job, site, world);
-    if (site.crew.launched()) Barrier(world.group(), kTagMuster);  // see Train
+    if (site.launcher.launched()) Barrier(world.group(), kTagMuster);  // see Train
     return code;
   });
 }
@@ -226,15 +226,15 @@ int TrainInStep(const Job& job, const Site& site) {
   const auto common =
       preset.common ? preset.common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
   const auto signal = [&] { return ReceivedSignal(site); };
-  const Crew::Needs needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
-  return site.crew.Run(needs, [&](World& world) {
-    if (site.crew.complete()) return RunRank(job, site, *own, common.get(), world);
+  const Launcher::Needs needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
+  return site.launcher.Run(needs, [&](World& world) {
+    if (site.launcher.complete()) return RunRank(job, site, *own, common.get(), world);
     const int root = RecordingRank(job.recipe.strategy.name);
     const Start shared = ShareStart(world.group(), root, job, own ? &*own : nullptr);
     const int code = RunRank(job, site, shared, common.get(), world);
     // mpirun and srun kill the others when one ends with a code like 143: not before the one that
     // records has written its checkpoint.
-    if (site.crew.launched()) Barrier(world.group(), kTagMuster);
+    if (site.launcher.launched()) Barrier(world.group(), kTagMuster);
     return code;
   });
 }
@@ -249,7 +249,7 @@ int Train(const Job& job, const Site& site) {
   if (site.directory && site.show_ranks && emulated.empty()) WarnOfCrowds(job, site.log);
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   const int root = RecordingRank(job.recipe.strategy.name);
-  TRIREME_ASSERT(site.crew.holds(root) == (site.directory != nullptr));
+  TRIREME_ASSERT(site.launcher.holds(root) == (site.directory != nullptr));
   try {
     return FindPreset(job.recipe.strategy.name).server ? TrainFree(job, site)
                                                        : TrainInStep(job, site);

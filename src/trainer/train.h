@@ -5,12 +5,12 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/stop_notice.h"
+#include "launch/launcher.h"
 #include "record/progress.h"
 #include "record/run_directory.h"
 #include "trainer/job.h"
 #include "trainer/recorder.h"
 #include "trainer/self_test.h"
-#include "transport/crew.h"
 
 namespace trireme {
 
@@ -26,7 +26,7 @@ struct Site {
   Progress& progress;
   const Signals& signals;
   const Log& log;
-  Crew& crew;
+  Launcher& launcher;
   const Json* start_line = nullptr;  // written when the run begins; null: nothing tells of it
   StopNotice* notice = nullptr;  // if not null, told of the signals by who supervises the ranks
   bool show_ranks = true;        // log where the ranks run and how they sum

@@ -45,13 +45,13 @@ class PretendTrain : public testing::Test {
     Summary summary;
     const Log log(log_);
     TransportOptions transport = job.recipe.transport;
-    Crew crew(transport, true, {});
+    Launcher launcher(transport, true, {});
     const auto report = [&](const Outcome& outcome) { summary = outcome.summary; };
     Train(job, {.directory = &directory,
                 .progress = progress,
                 .signals = signals_,
                 .log = log,
-                .crew = crew,
+                .launcher = launcher,
                 .report = report});
     return summary;
   }

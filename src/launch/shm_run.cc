@@ -1,4 +1,4 @@
-#include "transport/shm/run.h"
+#include "launch/shm_run.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

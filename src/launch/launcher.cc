@@ -1,4 +1,4 @@
-#include "transport/crew.h"
+#include "launch/launcher.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,14 +10,14 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "launch/hosts_file.h"
+#include "launch/server_run.h"
+#include "launch/shm_run.h"
+#include "launch/tcp_run.h"
 #include "transport/address.h"
 #include "transport/host_groups.h"
-#include "transport/hosts_file.h"
 #include "transport/lookout.h"
 #include "transport/mpi/world.h"
-#include "transport/shm/run.h"
-#include "transport/tcp/run.h"
-#include "transport/tcp/star_run.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
@@ -60,7 +60,7 @@ std::vector<int> Ranks(int first, int count) {
 
 }  // namespace
 
-Crew::Crew(TransportOptions& options, bool ranks_given, std::optional<Launched> launched)
+Launcher::Launcher(TransportOptions& options, bool ranks_given, std::optional<Launched> launched)
     : options_(options), launched_(std::move(launched)), ranks_given_(ranks_given) {
   if (launched_ && !launched_->alone()) {
     ResolveLaunched(ranks_given);
@@ -69,9 +69,9 @@ Crew::Crew(TransportOptions& options, bool ranks_given, std::optional<Launched> 
   }
 }
 
-Crew::~Crew() = default;
+Launcher::~Launcher() = default;
 
-void Crew::Resolve(bool ranks_given) {
+void Launcher::Resolve(bool ranks_given) {
   if (options_.name == "auto") options_.name = options_.hosts.empty() ? "threads" : "tcp";
   if (options_.name == "mpi") {
     throw UsageError(
@@ -97,7 +97,7 @@ void Crew::Resolve(bool ranks_given) {
   neighbours_.ranks = Ranks(0, local_);
 }
 
-void Crew::ReadHosts(bool ranks_given) {
+void Launcher::ReadHosts(bool ranks_given) {
   const auto hosts = ParseHosts(ReadFile(options_.hosts), options_.hosts);
   const int own = FindOwnLine(hosts, OwnNames(), options_.hosts);
   if (own < 0) throw UsageError("transport.hosts: {} does not name this machine", options_.hosts);
@@ -125,7 +125,7 @@ void Crew::ReadHosts(bool ranks_given) {
   }
 }
 
-void Crew::ResolveLaunched(bool ranks_given) {
+void Launcher::ResolveLaunched(bool ranks_given) {
   const Launched& launched = *launched_;
   if (options_.name == "auto") {
     const bool meets = !options_.meet.empty() || !launched.meet.empty();
@@ -166,13 +166,13 @@ void Crew::ResolveLaunched(bool ranks_given) {
   meet_ = FormatAddress(here ? "127.0.0.1" : launched.hosts[0], launched.port);
 }
 
-void Crew::CheckGiven(bool ranks_given, int started) const {
+void Launcher::CheckGiven(bool ranks_given, int started) const {
   if (!ranks_given || options_.ranks == started) return;
   throw UsageError("transport.ranks = {}, but {} started {} processes", options_.ranks,
                    launched_->launcher, started);
 }
 
-std::string Crew::Secret() const {
+std::string Launcher::Secret() const {
   std::string secret;
   if (!options_.secret_file.empty()) {
     secret = ReadFile(options_.secret_file);
@@ -190,7 +190,7 @@ std::string Crew::Secret() const {
   return secret;
 }
 
-void Crew::Join(const Log* log) {
+void Launcher::Join(const Log* log) {
   if (kind_ != Kind::kJoined || world_) return;
   if (options_.name == "mpi") {
     world_ = JoinMpi(
@@ -205,7 +205,7 @@ void Crew::Join(const Log* log) {
 
 // A launcher may give each rank its own processors (srun, mpirun --bind-to core), all those of a
 // machine the same, or one set to some of them (mpirun by socket).
-void Crew::FindNeighbours() {
+void Launcher::FindNeighbours() {
   constexpr Tag kTag = 0;
   const std::string cpus = FormatCpuList(ReadCoreFacts().affinity);
   const auto all = HostOfRank(world_->group(), kTag, cpus);
@@ -215,7 +215,7 @@ void Crew::FindNeighbours() {
   }
 }
 
-TcpSetup Crew::Tcp(const Log* log) const {
+TcpSetup Launcher::Tcp(const Log* log) const {
   TcpSetup setup{.rank = first_, .size = options_.ranks, .meet = meet_};
   const auto address = ParseAddress(meet_);
   const bool ipv6 = address && address->is_ipv6();
@@ -239,11 +239,11 @@ TcpSetup Crew::Tcp(const Log* log) const {
   return setup;
 }
 
-void Crew::Abort(std::string_view reason) noexcept {
+void Launcher::Abort(std::string_view reason) noexcept {
   if (world_) world_->group().Abort(reason);
 }
 
-int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
+int Launcher::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
   switch (kind_) {
     case Kind::kJoined: {
       Join(needs.log);
@@ -272,7 +272,7 @@ int Crew::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
   return status;
 }
 
-int Crew::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
+int Launcher::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
   if (!star()) return Run({.signal = needs.signal, .log = needs.log}, fn);
   TcpSetup tcp = Tcp(needs.log);
   if (!options_.listen.empty()) {

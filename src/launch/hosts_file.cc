@@ -1,4 +1,4 @@
-#include "transport/hosts_file.h"
+#include "launch/hosts_file.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

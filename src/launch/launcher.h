@@ -8,8 +8,8 @@
 
 #include "base/function_ref.h"
 #include "base/log.h"
+#include "launch/options.h"
 #include "transport/launched.h"
-#include "transport/options.h"
 #include "transport/tcp/world.h"
 #include "transport/world.h"
 
@@ -23,13 +23,13 @@ struct Neighbours {
 
 // The ranks of a job, as this process sees them: it starts them (threads, processes of this
 // machine), or is one of them already (mpirun, srun and the like started it).
-class Crew {
+class Launcher {
  public:
   // Resolves what [transport] leaves open, by what a launcher announced: `options.name` and
   // `.ranks` are written. `ranks_given`: the user said how many. UsageError where the two
   // contradict each other, so that no job ever trains as several worlds of one.
-  Crew(TransportOptions& options, bool ranks_given, std::optional<Launched> launched);
-  ~Crew();
+  Launcher(TransportOptions& options, bool ranks_given, std::optional<Launched> launched);
+  ~Launcher();
 
   int size() const { return options_.ranks; }
   // Ranks [first, first + local) are this process, or are started by it.

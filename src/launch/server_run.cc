@@ -1,4 +1,4 @@
-#include "transport/tcp/star_run.h"
+#include "launch/server_run.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

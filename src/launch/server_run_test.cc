@@ -1,6 +1,6 @@
 // Who is started again, and who is given up. Ranks here are processes: what they see they count in
 // memory that they share with the test.
-#include "transport/tcp/star_run.h"
+#include "launch/server_run.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Who starts the ranks is found out, and what contradicts it is refused before anything runs.
-#include "transport/crew.h"
+#include "launch/launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ const Variables kTorchrun = {{"RANK", "2"},         {"WORLD_SIZE", "4"},
 
 std::string Refusal(const Variables& variables, TransportOptions options, bool ranks_given) {
   try {
-    Crew(options, ranks_given, Launch(variables));
+    Launcher(options, ranks_given, Launch(variables));
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -45,12 +45,12 @@ std::string Refusal(const Variables& variables, TransportOptions options, bool r
 }
 
 std::string Choice(const Variables& variables, TransportOptions options = {}) {
-  const Crew crew(options, false, Launch(variables));
-  EXPECT_EQ(crew.launched(), !variables.empty());
+  const Launcher launcher(options, false, Launch(variables));
+  EXPECT_EQ(launcher.launched(), !variables.empty());
   return options.name;
 }
 
-TEST(Crew, TheTransportFollowsTheLauncher) {
+TEST(Launcher, TheTransportFollowsTheLauncher) {
   EXPECT_EQ(Choice({}), "threads");
   EXPECT_EQ(Choice(kMpirun), "mpi");
   EXPECT_EQ(Choice(kMpich), "mpi");
@@ -62,20 +62,20 @@ TEST(Crew, TheTransportFollowsTheLauncher) {
   EXPECT_EQ(Choice(kMpirun, {.meet = "n1:7117"}), "tcp");
 }
 
-TEST(Crew, RankAndWorldAreTheLaunchers) {
+TEST(Launcher, RankAndWorldAreTheLaunchers) {
   for (const Variables& variables : {kMpirun, kMpich, kSlurm, kTorchrun}) {
     TransportOptions options;
-    const Crew crew(options, false, Launch(variables));
-    EXPECT_EQ(crew.size(), 4);
+    const Launcher launcher(options, false, Launch(variables));
+    EXPECT_EQ(launcher.size(), 4);
     EXPECT_EQ(options.ranks, 4);
-    EXPECT_EQ(crew.first(), 2);
-    EXPECT_TRUE(crew.holds(2) && !crew.holds(0));
-    EXPECT_FALSE(crew.complete());
+    EXPECT_EQ(launcher.first(), 2);
+    EXPECT_TRUE(launcher.holds(2) && !launcher.holds(0));
+    EXPECT_FALSE(launcher.complete());
   }
 }
 
 // Otherwise four processes would each train the model alone, or four times as many ranks start.
-TEST(Crew, AWorldOfAnotherSizeIsRefused) {
+TEST(Launcher, AWorldOfAnotherSizeIsRefused) {
   for (const Variables& variables : {kOwn, kMpirun, kMpich, kSlurm, kTorchrun}) {
     const std::string name = Launch(variables)->launcher;
     for (const char* transport : {"threads", "shm"}) {
@@ -93,7 +93,7 @@ TEST(Crew, AWorldOfAnotherSizeIsRefused) {
   }
 }
 
-TEST(Crew, ALauncherThatKeepsTheNumberToItselfLeavesOnlyMpi) {
+TEST(Launcher, ALauncherThatKeepsTheNumberToItselfLeavesOnlyMpi) {
   for (const char* transport : {"threads", "shm", "tcp"}) {
     const std::string why = Refusal(kPmix, {.name = transport, .meet = "n1:1"}, false);
     EXPECT_NE(why.find("PMIx does not say how many"), why.npos) << why;
@@ -101,22 +101,22 @@ TEST(Crew, ALauncherThatKeepsTheNumberToItselfLeavesOnlyMpi) {
   EXPECT_EQ(Refusal(kPmix, {.name = "mpi"}, false), "accepted");
 }
 
-TEST(Crew, OneProcessIsNoLaunch) {
+TEST(Launcher, OneProcessIsNoLaunch) {
   const Variables one = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
   TransportOptions options{.ranks = 3};
-  const Crew crew(options, true, Launch(one));
-  EXPECT_FALSE(crew.launched());
+  const Launcher launcher(options, true, Launch(one));
+  EXPECT_FALSE(launcher.launched());
   EXPECT_EQ(options.name, "threads");
-  EXPECT_EQ(crew.size(), 3);
+  EXPECT_EQ(launcher.size(), 3);
 }
 
-TEST(Crew, WithoutALauncherMpiAndAMeetingAreRefused) {
+TEST(Launcher, WithoutALauncherMpiAndAMeetingAreRefused) {
   EXPECT_NE(Refusal({}, {.name = "mpi"}, false).find("mpirun or srun"), std::string::npos);
   EXPECT_NE(Refusal({}, {.name = "tcp", .meet = "n1:1"}, false).find("TRIREME_RANK"),
             std::string::npos);
 }
 
-TEST(Crew, TcpMustKnowWhereToMeet) {
+TEST(Launcher, TcpMustKnowWhereToMeet) {
   const std::string why = Refusal(kMpirun, {.name = "tcp"}, false);
   EXPECT_NE(why.find("transport.meet=HOST:PORT"), why.npos) << why;
   const Variables meet = {{"TRIREME_MEET", "n3:20007"}};
@@ -128,11 +128,11 @@ TEST(Crew, TcpMustKnowWhereToMeet) {
             "TRIREME_RANK is set; set TRIREME_MEET=HOST:PORT, too: where rank 0 is");
 }
 
-TEST(Crew, OwnRanksAreNeighbours) {
+TEST(Launcher, OwnRanksAreNeighbours) {
   TransportOptions options{.ranks = 3};
-  const Crew crew(options, true, {});
-  EXPECT_EQ(crew.neighbours().ranks, (std::vector<int>{0, 1, 2}));
-  EXPECT_FALSE(crew.neighbours().process_each);
+  const Launcher launcher(options, true, {});
+  EXPECT_EQ(launcher.neighbours().ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_FALSE(launcher.neighbours().process_each);
 }
 
 }  // namespace

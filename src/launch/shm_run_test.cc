@@ -1,6 +1,6 @@
-#include "transport/check/conformance.h"
+#include "launch/shm_run.h"
 
-#include "transport/shm/run.h"
+#include "transport/check/conformance.h"
 
 namespace trireme {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/tcp/run.h"
+#include "launch/tcp_run.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "transport/options.h"
+#include "launch/options.h"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "transport/hosts_file.h"
+#include "launch/hosts_file.h"
 
 #include <gtest/gtest.h>
 
