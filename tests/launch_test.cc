@@ -5,7 +5,7 @@
 
 #include "base/cores.h"
 #include "base/text.h"
-#include "support/whole_test.h"
+#include "support/ranks_test.h"
 
 namespace trireme::whole {
 namespace {
@@ -92,7 +92,7 @@ TEST_F(LaunchTest, EachRankStaysOnItsShareOfTheCores) {
   const std::vector<std::string> own = {FormatCpuList(ShareOf(cpus, 0, 2)),
                                         FormatCpuList(ShareOf(cpus, 1, 2))};
   const std::vector<std::string> all(2, FormatCpuList(cpus));
-  for (const char* transport : {"threads", "shm", "tcp"}) {
+  for (const Transport& transport : Transports(StartsItself)) {
     EXPECT_EQ(cores({"--transport", transport}), own) << transport;
     EXPECT_EQ(cores({"--transport", transport, "--set", "trainer.pin=false"}), all) << transport;
   }

@@ -22,7 +22,7 @@ constexpr double kSoon = 40;
 class RanksKillTest : public RanksTest, public testing::WithParamInterface<Transport> {
  protected:
   void SetUp() override {
-    if (GetParam() == "mpi" && !HasMpi()) GTEST_SKIP() << "no MPI on this machine";
+    if (NeedsMpirun(GetParam()) && !HasMpi()) GTEST_SKIP() << "no MPI on this machine";
   }
 
   // A new life of the run.
@@ -74,7 +74,7 @@ TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
     ASSERT_EQ(int(processes.size()), ranks) << running->err();
     const double after_s = moment(random);
     const int victim = any(random);
-    if (GetParam() == "mpi") {
+    if (NeedsMpirun(GetParam())) {
       ASSERT_TRUE(AwaitStep(*running, "parts", saved + 20)) << running->err();
     }
     SleepFor(after_s);
@@ -89,7 +89,8 @@ TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
     EXPECT_LT(ended_s, kSoon);
     EXPECT_GT(outcome.exit_code, 0) << "signal " << outcome.signal;
     EXPECT_EQ(FirstNamed(outcome.err), victim) << outcome.err;
-    if (Holds(outcome.err, "killed by signal 9") && SavedStep("parts") > 0 && GetParam() != "mpi") {
+    if (Holds(outcome.err, "killed by signal 9") && SavedStep("parts") > 0 &&
+        !NeedsMpirun(GetParam())) {
       EXPECT_TRUE(Holds(outcome.err, "; go on with: trireme train --resume parts")) << outcome.err;
     }
     EXPECT_EQ(left, "");
@@ -105,11 +106,12 @@ TEST_P(RanksKillTest, OfWhoStartedThemLeavesNoOrphans) {
   const double killed = Now();
   running->Kill(SIGKILL);
   running->Wait(kTimeout);
-  EXPECT_EQ(GetParam() == "mpi" ? Orphans(killed + kSoon) : Leftovers(killed + kSoon), "");
+  EXPECT_EQ(NeedsMpirun(GetParam()) ? Orphans(killed + kSoon) : Leftovers(killed + kSoon), "");
   CompareWithUndisturbed(3);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RanksKillTest, testing::Values("shm", "tcp", "mpi"), TransportName);
+INSTANTIATE_TEST_SUITE_P(All, RanksKillTest, testing::ValuesIn(Transports(ManyProcesses)),
+                         TransportName);
 
 }  // namespace
 }  // namespace trireme::whole

@@ -79,7 +79,7 @@ class RanksStopTest : public RanksTest, public testing::WithParamInterface<Case>
       if (processes.size() == 4) kill(processes[2], SIGTERM);
     } else {
       // mpirun takes a SIGTERM for itself, but hands this one on.
-      running->Kill(c.before == "mpi" ? SIGUSR1 : SIGTERM);
+      running->Kill(NeedsMpirun(c.before) ? SIGUSR1 : SIGTERM);
     }
     const Outcome outcome = running->Wait(kTimeout);
     EXPECT_EQ(outcome.exit_code, 143) << outcome.err;
@@ -107,7 +107,7 @@ class RanksStopTest : public RanksTest, public testing::WithParamInterface<Case>
 
 TEST_P(RanksStopTest, GoesOnInTheMiddleOfAnEpochOnOtherRanks) {
   const Case& c = GetParam();
-  if ((c.before == "mpi" || c.after == "mpi") && !HasMpi()) GTEST_SKIP() << "no MPI here";
+  if ((NeedsMpirun(c.before) || NeedsMpirun(c.after)) && !HasMpi()) GTEST_SKIP() << "no MPI here";
   int64_t stopped = 0;
   do {
     stopped = LiveAndStop(stopped + 10);

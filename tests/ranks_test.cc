@@ -26,7 +26,7 @@ const Words kCnn = {"train",
 class RanksEqualityTest : public RanksTest, public testing::WithParamInterface<Transport> {
  protected:
   void SetUp() override {
-    if (GetParam() == "mpi" && !HasMpi()) GTEST_SKIP() << "no MPI on this machine";
+    if (NeedsMpirun(GetParam()) && !HasMpi()) GTEST_SKIP() << "no MPI on this machine";
     Succeed(kCnn + Words{"--threads", "2", "--out", "alone"});
   }
 
@@ -59,7 +59,7 @@ class RanksEqualityTest : public RanksTest, public testing::WithParamInterface<T
 TEST_P(RanksEqualityTest, AllReduce) {
   for (int workers = 1; workers <= 4; ++workers) {
     // Under mpirun a world of one is the program alone.
-    if (GetParam() == "mpi" && workers == 1) continue;
+    if (NeedsMpirun(GetParam()) && workers == 1) continue;
     Check(workers, 0, 1 + workers % 3, {});
   }
 }
@@ -77,8 +77,7 @@ TEST_P(RanksBspTest, Bsp) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RanksEqualityTest, testing::Values("threads", "shm", "tcp", "mpi"),
-                         TransportName);
+INSTANTIATE_TEST_SUITE_P(All, RanksEqualityTest, testing::ValuesIn(Transports(Any)), TransportName);
 INSTANTIATE_TEST_SUITE_P(All, RanksBspTest, testing::Values("threads"), TransportName);
 
 }  // namespace

@@ -96,13 +96,14 @@ TEST_P(HogwildTest, AKilledRankEndsTheJobAndItsCheckpointGoesOn) {
   EXPECT_EQ(int64_t(Number("a", "epochs")), epochs);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HogwildTest, testing::Values("threads", "shm"), TransportName);
+INSTANTIATE_TEST_SUITE_P(All, HogwildTest, testing::ValuesIn(Transports(SharesMemory)),
+                         TransportName);
 
 using LocalSgdTest = ReplicasTest;
 
 // What travels is added in the order of ranks, so the way does not change a bit.
 TEST_P(LocalSgdTest, HasTheSameBitsOnEveryTransport) {
-  if (GetParam() == "mpi" && !HasMpi()) GTEST_SKIP() << "no MPI here";
+  if (NeedsMpirun(GetParam()) && !HasMpi()) GTEST_SKIP() << "no MPI here";
   const Words words = kLocalSgd + Words{"--epochs", "2", "--set", "strategy.outer_momentum=0.3"};
   TrainRanks("threads", 3, words + Words{"--out", "a"});
   TrainRanks(GetParam(), 3, words + Words{"--out", "b"});
@@ -110,7 +111,8 @@ TEST_P(LocalSgdTest, HasTheSameBitsOnEveryTransport) {
   EXPECT_GT(Number("a", "test_accuracy"), 0.5);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LocalSgdTest, testing::Values("shm", "tcp", "mpi"), TransportName);
+INSTANTIATE_TEST_SUITE_P(All, LocalSgdTest, testing::ValuesIn(Transports(ManyProcesses)),
+                         TransportName);
 
 // Checkpoints fall due every 10 steps and are made at meetings, every 7.
 TEST_F(RanksTest, LocalSgdGoesOnFromItsLastMeetingToTheSameBits) {

@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "support/whole_test.h"
+#include "support/ranks_test.h"
 
 namespace trireme::whole {
 namespace {
@@ -15,7 +15,7 @@ class WatchTest : public WholeTest {
 };
 
 TEST_F(WatchTest, EachRanksTimesStandInTheEpochLine) {
-  for (const char* transport : {"threads", "shm", "tcp"}) {
+  for (const Transport& transport : Transports(StartsItself)) {
     SCOPED_TRACE(transport);
     Succeed(
         {"train", "--ranks", "3", "--transport", transport, "--epochs", "2", "--out", transport});
@@ -38,7 +38,7 @@ TEST_F(WatchTest, EachRanksTimesStandInTheEpochLine) {
 }
 
 TEST_F(WatchTest, ARankThatNeverComesIsNamedAndTheRunFails) {
-  for (const char* transport : {"threads", "shm", "tcp"}) {
+  for (const Transport& transport : Transports(StartsItself)) {
     for (const char* rank : {"0", "2"}) {
       SCOPED_TRACE(std::string(transport) + " " + rank);
       const Outcome run = Run({"train", "--ranks", "3", "--transport", transport, "--set",
@@ -56,7 +56,7 @@ TEST_F(WatchTest, ARankThatNeverComesIsNamedAndTheRunFails) {
 }
 
 TEST_F(WatchTest, ARankWithOneFlippedBitIsNamedWithItsTensor) {
-  for (const char* transport : {"threads", "shm", "tcp"}) {
+  for (const Transport& transport : Transports(StartsItself)) {
     SCOPED_TRACE(transport);
     const Outcome run =
         Run({"train", "--ranks", "3", "--transport", transport, "--set", "emulate.flip=1:12",

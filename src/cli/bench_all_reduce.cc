@@ -143,7 +143,7 @@ int Run(const Args& args, Process& process) {
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
   TransportOptions transport;
   const bool several = launched && launched->size.value_or(1) > 1;
-  transport.name = args.Value("--transport").value_or(several ? "auto" : "shm");
+  transport.name = args.Value("--transport").value_or(several ? kAutoTransport : "shm");
   transport.ranks = args.Number("--ranks", 2);
   if (transport.ranks < 1 || transport.ranks > 1024) {
     throw UsageError("--ranks must be between 1 and 1024");

@@ -11,6 +11,7 @@
 #include "cli/comparison.h"
 #include "cli/comparison_page.h"
 #include "cli/recipe_flags.h"
+#include "launch/transports.h"
 #include "record/run_lock.h"
 #include "strategy/presets.h"
 #include "study/child.h"
@@ -88,7 +89,8 @@ void AddLink(const Args& args, Comparison& c) {
   const std::string transport = args.Value("--transport").value_or(link ? "tcp" : "threads");
   c.common.push_back("transport.name=" + transport);
   if (!link) return;
-  if (transport != "tcp") {
+  const TransportKind* kind = FindTransport(transport);
+  if (!kind || !kind->emulates_link) {
     throw UsageError("--link pretends a network, which transport {} does not use", transport);
   }
   const LinkWords words = ParseLink(*link);

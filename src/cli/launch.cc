@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/slurm_script.h"
 #include "cli/train.h"
+#include "launch/transports.h"
 
 namespace trireme {
 namespace {
@@ -64,6 +65,15 @@ std::string NameOf(const std::string& run) {
   return name.find_first_not_of(".-") == name.npos ? "trireme" : name;
 }
 
+// Those that can join what srun starts.
+const TransportKind& TransportOf(const Args& args) {
+  std::vector<std::string> names;
+  for (const TransportKind& kind : TransportKinds()) {
+    if (kind.join) names.push_back(kind.name);
+  }
+  return *FindTransport(OneOfWords(args, "--transport", names));
+}
+
 // What is trained: the words behind `--`, as they are for the first start, and for later ones
 // without what a run that goes on brings itself.
 void TakeCommand(const Args& args, SlurmJob& job) {
@@ -82,7 +92,7 @@ void TakeCommand(const Args& args, SlurmJob& job) {
         "train needs --out DIR: the script finds the run there when it is started again");
   }
   job.run = *run;
-  const std::vector<std::string> transport = {"--transport", job.mpi ? "mpi" : "tcp"};
+  const std::vector<std::string> transport = {"--transport", TransportOf(args).name};
   job.first_words = {"train"};
   if (const auto recipe = train.Optional("RECIPE")) job.first_words.push_back(*recipe);
   job.resume_words = {"train", "--resume", job.run};
@@ -121,7 +131,7 @@ SlurmJob ReadJob(const Args& args) {
   job.options = args.Values("--sbatch");
   job.modules = args.Values("--module");
   job.mpi_kind = OneOfWords(args, "--mpi", {"pmix", "pmi2"});
-  job.mpi = OneOfWords(args, "--transport", {"tcp", "mpi"}) == "mpi";
+  job.mpi = !TransportOf(args).meets;
   if (args.Has("--mpi") && !job.mpi) throw UsageError("--mpi is for --transport mpi");
   if (!job.container.empty()) {
     job.container_with =

@@ -19,7 +19,7 @@ struct SlurmJob {
   std::vector<std::string> options;            // further ones of sbatch: --qos=high
   std::vector<std::string> modules;            // `module load` of each
   std::string container, container_with;       // image and program; empty: none
-  bool mpi = false;                            // else tcp
+  bool mpi = false;                            // else ranks meet at an address
   std::string mpi_kind = "pmix";               // of srun --mpi
   int grace_s = 120;                           // before the time limit
   std::string program;                         // path of trireme on the nodes

@@ -83,7 +83,9 @@ Launcher MakeLauncher(Settings& settings) {
   TransportOptions& transport = settings.recipe.transport;
   const bool several = launched && !launched->alone();
   const bool name_given = settings.sections.ByHand("transport.name");
-  if (!name_given && (several || transport.name == "mpi")) transport.name = "auto";
+  const TransportKind* kind = FindTransport(transport.name);
+  const bool needs_launcher = kind && !kind->run;
+  if (!name_given && (several || needs_launcher)) transport.name = kAutoTransport;
   const bool ranks_given = settings.sections.ByHand("transport.ranks");
   return Launcher(transport, ranks_given, launched);
 }

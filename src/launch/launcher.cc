@@ -1,9 +1,5 @@
 #include "launch/launcher.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <atomic>
 #include <cstdlib>
 #include <numeric>
 
@@ -11,46 +7,34 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/hosts_file.h"
-#include "launch/server_run.h"
-#include "launch/shm_run.h"
-#include "launch/tcp_run.h"
 #include "transport/address.h"
 #include "transport/host_groups.h"
 #include "transport/lookout.h"
-#include "transport/mpi/world.h"
-#include "transport/threads/run.h"
 
 namespace trireme {
 namespace {
 
-// Ranks of one machine meet at a socket that is there before they start.
-TcpSetup OnLoopback(TcpSetup setup) {
-  int port = 0;
-  setup.listener = ListenOnLoopback(port);
-  setup.meet = fmt::format("127.0.0.1:{}", port);
-  return setup;
-}
-
-// Where the user wants to be found.
-TcpSetup ListeningAt(const std::string& where, TcpSetup setup) {
-  const auto address = ParseAddress(where);
-  if (!address || !address->port) {
-    throw UsageError("transport.listen = \"{}\" is not ADDRESS:PORT", where);
+// The first that can do what is wanted.
+const TransportKind* First(FunctionRef<bool(const TransportKind&)> can) {
+  for (const TransportKind& kind : TransportKinds()) {
+    if (can(kind)) return &kind;
   }
-  setup.bind = address->host;
-  const bool anywhere = setup.bind == "0.0.0.0" || setup.bind == "::";
-  setup.meet = anywhere ? FormatAddress("127.0.0.1", *address->port) : where;
-  return setup;
+  return nullptr;
 }
 
-// The same port, by the name that others know.
-std::string NameOfThis(const std::string& meet) {
-  char name[256] = {};
-  const bool known = gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0';
-  return FormatAddress(known ? name : "HOST", *ParseAddress(meet)->port);
+// "a or b": those that can.
+std::string Names(FunctionRef<bool(const TransportKind&)> can) {
+  std::string names;
+  for (const TransportKind& kind : TransportKinds()) {
+    if (can(kind)) names += (names.empty() ? "" : " or ") + std::string(kind.name);
+  }
+  return names;
 }
 
-bool IsLocal(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+constexpr auto kMeets = [](const TransportKind& kind) { return kind.meets; };
+constexpr auto kJoins = [](const TransportKind& kind) { return kind.join != nullptr; };
+// Needs no address and no number of ranks: what started it tells.
+constexpr auto kJoinsByItself = [](const TransportKind& kind) { return kind.join && !kind.meets; };
 
 std::vector<int> Ranks(int first, int count) {
   std::vector<int> ranks(count);
@@ -71,24 +55,32 @@ Launcher::Launcher(TransportOptions& options, bool ranks_given, std::optional<La
 
 Launcher::~Launcher() = default;
 
-void Launcher::Resolve(bool ranks_given) {
-  if (options_.name == "auto") options_.name = options_.hosts.empty() ? "threads" : "tcp";
-  if (options_.name == "mpi") {
-    throw UsageError(
-        "transport.name = \"mpi\": no launcher started this process as one of several; "
-        "start it with mpirun or srun");
+void Launcher::Choose(const TransportKind* otherwise) {
+  kind_ = options_.name == kAutoTransport ? otherwise : FindTransport(options_.name);
+  if (!kind_) {
+    throw UsageError("transport.name = \"{}\": there is no such transport; use {}", options_.name,
+                     Names([](const TransportKind&) { return true; }));
   }
-  if (options_.name == "tcp" && !options_.meet.empty()) {
+  options_.name = kind_->name;
+}
+
+void Launcher::Resolve(bool ranks_given) {
+  const bool hosts = !options_.hosts.empty();
+  Choose(First([&](const TransportKind& kind) { return kind.run && (!hosts || kind.meets); }));
+  if (!kind_->run) {
+    throw UsageError(
+        "transport.name = \"{}\": no launcher started this process as one of several; "
+        "start it with mpirun or srun",
+        options_.name);
+  }
+  if (kind_->meets && !options_.meet.empty()) {
     throw UsageError(
         "transport.meet needs a launcher that says which rank this is (TRIREME_RANK and "
         "TRIREME_WORLD), or use transport.hosts");
   }
-  kind_ = options_.name == "shm"   ? Kind::kShm
-          : options_.name == "tcp" ? Kind::kTcp
-                                   : Kind::kThreads;
-  if (!options_.hosts.empty()) {
-    if (kind_ != Kind::kTcp) {
-      throw UsageError("transport.hosts is for transport.name = \"tcp\", not \"{}\"",
+  if (hosts) {
+    if (!kind_->meets) {
+      throw UsageError("transport.hosts is for transport.name = \"{}\", not \"{}\"", Names(kMeets),
                        options_.name);
     }
     return ReadHosts(ranks_given);
@@ -127,31 +119,31 @@ void Launcher::ReadHosts(bool ranks_given) {
 
 void Launcher::ResolveLaunched(bool ranks_given) {
   const Launched& launched = *launched_;
-  if (options_.name == "auto") {
-    const bool meets = !options_.meet.empty() || !launched.meet.empty();
-    options_.name = launched.size && (meets || !launched.mpi) ? "tcp" : "mpi";
-  }
-  kind_ = Kind::kJoined;
+  const bool known = !options_.meet.empty() || !launched.meet.empty();
+  const bool meets = launched.size && (known || !launched.mpi);
+  Choose(
+      First([&](const TransportKind& kind) { return meets ? kind.meets : kJoinsByItself(kind); }));
+  joins_ = true;
   first_ = launched.rank;
   local_ = 1;
   neighbours_ = {.ranks = {first_}, .process_each = true};
   if (!launched.size) {
-    if (options_.name == "mpi") return;  // which knows it
+    if (kJoinsByItself(*kind_)) return;
     throw UsageError(
         "{} does not say how many processes it started, so that transport.name = \"{}\" might let "
-        "them train the same model one by one; use mpi",
-        launched.launcher, options_.name);
+        "them train the same model one by one; use {}",
+        launched.launcher, options_.name, Names(kJoinsByItself));
   }
   const int size = *launched.size;
-  if (options_.name != "mpi" && options_.name != "tcp") {
+  if (!kind_->join) {
     throw UsageError(
         "{} started {} processes, which transport.name = \"{}\" would let train the same model one "
-        "by one; use mpi or tcp, or start one process with --ranks {}",
-        launched.launcher, size, options_.name, size);
+        "by one; use {}, or start one process with --ranks {}",
+        launched.launcher, size, options_.name, Names(kJoins), size);
   }
   CheckGiven(ranks_given, size);
   options_.ranks = size;
-  if (options_.name == "mpi") return;
+  if (!kind_->meets) return;
   across_hosts_ = launched.local_size.value_or(1) < size;
   meet_ = !options_.meet.empty() ? options_.meet : launched.meet;
   if (!meet_.empty()) return;
@@ -191,15 +183,10 @@ std::string Launcher::Secret() const {
 }
 
 void Launcher::Join(const Log* log) {
-  if (kind_ != Kind::kJoined || world_) return;
-  if (options_.name == "mpi") {
-    world_ = JoinMpi(
-        {.plugin = options_.plugin, .timeout_s = options_.timeout_s, .launched = launched_});
-    CheckGiven(ranks_given_, world_->size());
-    options_.ranks = world_->size();
-  } else {
-    world_ = JoinTcp(Tcp(log));
-  }
+  if (!joins_ || world_) return;
+  world_ = kind_->join(Local(log, kind_->meets));
+  CheckGiven(ranks_given_, world_->size());
+  options_.ranks = world_->size();
   FindNeighbours();
 }
 
@@ -215,7 +202,7 @@ void Launcher::FindNeighbours() {
   }
 }
 
-TcpSetup Launcher::Tcp(const Log* log) const {
+LocalRanks Launcher::Local(const Log* log, bool secret) const {
   TcpSetup setup{.rank = first_, .size = options_.ranks, .meet = meet_};
   const auto address = ParseAddress(meet_);
   const bool ipv6 = address && address->is_ipv6();
@@ -225,7 +212,7 @@ TcpSetup Launcher::Tcp(const Log* log) const {
     setup.bind = "::1";
   }
   if (!options_.bind.empty()) setup.bind = options_.bind;
-  setup.secret = Secret();
+  if (secret) setup.secret = Secret();
   setup.join_s = options_.join_s;
   setup.timeout_s = options_.timeout_s;
   setup.throttle = options_.throttle;
@@ -236,77 +223,23 @@ TcpSetup Launcher::Tcp(const Log* log) const {
   if (log && speaks && !complete()) {
     setup.say = [log](const std::string& words) { log->Info("ranks", "{}", words); };
   }
-  return setup;
+  return {.options = options_, .launched = launched_, .tcp = setup, .count = local_};
 }
 
 void Launcher::Abort(std::string_view reason) noexcept {
   if (world_) world_->group().Abort(reason);
 }
 
-int Launcher::Run(const Needs& needs, FunctionRef<int(World&)> fn) {
-  switch (kind_) {
-    case Kind::kJoined: {
-      Join(needs.log);
-      const Lookout lookout(needs.signal);
-      return fn(*world_);
-    }
-    case Kind::kShm:
-      return RunShm({.ranks = options_.ranks,
-                     .timeout_s = options_.timeout_s,
-                     .bytes = needs.shared_bytes,
-                     .signal = needs.signal},
-                    fn);
-    case Kind::kTcp: {
-      const TcpSetup setup = meet_.empty() ? OnLoopback(Tcp(needs.log)) : Tcp(needs.log);
-      return RunTcp({.setup = setup, .local = local_, .signal = needs.signal}, fn);
-    }
-    case Kind::kThreads:
-      break;
-  }
+int Launcher::Run(const InStepNeeds& needs, FunctionRef<int(World&)> fn) {
+  if (!joins_) return kind_->run(*kind_, Local(needs.log, kind_->meets), needs, fn);
+  Join(needs.log);
   const Lookout lookout(needs.signal);
-  std::atomic<int> status = 0;
-  RunRanks(options_.ranks, options_.timeout_s, [&](World& world) {
-    const int own = fn(world);
-    if (world.rank() == 0) status = own;
-  });
-  return status;
+  return fn(*world_);
 }
 
 int Launcher::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
-  if (!star()) return Run({.signal = needs.signal, .log = needs.log}, fn);
-  TcpSetup tcp = Tcp(needs.log);
-  if (!options_.listen.empty()) {
-    tcp = ListeningAt(options_.listen, tcp);
-  } else if (meet_.empty()) {
-    tcp = OnLoopback(tcp);
-  }
-  const bool anywhere = !options_.listen.empty() && options_.listen != tcp.meet;
-  const std::string join = anywhere && !tcp.secret.empty() ? NameOfThis(tcp.meet) : tcp.meet;
-  const auto announce = [&] {
-    if (!needs.announce || !needs.log) return;
-    needs.log->Info("server", "listens at {}{}", anywhere ? options_.listen : tcp.meet,
-                    needs.servers == 1 ? "; more clients: trireme join " + join : "");
-    if (tcp.secret.empty() && !IsLocal(tcp.bind)) {
-      needs.log->Warn("server",
-                      "without a secret (transport.secret_file, TRIREME_SECRET) only clients of "
-                      "this machine are let in");
-    }
-  };
-  const int status = RunStar({.setup = {.tcp = tcp,
-                                        .card = needs.card,
-                                        .judge = needs.judge,
-                                        .notice = needs.notice,
-                                        .refused = needs.refused},
-                              .local = local_,
-                              .servers = needs.servers,
-                              .teams = needs.teams,
-                              .team_bytes = needs.team_bytes,
-                              .signal = needs.signal,
-                              .log = needs.log,
-                              .listens = announce},
-                             fn);
-  if (tcp.listener >= 0) close(tcp.listener);
-  return status;
+  if (joins_ || !kind_->run_free) return Run({.signal = needs.signal, .log = needs.log}, fn);
+  return kind_->run_free(Local(needs.log, true), needs, fn);
 }
 
 }  // namespace trireme

@@ -1,6 +1,4 @@
 #pragma once
-#include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,10 +6,7 @@
 
 #include "base/function_ref.h"
 #include "base/log.h"
-#include "launch/options.h"
-#include "transport/launched.h"
-#include "transport/tcp/world.h"
-#include "transport/world.h"
+#include "launch/transports.h"
 
 namespace trireme {
 
@@ -40,7 +35,7 @@ class Launcher {
   // Those of this machine; where a launcher gave each its own processors, only those with the same
   // ones. Known after Join().
   const Neighbours& neighbours() const { return neighbours_; }
-  bool launched() const { return kind_ == Kind::kJoined; }
+  bool launched() const { return joins_; }
 
   // Where a launcher started this process: meets the others, so that from here on an error of one
   // ends all. Else does nothing. Throws where a rank does not come. `log`: is told of long waits.
@@ -48,49 +43,32 @@ class Launcher {
   void Abort(std::string_view reason) noexcept;  // the joined ones
   std::string Secret() const;                    // of the run, "" for none
 
-  struct Needs {
-    size_t shared_bytes = 0;         // that a rank will allocate in Commons
-    FunctionRef<int()> signal = {};  // see Forked
-    const Log* log = nullptr;        // is told of long waits
-  };
   // Calls `fn` on every rank that this process holds. Returns what the first of them returned, 0
   // or 2 ... 255; throws the first error.
-  int Run(const Needs& needs, FunctionRef<int(World&)> fn);
+  int Run(const InStepNeeds& needs, FunctionRef<int(World&)> fn);
 
   // For ranks of a free pace, which need no group: the first is the server. Where processes of this
   // program are the ranks, they have none, and those that are killed are started again (see
   // RunStar).
-  struct FreeNeeds {
-    std::string card;  // see StarSetup, and so for the next three
-    std::function<std::string(const std::string& card)> judge;
-    std::string notice;
-    std::function<void(const std::string& who, const std::string& why)> refused;
-    int servers = 1;  // see StarRanks, and so for the next two
-    std::vector<int> teams = {};
-    size_t team_bytes = 0;
-    FunctionRef<int()> signal = {};
-    const Log* log = nullptr;
-    bool announce = false;  // log where the server listens
-  };
-  bool star() const { return kind_ == Kind::kShm || kind_ == Kind::kTcp; }
   int RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn);
 
  private:
-  enum class Kind { kThreads, kShm, kTcp, kJoined };
+  void Choose(const TransportKind* otherwise);
   void Resolve(bool ranks_given);
   void ResolveLaunched(bool ranks_given);
   void ReadHosts(bool ranks_given);
   void CheckGiven(bool ranks_given, int started) const;
   void FindNeighbours();
-  TcpSetup Tcp(const Log* log) const;
+  LocalRanks Local(const Log* log, bool secret) const;
 
   TransportOptions& options_;
   const std::optional<Launched> launched_;
-  Kind kind_ = Kind::kThreads;
+  const TransportKind* kind_ = nullptr;
+  bool joins_ = false;  // a launcher started this process
   bool ranks_given_ = false;
   int first_ = 0, local_ = 1;
   Neighbours neighbours_;
-  std::string meet_;                       // tcp
+  std::string meet_;                       // where ranks meet
   std::vector<std::string> host_of_rank_;  // by a hosts file
   bool across_hosts_ = false;
   std::unique_ptr<World> world_;  // joined

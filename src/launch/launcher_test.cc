@@ -110,6 +110,13 @@ TEST(Launcher, OneProcessIsNoLaunch) {
   EXPECT_EQ(launcher.size(), 3);
 }
 
+TEST(Launcher, AnUnknownTransportIsRefused) {
+  EXPECT_EQ(
+      Refusal({}, {.name = "pigeons"}, false),
+      "transport.name = \"pigeons\": there is no such transport; use threads or shm or tcp or "
+      "mpi");
+}
+
 TEST(Launcher, WithoutALauncherMpiAndAMeetingAreRefused) {
   EXPECT_NE(Refusal({}, {.name = "mpi"}, false).find("mpirun or srun"), std::string::npos);
   EXPECT_NE(Refusal({}, {.name = "tcp", .meet = "n1:1"}, false).find("TRIREME_RANK"),

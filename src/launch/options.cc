@@ -1,12 +1,22 @@
 #include "launch/options.h"
 
+#include <fmt/format.h>
+
+#include "launch/transports.h"
+
 namespace trireme {
 
 void Describe(OptionTable<TransportOptions>& t) {
-  t.Add("name", &TransportOptions::name, OneOf({"auto", "threads", "shm", "tcp", "mpi"}),
-        "how ranks talk: threads of this process, processes of this machine that share memory "
-        "(shm), sockets (tcp), or the MPI that started them; auto: mpi under mpirun, tcp under "
-        "srun, torchrun and with transport.hosts, else threads");
+  std::vector<std::string> names{kAutoTransport};
+  std::string help;
+  for (const TransportKind& kind : TransportKinds()) {
+    help += fmt::format("{}{} ({})", help.empty() ? "" : ", ", kind.name, kind.help);
+    names.push_back(kind.name);
+  }
+  t.Add("name", &TransportOptions::name, OneOf(names),
+        fmt::format("how ranks talk: {}; auto: mpi under mpirun, tcp under srun, torchrun and with "
+                    "transport.hosts, else threads",
+                    help));
   t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024),
         "ranks of the job, servers included; under mpirun, srun and torchrun as many as were "
         "started");

@@ -5,9 +5,11 @@
 
 namespace trireme {
 
+constexpr char kAutoTransport[] = "auto";  // the launcher chooses
+
 // Section [transport] of a recipe.
 struct TransportOptions {
-  std::string name = "auto";
+  std::string name = kAutoTransport;
   int ranks = 1;
   double join_s = 60;
   double timeout_s = 360;   // longer than trainer.stall_seconds, which says more

@@ -1,11 +1,11 @@
 #include "launch/shm_run.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <mutex>
 
 #include "base/error.h"
+#include "launch/loopback.h"
 #include "transport/forked.h"
 #include "transport/shm/group.h"
 #include "transport/tcp/world.h"
@@ -41,10 +41,8 @@ class ShmWorld : public World {
 
 int RunShm(const ShmSetup& setup, FunctionRef<int(World&)> fn) {
   ShmSegment segment(setup.ranks, setup.bytes);
-  int port = 0;
-  TcpSetup links{.size = setup.ranks, .timeout_s = setup.timeout_s};
-  links.listener = ListenOnLoopback(port);
-  links.meet = fmt::format("127.0.0.1:{}", port);
+  LoopbackPlace place;
+  const TcpSetup links = place.In({.size = setup.ranks, .timeout_s = setup.timeout_s});
   const auto run = [&](int rank) {
     TcpSetup own = links;
     own.rank = rank;
@@ -61,10 +59,7 @@ int RunShm(const ShmSetup& setup, FunctionRef<int(World&)> fn) {
     }
   };
   const auto lost = [&](int rank, const std::string& why) { segment.Abort(rank, why); };
-  const int status =
-      RunForked({.ranks = setup.ranks, .run = run, .lost = lost, .signal = setup.signal});
-  close(links.listener);
-  return status;
+  return RunForked({.ranks = setup.ranks, .run = run, .lost = lost, .signal = setup.signal});
 }
 
 }  // namespace trireme

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "launch/transports.h"
 #include "record/run_reader.h"
 #include "study/statistics.h"
 #include "transport/tcp/pace.h"
@@ -111,8 +112,8 @@ double Search(double low, double high, bool zero, Set mismatch_at) {
 }
 
 bool SharesMemory(const Recipe& recipe) {
-  const std::string& name = recipe.transport.name;
-  return (name == "threads" || name == "shm") && ChoiceOf(recipe).algorithm == "shared";
+  const TransportKind* transport = FindTransport(recipe.transport.name);
+  return transport && transport->shares_memory && ChoiceOf(recipe).algorithm == "shared";
 }
 
 void FitLink(const StepModel& model, std::span<const StepMeasurement> runs, StepFit& fit) {
@@ -169,7 +170,8 @@ void FitLink(const StepModel& model, std::span<const StepMeasurement> runs, Step
 
 StepChoice ChoiceOf(const Recipe& recipe) {
   StepChoice choice{recipe.strategy.algorithm, recipe.strategy.bucket_mb * 1e6};
-  const bool messages = recipe.transport.name == "tcp" || recipe.transport.name == "mpi";
+  const TransportKind* transport = FindTransport(recipe.transport.name);
+  const bool messages = transport && !transport->shares_memory;
   if (choice.algorithm == "auto") {
     choice.algorithm = !messages ? "shared" : recipe.trainer.deterministic ? "chain" : "ring";
   }

@@ -8,6 +8,7 @@
 #include "data/sources.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
+#include "launch/transports.h"
 #include "strategy/presets.h"
 
 namespace trireme {
@@ -143,13 +144,12 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
   }
 
-  if (FindPreset(recipe.strategy.name).common && recipe.transport.name != "threads" &&
-      recipe.transport.name != "auto") {
+  const TransportKind* transport = FindTransport(recipe.transport.name);  // null: not chosen yet
+  if (FindPreset(recipe.strategy.name).common && transport && !transport->one_process) {
     throw UsageError("strategy {}: its workers are threads of one process (--transport threads)",
                      recipe.strategy.name);
   }
-  if (FindPreset(recipe.strategy.name).shares_memory && recipe.transport.name != "threads" &&
-      recipe.transport.name != "shm" && recipe.transport.name != "auto") {
+  if (FindPreset(recipe.strategy.name).shares_memory && transport && !transport->shares_memory) {
     throw UsageError("strategy {}: its workers share memory (--transport threads, shm)",
                      recipe.strategy.name);
   }

@@ -162,7 +162,7 @@ int TrainFree(const Job& job, const Site& site) {
   const std::string card = CardOf(job);
   const bool other_data = MayHaveOwnData(job.recipe.strategy);
   int refused = 0;
-  Launcher::FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
+  FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
   needs.judge = [&](const std::string& shown) { return JudgeCard(card, shown, other_data); };
   needs.refused = [&](const std::string& who, const std::string& why) {
     constexpr int kNamed = 20;
@@ -226,7 +226,7 @@ int TrainInStep(const Job& job, const Site& site) {
   const auto common =
       preset.common ? preset.common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
   const auto signal = [&] { return ReceivedSignal(site); };
-  const Launcher::Needs needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
+  const InStepNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
   return site.launcher.Run(needs, [&](World& world) {
     if (site.launcher.complete()) return RunRank(job, site, *own, common.get(), world);
     const int root = RecordingRank(job.recipe.strategy.name);

@@ -54,6 +54,16 @@ void Nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::millisecon
 
 }  // namespace
 
+std::vector<Transport> Transports(const std::function<bool(const TransportKind&)>& which) {
+  std::vector<Transport> names;
+  for (const TransportKind& kind : TransportKinds()) {
+    if (which(kind)) names.push_back(kind.name);
+  }
+  return names;
+}
+
+bool NeedsMpirun(const Transport& transport) { return !FindTransport(transport)->run; }
+
 bool HasMpi() { return *TRIREME_MPIRUN != '\0'; }
 
 int FreePort() {
@@ -77,7 +87,7 @@ RanksTest::RanksTest()
 RanksTest::Command RanksTest::Over(const Transport& transport, int ranks,
                                    const Words& words) const {
   const std::string count = std::to_string(ranks);
-  if (transport != "mpi") {
+  if (!NeedsMpirun(transport)) {
     return {words + Words{"--transport", transport, "--ranks", count}, environment_};
   }
   return {words, environment_ +

@@ -4,13 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "launch/transports.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {
 
-// How the ranks of a job talk: "threads", "shm", "tcp", "mpi".
-using Transport = std::string;
+using Transport = std::string;  // the name of a row
 
+// Those whose rows are so.
+std::vector<Transport> Transports(const std::function<bool(const TransportKind&)>& which);
+inline bool Any(const TransportKind&) { return true; }
+inline bool ManyProcesses(const TransportKind& kind) { return !kind.one_process; }
+inline bool SharesMemory(const TransportKind& kind) { return kind.shares_memory; }
+inline bool StartsItself(const TransportKind& kind) { return kind.run; }
+
+bool NeedsMpirun(const Transport& transport);
 bool HasMpi();   // a plugin and an mpirun
 int FreePort();  // of this machine
 inline std::string TransportName(const testing::TestParamInfo<Transport>& info) {

@@ -1,29 +1,34 @@
-#include "launch/tcp_run.h"
+#include "launch/process_run.h"
 
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "launch/loopback.h"
 #include "transport/forked.h"
 
 namespace trireme {
 
-int RunTcp(const TcpRanks& ranks, FunctionRef<int(World&)> fn) {
+int RunProcesses(const TransportKind& kind, const LocalRanks& ranks, const InStepNeeds& needs,
+                 FunctionRef<int(World&)> fn) {
+  LoopbackPlace place;
+  const TcpSetup tcp = ranks.tcp.meet.empty() ? place.In(ranks.tcp) : ranks.tcp;
   const auto run = [&](int local) {
-    TcpSetup setup = ranks.setup;
+    LocalRanks rank{.options = ranks.options, .launched = ranks.launched, .tcp = tcp};
+    TcpSetup& setup = rank.tcp;
     setup.rank += local;
     if (setup.rank != 0 && setup.listener >= 0) {
       close(setup.listener);
       setup.listener = -1;
     }
-    setup.stop = [&ranks] { return ranks.signal && ranks.signal() != 0; };
+    setup.stop = [&needs] { return needs.signal && needs.signal() != 0; };
     if (local != 0) setup.say = {};
     std::unique_ptr<World> world;
     try {
-      world = JoinTcp(setup);
+      world = kind.join(rank);
     } catch (const Interrupted& error) {
       if (setup.say) setup.say("stopped by a signal before all ranks had met");
-      return Signals::ExitCodeOf(ranks.signal());
+      return Signals::ExitCodeOf(needs.signal());
     }
     try {
       return fn(*world);
@@ -34,12 +39,12 @@ int RunTcp(const TcpRanks& ranks, FunctionRef<int(World&)> fn) {
   };
   // A dead process closes its connections, and so the others hear of it.
   const auto lost = [](int, const std::string&) {};
-  return RunForked({.ranks = ranks.local,
-                    .first = ranks.setup.rank,
-                    .world = ranks.setup.size,
+  return RunForked({.ranks = ranks.count,
+                    .first = tcp.rank,
+                    .world = tcp.size,
                     .run = run,
                     .lost = lost,
-                    .signal = ranks.signal});
+                    .signal = needs.signal});
 }
 
 }  // namespace trireme

@@ -1,0 +1,70 @@
+#include "launch/free_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "launch/loopback.h"
+#include "launch/server_run.h"
+#include "transport/address.h"
+
+namespace trireme {
+namespace {
+
+// Where the user wants to be found.
+TcpSetup ListeningAt(const std::string& where, TcpSetup setup) {
+  const auto address = ParseAddress(where);
+  if (!address || !address->port) {
+    throw UsageError("transport.listen = \"{}\" is not ADDRESS:PORT", where);
+  }
+  setup.bind = address->host;
+  const bool anywhere = setup.bind == "0.0.0.0" || setup.bind == "::";
+  setup.meet = anywhere ? FormatAddress("127.0.0.1", *address->port) : where;
+  return setup;
+}
+
+// The same port, by the name that others know.
+std::string NameOfThis(const std::string& meet) {
+  char name[256] = {};
+  const bool known = gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0';
+  return FormatAddress(known ? name : "HOST", *ParseAddress(meet)->port);
+}
+
+bool IsLocal(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+}  // namespace
+
+int RunServers(const LocalRanks& ranks, const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
+  const std::string& listen = ranks.options.listen;
+  LoopbackPlace place;
+  const TcpSetup tcp = !listen.empty()          ? ListeningAt(listen, ranks.tcp)
+                       : ranks.tcp.meet.empty() ? place.In(ranks.tcp)
+                                                : ranks.tcp;
+  const bool anywhere = !listen.empty() && listen != tcp.meet;
+  const std::string join = anywhere && !tcp.secret.empty() ? NameOfThis(tcp.meet) : tcp.meet;
+  const auto announce = [&] {
+    if (!needs.announce || !needs.log) return;
+    needs.log->Info("server", "listens at {}{}", anywhere ? listen : tcp.meet,
+                    needs.servers == 1 ? "; more clients: trireme join " + join : "");
+    if (tcp.secret.empty() && !IsLocal(tcp.bind)) {
+      needs.log->Warn("server",
+                      "without a secret (transport.secret_file, TRIREME_SECRET) only clients of "
+                      "this machine are let in");
+    }
+  };
+  return RunStar({.setup = {.tcp = tcp,
+                            .card = needs.card,
+                            .judge = needs.judge,
+                            .notice = needs.notice,
+                            .refused = needs.refused},
+                  .local = ranks.count,
+                  .servers = needs.servers,
+                  .teams = needs.teams,
+                  .team_bytes = needs.team_bytes,
+                  .signal = needs.signal,
+                  .log = needs.log,
+                  .listens = announce},
+                 fn);
+}
+
+}  // namespace trireme

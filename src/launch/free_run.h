@@ -1,0 +1,9 @@
+#pragma once
+#include "launch/transports.h"
+
+namespace trireme {
+
+// Starts servers and clients as processes that talk by links, and supervises them (see RunStar).
+int RunServers(const LocalRanks& ranks, const FreeNeeds& needs, FunctionRef<int(World&)> fn);
+
+}  // namespace trireme

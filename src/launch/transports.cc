@@ -1,0 +1,76 @@
+#include "launch/transports.h"
+
+#include <atomic>
+
+#include "launch/free_run.h"
+#include "launch/process_run.h"
+#include "launch/shm_run.h"
+#include "transport/lookout.h"
+#include "transport/mpi/world.h"
+#include "transport/threads/run.h"
+
+namespace trireme {
+namespace {
+
+int RunThreads(const TransportKind&, const LocalRanks& ranks, const InStepNeeds& needs,
+               FunctionRef<int(World&)> fn) {
+  const Lookout lookout(needs.signal);
+  std::atomic<int> status = 0;
+  RunRanks(ranks.count, ranks.options.timeout_s, [&](World& world) {
+    const int own = fn(world);
+    if (world.rank() == 0) status = own;
+  });
+  return status;
+}
+
+int RunSharing(const TransportKind&, const LocalRanks& ranks, const InStepNeeds& needs,
+               FunctionRef<int(World&)> fn) {
+  return RunShm({.ranks = ranks.count,
+                 .timeout_s = ranks.options.timeout_s,
+                 .bytes = needs.shared_bytes,
+                 .signal = needs.signal},
+                fn);
+}
+
+std::unique_ptr<World> JoinByTcp(const LocalRanks& rank) { return JoinTcp(rank.tcp); }
+
+std::unique_ptr<World> JoinByMpi(const LocalRanks& rank) {
+  return JoinMpi({.plugin = rank.options.plugin,
+                  .timeout_s = rank.options.timeout_s,
+                  .launched = rank.launched});
+}
+
+// Where a recipe leaves the choice open, the first that can do it is taken.
+constexpr TransportKind kKinds[] = {
+    {.name = "threads",
+     .help = "threads of this process",
+     .one_process = true,
+     .shares_memory = true,
+     .run = RunThreads},
+    {.name = "shm",
+     .help = "processes of this machine that share memory",
+     .shares_memory = true,
+     .run = RunSharing,
+     .run_free = RunServers},
+    {.name = "tcp",
+     .help = "sockets, also between machines",
+     .meets = true,
+     .emulates_link = true,
+     .run = RunProcesses,
+     .run_free = RunServers,
+     .join = JoinByTcp},
+    {.name = "mpi", .help = "the MPI that started them", .join = JoinByMpi},
+};
+
+}  // namespace
+
+std::span<const TransportKind> TransportKinds() { return kKinds; }
+
+const TransportKind* FindTransport(std::string_view name) {
+  for (const TransportKind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace trireme
