@@ -18,7 +18,7 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"pace=clock"}, {"strategy.pace", "gradient", "elastic"});
   refuse("easgd", {"pace=round"}, {"average", "elastic"});
   refuse("easgd", {"pace=in-step"}, {"sync-ps"});
-  refuse("easgd", {"centre=memory"}, {"no remote memory"});
+  refuse("easgd", {"centre=memory"}, {"strategy.centre", "server"});
   refuse("easgd", {"merge=difference"}, {"sync-ps"});
   refuse("async-ps", {"staleness=2", "stale=wait"}, {"halve", "elastic"});
   refuse("downpour", {"servers=2", "staleness=2", "stale=wait"}, {"strategy.servers = 2"});
@@ -27,6 +27,11 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("ssp", {"push=2"}, {"strategy.push"});
   refuse("mpi-ps", {"groups=3"}, {"strategy.groups = 3", "2 workers"});
   refuse("allreduce", {"centre=server"}, {"easgd"});
+  refuse("allreduce", {"centre=group", "groups=4"}, {"strategy.groups = 4", "3 workers"});
+  refuse("allreduce", {"centre=group", "merge=elastic"}, {"averaged"});
+  refuse("hogwild", {"centre=group"}, {"alone, allreduce"});
+  refuse("local-sgd", {"centre=none"}, {"never agree"});
+  refuse("easgd", {"inner=broker"}, {"broker", "server has nothing to merge"});
   refuse("allreduce", {"merge=halve"}, {"adds up gradients"});
   refuse("allreduce", {"pace=free"}, {"in step"});
 }

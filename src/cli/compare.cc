@@ -13,6 +13,7 @@
 #include "cli/recipe_flags.h"
 #include "launch/transports.h"
 #include "record/run_lock.h"
+#include "strategy/choice.h"
 #include "strategy/presets.h"
 #include "study/child.h"
 #include "study/link_words.h"
@@ -152,7 +153,7 @@ Comparison ReadComparison(const Args& args) {
 int RanksFor(const std::string& strategy, int workers) {
   for (int ranks = workers; ranks <= 2 * workers + 64; ++ranks) {
     try {
-      if (CheckStrategy({.name = strategy}, ranks, false) == workers) return ranks;
+      if (ResolveStrategy({.name = strategy}, {.ranks = ranks}).workers() == workers) return ranks;
     } catch (const UsageError&) {  // too few for its servers
     }
   }
@@ -202,9 +203,9 @@ std::optional<ComparedRun> ReadOne(const Comparison& c, const std::string& strat
                        .error = std::string(Trim(ReadFile(folder + ".error")))};
   }
   if (!Exists(folder + "/summary.json")) return {};
-  const StrategyPreset& preset = FindPreset(strategy);
+  const StrategyChoice choice = ResolveStrategy({.name = strategy}, {.ranks = c.workers + 1});
   try {
-    return ReadComparedRun(folder, c.workers, !preset.in_step || preset.local_steps);
+    return ReadComparedRun(folder, c.workers, !choice.in_step() || choice.local_steps());
   } catch (const Error&) {  // damaged: not a run that is done
     return {};
   }

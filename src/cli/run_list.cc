@@ -99,7 +99,7 @@ std::vector<std::string> RunsOfStudy(const std::string& folder) {
 }
 
 // Of runs that differ in a word: how many others there are.
-void Merge(std::string& word, const std::string& other) {
+void KeepIfEqual(std::string& word, const std::string& other) {
   if (word != other) word = "several";
 }
 
@@ -108,9 +108,9 @@ ListedRun StudyRow(const std::string& folder, const std::vector<std::string>& ru
   int over = 0;
   for (const std::string& path : runs) {
     const ListedRun one = ReadRow(path);
-    Merge(row.data, one.data);
-    Merge(row.model, one.model);
-    Merge(row.strategy, one.strategy);
+    KeepIfEqual(row.data, one.data);
+    KeepIfEqual(row.model, one.model);
+    KeepIfEqual(row.strategy, one.strategy);
     row.started = std::max(row.started, one.started);
     row.ranks = one.ranks == row.ranks ? row.ranks : 0;
     row.epochs = std::max(row.epochs, one.epochs);

@@ -23,7 +23,6 @@
 #include "record/checkpoint.h"
 #include "record/page/run_page.h"
 #include "record/timestamp.h"
-#include "strategy/presets.h"
 #include "trainer/given_weights.h"
 #include "trainer/guessing.h"
 #include "trainer/train.h"
@@ -138,7 +137,7 @@ Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bo
 
 int RunJob(const Args& args, Process& process, Settings& settings, Launcher& launcher) {
   const Log log(process.log, launcher.launched() ? launcher.first() : Log::kNoRank);
-  const bool records = launcher.holds(RecordingRank(settings.recipe.strategy.name));
+  const bool records = launcher.holds(kRecordingRank);
   const auto resume = args.Value("--resume");
   std::optional<RunDirectory> directory;
   Settings before;

@@ -17,12 +17,12 @@ WireType WireOf(const StrategyOptions& options) {
 }
 
 // Whether summands are added where they lie. All ranks decide alike.
-bool SharesMemory(const AllReduceNeeds& needs, World& world) {
+bool SharesMemory(const AllReduceNeeds& needs, Group& group) {
   const std::string& algorithm = needs.options.algorithm;
   if (algorithm != "auto" && algorithm != "shared") return false;
   const int most =
       needs.deterministic ? *std::max_element(needs.shards.begin(), needs.shards.end()) : 1;
-  const bool can = world.group().commons() && most <= int(Commons::kMostParts) &&
+  const bool can = group.commons() && most <= int(Commons::kMostParts) &&
                    WireOf(needs.options) == WireType::kF32;  // in memory nothing travels
   if (!can && algorithm == "shared") {
     throw UsageError(
@@ -41,28 +41,31 @@ std::vector<std::string> AlgorithmNames() {
   return names;
 }
 
-std::string ChooseAlgorithm(const AllReduceNeeds& needs, World& world) {
-  if (needs.options.algorithm != "auto" || world.size() == 1) return needs.options.algorithm;
-  if (needs.deterministic || SharesMemory(needs, world)) return "auto";
+bool AddsInShardOrder(std::string_view algorithm) {
+  return algorithm == "auto" || algorithm == "shared" || algorithm == "chain";
+}
+
+std::string ChooseAlgorithm(const AllReduceNeeds& needs, Group& group) {
+  if (needs.options.algorithm != "auto" || group.size() == 1) return needs.options.algorithm;
+  if (needs.deterministic || SharesMemory(needs, group)) return "auto";
   const WireType wire = WireOf(needs.options);
-  HostGroups hosts(world.group(), HostOfRank(world.group(), kTagSum));
+  HostGroups hosts(group, HostOfRank(group, kTagSum));
   const LinkModel model = MeasureLink(hosts, kTagSum);
   const double bytes = double(needs.bytes) / sizeof(float) * double(BytesOf(wire));
   // The model knows nothing of what a native sum does: it is taken only where asked for.
-  auto candidates = UsableAllReduces(world.group(), wire);
+  auto candidates = UsableAllReduces(group, wire);
   std::erase_if(candidates,
                 [](const AllReduceAlgorithm* a) { return std::string_view(a->name) == "native"; });
   return ChooseAllReduce(model, hosts.shape(), bytes, candidates).name;
 }
 
-std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, World& world) {
-  const int own = needs.shards[world.rank()];
-  if (SharesMemory(needs, world)) {
-    const int summands = needs.deterministic ? std::max(1, own) : 1;
-    return std::make_unique<InnerShared>(world.group(), summands);
+std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, Group& group) {
+  if (SharesMemory(needs, group)) {
+    const int summands = needs.deterministic ? std::max(1, needs.shards[group.rank()]) : 1;
+    return std::make_unique<InnerShared>(group, summands);
   }
-  if (needs.deterministic) return std::make_unique<InnerFold>(world.group(), needs.shards);
-  return std::make_unique<InnerAllReduce>(world.group(), FindAllReduce(needs.options.algorithm),
+  if (needs.deterministic) return std::make_unique<InnerFold>(group, needs.shards);
+  return std::make_unique<InnerAllReduce>(group, FindAllReduce(needs.options.algorithm),
                                           WireOf(needs.options));
 }
 

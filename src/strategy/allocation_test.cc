@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/broadcast.h"
 #include "transport/threads/run.h"
@@ -32,7 +32,9 @@ TEST(Allocation, AStepTakesNoMemory) {
   const Plan plan{.samples = 60, .batch = 6, .shards = 6, .steps = 60};
   for (int ranks : {1, 2, 3}) {
     for (bool deterministic : {false, true}) {
-      const StrategySetup setup{options, plan, model.layout, deterministic};
+      const StrategySetup setup{
+          ResolveStrategy(options, {.ranks = ranks, .deterministic = deterministic}), plan,
+          model.layout};
       RunRanks(ranks, 20, [&](World& world) {
         const auto device = toy::Host();
         const auto strategy = MakeWorker(setup, world);

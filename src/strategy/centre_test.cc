@@ -7,6 +7,7 @@
 #include <latch>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "base/error.h"
@@ -16,7 +17,7 @@
 #include "strategy/composed.h"
 #include "strategy/counted_once.h"
 #include "strategy/inner_alone.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 #include "transport/threads/wire.h"
@@ -63,17 +64,18 @@ class Field {
     options.period = period;
     if (options.name == "async-ps") options.push = period;
     for (int r = 0; r <= clients; ++r) worlds.push_back(std::make_unique<FieldWorld>(wires, r));
+    setup.emplace(Setup());
   }
 
   StrategySetup Setup() const {
-    StrategySetup made{options, plan, model.layout};
+    StrategySetup made{ResolveStrategy(options, {.ranks = int(worlds.size())}), plan, model.layout};
     made.optimizer = &case_.optimizer;
     made.schedule = &schedule;
     return made;
   }
 
   std::unique_ptr<CentreServer> NewServer() {
-    auto made = MakeServer(setup, *worlds[0], model.initial);
+    auto made = MakeServer(*setup, *worlds[0], model.initial);
     std::unique_ptr<CentreServer> server(dynamic_cast<CentreServer*>(made.release()));
     server->OnClose([this](const Lease& lease) { counter.Close(lease); });
     return server;
@@ -83,7 +85,7 @@ class Field {
   // client dies there, leaving its link closed.
   void RunClient(int i, std::function<bool(toy::Worker&)> each) {
     const auto device = case_.device();
-    const auto strategy = MakeWorker(setup, *worlds[i + 1]);
+    const auto strategy = MakeWorker(*setup, *worlds[i + 1]);
     toy::Worker worker(model, case_.optimizer, plan, *device, *strategy);
     struct Death {};
     worker.before_shards = [&](const Work&) {
@@ -119,7 +121,7 @@ class Field {
   std::vector<std::unique_ptr<Wire>> wires;
   std::vector<std::unique_ptr<FieldWorld>> worlds;
   CountedOnce counter;
-  const StrategySetup setup = Setup();
+  std::optional<const StrategySetup> setup;
   std::vector<float> final_state;
 };
 
@@ -355,7 +357,7 @@ TEST(LeaseTeams, GroupsSumTheirGradientsAndEveryPositionCountsOnce) {
     options.groups = 2;  // of two and of three workers
     const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
     const Schedule schedule(optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
-    StrategySetup setup{options, plan, model.layout};
+    StrategySetup setup{ResolveStrategy(options, {.ranks = 6}), plan, model.layout};
     setup.optimizer = &optimizer;
     setup.schedule = &schedule;
     std::vector<int64_t> samples(6);

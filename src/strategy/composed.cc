@@ -35,8 +35,11 @@ Turn Composed::Next(int64_t step, Work& work) {
     return choices_.handout->Next(work, [&] { TakeImage(); });
   }
   if (step >= choices_.plan.steps) return Turn::kEnd;
-  const auto work_of = choices_.anchor ? LocalWorkOf : WorkOf;
-  work_of(choices_.plan, step, choices_.worker, choices_.workers, work);
+  if (choices_.anchor) {
+    LocalWorkOf(choices_.plan, step, choices_.worker, choices_.workers, choices_.members, work);
+  } else {
+    WorkOf(choices_.plan, step, choices_.worker, choices_.workers, work);
+  }
   return Turn::kStep;
 }
 
@@ -136,9 +139,12 @@ Event Composed::AfterStep(Replica& replica) {
   observer.Tell(Phase::kReduce, replica.work.step);
   SpanSink* const spans = observer.tracing();
   const double began = spans ? Now() : 0;
-  // Alone, and without samples (the last step of an epoch may have few): nothing to follow.
-  const bool idle = choices_.anchor && replica.work.shards.empty();
-  if (!idle) choices_.inner->Agree(replica, [&] { Update(replica); });
+  // This worker or group has no samples (the last step of an epoch may have few): nothing to
+  // follow.
+  const bool idle = choices_.anchor && replica.work.batch == 0;
+  choices_.inner->Agree(replica, [&] {
+    if (!idle) Update(replica);
+  });
   if (spans) spans->Add(Track::kCompute, SpanKind::kWait, began, Now());
   if (choices_.handout) choices_.handout->Done();
   if (choices_.anchor) CountForAnchor(replica);
@@ -155,12 +161,14 @@ Event Composed::AfterStep(Replica& replica) {
 void Composed::CountForAnchor(Replica& r) {
   const Layout& layout = r.layout;
   const Slice summand = r.summands[0];
-  if (r.work.shards.empty()) {
+  if (r.work.batch == 0) {
     flat::Fill(r.queue, 0, summand.Sub(layout.loss(), Layout::kTallies));
   } else {
     flat::Fill(r.queue, 0, summand.Sub(layout.votes(), 1));
   }
-  choices_.anchor->Count(r.work.batch, StepSamples(choices_.plan, r.work.step));
+  int64_t own = 0;
+  for (const Shard& shard : r.work.shards) own += shard.size();
+  choices_.anchor->Count(own, StepSamples(choices_.plan, r.work.step));
   const int period = choices_.period;
   if (period ? (r.work.step + 1) % period == 0 : r.work.ends_epoch) choices_.anchor->Meet(r);
 }

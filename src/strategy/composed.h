@@ -15,6 +15,7 @@ namespace trireme {
 struct Choices {
   Plan plan;
   int worker = 0, workers = 1;  // a server that takes part in steps is worker -1
+  Members members;              // with an anchor: those that advance together with this one
   bool records = false;         // this rank writes the run
   std::unique_ptr<Inner> inner;
   std::unique_ptr<Client> centre;    // null: none
@@ -41,7 +42,6 @@ class Composed : public Strategy {
   bool Records() const override { return choices_.records; }
 
   bool Agreed() const override { return !choices_.anchor || choices_.anchor->agreed(); }
-  bool SumsGradients() const override { return InStep() && !choices_.anchor; }
 
   void Begin(Replica& replica) override;
   Turn Next(int64_t step, Work& work) override;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "strategy/centre_server.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/commons.h"
 #include "transport/threads/run.h"
@@ -35,7 +35,7 @@ Outcome TrainTeams(int push, int servers, std::function<bool(int worker, int64_t
   options.servers = servers;
   const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
   const Schedule schedule(optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
-  StrategySetup setup{options, plan, model.layout};
+  StrategySetup setup{ResolveStrategy(options, {.ranks = servers + 5}), plan, model.layout};
   setup.optimizer = &optimizer;
   setup.schedule = &schedule;
   Outcome out;
@@ -109,14 +109,15 @@ TEST(Dogwild, AWorkerThatLeavesIsMissedByNobody) {
 
 TEST(Dogwild, NeedsMemoryThatAGroupShares) {
   StrategyOptions options{.name = "dogwild"};
-  EXPECT_EQ(CheckStrategy(options, 5, false), 4);
+  EXPECT_EQ(ResolveStrategy(options, {.ranks = 5}).workers(), 4);
   options.groups = 5;
-  EXPECT_THROW(CheckStrategy(options, 5, false), UsageError);
+  EXPECT_THROW(ResolveStrategy(options, {.ranks = 5}), UsageError);
   options = {.name = "easgd", .inner = "hogwild"};
-  EXPECT_THROW(CheckStrategy(options, 5, false), UsageError);
+  EXPECT_THROW(ResolveStrategy(options, {.ranks = 5}), UsageError);
   options = {.name = "ssp", .inner = "hogwild"};
-  EXPECT_THROW(CheckStrategy(options, 5, false), UsageError);
-  EXPECT_THROW(CheckStrategy({.name = "dogwild"}, 5, /*deterministic=*/true), UsageError);
+  EXPECT_THROW(ResolveStrategy(options, {.ranks = 5}), UsageError);
+  EXPECT_THROW(ResolveStrategy({.name = "dogwild"}, {.ranks = 5, .deterministic = true}),
+               UsageError);
 }
 
 // What a part of a group does in the memory of all.

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
@@ -21,7 +21,7 @@ Result Train(const Plan& plan, int ranks, const toy::Memory* resume, toy::Memory
              int64_t stop_after = -1) {
   const toy::Model model(200);
   const StrategyOptions options{.name = "easgd", .period = 3};
-  const StrategySetup setup{options, plan, model.layout, false};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = ranks}), plan, model.layout};
   Result result;
   struct Keeper : ServerKeeper {
     void EpochEnded(const Server&) override {}
@@ -113,7 +113,7 @@ TEST(EasgdPreset, AWorkerThatThrowsEndsTheJobWithItsError) {
   const toy::Model model(200);
   const Plan plan{.samples = 1000, .batch = 30, .shards = 1, .steps = 1000};
   const StrategyOptions options{.name = "easgd"};
-  const StrategySetup setup{options, plan, model.layout, false};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = 4}), plan, model.layout};
   try {
     RunRanks(4, /*timeout_s=*/3600, [&](World& world) {
       if (world.rank() == 0) return MakeServer(setup, world, model.initial)->Run(nullptr);

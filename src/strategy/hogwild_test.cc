@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "pretend/device.h"
 #include "strategy/handout.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
@@ -39,7 +39,7 @@ struct HogwildRun {
 void Train(HogwildRun& run) {
   const toy::Model model(500);
   const StrategyOptions options{.name = "hogwild"};
-  const StrategySetup setup{options, run.plan, model.layout};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = run.ranks}), run.plan, model.layout};
   std::mutex mutex;
   run.epoch_ends.assign(run.ranks, 0);
   RunRanks(run.ranks, 20, [&](World& world) {
@@ -172,7 +172,7 @@ TEST(Hogwild, OneWorkerHasTheBitsOfAllReduce) {
   Train(run);
   const toy::Model model(500);
   const StrategyOptions options{.name = "allreduce"};
-  const StrategySetup setup{options, run.plan, model.layout};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = 1}), run.plan, model.layout};
   RunRanks(1, 20, [&](World& world) {
     const auto device = toy::Host();
     const auto strategy = MakeWorker(setup, world);
@@ -227,7 +227,7 @@ TEST(Hogwild, AStopReachesThoseWhoWaitAtTheEndOfAnEpoch) {
   const toy::Model model(500);
   const Plan plan{.samples = 8, .batch = 3, .shards = 1, .steps = 3000};
   const StrategyOptions options{.name = "hogwild"};
-  const StrategySetup setup{options, plan, model.layout};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = 3}), plan, model.layout};
   RunRanks(3, 20, [&](World& world) {
     const auto device = toy::Host();
     const auto strategy = MakeWorker(setup, world);
@@ -265,7 +265,7 @@ TEST(Hogwild, RefusesADeviceWhoseMemoryTheHostDoesNotRead) {
   const toy::Model model(500);
   const Plan plan{.samples = 8, .batch = 3, .shards = 1, .steps = 3};
   const StrategyOptions options{.name = "hogwild"};
-  const StrategySetup setup{options, plan, model.layout};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = 1}), plan, model.layout};
   EXPECT_THROW(RunRanks(1, 20,
                         [&](World& world) {
                           PretendDevice device;

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "pretend/device.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
@@ -15,6 +15,7 @@ namespace {
 struct LocalRun {
   int ranks = 3;
   std::string strategy = "local-sgd";
+  int groups = 0;  // not 0: of workers that all-reduce
   int period = 5;
   float outer_lr = 1, outer_momentum = 0;
   Plan plan{.samples = 100, .batch = 24, .shards = 12, .steps = 40};
@@ -30,10 +31,12 @@ struct LocalRun {
 std::vector<std::vector<float>> Train(const LocalRun& run) {
   const toy::Model model(700);
   const StrategyOptions options{.name = run.strategy,
+                                .inner = run.groups ? "allreduce" : "auto",
                                 .period = run.period,
+                                .groups = run.groups,
                                 .outer_lr = run.outer_lr,
                                 .outer_momentum = run.outer_momentum};
-  const StrategySetup setup{options, run.plan, model.layout};
+  const StrategySetup setup{ResolveStrategy(options, {.ranks = run.ranks}), run.plan, model.layout};
   std::vector<std::vector<float>> states(run.ranks), looks(run.ranks);
   RunRanks(run.ranks, 20, [&](World& world) {
     const auto device =
@@ -83,6 +86,36 @@ TEST(LocalSgd, MeetingAfterEveryStepIsAllReduceToRounding) {
         most = std::max(most, std::abs(double(trained[0][i]) - expected[0][i]));
       }
       EXPECT_LT(most, 2e-5) << samples;
+    }
+  }
+}
+
+TEST(LocalSgd, GroupsOfOneAreWorkersAlone) {
+  LocalRun alone{.ranks = 4};
+  LocalRun grouped = alone;
+  grouped.groups = 4;
+  EXPECT_EQ(Train(alone), Train(grouped));
+}
+
+// Two groups are two workers with twice the share each, whichever members have no sample; one group
+// is all-reduce, whatever it averages.
+TEST(LocalSgd, AGroupIsOneWorkerThatHasTheSharesOfItsMembers) {
+  for (bool pretend : {false, true}) {
+    for (int64_t samples : {100, 97, 98}) {
+      for (int groups : {1, 2}) {
+        LocalRun run{.ranks = 4, .groups = groups, .period = 3, .pretend = pretend};
+        run.plan = {.samples = samples, .batch = 24, .shards = 4, .steps = 20};
+        LocalRun reference = run;
+        reference.ranks = groups;
+        reference.groups = 0;
+        const auto expected = Train(reference), trained = Train(run);
+        const size_t weights = toy::Model(700).layout.weights;
+        double most = 0;
+        for (size_t i = 0; i < weights; ++i) {
+          most = std::max(most, std::abs(double(trained[0][i]) - expected[0][i]));
+        }
+        EXPECT_LT(most, 2e-5) << samples << " samples, " << groups << " groups";
+      }
     }
   }
 }
@@ -149,9 +182,11 @@ TEST(LocalSgd, ASnapshotBetweenMeetingsIsTheMeanAndChangesNothing) {
 }
 
 TEST(LocalSgd, RefusesWhatMakesNoSense) {
-  EXPECT_THROW(CheckStrategy({.name = "local-sgd"}, 2, true), UsageError);
-  EXPECT_THROW(CheckStrategy({.name = "local-sgd", .sync_batch_norm = true}, 2, false), UsageError);
-  EXPECT_EQ(CheckStrategy({.name = "local-sgd", .period = 0}, 2, false), 2);
+  EXPECT_THROW(ResolveStrategy({.name = "local-sgd"}, {.ranks = 2, .deterministic = true}),
+               UsageError);
+  EXPECT_THROW(ResolveStrategy({.name = "local-sgd", .sync_batch_norm = true}, {.ranks = 2}),
+               UsageError);
+  EXPECT_EQ(ResolveStrategy({.name = "local-sgd", .period = 0}, {.ranks = 2}).workers(), 2);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "strategy/centre_server.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "strategy/protocol.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
@@ -103,7 +103,8 @@ Seen TrainOn(const Trial& trial) {
   options.servers = trial.servers;
   const Schedule schedule(trial.optimizer, trial.plan.steps_per_epoch(), trial.plan.steps,
                           trial.plan.batch);
-  StrategySetup setup{options, trial.plan, model.layout};
+  StrategySetup setup{ResolveStrategy(options, {.ranks = trial.servers + trial.clients}),
+                      trial.plan, model.layout};
   setup.optimizer = &trial.optimizer;
   setup.schedule = &schedule;
   Seen seen;
@@ -254,7 +255,7 @@ TEST(Portions, WhatDoesNotBelongIsRefusedAndHarmsNothing) {
   options.servers = 2;
   const OptimizerOptions optimizer{.lr = 1, .momentum = 0};
   const Schedule schedule(optimizer, 10, 100, 10);
-  StrategySetup setup{options, plan, model.layout};
+  StrategySetup setup{ResolveStrategy(options, {.ranks = 3}), plan, model.layout};
   setup.optimizer = &optimizer;
   setup.schedule = &schedule;
   constexpr float kGood = 0.25f;
@@ -319,7 +320,7 @@ TEST(Portions, AreRefusedWhereTheyMeanNothing) {
   const auto why = [](StrategyOptions options) -> std::string {
     options.servers = 2;
     try {
-      CheckStrategy(options, 5, false);
+      ResolveStrategy(options, {.ranks = 5}).workers();
     } catch (const UsageError& error) {
       return error.what();
     }
@@ -332,8 +333,8 @@ TEST(Portions, AreRefusedWhereTheyMeanNothing) {
   EXPECT_NE(why({.name = "allreduce"}).find("no centre at servers"), std::string::npos);
   StrategyOptions many{.name = "downpour"};
   many.servers = 5;
-  EXPECT_THROW(CheckStrategy(many, 5, false), UsageError);
-  EXPECT_EQ(CheckStrategy(many, 7, false), 2);
+  EXPECT_THROW(ResolveStrategy(many, {.ranks = 5}), UsageError);
+  EXPECT_EQ(ResolveStrategy(many, {.ranks = 7}).workers(), 2);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "pretend/device.h"
+#include "strategy/make.h"
+#include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/all_reduce.h"
 #include "transport/threads/run.h"
@@ -46,10 +48,12 @@ std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
   const toy::Model model(run.weights, run.bucket);
   StrategyOptions options{.name = c.strategy, .merge = run.merge, .wire = run.wire};
   options.algorithm = c.shared ? "shared" : run.deterministic ? "chain" : run.algorithm;
-  const StrategyPreset& preset = FindPreset(c.strategy);
-  const int ranks = run.ranks + preset.servers;
-  const auto common = preset.common ? preset.common(ranks, 20) : nullptr;
-  const StrategySetup setup{options, run.plan, model.layout, run.deterministic, common.get()};
+  const InnerKind& inner = FindInner(FindPreset(c.strategy).inner);
+  const int ranks = run.ranks + inner.servers;
+  const auto common = inner.common ? inner.common(ranks, 20) : nullptr;
+  const StrategySetup setup{
+      ResolveStrategy(options, {.ranks = ranks, .deterministic = run.deterministic}), run.plan,
+      model.layout, common.get()};
   std::vector<std::vector<float>> states(ranks);
   RunRanks(ranks, /*timeout_s=*/3600, [&](World& world) {  // longer than a test may take
     const auto device = c.device();
@@ -251,29 +255,35 @@ TEST(Presets, AreListedWithHelp) {
   for (const StrategyPreset& preset : StrategyPresets()) {
     EXPECT_EQ(&FindPreset(preset.name), &preset);
     EXPECT_GT(std::string(preset.help).size(), 20u);
-    EXPECT_TRUE(preset.in_step || preset.server || preset.shares_memory);
+    EXPECT_NO_THROW(ResolveStrategy({.name = preset.name}, {.ranks = 5}));
   }
   EXPECT_THROW(FindPreset("allreduse"), UsageError);
 }
 
 TEST(Presets, RefuseWhatMakesNoSense) {
-  EXPECT_EQ(CheckStrategy({.name = "allreduce"}, 4, true), 4);
-  EXPECT_EQ(CheckStrategy({.name = "easgd"}, 4, false), 3);
-  EXPECT_THROW(CheckStrategy({.name = "easgd"}, 4, true), UsageError);
-  EXPECT_THROW(CheckStrategy({.name = "easgd"}, 1, false), UsageError);
+  EXPECT_EQ(ResolveStrategy({.name = "allreduce"}, {.ranks = 4, .deterministic = true}).workers(),
+            4);
+  EXPECT_EQ(ResolveStrategy({.name = "easgd"}, {.ranks = 4}).workers(), 3);
+  EXPECT_THROW(ResolveStrategy({.name = "easgd"}, {.ranks = 4, .deterministic = true}), UsageError);
+  EXPECT_THROW(ResolveStrategy({.name = "easgd"}, {.ranks = 1}), UsageError);
   const StrategyOptions wait{.name = "downpour", .push = 3, .staleness = 2, .stale = "wait"};
-  EXPECT_EQ(CheckStrategy(wait, 4, false), 3);  // weights are fetched once for each push
+  EXPECT_EQ(ResolveStrategy(wait, {.ranks = 4}).workers(),
+            3);  // weights are fetched once for each push
   StrategyOptions other = wait;
   other.fetch = 2;
-  EXPECT_THROW(CheckStrategy(other, 4, false), UsageError);
+  EXPECT_THROW(ResolveStrategy(other, {.ranks = 4}), UsageError);
   other = wait;
   other.staleness = -1;
-  EXPECT_THROW(CheckStrategy(other, 4, false), UsageError);
+  EXPECT_THROW(ResolveStrategy(other, {.ranks = 4}), UsageError);
   other = wait;
   other.merge = "halve";
-  EXPECT_THROW(CheckStrategy(other, 4, false), UsageError);
-  EXPECT_THROW(CheckStrategy({.name = "allreduce", .algorithm = "ring"}, 2, true), UsageError);
-  EXPECT_THROW(CheckStrategy({.name = "allreduce", .wire = "bf16"}, 2, true), UsageError);
+  EXPECT_THROW(ResolveStrategy(other, {.ranks = 4}), UsageError);
+  EXPECT_THROW(ResolveStrategy({.name = "allreduce", .algorithm = "ring"},
+                               {.ranks = 2, .deterministic = true}),
+               UsageError);
+  EXPECT_THROW(
+      ResolveStrategy({.name = "allreduce", .wire = "bf16"}, {.ranks = 2, .deterministic = true}),
+      UsageError);
 }
 
 }  // namespace

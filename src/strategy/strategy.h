@@ -75,7 +75,6 @@ class Strategy {
 
   // In step: all replicas are equal and hold every step so far. A checkpoint waits for that.
   virtual bool Agreed() const { return true; }
-  virtual bool SumsGradients() const { return InStep(); }  // over all workers: Rehearse works
 
   virtual void Begin(Replica& replica) = 0;
   // In step: the work of step `step`. With a free pace the centre says which work is next, and

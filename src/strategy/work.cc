@@ -38,13 +38,15 @@ int64_t StepOf(const Plan& plan, int64_t epoch, int64_t position) {
   return epoch * plan.steps_per_epoch() + position / plan.batch;
 }
 
-void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work) {
+void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Members members,
+                 Work& work) {
   WorkOf(plan, step, worker, workers, work);
-  work.batch = 0;
+  const int64_t count = work.batch, shards = plan.shards;
+  const int64_t first = shards * members.first / workers, last = shards * members.last / workers;
+  work.batch = count * last / shards - count * first / shards;
   work.filled_shards = 0;
-  for (const Shard& shard : work.shards) {
-    work.batch += shard.size();
-    work.filled_shards += shard.size() > 0;
+  for (int64_t s = first; s < last; ++s) {
+    work.filled_shards += count * (s + 1) / shards > count * s / shards;
   }
   if (!work.batch) work.shards.clear();
 }

@@ -39,8 +39,13 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
 int64_t StepSamples(const Plan& plan, int64_t step);                // of all workers
 int64_t StepOf(const Plan& plan, int64_t epoch, int64_t position);  // that takes it
 
-// In step, but the worker's update is of its own shards alone: the batch is what they hold.
-void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
+// Workers [first, last) of all, which advance together.
+struct Members {
+  int first = 0, last = 0;
+};
+// In step, but an update is of the shards of some members alone: the batch is what they hold.
+void LocalWorkOf(const Plan& plan, int64_t step, int worker, int workers, Members members,
+                 Work& work);
 
 // Positions [begin, end) of an epoch that one worker takes by itself: a local step. Its number is
 // the run's progress: the step in which an in-step run would take the positions.

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "strategy/presets.h"
+#include "trainer/job.h"
 
 namespace trireme {
 namespace {
@@ -133,7 +133,7 @@ std::optional<double> HandsOf(const SweepPlan& plan, const Combination& combinat
   const Recipe recipe = RecipeOf(plan, combination);
   double hands = 1;
   try {
-    hands = CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
+    hands = ChooseStrategy(recipe).workers();
   } catch (const UsageError&) {
     return {};
   }

@@ -9,7 +9,6 @@
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "launch/transports.h"
-#include "strategy/presets.h"
 
 namespace trireme {
 namespace {
@@ -56,7 +55,7 @@ std::vector<int> Job::CpusOf(int rank) const {
 size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e6 / 4); }
 
 int Job::MostShards(int worker) const {
-  if (!in_step) return 1;
+  if (!strategy.in_step()) return 1;
   return ShardsOf(plan, worker, workers());
 }
 
@@ -65,9 +64,8 @@ namespace {
 // Samples at once of a worker whose pace is free: a shard, a lease, or its part of one.
 int FreeCapacity(const Job& job) {
   const Plan& plan = job.plan;
-  const StrategyOptions& strategy = job.recipe.strategy;
-  if (LeasesShards(strategy)) return int((plan.batch + plan.shards - 1) / plan.shards);
-  const int clients = FreeClients(strategy, job.workers());
+  if (job.strategy.clocked()) return int((plan.batch + plan.shards - 1) / plan.shards);
+  const int clients = job.strategy.has_server() ? job.strategy.clients() : job.workers();
   const int64_t lease = (plan.batch + clients - 1) / clients, least = job.workers() / clients;
   return int((lease + least - 1) / least);
 }
@@ -120,11 +118,18 @@ Opened OpenFor(const OpenKeys& open, int workers, Recipe& recipe) {
 
 }  // namespace
 
+StrategyChoice ChooseStrategy(const Recipe& recipe) {
+  const TransportKind* transport = FindTransport(recipe.transport.name);  // null: not chosen yet
+  return ResolveStrategy(recipe.strategy, {.ranks = recipe.transport.ranks,
+                                           .deterministic = recipe.trainer.deterministic,
+                                           .one_process = !transport || transport->one_process,
+                                           .shared_memory = !transport || transport->shares_memory,
+                                           .optimizer = &recipe.optimizer});
+}
+
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
   if (!open.any()) return "";
-  const int workers =
-      CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
-  return OpenFor(open, workers, recipe).chosen;
+  return OpenFor(open, ChooseStrategy(recipe).workers(), recipe).chosen;
 }
 
 Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& neighbours,
@@ -133,41 +138,13 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   job.recipe = given;
   const Recipe& recipe = job.recipe;
   job.make_backend = std::move(make_backend);
-  const int workers =
-      CheckStrategy(recipe.strategy, recipe.transport.ranks, recipe.trainer.deterministic);
-  job.servers = recipe.transport.ranks - workers;
-  job.in_step = FindPreset(recipe.strategy.name).in_step;
   Pretence(recipe.emulate, 0, recipe.transport.ranks);  // refuses what makes no sense
   TrainerOptions& trainer = job.recipe.trainer;
+  job.recipe.optimizer.clip = trainer.clip;
+  job.strategy = ChooseStrategy(recipe);
   trainer.precision = NameOf(ResolvePrecision(FindEngine(trainer.device), trainer.precision));
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
-  }
-
-  const TransportKind* transport = FindTransport(recipe.transport.name);  // null: not chosen yet
-  if (FindPreset(recipe.strategy.name).common && transport && !transport->one_process) {
-    throw UsageError("strategy {}: its workers are threads of one process (--transport threads)",
-                     recipe.strategy.name);
-  }
-  if (FindPreset(recipe.strategy.name).shares_memory && transport && !transport->shares_memory) {
-    throw UsageError("strategy {}: its workers share memory (--transport threads, shm)",
-                     recipe.strategy.name);
-  }
-  const OptimizerOptions& optimizer = recipe.optimizer;
-  if (recipe.strategy.name == "sync-ps" && recipe.strategy.merge == "difference" &&
-      (optimizer.name != "sgd" || optimizer.momentum != 0 || optimizer.weight_decay != 0 ||
-       trainer.clip != 0)) {
-    throw UsageError(
-        "strategy.merge = \"difference\" adds up what workers did to their weights, which is right "
-        "only for plain SGD: set optimizer.name=sgd optimizer.momentum=0 optimizer.weight_decay=0 "
-        "trainer.clip=0, or strategy.merge=gradient");
-  }
-
-  if (recipe.strategy.servers > 1 && trainer.clip > 0) {
-    throw UsageError(
-        "strategy.servers = {}: trainer.clip needs the norm of all gradients, and each server has "
-        "a portion of them; set trainer.clip = 0",
-        recipe.strategy.servers);
   }
 
   Opened opened = OpenFor(open, job.workers(), job.recipe);
@@ -190,20 +167,9 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   trainer.accumulate = 1;
   plan.shards = trainer.shards;
   job.shard_capacity = int((plan.batch + plan.shards - 1) / plan.shards);
-  if (!job.in_step) job.shard_capacity = FreeCapacity(job);
+  if (!job.strategy.in_step()) job.shard_capacity = FreeCapacity(job);
 
-  if (recipe.strategy.sync_batch_norm) {
-    const int64_t rest = plan.samples % plan.batch;
-    if (plan.shards != job.workers() || (rest > 0 && rest < job.workers())) {
-      throw UsageError(
-          "strategy.sync_batch_norm: every worker computes one shard with at least one sample; "
-          "here "
-          "are {} shards, {} workers, and {} samples in the last step of an epoch",
-          plan.shards, job.workers(), rest ? rest : plan.batch);
-    }
-  }
-
-  job.recipe.optimizer.clip = trainer.clip;
+  CheckPlan(job.strategy, plan);
   job.schedule.emplace(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
   job.cpus = OrderByCore(ReadCoreFacts().affinity);
   job.sharing = neighbours.ranks;
@@ -211,7 +177,8 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
     job.sharing.push_back(r);
   }
   // Servers of a free pace only add; a core of their own would be idle.
-  std::erase_if(job.sharing, [&](int rank) { return !job.in_step && rank < job.servers; });
+  std::erase_if(job.sharing,
+                [&](int rank) { return !job.strategy.in_step() && rank < job.strategy.servers; });
   const int sharing = std::max(1, int(job.sharing.size()));
   job.threads_per_rank = CountThreads(trainer, sharing, neighbours.process_each);
   job.cores_per_rank = ThreadsOfEach(ReadCoreFacts(), sharing, neighbours.process_each);

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "launch/launcher.h"
 #include "optimizer/schedule.h"
+#include "strategy/choice.h"
 #include "strategy/work.h"
 #include "trainer/defaults.h"
 #include "trainer/model_card.h"
@@ -27,10 +28,9 @@ struct Job {
   std::string chosen;  // in words, of keys that nobody gave; empty: none
   Plan plan;
   std::optional<Schedule> schedule;  // always there after PrepareJob
-  bool in_step = true;               // of the strategy
-  int servers = 0;                   // ranks that do not train
-  int64_t own_samples = 0;           // not 0: the data are this client's own, the plan the server's
-  int shard_capacity = 0;            // samples of a shard, at most
+  StrategyChoice strategy;
+  int64_t own_samples = 0;  // not 0: the data are this client's own, the plan the server's
+  int shard_capacity = 0;   // samples of a shard, at most
   int threads_per_rank = 1;
   int cores_per_rank = 1;    // its share of the processors, for computing and for its loader
   std::vector<int> cpus;     // of this process; those of a core stand together
@@ -40,7 +40,7 @@ struct Job {
   bool only_self_test = false;  // no step
   MakeBackend make_backend;
 
-  int workers() const { return recipe.transport.ranks - servers; }
+  int workers() const { return strategy.workers(); }
   int64_t epochs() const {  // begun ones
     return (plan.steps + plan.steps_per_epoch() - 1) / plan.steps_per_epoch();
   }
@@ -54,6 +54,9 @@ struct Job {
 // plan, there is no initial state: it may be more than the machine holds.
 Job PrepareJob(const Recipe& recipe, MakeBackend make_backend, const Neighbours& neighbours = {},
                bool weights = true, const OpenKeys& open = {});
+
+// The recipe's strategy for its ranks. UsageError where it cannot run so.
+StrategyChoice ChooseStrategy(const Recipe& recipe);
 
 // Fills the open keys as PrepareJob would, and nothing else. What was chosen, in words.
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe);

@@ -146,7 +146,7 @@ void CheckAgreement(Group& group, const Job& job) {
 }
 
 void ShowRanks(Group& group, const Job& job, const Log& log) {
-  const bool server = group.rank() < job.servers;
+  const bool server = group.rank() < job.strategy.servers;
   const std::string own =
       fmt::format("{:>5}  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", group.rank(), HostName(), getpid(),
                   server ? "server" : "worker", job.recipe.trainer.device, job.threads_per_rank,

@@ -46,14 +46,14 @@ LoaderThreads TrainingThreads(const Job& job, const Feed& feed) {
 
 int StepsInMemory(const Job& job) {
   const Feed feed = TrainingFeed(job);
-  if (!job.in_step || TrainingThreads(job, feed).first == 0) return 1;
+  if (!job.strategy.in_step() || TrainingThreads(job, feed).first == 0) return 1;
   return feed.decodes() ? 3 : 2;
 }
 
 Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers,
                  const Observer& observer)
     : job_(job),
-      pretence_(job.recipe.emulate, worker + job.servers, job.recipe.transport.ranks),
+      pretence_(job.recipe.emulate, worker + job.strategy.servers, job.recipe.transport.ranks),
       worker_(worker),
       workers_(workers),
       strategy_(strategy),

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "record/checkpoint.h"
-#include "strategy/presets.h"
+#include "strategy/make.h"
 #include "trainer/centre_recorder.h"
 #include "trainer/muster.h"
 #include "trainer/rank_watch.h"
@@ -45,7 +45,7 @@ int RunServer(const Job& job, const Site& site, const Start& start, const Strate
               World& world) {
   const auto server = MakeServer(setup, world, start.state);
   if (start.resume()) server->Load(*start.resume());
-  if (world.rank() != RecordingRank(setup.options.name)) {
+  if (world.rank() != kRecordingRank) {
     server->Run(nullptr);
     return site.signals.ExitCode();
   }
@@ -74,8 +74,8 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
     recorder.emplace(job, *site.directory, site.progress, start.at);
-    if (setup.options.algorithm != job.recipe.strategy.algorithm) {
-      WriteChoice(job, site, setup.options);
+    if (setup.choice.options.algorithm != job.recipe.strategy.algorithm) {
+      WriteChoice(job, site, setup.choice.options);
     }
   }
   Worker worker(job, world, backend, *strategy, recorder ? &*recorder : nullptr, site.signals,
@@ -85,12 +85,10 @@ int RunWorker(const Job& job, const Site& site, const Start& start, const Strate
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 
-StrategySetup SetupOf(const Job& job, const StrategyOptions& options, StrategyCommon* common,
-                      const Log& log) {
-  return {.options = options,
+StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log) {
+  return {.choice = job.strategy,
           .plan = job.plan,
           .layout = job.layout,
-          .deterministic = job.recipe.trainer.deterministic,
           .common = common,
           .optimizer = &job.recipe.optimizer,
           .schedule = &*job.schedule,
@@ -107,17 +105,12 @@ int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon
     CheckAgreement(group, job);
     if (site.show_ranks) ShowRanks(group, job, site.log);
   }
-  StrategyOptions options = job.recipe.strategy;
-  const Log log = site.log;
-  const StrategySetup setup{options,        job.plan,
-                            job.layout,     job.recipe.trainer.deterministic,
-                            common,         &job.recipe.optimizer,
-                            &*job.schedule, &log};
-  options.algorithm = ResolveAlgorithm(setup, world);
+  StrategySetup setup = SetupOf(job, common, site.log);
+  setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
   // A rank alone waits for nobody: a long step is no stall.
-  if (job.in_step && world.size() > 1)
+  if (job.strategy.in_step() && world.size() > 1)
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
   bool trained = false;
   try {
@@ -146,11 +139,11 @@ int RunFreeRank(const Job& job, const Site& site, World& world) {
       CheckAgreement(world.group(), job);
       if (site.show_ranks) ShowRanks(world.group(), job, site.log);
     }
-    const StrategySetup setup = SetupOf(job, job.recipe.strategy, nullptr, site.log);
+    const StrategySetup setup = SetupOf(job, nullptr, site.log);
     if (world.rank() == 0) return RunServer(job, site, OpenRun(job, site), setup, world);
     Start start;
     start.state = job.initial_state;  // and then the centre's
-    if (world.rank() < job.servers) return RunServer(job, site, start, setup, world);
+    if (world.rank() < job.strategy.servers) return RunServer(job, site, start, setup, world);
     return RunWorker(job, site, start, setup, world, nullptr, nullptr);
   } catch (const std::exception& error) {
     if (world.together()) world.group().Abort(error.what());
@@ -160,7 +153,7 @@ int RunFreeRank(const Job& job, const Site& site, World& world) {
 
 int TrainFree(const Job& job, const Site& site) {
   const std::string card = CardOf(job);
-  const bool other_data = MayHaveOwnData(job.recipe.strategy);
+  const bool other_data = job.strategy.own_data();
   int refused = 0;
   FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
   needs.judge = [&](const std::string& shown) { return JudgeCard(card, shown, other_data); };
@@ -172,9 +165,9 @@ int TrainFree(const Job& job, const Site& site) {
   };
   const auto signal = [&] { return ReceivedSignal(site); };
   needs.signal = signal;
-  needs.servers = job.servers;
-  needs.teams = TeamsOf(job.recipe.strategy, job.recipe.transport.ranks);
-  if (TeamsShareMemory(job.recipe.strategy)) needs.team_bytes = SharedBytes(job);
+  needs.servers = job.strategy.servers;
+  needs.teams = job.strategy.GroupOfRank();
+  if (job.strategy.inner->shares_memory) needs.team_bytes = SharedBytes(job);
   needs.announce = site.show_ranks;
   return site.launcher.RunFree(needs, [&](World& world) {
     const int code = RunFreeRank(job, site, world);
@@ -185,14 +178,14 @@ int TrainFree(const Job& job, const Site& site) {
 
 // What the user may not know to be slow.
 void WarnOfCrowds(const Job& job, const Log& log) {
-  const auto trains = [&](int rank) { return rank >= job.servers; };
+  const auto trains = [&](int rank) { return rank >= job.strategy.servers; };
   const auto here = std::count_if(job.sharing.begin(), job.sharing.end(), trains);
   const int cores = UsableCores(ReadCoreFacts()).count;
   if (here > 1 && here > cores) {
     log.Warn("ranks", "{} workers on {}: slower than {} (transport.ranks)", here,
              Counted(cores, "core"), cores);
   }
-  if (!job.in_step) return;
+  if (!job.strategy.in_step()) return;
   int idle = 0;
   Work work;
   for (int w = 0; w < job.workers(); ++w) {
@@ -222,15 +215,14 @@ Start OpenRun(const Job& job, const Site& site) {
 int TrainInStep(const Job& job, const Site& site) {
   std::optional<Start> own;
   if (site.directory) own.emplace(OpenRun(job, site));
-  const StrategyPreset& preset = FindPreset(job.recipe.strategy.name);
+  const auto make_common = job.strategy.inner->common;
   const auto common =
-      preset.common ? preset.common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
+      make_common ? make_common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
   const auto signal = [&] { return ReceivedSignal(site); };
   const InStepNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
   return site.launcher.Run(needs, [&](World& world) {
     if (site.launcher.complete()) return RunRank(job, site, *own, common.get(), world);
-    const int root = RecordingRank(job.recipe.strategy.name);
-    const Start shared = ShareStart(world.group(), root, job, own ? &*own : nullptr);
+    const Start shared = ShareStart(world.group(), kRecordingRank, job, own ? &*own : nullptr);
     const int code = RunRank(job, site, shared, common.get(), world);
     // mpirun and srun kill the others when one ends with a code like 143: not before the one that
     // records has written its checkpoint.
@@ -248,11 +240,9 @@ int Train(const Job& job, const Site& site) {
   }
   if (site.directory && site.show_ranks && emulated.empty()) WarnOfCrowds(job, site.log);
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
-  const int root = RecordingRank(job.recipe.strategy.name);
-  TRIREME_ASSERT(site.launcher.holds(root) == (site.directory != nullptr));
+  TRIREME_ASSERT(site.launcher.holds(kRecordingRank) == (site.directory != nullptr));
   try {
-    return FindPreset(job.recipe.strategy.name).server ? TrainFree(job, site)
-                                                       : TrainInStep(job, site);
+    return job.strategy.has_server() ? TrainFree(job, site) : TrainInStep(job, site);
   } catch (const Killed& error) {
     if (!site.directory || !HasCheckpoint(site.directory->checkpoints())) throw;
     throw Error("{}; go on with: trireme train --resume {}", error.what(), site.directory->path());
@@ -260,9 +250,9 @@ int Train(const Job& job, const Site& site) {
 }
 
 int Join(const Job& job, const JoinSite& site) {
-  if (job.servers > 1) {
+  if (job.strategy.servers > 1) {
     throw Error("the run at {} has {} servers (strategy.servers) and takes no clients but its own",
-                site.meet, job.servers);
+                site.meet, job.strategy.servers);
   }
   const DenormalsOff denormals_off;
   const auto world = JoinStar({.tcp = {.rank = kNoRank,
@@ -271,7 +261,7 @@ int Join(const Job& job, const JoinSite& site) {
                                        .secret = site.secret,
                                        .timeout_s = job.recipe.transport.timeout_s},
                                .card = CardOf(job)});
-  const StrategySetup setup = SetupOf(job, job.recipe.strategy, nullptr, site.log);
+  const StrategySetup setup = SetupOf(job, nullptr, site.log);
   Backend backend = job.make_backend(job.threads_per_rank);
   const auto strategy = MakeWorker(setup, *world);
   Worker worker(job, *world, backend, *strategy, nullptr, site.signals, nullptr, nullptr);

@@ -28,8 +28,8 @@ struct Site {
   const Log& log;
   Launcher& launcher;
   const Json* start_line = nullptr;  // written when the run begins; null: nothing tells of it
-  StopNotice* notice = nullptr;  // if not null, told of the signals by who supervises the ranks
-  bool show_ranks = true;        // log where the ranks run and how they sum
+  StopNotice* notice = nullptr;      // if not null, told of the signals by who supervises the ranks
+  bool show_ranks = true;            // log where the ranks run and how they sum
   // Called at the end on the rank that records, which may be another process.
   FunctionRef<void(const Outcome&)> report;
 };

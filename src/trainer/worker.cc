@@ -18,7 +18,7 @@ constexpr int64_t kDivergedSteps = 100;
 
 std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
   if (!job.recipe.strategy.sync_batch_norm) return nullptr;
-  return world.group().Split(world.rank() < job.servers ? 1 : 0);
+  return world.group().Split(world.rank() < job.strategy.servers ? 1 : 0);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strateg
       recorder_(recorder),
       signals_(signals),
       watch_(watch),
-      worker_(world.rank() - job.servers),
+      worker_(world.rank() - job.strategy.servers),
       workers_(GroupOfWorkers(job, world)),
       observer_{watch ? &watch->status() : nullptr, spans},
       stepper_(job, strategy, *backend.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
@@ -116,11 +116,10 @@ Ending Worker::Run(const Start& start) {
 // Rank 0 judges; an error of its ends all.
 void Worker::SelfTest() {
   const Recipe& recipe = job_.recipe;
-  if (!strategy_.SumsGradients() || recipe.strategy.merge == "difference" ||
-      recipe.strategy.sync_batch_norm) {
+  const std::string why_not = WhyNoSelfTest(job_.strategy);
+  if (!why_not.empty()) {
     if (!job_.only_self_test) return;
-    throw UsageError("--self-test: what strategy {} adds up is not what a rank computes alone",
-                     recipe.strategy.name);
+    throw UsageError("{}", why_not);
   }
   const std::vector<float> together = stepper_.GradientTogether(at_.step, job_.workers());
   if (world_.rank() != 0) return;

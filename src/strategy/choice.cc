@@ -1,0 +1,129 @@
+#include "strategy/choice.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "strategy/presets.h"
+#include "strategy/refusals.h"
+
+namespace trireme {
+namespace {
+
+template <class Kind>
+struct Word {
+  const char* word;
+  Kind kind;
+};
+
+constexpr Word<CentreKind> kCentres[] = {
+    {"none", CentreKind::kNone}, {"group", CentreKind::kGroup}, {"server", CentreKind::kServer}};
+constexpr Word<PaceKind> kPaces[] = {{"in-step", PaceKind::kInStep},
+                                     {"free", PaceKind::kFree},
+                                     {"clock", PaceKind::kClock},
+                                     {"round", PaceKind::kRound}};
+constexpr Word<StaleKind> kStales[] = {
+    {"wait", StaleKind::kWait}, {"scale", StaleKind::kScale}, {"drop", StaleKind::kDrop}};
+
+constexpr const char* kAuto = "auto";
+
+template <class Rows>
+std::vector<std::string> WordsOf(const Rows& rows) {
+  std::vector<std::string> words{kAuto};
+  for (const auto& row : rows) words.push_back(row.word);
+  return words;
+}
+
+template <class Rows>
+auto KindOf(const Rows& rows, std::string_view word) {
+  const auto at = std::ranges::find(rows, word, [](const auto& row) { return row.word; });
+  TRIREME_ASSERT(at != std::end(rows));
+  return at->kind;
+}
+
+// What the recipe says, else what the preset has.
+std::string_view Or(const std::string& given, std::string_view preset) {
+  return given == kAuto ? preset : std::string_view(given);
+}
+
+constexpr int kGroups = 2;  // where the recipe names no number
+
+// Follows from the inner choice.
+PaceKind PaceWithoutServer(const StrategyChoice& c) {
+  return c.local_steps() || c.inner->in_step ? PaceKind::kInStep : PaceKind::kFree;
+}
+
+int ServersOf(const StrategyChoice& c) {
+  return c.has_server() ? c.options.servers : c.inner->servers;
+}
+
+}  // namespace
+
+std::vector<std::string> CentreWords() { return WordsOf(kCentres); }
+std::vector<std::string> PaceWords() { return WordsOf(kPaces); }
+std::vector<std::string> StaleWords() { return WordsOf(kStales); }
+
+StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene) {
+  const StrategyPreset& preset = FindPreset(options.name);
+  StrategyChoice c{.options = options, .ranks = scene.ranks, .deterministic = scene.deterministic};
+  c.inner = &FindInner(Or(options.inner, preset.inner));
+  c.centre = KindOf(kCentres, Or(options.centre, preset.centre));
+  c.merge = &FindMerge(Or(options.merge, preset.merge));
+  if (c.local_steps() && !c.merge->averages && options.merge == kAuto) c.merge = &AverageMerge();
+  c.pace = KindOf(kPaces, Or(options.pace, preset.pace));
+  if (!c.has_server() && options.pace == kAuto) c.pace = PaceWithoutServer(c);
+  c.servers = ServersOf(c);
+  if (c.inner->groups && c.centre != CentreKind::kNone) {
+    c.groups = options.groups > 0 ? options.groups : kGroups;
+  }
+  if (options.period >= 0) c.period = options.period;
+  c.push = options.push > 0 ? options.push : preset.push;
+  c.fetch = options.fetch > 0 ? options.fetch : preset.fetch;
+  c.staleness = options.staleness >= 0 ? options.staleness : preset.staleness;
+  if (c.clocked() && c.staleness < 0) c.staleness = 0;
+  const StaleKind usual = c.pace == PaceKind::kFree ? c.merge->stale : StaleKind::kWait;
+  c.stale = options.stale == kAuto ? usual : KindOf(kStales, options.stale);
+  if (c.waits() && options.fetch == 0) c.fetch = c.push;
+  c.broadcasts = preset.broadcasts && c.merge->gradients && !c.waits();
+  RefuseImpossible(c, preset, scene);
+  return c;
+}
+
+int StrategyChoice::FirstOf(int group) const { return int(int64_t(workers()) * group / groups); }
+
+int StrategyChoice::GroupOf(int worker) const {
+  for (int g = groups - 1; g > 0; --g) {
+    if (worker >= FirstOf(g)) return g;
+  }
+  return 0;
+}
+
+int StrategyChoice::LeaderOf(int client) const { return led() ? FirstOf(client) : client; }
+
+std::vector<int> StrategyChoice::GroupOfRank() const {
+  if (!groups) return {};
+  std::vector<int> of(size_t(ranks), -1);
+  for (int w = 0; w < workers(); ++w) of[size_t(servers + w)] = GroupOf(w);
+  return of;
+}
+
+void CheckPlan(const StrategyChoice& choice, const Plan& plan) {
+  if (!choice.options.sync_batch_norm) return;
+  const int64_t rest = plan.samples % plan.batch;
+  if (plan.shards == choice.workers() && (rest == 0 || rest >= choice.workers())) return;
+  throw UsageError(
+      "strategy.sync_batch_norm: every worker computes one shard with at least one sample; here "
+      "are {} shards, {} workers, and {} samples in the last step of an epoch",
+      plan.shards, choice.workers(), rest ? rest : plan.batch);
+}
+
+std::string WhyNoSelfTest(const StrategyChoice& choice) {
+  if (choice.in_step() && !choice.local_steps() && choice.merge->gradients &&
+      !choice.options.sync_batch_norm) {
+    return "";
+  }
+  return fmt::format("--self-test: what strategy {} adds up is not what a rank computes alone",
+                     choice.options.name);
+}
+
+}  // namespace trireme

@@ -1,0 +1,86 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimizer/options.h"
+#include "strategy/inner_kinds.h"
+#include "strategy/merge_kinds.h"
+#include "strategy/options.h"
+#include "strategy/work.h"
+
+namespace trireme {
+
+// Where common weights live besides the replicas' (strategy.centre).
+enum class CentreKind { kNone, kGroup, kServer };
+// When updates count (strategy.pace).
+enum class PaceKind { kInStep, kFree, kClock, kRound };
+
+std::vector<std::string> CentreWords();
+std::vector<std::string> PaceWords();
+std::vector<std::string> StaleWords();
+
+// A recipe's strategy, resolved once before the ranks start: what is left open is as the preset has
+// it, and what cannot be is refused.
+struct StrategyChoice {
+  StrategyOptions options;  // as given
+  const InnerKind* inner = nullptr;
+  const MergeKind* merge = nullptr;
+  CentreKind centre = CentreKind::kNone;
+  PaceKind pace = PaceKind::kInStep;
+  StaleKind stale = StaleKind::kScale;
+  int ranks = 1;
+  int servers = 0;          // the first ranks, which do not train
+  int groups = 0;           // of workers that advance together; 0: there are none
+  int period = 10;          // weights: steps between meetings; 0: once an epoch
+  int push = 1, fetch = 1;  // gradients: steps between pushes, and between looks at the weights
+  int64_t staleness = -1;   // -1: any
+  bool broadcasts = false;  // gradients: the server offers all new weights, nobody asks
+  bool deterministic = false;
+
+  int workers() const { return ranks - servers; }
+  bool in_step() const { return pace == PaceKind::kInStep; }
+  // Its workers take leases, and it keeps the run.
+  bool has_server() const { return centre == CentreKind::kServer; }
+  // In step, but each worker's or group's update is its own between meetings.
+  bool local_steps() const { return centre == CentreKind::kGroup; }
+  bool clocked() const { return pace == PaceKind::kClock; }  // a lease is a shard of a step
+  bool waits() const { return pace == PaceKind::kFree && stale == StaleKind::kWait; }
+  // A client may have samples of its own: only weights leave it, and they count by the samples.
+  bool own_data() const { return pace == PaceKind::kRound; }
+  // Workers of a group hold the same weights: one of them speaks for all.
+  bool led() const { return groups > 0 && inner->in_step; }
+  int clients() const { return led() ? groups : workers(); }  // that take leases
+  int steps_between_meetings() const { return merge->gradients ? push : period; }
+
+  int GroupOf(int worker) const;         // group g of G has workers [W g / G, W (g + 1) / G)
+  int FirstOf(int group) const;          // of its workers
+  int LeaderOf(int client) const;        // the worker that speaks with the server
+  std::vector<int> GroupOfRank() const;  // -1: in none; empty: there are no groups
+};
+
+// What a strategy must fit.
+struct StrategyScene {
+  int ranks = 1;
+  bool deterministic = false;
+  bool one_process = true;  // what the transport gives the ranks
+  bool shared_memory = true;
+  const OptimizerOptions* optimizer = nullptr;  // null: not known yet, nothing is refused for it
+};
+
+// UsageError: the first refusal that holds, see choice.cc.
+StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene);
+
+// What can be said only when the epoch is cut into steps.
+void CheckPlan(const StrategyChoice& choice, const Plan& plan);
+
+// Why the sum of the ranks' gradients cannot be compared with what a rank computes alone; empty: it
+// can.
+std::string WhyNoSelfTest(const StrategyChoice& choice);
+
+// The rank that writes the run: with a server the first of them, which holds all that is to be
+// kept.
+constexpr int kRecordingRank = 0;
+
+}  // namespace trireme

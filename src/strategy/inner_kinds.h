@@ -1,0 +1,43 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "strategy/common.h"
+#include "strategy/inner.h"
+#include "transport/world.h"
+
+namespace trireme {
+
+struct StrategySetup;
+class SharedWeights;
+
+// How replicas advance inside a step (strategy.inner): a row of one list.
+struct InnerKind {
+  const char* name;
+  const char* help;
+
+  // What its workers need of each other.
+  bool in_step;                // they wait for each other in every step
+  bool alone = false;          // they do not: something else must bring them together
+  bool one_process = false;    // they are threads of one process
+  bool shares_memory = false;  // they are threads, or processes that share memory
+  bool groups = false;         // some of them can be a group, below a server or an average
+  int servers = 0;             // the first ranks, which hold the weights and do not train
+  bool differences = false;    // strategy.merge = "difference" is possible
+
+  // Of this rank; `group` are those who advance together, null where there is no group.
+  std::unique_ptr<Inner> (*make)(const StrategySetup& setup, Group* group);
+  // Not null: what strategy.algorithm is here, where it is left open. Every rank calls it.
+  std::string (*algorithm)(const StrategySetup& setup, Group& group) = nullptr;
+  // Not null: what the workers of one process have in common, made before them.
+  std::unique_ptr<StrategyCommon> (*common)(int workers, double timeout_s) = nullptr;
+  // Not null, below a server: the weights that the group shares, into which the server's come.
+  std::unique_ptr<SharedWeights> (*shared)(Group& group, Inner& inner) = nullptr;
+};
+
+std::span<const InnerKind> InnerKinds();
+const InnerKind& FindInner(std::string_view name);
+
+}  // namespace trireme

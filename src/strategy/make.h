@@ -1,0 +1,37 @@
+#pragma once
+#include <memory>
+#include <span>
+
+#include "base/log.h"
+#include "strategy/choice.h"
+#include "strategy/common.h"
+#include "strategy/strategy.h"
+#include "transport/world.h"
+
+namespace trireme {
+
+// What all ranks of a job know when they make their strategy. Outlives what is made of it.
+struct StrategySetup {
+  StrategyChoice choice;
+  const Plan& plan;
+  const Layout& layout;
+  StrategyCommon* common = nullptr;  // what the inner choice made with it, if it did
+  // For servers that update.
+  const OptimizerOptions* optimizer = nullptr;
+  const Schedule* schedule = nullptr;
+  const Log* log = nullptr;
+  int64_t own_samples = 0;  // of a client with data of its own: leases only count them
+};
+
+// strategy.algorithm as it is used, where it is left open. Every rank calls it before MakeWorker.
+std::string ResolveAlgorithm(const StrategySetup& setup, World& world);
+
+// For ranks that train and for those that take part in steps, and for servers of a free pace.
+std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world);
+// `state` is the first server's: it gives the others their portions.
+std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
+                                   std::span<const float> state);
+
+int64_t LeaseSize(const Plan& plan, int clients);  // in positions
+
+}  // namespace trireme
