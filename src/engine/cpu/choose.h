@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "engine/cpu/patches.h"
+#include "engine/cpu/tiling/patches.h"
 
 namespace trireme::cpu {
 

@@ -8,6 +8,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/tiling/divide.h"
 #include "engine/cpu/simd-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 

@@ -6,7 +6,8 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
-#include "engine/cpu/row_parts.h"
+#include "engine/cpu/tiling/divide.h"
+#include "engine/cpu/tiling/row_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/few_columns.cc"

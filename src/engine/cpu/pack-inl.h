@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/cpu/patches.h"
+#include "engine/cpu/tiling/patches.h"
 #include "engine/cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,7 +8,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/bf16/unit.h"
-#include "engine/cpu/patches.h"
+#include "engine/cpu/tiling/patches.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -4,6 +4,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/tiling/divide.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/sum_rows.cc"

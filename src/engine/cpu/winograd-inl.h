@@ -7,7 +7,7 @@
 #define TRIREME_ENGINE_CPU_WINOGRAD_INL_H_
 #endif
 
-#include "engine/cpu/patches.h"
+#include "engine/cpu/tiling/patches.h"
 #include "engine/cpu/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();

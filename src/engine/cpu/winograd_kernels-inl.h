@@ -10,6 +10,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/tiling/divide.h"
 #include "engine/cpu/pack-inl.h"
 #include "engine/cpu/winograd_lines-inl.h"
 

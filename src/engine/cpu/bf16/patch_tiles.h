@@ -1,6 +1,6 @@
 #pragma once
 #include "engine/cpu/bf16/unit.h"
-#include "engine/cpu/patches.h"
+#include "engine/cpu/tiling/patches.h"
 
 namespace trireme::cpu::bf16 {
 

@@ -8,8 +8,8 @@
 
 #include "base/assert.h"
 #include "engine/cpu/bf16/patch_tiles.h"
-#include "engine/cpu/call.h"
-#include "engine/cpu/row_parts.h"
+#include "engine/cpu/tiling/divide.h"
+#include "engine/cpu/tiling/row_parts.h"
 
 namespace trireme::cpu::bf16 {
 namespace {

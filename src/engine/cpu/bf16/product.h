@@ -3,7 +3,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/bf16/unit.h"
-#include "engine/cpu/patches.h"
+#include "engine/cpu/tiling/patches.h"
 
 // Matrix products in bf16: operands that are held in float32 are rounded while they are packed,
 // sums are float32. The same functions as those of float32 (engine/cpu/product-inl.h), for any
