@@ -6,7 +6,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text.h"
+#include "flat/arithmetic.h"
+#include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
 #include "trainer/job.h"
@@ -69,6 +72,30 @@ std::string BenchTable::Text(bool json) const {
     text += "\n";
   }
   return text;
+}
+
+SingleSteps::SingleSteps(const BenchEngine& engine, const Graph& graph, int batch)
+    : backend_(engine.Make()),
+      name_(engine.kind->name),
+      program_(Compile(graph, *backend_.engine, batch, Mode::kTrain, size_t{1} << 40)),
+      queue_(backend_.engine->device().NewQueue()),
+      executable_(backend_.engine->Load(program_, *queue_)),
+      state_(backend_.engine->device(), program_->layout.state),
+      summand_(backend_.engine->device(), program_->layout.summand),
+      samples_(size_t(batch) * size_t(graph.input().size())),
+      labels_(size_t(batch)) {
+  const std::vector<float> initial = InitialState(graph, program_->layout, 1);
+  flat::Put(*queue_, initial.data(), state_);
+  const Random random(1);
+  for (size_t i = 0; i < samples_.size(); ++i) samples_[i] = float(random.Normal(i));
+  batch_ = {.inputs = samples_, .labels = labels_, .count = batch};
+  executable_->RunShard(batch_, state_, summand_, false, {});
+  queue_->Sync();
+}
+
+void SingleSteps::Run(size_t instruction) {
+  if (executable_->RunInstruction(batch_, state_, summand_, int(instruction))) return;
+  throw UsageError("the engine {} cannot run single operations", name_);
 }
 
 void PeakMeter::Look(double seconds) {

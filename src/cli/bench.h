@@ -45,6 +45,26 @@ struct BenchEngine {
   Ceiling::Measure Peak() const { return CeilingOn(threads).flops(precision); }
 };
 
+// A program on an engine, whose instructions are run one at a time: made for one shard of made-up
+// samples, which has been computed once.
+class SingleSteps {
+ public:
+  SingleSteps(const BenchEngine& engine, const Graph& graph, int batch);
+  const Program& program() const { return *program_; }
+  void Run(size_t instruction);  // UsageError: the engine cannot
+
+ private:
+  const Backend backend_;
+  const std::string_view name_;
+  const std::shared_ptr<const Program> program_;
+  const std::unique_ptr<Queue> queue_;
+  const std::unique_ptr<Executable> executable_;
+  const Buffer state_, summand_;
+  std::vector<float> samples_;
+  std::vector<int32_t> labels_;
+  Batch batch_;
+};
+
 // Measures an engine's ceiling in turns with something else, so that both see the same noise.
 class PeakMeter {
  public:

@@ -8,14 +8,10 @@
 #include "base/clock.h"
 #include "base/denormals.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "engine/cpu/call_list.h"
-#include "engine/cpu/engine.h"
-#include "flat/host.h"
-#include "graph/layout.h"
+#include "cli/recipe_flags.h"
 #include "graph/op.h"
 #include "graph/program.h"
 
@@ -23,50 +19,30 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,
-    kSizeFlag,
-    kThreadsFlag,
-    kRepeatFlag,
-    kPrecisionFlag,
-    kWinogradFlag,
-    {"--all", "", "also operations that are no products"},
-    kBenchJsonFlag,
-    {"--by", "WHAT", "layer, or op: one row for all operations of a kind"},
+    kBatchFlag,     kSizeFlag,
+    kDeviceFlag,    kThreadsFlag,
+    kRepeatFlag,    kPrecisionFlag,
+    kWinogradFlag,  {"--all", "", "also operations that are no products"},
+    kBenchJsonFlag, {"--by", "WHAT", "layer, or op: one row for all operations of a kind"},
 };
 constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
 
-struct Timed {
-  std::vector<std::vector<double>> seconds;  // by instruction and repetition
-};
-
-// The step in order, so that each instruction finds caches as it does in training.
-Timed Measure(const Program& program, const cpu::KernelTable& kernels, Team& team, Device& device,
-              int repeat, PeakMeter& peak) {
-  const size_t count = size_t(program.capacity);
-  const Buffer activations(device, program.activation_bytes / sizeof(float) + 1);
-  const Buffer scratch(device, cpu::CallList::ScratchFloats(program, kernels, team.size()));
-  cpu::CallList calls(program, kernels, team,
-                      reinterpret_cast<std::byte*>(activations.slice().data), scratch.slice().data);
-  const std::vector<float> state = InitialState(program.graph, program.layout, 1);
-  std::vector<float> summand(program.layout.summand),
-      samples(count * size_t(program.graph.input().size()));
-  std::vector<int32_t> labels(count);
-  const Random random(1);
-  for (size_t i = 0; i < samples.size(); ++i) samples[i] = float(random.Normal(i));
-  const Batch batch{.inputs = samples, .labels = labels, .count = program.capacity};
-  Timed timed{std::vector<std::vector<double>>(size_t(calls.size()))};
+// Seconds by instruction and repetition. The step in order, so that each instruction finds caches
+// as it does in training.
+std::vector<std::vector<double>> Measure(SingleSteps& steps, int repeat, PeakMeter& peak) {
+  std::vector<std::vector<double>> seconds(steps.program().instructions.size());
   double step = 0;  // seconds of the last one
   for (int i = -1; i < repeat; ++i) {
     peak.Look(step);
     const Stopwatch whole;
-    for (int k = 0; k < calls.size(); ++k) {
+    for (size_t k = 0; k < seconds.size(); ++k) {
       const Stopwatch watch;
-      calls.Run(batch, state.data(), summand.data(), false, k, k + 1);
-      if (i >= 0) timed.seconds[size_t(k)].push_back(watch.seconds());
+      steps.Run(k);
+      if (i >= 0) seconds[k].push_back(watch.seconds());
     }
     step = whole.seconds();
   }
-  return timed;
+  return seconds;
 }
 
 std::string ShapeText(const Instruction& instruction) {
@@ -78,8 +54,7 @@ std::string ShapeText(const Instruction& instruction) {
 }
 
 std::string AlgorithmText(const Instruction& instruction) {
-  const int tile = instruction.attributes.winograd;
-  return tile ? fmt::format("winograd f{}", tile) : "direct";
+  return instruction.how.empty() ? "direct" : instruction.how;
 }
 
 // One instruction's row, or the sum of all of a kind.
@@ -133,28 +108,23 @@ int Run(const Args& args, Process& process) {
     throw UsageError("--by must be layer or op, got {}", QuoteToml(by));
   }
   const DenormalsOff denormals_off;  // as in training
-  const Graph graph = BenchModel(args);
-  Team team(ThreadsOf(args));
-  HostDevice device(&team);
-  const BenchEngine chosen = EngineOf(args);
-  const bool bf16 = chosen.precision == Precision::kBf16;
-  CpuEngine engine(device, team.size(), chosen.options.winograd,
-                   bf16 ? cpu::FindMatrixUnit() : nullptr);
-  const auto program = Compile(graph, engine, BatchOf(args), Mode::kTrain, size_t{1} << 40);
-  PeakMeter peak(chosen.Peak());
-  const Timed timed = Measure(*program, engine.kernels(), team, device, RepeatOf(args, 5), peak);
+  const BenchEngine engine = EngineOf(args);
+  PeakMeter peak(engine.Peak());
+  SingleSteps steps(engine, BenchModel(args), BatchOf(args));
+  const Program& program = steps.program();
+  const auto seconds = Measure(steps, RepeatOf(args, 5), peak);
   std::vector<Measured> measured;
-  for (const Node& node : program->graph.nodes) {
+  for (const Node& node : program.graph.nodes) {
     if (node.op->view) continue;
     const size_t i = measured.size();
-    measured.push_back({Median(timed.seconds[i]),
-                        CountWork(program->graph, node).multiply_adds * program->capacity,
-                        BytesOf(program->instructions[i], program->capacity), 1});
+    measured.push_back({Median(seconds[i]),
+                        CountWork(program.graph, node).multiply_adds * program.capacity,
+                        BytesOf(program.instructions[i], program.capacity), 1});
   }
   BenchTable table;
-  if (by == "op") table = TableByOp(*program, measured, team.size(), peak);
+  if (by == "op") table = TableByOp(program, measured, engine.threads, peak);
   for (size_t i = 0; by == "layer" && i < measured.size(); ++i) {
-    const Instruction& instruction = program->instructions[i];
+    const Instruction& instruction = program.instructions[i];
     const Measured& m = measured[i];
     if (m.multiply_adds == 0 && !args.Has("--all")) continue;
     const double flops = 2 * m.multiply_adds / m.seconds;
@@ -163,9 +133,9 @@ int Run(const Args& args, Process& process) {
                {"operation", instruction.op->name},
                {"shape", ShapeText(instruction)},
                {"algorithm", AlgorithmText(instruction)},
-               {"batch", program->capacity},
-               {"threads", team.size()},
-               {"precision", chosen.precision_name()},
+               {"batch", program.capacity},
+               {"threads", engine.threads},
+               {"precision", engine.precision_name()},
                {"ms", 1e3 * m.seconds, 3},
                {"gflops", flops * 1e-9, 1},
                {"gb_per_s", m.bytes / m.seconds * 1e-9, 1},

@@ -1,19 +1,22 @@
 // Matrix products as dense layers run them: packing included, in three directions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/assert.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "engine/cpu/call.h"
-#include "flat/host.h"
+#include "cli/recipe_flags.h"
+#include "graph/op.h"
 
 namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
     {"--sizes", "LIST", "MxNxK, divided by commas (default: some of each kind)"},
+    kDeviceFlag,
     kThreadsFlag,
     kPrecisionFlag,
     kRepeatFlag,
@@ -46,51 +49,39 @@ std::vector<Sizes> ParseSizes(const std::string& list) {
   return all;
 }
 
-// Memory as training has it.
-Buffer Numbers(Device& device, uint64_t key, size_t size) {
-  const Random random(key);
-  Buffer numbers(device, size + 16);
-  float* to = numbers.slice().data;
-  for (size_t i = 0; i < size; ++i) to[i] = static_cast<float>(random.Uniform(i) - 0.5);
-  return numbers;
-}
-
-// Each product as a dense layer: C is y of "dense", dx of "dense_grad_input", the gradient of the
-// weights of "dense_grad_weights".
+// The product m x n x k as an instruction of a dense layer: which layer, and how many samples.
 struct Direction {
   const char* op;
   const char* what;
+  size_t Sizes::*in;  // of the layer
+  size_t Sizes::*out;
+  size_t Sizes::*samples;
 };
 constexpr Direction kDirections[] = {
-    {"dense", "a b"}, {"dense_grad_input", "a b^T"}, {"dense_grad_weights", "a^T b"}};
+    {"dense", "a b", &Sizes::k, &Sizes::n, &Sizes::m},
+    {"dense_grad_input", "a b^T", &Sizes::n, &Sizes::k, &Sizes::m},
+    {"dense_grad_weights", "a^T b", &Sizes::m, &Sizes::n, &Sizes::k},
+};
 
-double Measure(const cpu::KernelTable& kernels, std::string_view op, const Sizes& s, Team& team,
+// Parameters before the layer, or nobody needs the gradient of its input.
+Graph LayerOf(const Direction& direction, const Sizes& sizes) {
+  Builder build({.channels = int(sizes.*direction.in)});
+  const ValueId x = build.Add("layer_norm", {build.input()}, {}, "before");
+  const Attributes attributes{.channels = int(sizes.*direction.out), .bias = false};
+  return std::move(build).Finish("softmax_cross_entropy",
+                                 build.Add("dense", {x}, attributes, "layer"));
+}
+
+double Measure(const BenchEngine& engine, const Direction& direction, const Sizes& sizes,
                int repeat, PeakMeter& peak) {
-  HostDevice device;
-  const Buffer a_buffer = Numbers(device, 1, s.m * s.k), b_buffer = Numbers(device, 2, s.k * s.n);
-  const Buffer c_buffer = Numbers(device, 3, s.m * s.n);
-  float *a = a_buffer.slice().data, *b = b_buffer.slice().data, *c = c_buffer.slice().data;
-  const Shape of_k{.channels = int(s.k)}, of_n{.channels = int(s.n)}, of_m{.channels = int(s.m)};
-  cpu::Call call;
-  call.attributes.bias = false;
-  call.unit = kernels.unit;
-  cpu::Shard shard{.count = s.m, .state = b, .accumulate = false, .team = &team};
-  if (op == "dense_grad_weights") {
-    shard.count = s.k;
-    shard.summand = c;
-    call.inputs = {{{a, of_m}, {b, of_n}}};
-    call.parameters[0] = {0, s.m * s.n};
-  } else {
-    call.inputs[0] = {a, of_k};
-    call.outputs[0] = {c, of_n};
-    call.parameters[0] = {0, s.k * s.n};
-  }
-  const Batch batch;
-  shard.batch = &batch;
-  const cpu::KernelRow& row = *kernels.Find(op);
-  const Buffer scratch(device, row.scratch(call, shard.count, size_t(team.size())) + 16);
-  shard.scratch = scratch.slice().data;
-  return MedianSeconds(repeat, peak, [&] { row.run(call, shard); });
+  SingleSteps steps(engine, LayerOf(direction, sizes), int(sizes.*direction.samples));
+  const auto& instructions = steps.program().instructions;
+  const auto product = std::ranges::find_if(instructions, [&](const Instruction& i) {
+    return i.op->name == std::string_view(direction.op);
+  });
+  TRIREME_ASSERT(product != instructions.end());
+  const size_t index = size_t(product - instructions.begin());
+  return MedianSeconds(repeat, peak, [&] { steps.Run(index); });
 }
 
 int Run(const Args& args, Process& process) {
@@ -98,21 +89,18 @@ int Run(const Args& args, Process& process) {
   const int repeat = RepeatOf(args, 9);
   const BenchEngine engine = EngineOf(args);
   const Ceiling::Measure ceiling = engine.Peak();
-  cpu::KernelTable kernels = cpu::ChooseKernels();
-  if (engine.precision == Precision::kBf16) kernels.unit = cpu::FindMatrixUnit();
-  Team team(engine.threads);
   BenchTable table;
   for (const Sizes& s : sizes) {
     for (const Direction& direction : kDirections) {
       PeakMeter peak(ceiling);
-      const double seconds = Measure(kernels, direction.op, s, team, repeat, peak);
+      const double seconds = Measure(engine, direction, s, repeat, peak);
       const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k) / seconds;
       table.Add({{"what", "gemm"},
                  {"product", direction.what},
                  {"m", s.m},
                  {"n", s.n},
                  {"k", s.k},
-                 {"threads", team.size()},
+                 {"threads", engine.threads},
                  {"precision", engine.precision_name()},
                  {"ms", 1e3 * seconds, 4},
                  {"gflops", flops * 1e-9, 1},

@@ -26,6 +26,7 @@ std::vector<Instruction> Emit(const Graph& graph, const passes::MemoryPlan& plan
     Instruction& i = instructions.emplace_back();
     i.op = node.op;
     i.name = node.name;
+    i.how = node.how;
     i.attributes = node.attributes;
     i.backward = node.backward;
     for (const ValueId value : node.inputs) i.inputs.push_back(OperandOf(graph, plan, value));

@@ -11,8 +11,7 @@ namespace {
 
 // With how it is computed, where there was a choice.
 std::string Operation(const Node& node) {
-  const int tile = node.attributes.winograd;
-  return tile ? fmt::format("{} f{}", node.op->name, tile) : node.op->name;
+  return node.how.empty() ? node.op->name : fmt::format("{} {}", node.op->name, node.how);
 }
 
 }  // namespace
@@ -22,7 +21,7 @@ std::string Describe(const Program& program) {
   std::string text;
   auto line = [&](const std::string& s) { text += s + "\n"; };
 
-  line(fmt::format("{:<4} {:<28} {:<28} {:>14} {:>14} {:>12}", "#", "operation", "layer", "output",
+  line(fmt::format("{:<4} {:<32} {:<28} {:>14} {:>14} {:>12}", "#", "operation", "layer", "output",
                    "multiply-adds", "parameters"));
   double total = 0;
   int number = 0;
@@ -34,7 +33,7 @@ std::string Describe(const Program& program) {
     if (!node.backward) {
       for (const int p : node.parameters) parameters += graph.parameters[p].size();
     }
-    line(fmt::format("{:<4} {:<28} {:<28} {:>14} {:>14.0f} {:>12}", number++, Operation(node),
+    line(fmt::format("{:<4} {:<32} {:<28} {:>14} {:>14.0f} {:>12}", number++, Operation(node),
                      node.name,
                      node.outputs.empty() ? "-" : ToText(graph.values[node.outputs[0]].shape),
                      cost.multiply_adds, parameters ? fmt::format("{}", parameters) : ""));

@@ -63,6 +63,12 @@ class Executable {
   };
   virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
 
+  // One instruction of a training program alone, to time it; blocks. What it reads is what the
+  // last shard left. False: this engine cannot, and nothing was done.
+  virtual bool RunInstruction(const Batch&, Slice /*state*/, Slice /*summand*/, int /*index*/) {
+    return false;
+  }
+
   virtual ShardTimes last_times() const = 0;  // of the last RunShard whose work is done
   const Program& program() const { return *program_; }
 
@@ -80,8 +86,9 @@ class Engine {
   virtual Device& device() = 0;
   virtual bool Computes(std::string_view op) const = 0;
   virtual std::span<const Fusion> fusions() const = 0;
-  // Decides how operations are computed that it can compute in several ways, and writes it into
-  // their attributes. Says what it decided; empty: there was no choice.
+  // Decides how operations are computed that it can compute in several ways: Attributes::choice, a
+  // number that only this engine reads, and Node::how. Says what it decided; empty: there was no
+  // choice.
   virtual std::string Choose(Graph&) const { return ""; }
   virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
                                            Queue& queue) = 0;

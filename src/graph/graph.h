@@ -69,7 +69,7 @@ struct Attributes {
   float rate = 0;         // dropout: share of values set to zero
   float smoothing = 0;    // softmax_cross_entropy: label smoothing
   int layer = 0;          // dropout: which one, for its random numbers
-  int winograd = 0;       // conv2d: outputs along a tile (2, 4), chosen by the engine; 0: direct
+  int choice = 0;         // of the engine, where it can compute an operation in several ways
 };
 
 struct OpDef;
@@ -77,6 +77,7 @@ struct OpDef;
 struct Node {
   const OpDef* op = nullptr;
   std::string name;  // of the layer, "conv1"
+  std::string how;   // the engine's choice in words, "winograd f4"; empty: the plain way
   Attributes attributes;
   std::vector<ValueId> inputs, outputs;
   std::vector<int> parameters;  // indices into Graph::parameters

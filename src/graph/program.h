@@ -24,6 +24,7 @@ struct Operand {
 struct Instruction {
   const OpDef* op = nullptr;
   std::string name;  // of the layer
+  std::string how;   // see Node
   Attributes attributes;
   std::vector<Operand> inputs, outputs;
   std::vector<Range> parameters;  // floats from the start of a state or summand

@@ -76,6 +76,11 @@ class CpuExecutable : public Executable {
     copy(program_->losses, results.losses);
   }
 
+  bool RunInstruction(const Batch& batch, Slice state, Slice summand, int index) override {
+    calls_.Run(batch, state.data, summand.data, false, index, index + 1);
+    return true;
+  }
+
   ShardTimes last_times() const override { return times_; }
 
  private:
@@ -131,10 +136,11 @@ std::string CpuEngine::Choose(Graph& graph) const {
     const bool by_input = op == "conv2d_grad_input", by_weights = op == "conv2d_grad_weights";
     const Shape& to = graph.values[by_weights ? node.inputs[1] : node.outputs[0]].shape;
     Attributes& a = node.attributes;
-    a.winograd = cpu::ChooseWinograd(
+    a.choice = cpu::ChooseWinograd(
         winograd_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
         kernels_.unit != nullptr);
-    ++counts[a.winograd];
+    if (a.choice) node.how = fmt::format("winograd f{}", a.choice);
+    ++counts[a.choice];
   }
   std::string text;
   if (kernels_.unit) {

@@ -124,6 +124,29 @@ TEST(EngineBFloatTest, GradientsPointWhereThoseOfFloatsDo) {
   }
 }
 
+// As bench runs them.
+TEST_P(EngineTest, InstructionsOneByOneMakeTheShard) {
+  cpu::OnlyTarget only(GetParam());
+  HostDevice device;
+  CpuEngine engine(device, 1);
+  const Graph graph = BuildModel({.name = "mlp:4-30-20-3"}, {1, 1, 4}, 3);
+  const auto program = Compile(graph, engine, 2, Mode::kTrain, size_t{1} << 40);
+  const auto queue = device.NewQueue();
+  const auto executable = engine.Load(program, *queue);
+  const Layout& layout = program->layout;
+  const Buffer state(device, layout.state), whole(device, layout.summand),
+      single(device, layout.summand);
+  std::ranges::copy(InitialState(graph, layout, 1), state.slice().data);
+  const std::vector<float> samples = {1, 2, 3, 4, -1, 0, 1, 2};
+  const std::vector<int32_t> labels = {2, 1};
+  const Batch batch{.inputs = samples, .labels = labels, .count = 2};
+  executable->RunShard(batch, state, whole, false, {});
+  for (size_t i = 0; i < program->instructions.size(); ++i) {
+    ASSERT_TRUE(executable->RunInstruction(batch, state, single, int(i)));
+  }
+  EXPECT_TRUE(std::ranges::equal(whole.slice().host(), single.slice().host()));
+}
+
 // What stays float32, and how much memory the rest saves.
 TEST(EngineBFloatTest, HoldsWhatLiesBetweenLayersInHalfTheMemory) {
   if (cpu::UnitsHere().empty()) GTEST_SKIP() << cpu::WhyNoMatrixUnit();
@@ -154,7 +177,8 @@ TEST(EngineBFloatTest, OperandsOfWinogradStayFloats) {
   int tried = 0;
   const auto program = Compile(graph, engine, 4, Mode::kTrain, 1 << 20);
   for (const Instruction& i : program->instructions) {
-    if (!i.attributes.winograd) continue;
+    if (!i.attributes.choice) continue;
+    EXPECT_EQ(i.how, "winograd f2");
     for (const auto* operands : {&i.inputs, &i.outputs}) {
       for (const Operand& o : *operands) EXPECT_EQ(o.spec.element, Element::kFloat) << i.name;
     }

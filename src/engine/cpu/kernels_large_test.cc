@@ -45,7 +45,7 @@ void CheckManyRows(const CpuRunners& runners, bool short_numbers) {
     ++tried;
     if (short_numbers || node.attributes.kernel != 3 || node.attributes.stride != 1) continue;
     for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
-      node.attributes.winograd = tile;
+      node.attributes.choice = tile;
       for (const auto& runner : runners) {
         EXPECT_TRUE(judgement.Check(*runner, c, tolerance)) << runner->text() << ", tile " << tile;
       }
@@ -76,7 +76,7 @@ TEST(KernelsLargeTest, WinogradOfManyTilesAgreesWithRef) {
       c.count = c.capacity = 70;  // a tile each, of 4x4
       const check::Judgement judgement(c);
       for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
-        node.attributes.winograd = tile;
+        node.attributes.choice = tile;
         for (const auto& runner : runners) {
           EXPECT_TRUE(judgement.Check(*runner, c, tolerance))
               << runner->text() << ", tile " << tile;
@@ -119,7 +119,7 @@ void ExpectSameBitsOfConvolutions(CpuRunner& runner) {
       if (shape.channels % 16 != 0 || depth > 40 || c.count != 1) continue;  // 64: takes long
       for (const int winograd : {0, 2, 4}) {
         if (winograd && (node.attributes.kernel != 3 || node.attributes.stride != 1)) continue;
-        node.attributes.winograd = winograd;
+        node.attributes.choice = winograd;
         const std::vector<float> one = Convolve(runner, c, 1);
         const std::vector<float> many = Convolve(runner, c, int(kLarge / shape.size()) + 1);
         size_t same = 0;

@@ -37,7 +37,7 @@ std::vector<WinogradCase> WinogradCases(const check::OpCase& c) {
   for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
     cases.push_back({c, tolerance});
     check::OpCase& with = cases.back().with;
-    with.graph.nodes[c.node].attributes.winograd = tile;
+    with.graph.nodes[c.node].attributes.choice = tile;
     with.text += fmt::format(", tile {}", tile);
   }
   return cases;

@@ -13,7 +13,7 @@ namespace {
 NarrowOperands NarrowOperandsOf(const Node& node, const KernelTable& kernels) {
   if (node.op->view) return {.inputs = 0b1, .outputs = 0b1};
   const KernelRow* row = kernels.Find(node.op->name);
-  if (!row || node.attributes.winograd) return {};  // Winograd computes in float32
+  if (!row || node.attributes.choice) return {};  // Winograd computes in float32
   return row->narrow;
 }
 

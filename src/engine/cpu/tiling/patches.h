@@ -18,11 +18,11 @@ struct ConvShape {
   bool dense() const { return kernel == 1 && padding == 0 && in_pixels() == 1; }
 };
 
-// Of a convolution from a value like `x` to one like `y`.
+// Of a convolution from a value like `x` to one like `y`; Attributes::choice is ChooseWinograd's.
 inline ConvShape ConvShapeOf(const Attributes& a, const Shape& x, const Shape& y) {
   return {size_t(x.height),  size_t(x.width),    size_t(x.channels), size_t(y.height),
           size_t(y.width),   size_t(y.channels), size_t(a.kernel),   size_t(a.stride),
-          size_t(a.padding), size_t(a.winograd)};
+          size_t(a.padding), size_t(a.choice)};
 }
 
 // The rows of a matrix that is never written down: row (sample, y, x) holds, tap by tap, the
