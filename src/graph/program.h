@@ -47,7 +47,7 @@ struct Program {
   std::vector<std::string> decisions;  // what each pass decided, for --dry-run
 };
 
-// Runs the passes of graph/passes in their fixed order (graph/compile.cc).
+// Runs the passes of graph/passes in their fixed order (graph/passes/compile.cc).
 // Throws Error when the engine lacks a kernel.
 std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine, int capacity,
                                        Mode mode, size_t bucket_floats);
