@@ -10,7 +10,7 @@
 #include "engine/cpu/engine.h"
 #include "engine/cpu/speed.h"
 #include "engine/ref/engine.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 
 namespace trireme {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "flat/table_check.h"
 
 namespace trireme {

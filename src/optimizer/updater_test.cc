@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 
 namespace trireme {
 namespace {

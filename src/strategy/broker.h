@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "flat/layout.h"
 #include "strategy/common.h"
 #include "transport/deadline.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "strategy/centre_rule.h"
 #include "strategy/lease_table.h"
 #include "strategy/portion_board.h"

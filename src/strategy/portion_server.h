@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "strategy/centre_rule.h"
 #include "strategy/strategy.h"
 #include "transport/link.h"

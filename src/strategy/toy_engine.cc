@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "flat/arithmetic.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 
 namespace trireme::toy {
 namespace {

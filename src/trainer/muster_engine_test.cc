@@ -1,9 +1,8 @@
-#include "trainer/muster.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
+#include "trainer/muster.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

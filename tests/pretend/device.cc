@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "flat/host_ops.h"
+#include "flat/cpu/host_ops.h"
 
 namespace trireme {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "flat/arithmetic.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "flat/table_check.h"
 
 namespace trireme {

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "engine/cpu/engine.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "graph/engine.h"
 #include "pretend/device.h"
 

@@ -10,7 +10,7 @@
 #include "engine/check/model_check.h"
 #include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/targets.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"

@@ -2,7 +2,7 @@
 
 #include "engine/check/model_check.h"
 #include "engine/cpu/engine.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "graph/models/models.h"
 
 namespace trireme {

@@ -5,7 +5,7 @@
 #include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/engine.h"
 #include "engine/cpu/targets.h"
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "graph/models/models.h"
 
 namespace trireme {

@@ -1,5 +1,5 @@
 #pragma once
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 #include "graph/engine.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "flat/host_ops.h"
+#include "flat/cpu/host_ops.h"
 
 #include <algorithm>
 #include <array>

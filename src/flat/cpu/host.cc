@@ -1,4 +1,4 @@
-#include "flat/host.h"
+#include "flat/cpu/host.h"
 
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "flat/host_ops.h"
+#include "flat/cpu/host_ops.h"
 
 namespace trireme {
 namespace {
