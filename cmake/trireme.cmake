@@ -62,6 +62,17 @@ function(trireme_library name)
   endif()
 endfunction()
 
+# trireme_files(kernels [FOLDER ops] [EXCEPT engine.cc]): the sources of a folder where each file is an
+# operation, so that a new one is named in no list of files. Elsewhere files are listed.
+function(trireme_files variable)
+  cmake_parse_arguments(ARG "" "FOLDER" "EXCEPT" ${ARGN})
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER})
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*.cc)
+  list(FILTER found EXCLUDE REGEX "_test\\.cc$")
+  list(REMOVE_ITEM found ${ARG_EXCEPT})
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
 # Half of a build's time were the tests' headers and what optimizing makes of their templates. What
 # tests do themselves is watched for addresses and threads only.
 add_library(trireme_test_flags INTERFACE)

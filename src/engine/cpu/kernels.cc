@@ -3,11 +3,54 @@
 
 #include "engine/cpu/call.h"
 
+// A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which
+// operands it takes in bf16. The gradient of dropout is the same mask.
+#define TRIREME_CPU_KERNELS(PLAIN, SCRATCH)                                                     \
+  PLAIN("add", Add, kPair)                                                                      \
+  PLAIN("add_relu_grad", AddReluGrad, {0b111, 0b1})                                             \
+  PLAIN("average_pool", AveragePool, kOne)                                                      \
+  PLAIN("average_pool_grad", AveragePoolGrad, kOne)                                             \
+  SCRATCH("batch_norm", BatchNorm, BatchNormScratch, kOne)                                      \
+  SCRATCH("batch_norm_add", BatchNormAdd, BatchNormScratch, kPair)                              \
+  SCRATCH("batch_norm_add_relu", BatchNormAddRelu, BatchNormScratch, kPair)                     \
+  SCRATCH("batch_norm_grad", BatchNormGrad, BatchNormGradScratch, {0b1001, 0b1})                \
+  SCRATCH("batch_norm_inference", BatchNormInference, BatchNormInferenceScratch, kOne)          \
+  SCRATCH("batch_norm_relu", BatchNormRelu, BatchNormScratch, kOne)                             \
+  SCRATCH("batch_norm_relu_grad", BatchNormReluGrad, BatchNormGradScratch, {0b1001, 0b1})       \
+  SCRATCH("conv2d", Conv2d, Conv2dScratch, kMixed)                                              \
+  SCRATCH("conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratch, kMixed)                 \
+  SCRATCH("conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratch, {0b11, 0, false}) \
+  SCRATCH("conv2d_relu", Conv2dRelu, Conv2dScratch, kMixed)                                     \
+  SCRATCH("dense", Dense, DenseScratch)                                                         \
+  SCRATCH("dense_grad_input", DenseGradInput, DenseGradInputScratch)                            \
+  SCRATCH("dense_grad_weights", DenseGradWeights, DenseGradWeightsScratch)                      \
+  SCRATCH("dense_relu", DenseRelu, DenseScratch)                                                \
+  SCRATCH("dense_sigmoid", DenseSigmoid, DenseScratch)                                          \
+  SCRATCH("dense_tanh", DenseTanh, DenseScratch)                                                \
+  PLAIN("dropout", Dropout)                                                                     \
+  PLAIN("dropout_grad", Dropout)                                                                \
+  PLAIN("global_average_pool", GlobalAveragePool, {0b1, 0})                                     \
+  PLAIN("global_average_pool_grad", GlobalAveragePoolGrad, {0, 0b1})                            \
+  PLAIN("layer_norm", LayerNorm)                                                                \
+  PLAIN("layer_norm_grad", LayerNormGrad)                                                       \
+  PLAIN("max_pool", MaxPool, kOne)                                                              \
+  PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                              \
+  PLAIN("relu", Relu, kOne)                                                                     \
+  PLAIN("relu_grad", ReluGrad, kPair)                                                           \
+  PLAIN("sigmoid", Sigmoid, kOne)                                                               \
+  PLAIN("sigmoid_grad", SigmoidGrad, kPair)                                                     \
+  PLAIN("softmax_cross_entropy", SoftmaxCrossEntropy)                                           \
+  PLAIN("softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad)                                  \
+  PLAIN("squared_error", SquaredError)                                                          \
+  PLAIN("squared_error_grad", SquaredErrorGrad)                                                 \
+  PLAIN("tally", Tally)                                                                         \
+  PLAIN("tanh", Tanh, kOne)                                                                     \
+  PLAIN("tanh_grad", TanhGrad, kPair)
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/kernels.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
-#include "engine/cpu/declarations-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,48 +61,15 @@ constexpr NarrowOperands kOne = {0b1, 0b1}, kPair = {0b11, 0b1};
 // Input and output 0, each as it is.
 constexpr NarrowOperands kMixed = {0b1, 0b1, false};
 
-constexpr KernelRow kKernels[] = {
-    {"add", Add, nullptr, kPair},
-    {"add_relu_grad", AddReluGrad, nullptr, {0b111, 0b1}},
-    {"average_pool", AveragePool, nullptr, kOne},
-    {"average_pool_grad", AveragePoolGrad, nullptr, kOne},
-    {"batch_norm", BatchNorm, BatchNormScratch, kOne},
-    {"batch_norm_add", BatchNormAdd, BatchNormScratch, kPair},
-    {"batch_norm_add_relu", BatchNormAddRelu, BatchNormScratch, kPair},
-    {"batch_norm_grad", BatchNormGrad, BatchNormGradScratch, {0b1001, 0b1}},
-    {"batch_norm_inference", BatchNormInference, BatchNormInferenceScratch, kOne},
-    {"batch_norm_relu", BatchNormRelu, BatchNormScratch, kOne},
-    {"batch_norm_relu_grad", BatchNormReluGrad, BatchNormGradScratch, {0b1001, 0b1}},
-    {"conv2d", Conv2d, Conv2dScratch, kMixed},
-    {"conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratch, kMixed},
-    {"conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratch, {0b11, 0, false}},
-    {"conv2d_relu", Conv2dRelu, Conv2dScratch, kMixed},
-    {"dense", Dense, DenseScratch},
-    {"dense_grad_input", DenseGradInput, DenseGradInputScratch},
-    {"dense_grad_weights", DenseGradWeights, DenseGradWeightsScratch},
-    {"dense_relu", DenseRelu, DenseScratch},
-    {"dense_sigmoid", DenseSigmoid, DenseScratch},
-    {"dense_tanh", DenseTanh, DenseScratch},
-    {"dropout", Dropout},
-    {"dropout_grad", Dropout},  // the same mask
-    {"global_average_pool", GlobalAveragePool, nullptr, {0b1, 0}},
-    {"global_average_pool_grad", GlobalAveragePoolGrad, nullptr, {0, 0b1}},
-    {"layer_norm", LayerNorm},
-    {"layer_norm_grad", LayerNormGrad},
-    {"max_pool", MaxPool, nullptr, kOne},
-    {"max_pool_grad", MaxPoolGrad, nullptr, {0b10, 0b1}},
-    {"relu", Relu, nullptr, kOne},
-    {"relu_grad", ReluGrad, nullptr, kPair},
-    {"sigmoid", Sigmoid, nullptr, kOne},
-    {"sigmoid_grad", SigmoidGrad, nullptr, kPair},
-    {"softmax_cross_entropy", SoftmaxCrossEntropy},
-    {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
-    {"squared_error", SquaredError},
-    {"squared_error_grad", SquaredErrorGrad},
-    {"tally", Tally},
-    {"tanh", Tanh, nullptr, kOne},
-    {"tanh_grad", TanhGrad, nullptr, kPair},
-};
+#define TRIREME_DECLARE(op, run, ...) void run(const Call&, const Shard&);
+#define TRIREME_DECLARE_BOTH(op, run, scratch, ...) \
+  void run(const Call&, const Shard&);              \
+  size_t scratch(const Call&, size_t samples, size_t threads);
+TRIREME_CPU_KERNELS(TRIREME_DECLARE, TRIREME_DECLARE_BOTH)
+
+#define TRIREME_ROW(op, run, ...) {op, run, nullptr __VA_OPT__(, ) __VA_ARGS__},
+#define TRIREME_ROW_OF_BOTH(op, run, scratch, ...) {op, run, scratch __VA_OPT__(, ) __VA_ARGS__},
+constexpr KernelRow kKernels[] = {TRIREME_CPU_KERNELS(TRIREME_ROW, TRIREME_ROW_OF_BOTH)};
 
 KernelTable Kernels() { return {kKernels, hwy::TargetName(HWY_TARGET)}; }
 

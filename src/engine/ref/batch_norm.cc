@@ -2,7 +2,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "engine/ref/kernels.h"
+#include "engine/ref/kernel.h"
 
 namespace trireme::ref {
 

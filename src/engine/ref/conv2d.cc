@@ -1,4 +1,4 @@
-#include "engine/ref/kernels.h"
+#include "engine/ref/kernel.h"
 #include "engine/ref/window.h"
 
 namespace trireme::ref {

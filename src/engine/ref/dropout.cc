@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "engine/ref/kernels.h"
+#include "engine/ref/kernel.h"
 
 namespace trireme::ref {
 

@@ -1,54 +1,49 @@
-#include "engine/ref/kernels.h"
+#include "engine/ref/kernel.h"
+
+// One row per operation. The gradient of dropout is the same mask.
+#define TRIREME_REF_KERNELS(ROW)                             \
+  ROW("add", Add)                                            \
+  ROW("average_pool", AveragePool)                           \
+  ROW("average_pool_grad", AveragePoolGrad)                  \
+  ROW("batch_norm", BatchNorm)                               \
+  ROW("batch_norm_inference", BatchNormInference)            \
+  ROW("batch_norm_grad", BatchNormGrad)                      \
+  ROW("batch_norm_relu_grad", BatchNormReluGrad)             \
+  ROW("conv2d", Conv2d)                                      \
+  ROW("conv2d_grad_weights", Conv2dGradWeights)              \
+  ROW("conv2d_grad_input", Conv2dGradInput)                  \
+  ROW("dense", Dense)                                        \
+  ROW("dense_grad_weights", DenseGradWeights)                \
+  ROW("dense_grad_input", DenseGradInput)                    \
+  ROW("dropout", Dropout)                                    \
+  ROW("dropout_grad", Dropout)                               \
+  ROW("global_average_pool", GlobalAveragePool)              \
+  ROW("global_average_pool_grad", GlobalAveragePoolGrad)     \
+  ROW("layer_norm", LayerNorm)                               \
+  ROW("layer_norm_grad", LayerNormGrad)                      \
+  ROW("max_pool", MaxPool)                                   \
+  ROW("max_pool_grad", MaxPoolGrad)                          \
+  ROW("relu", Relu)                                          \
+  ROW("relu_grad", ReluGrad)                                 \
+  ROW("sigmoid", Sigmoid)                                    \
+  ROW("sigmoid_grad", SigmoidGrad)                           \
+  ROW("softmax_cross_entropy", SoftmaxCrossEntropy)          \
+  ROW("softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad) \
+  ROW("squared_error", SquaredError)                         \
+  ROW("squared_error_grad", SquaredErrorGrad)                \
+  ROW("tally", Tally)                                        \
+  ROW("tanh", Tanh)                                          \
+  ROW("tanh_grad", TanhGrad)
 
 namespace trireme::ref {
-namespace {
 
-struct Row {
-  std::string_view op;
-  Kernel kernel;
-};
-
-const Row kRefKernels[] = {
-    {"add", Add},
-    {"average_pool", AveragePool},
-    {"average_pool_grad", AveragePoolGrad},
-    {"batch_norm", BatchNorm},
-    {"batch_norm_inference", BatchNormInference},
-    {"batch_norm_grad", BatchNormGrad},
-    {"batch_norm_relu_grad", BatchNormReluGrad},
-    {"conv2d", Conv2d},
-    {"conv2d_grad_weights", Conv2dGradWeights},
-    {"conv2d_grad_input", Conv2dGradInput},
-    {"dense", Dense},
-    {"dense_grad_weights", DenseGradWeights},
-    {"dense_grad_input", DenseGradInput},
-    {"dropout", Dropout},
-    {"dropout_grad", Dropout},  // the same mask on the gradient
-    {"global_average_pool", GlobalAveragePool},
-    {"global_average_pool_grad", GlobalAveragePoolGrad},
-    {"layer_norm", LayerNorm},
-    {"layer_norm_grad", LayerNormGrad},
-    {"max_pool", MaxPool},
-    {"max_pool_grad", MaxPoolGrad},
-    {"relu", Relu},
-    {"relu_grad", ReluGrad},
-    {"sigmoid", Sigmoid},
-    {"sigmoid_grad", SigmoidGrad},
-    {"softmax_cross_entropy", SoftmaxCrossEntropy},
-    {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
-    {"squared_error", SquaredError},
-    {"squared_error_grad", SquaredErrorGrad},
-    {"tally", Tally},
-    {"tanh", Tanh},
-    {"tanh_grad", TanhGrad},
-};
-
-}  // namespace
+#define TRIREME_DECLARE(op, kernel) void kernel(const Call&);
+TRIREME_REF_KERNELS(TRIREME_DECLARE)
 
 Kernel FindKernel(std::string_view op) {
-  for (const Row& row : kRefKernels) {
-    if (row.op == op) return row.kernel;
-  }
+#define TRIREME_COMPARE(name, kernel) \
+  if (op == name) return kernel;
+  TRIREME_REF_KERNELS(TRIREME_COMPARE)
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "engine/ref/kernels.h"
+#include "engine/ref/kernel.h"
 
 namespace trireme::ref {
 

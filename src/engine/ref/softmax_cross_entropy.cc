@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/ref/kernels.h"
+#include "engine/ref/kernel.h"
 
 namespace trireme::ref {
 

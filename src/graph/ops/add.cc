@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -19,13 +19,13 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kAdd = {.name = "add",
-                              .summary = "y = a + b",
-                              .inputs = {"a", "b"},
-                              .infer = Infer,
-                              .gradient = Gradient,
-                              .in_place = 0b11};
-constinit const OpDef kAddReluGrad = {
+extern constinit const OpDef kAdd = {.name = "add",
+                                     .summary = "y = a + b",
+                                     .inputs = {"a", "b"},
+                                     .infer = Infer,
+                                     .gradient = Gradient,
+                                     .in_place = 0b11};
+extern constinit const OpDef kAddReluGrad = {
     .name = "add_relu_grad",
     .summary = "add, then relu_grad: where a value is read twice, the sum of its gradients",
     .inputs = {"a", "b", "y"},

@@ -1,52 +1,59 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
+
+// The one list of operations: in the order of docs/operations.md.
+#define TRIREME_OPS(OP)        \
+  OP(kDense)                   \
+  OP(kDenseGradWeights)        \
+  OP(kDenseGradInput)          \
+  OP(kDenseRelu)               \
+  OP(kDenseSigmoid)            \
+  OP(kDenseTanh)               \
+  OP(kConv2d)                  \
+  OP(kConv2dGradWeights)       \
+  OP(kConv2dGradInput)         \
+  OP(kConv2dRelu)              \
+  OP(kBatchNorm)               \
+  OP(kBatchNormInference)      \
+  OP(kBatchNormGrad)           \
+  OP(kBatchNormRelu)           \
+  OP(kBatchNormReluGrad)       \
+  OP(kBatchNormAdd)            \
+  OP(kBatchNormAddRelu)        \
+  OP(kLayerNorm)               \
+  OP(kLayerNormGrad)           \
+  OP(kRelu)                    \
+  OP(kReluGrad)                \
+  OP(kSigmoid)                 \
+  OP(kSigmoidGrad)             \
+  OP(kTanh)                    \
+  OP(kTanhGrad)                \
+  OP(kAdd)                     \
+  OP(kAddReluGrad)             \
+  OP(kMaxPool)                 \
+  OP(kMaxPoolGrad)             \
+  OP(kAveragePool)             \
+  OP(kAveragePoolGrad)         \
+  OP(kGlobalAveragePool)       \
+  OP(kGlobalAveragePoolGrad)   \
+  OP(kFlatten)                 \
+  OP(kUnflatten)               \
+  OP(kDropout)                 \
+  OP(kDropoutGrad)             \
+  OP(kSoftmaxCrossEntropy)     \
+  OP(kSoftmaxCrossEntropyGrad) \
+  OP(kSquaredError)            \
+  OP(kSquaredErrorGrad)        \
+  OP(kTally)
 
 namespace trireme {
+
+#define TRIREME_DECLARE(op) extern const OpDef op;
+TRIREME_OPS(TRIREME_DECLARE)
+
 namespace {
 
-const OpDef* const kAllOps[] = {
-    &kDense,
-    &kDenseGradWeights,
-    &kDenseGradInput,
-    &kDenseRelu,
-    &kDenseSigmoid,
-    &kDenseTanh,
-    &kConv2d,
-    &kConv2dGradWeights,
-    &kConv2dGradInput,
-    &kConv2dRelu,
-    &kBatchNorm,
-    &kBatchNormInference,
-    &kBatchNormGrad,
-    &kBatchNormRelu,
-    &kBatchNormReluGrad,
-    &kBatchNormAdd,
-    &kBatchNormAddRelu,
-    &kLayerNorm,
-    &kLayerNormGrad,
-    &kRelu,
-    &kReluGrad,
-    &kSigmoid,
-    &kSigmoidGrad,
-    &kTanh,
-    &kTanhGrad,
-    &kAdd,
-    &kAddReluGrad,
-    &kMaxPool,
-    &kMaxPoolGrad,
-    &kAveragePool,
-    &kAveragePoolGrad,
-    &kGlobalAveragePool,
-    &kGlobalAveragePoolGrad,
-    &kFlatten,
-    &kUnflatten,
-    &kDropout,
-    &kDropoutGrad,
-    &kSoftmaxCrossEntropy,
-    &kSoftmaxCrossEntropyGrad,
-    &kSquaredError,
-    &kSquaredErrorGrad,
-    &kTally,
-};
+#define TRIREME_ADDRESS(op) &op,
+const OpDef* const kAllOps[] = {TRIREME_OPS(TRIREME_ADDRESS)};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -15,14 +15,14 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kAveragePool = {
+extern constinit const OpDef kAveragePool = {
     .name = "average_pool",
     .summary = "the mean of each window, in which the padding counts as zeros",
     .infer = Infer,
     .gradient = Gradient};
-constinit const OpDef kAveragePoolGrad = {.name = "average_pool_grad",
-                                          .summary = "each dy is shared out over its window",
-                                          .inputs = {"dy"},
-                                          .outputs = {"dx"}};
+extern constinit const OpDef kAveragePoolGrad = {.name = "average_pool_grad",
+                                                 .summary = "each dy is shared out over its window",
+                                                 .inputs = {"dy"},
+                                                 .outputs = {"dx"}};
 
 }  // namespace trireme

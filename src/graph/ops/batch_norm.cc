@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -37,44 +37,45 @@ void ReluGradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kBatchNorm = {
+extern constinit const OpDef kBatchNorm = {
     .name = "batch_norm",
     .summary = "each channel to mean 0 and variance 1 over the shard, then scaled and shifted",
     .outputs = {"y", "mean", "inv_std"},
     .infer = Infer,
     .gradient = Gradient,
     .evaluate_as = "batch_norm_inference"};
-constinit const OpDef kBatchNormInference = {.name = "batch_norm_inference",
-                                             .summary = "the same with the running statistics",
-                                             .infer = InferInference};
-constinit const OpDef kBatchNormGrad = {
+extern constinit const OpDef kBatchNormInference = {
+    .name = "batch_norm_inference",
+    .summary = "the same with the running statistics",
+    .infer = InferInference};
+extern constinit const OpDef kBatchNormGrad = {
     .name = "batch_norm_grad",
     .summary = "gradients of the input, the scale and the shift",
     .inputs = {"x", "mean", "inv_std", "dy"},
     .outputs = {"dx"},
     .in_place = 0b1000,
     .writes_gradients = true};
-constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
-                                        .summary = "batch_norm, then relu",
-                                        .outputs = {"y", "mean", "inv_std"},
-                                        .infer = Infer,
-                                        .gradient = ReluGradient,
-                                        .parts = {"batch_norm", "relu"}};
-constinit const OpDef kBatchNormReluGrad = {.name = "batch_norm_relu_grad",
-                                            .summary = "the same through the relu behind it",
-                                            .inputs = {"x", "mean", "inv_std", "dy"},
-                                            .outputs = {"dx"},
-                                            .in_place = 0b1000,
-                                            .writes_gradients = true};
-constinit const OpDef kBatchNormAdd = {.name = "batch_norm_add",
-                                       .summary = "batch_norm, then add",
-                                       .inputs = {"x", "residual"},
-                                       .outputs = {"y", "mean", "inv_std"},
-                                       .parts = {"batch_norm", "add"}};
-constinit const OpDef kBatchNormAddRelu = {.name = "batch_norm_add_relu",
-                                           .summary = "batch_norm, then add, then relu",
-                                           .inputs = {"x", "residual"},
-                                           .outputs = {"y", "mean", "inv_std"},
-                                           .parts = {"batch_norm", "add", "relu"}};
+extern constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
+                                               .summary = "batch_norm, then relu",
+                                               .outputs = {"y", "mean", "inv_std"},
+                                               .infer = Infer,
+                                               .gradient = ReluGradient,
+                                               .parts = {"batch_norm", "relu"}};
+extern constinit const OpDef kBatchNormReluGrad = {.name = "batch_norm_relu_grad",
+                                                   .summary = "the same through the relu behind it",
+                                                   .inputs = {"x", "mean", "inv_std", "dy"},
+                                                   .outputs = {"dx"},
+                                                   .in_place = 0b1000,
+                                                   .writes_gradients = true};
+extern constinit const OpDef kBatchNormAdd = {.name = "batch_norm_add",
+                                              .summary = "batch_norm, then add",
+                                              .inputs = {"x", "residual"},
+                                              .outputs = {"y", "mean", "inv_std"},
+                                              .parts = {"batch_norm", "add"}};
+extern constinit const OpDef kBatchNormAddRelu = {.name = "batch_norm_add_relu",
+                                                  .summary = "batch_norm, then add, then relu",
+                                                  .inputs = {"x", "residual"},
+                                                  .outputs = {"y", "mean", "inv_std"},
+                                                  .parts = {"batch_norm", "add", "relu"}};
 
 }  // namespace trireme

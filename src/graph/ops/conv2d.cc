@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -41,23 +41,24 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kConv2d = {.name = "conv2d",
-                                 .summary = "convolution with a square kernel, zeros around",
-                                 .infer = Infer,
-                                 .cost = CountForward,
-                                 .gradient = Gradient};
-constinit const OpDef kConv2dGradWeights = {.name = "conv2d_grad_weights",
-                                            .summary = "gradients of the kernel and the bias",
-                                            .inputs = {"x", "dy"},
-                                            .outputs = {},
-                                            .cost = CountBackward,
-                                            .writes_gradients = true};
-constinit const OpDef kConv2dGradInput = {.name = "conv2d_grad_input",
-                                          .summary = "dy spread back over the windows",
-                                          .inputs = {"dy"},
-                                          .outputs = {"dx"},
-                                          .cost = CountBackward};
-constinit const OpDef kConv2dRelu = {
+extern constinit const OpDef kConv2d = {.name = "conv2d",
+                                        .summary = "convolution with a square kernel, zeros around",
+                                        .infer = Infer,
+                                        .cost = CountForward,
+                                        .gradient = Gradient};
+extern constinit const OpDef kConv2dGradWeights = {
+    .name = "conv2d_grad_weights",
+    .summary = "gradients of the kernel and the bias",
+    .inputs = {"x", "dy"},
+    .outputs = {},
+    .cost = CountBackward,
+    .writes_gradients = true};
+extern constinit const OpDef kConv2dGradInput = {.name = "conv2d_grad_input",
+                                                 .summary = "dy spread back over the windows",
+                                                 .inputs = {"dy"},
+                                                 .outputs = {"dx"},
+                                                 .cost = CountBackward};
+extern constinit const OpDef kConv2dRelu = {
     .name = "conv2d_relu", .summary = "conv2d, then relu", .parts = {"conv2d", "relu"}};
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -34,27 +34,27 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kDense = {.name = "dense",
-                                .summary = "y = x W + b",
-                                .infer = Infer,
-                                .cost = CountProducts,
-                                .gradient = Gradient};
-constinit const OpDef kDenseGradWeights = {.name = "dense_grad_weights",
-                                           .summary = "dW = sum of x^T dy, db = sum of dy",
-                                           .inputs = {"x", "dy"},
-                                           .outputs = {},
-                                           .cost = CountProducts,
-                                           .writes_gradients = true};
-constinit const OpDef kDenseGradInput = {.name = "dense_grad_input",
-                                         .summary = "dx = dy W^T",
-                                         .inputs = {"dy"},
-                                         .outputs = {"dx"},
-                                         .cost = CountProducts};
-constinit const OpDef kDenseRelu = {
+extern constinit const OpDef kDense = {.name = "dense",
+                                       .summary = "y = x W + b",
+                                       .infer = Infer,
+                                       .cost = CountProducts,
+                                       .gradient = Gradient};
+extern constinit const OpDef kDenseGradWeights = {.name = "dense_grad_weights",
+                                                  .summary = "dW = sum of x^T dy, db = sum of dy",
+                                                  .inputs = {"x", "dy"},
+                                                  .outputs = {},
+                                                  .cost = CountProducts,
+                                                  .writes_gradients = true};
+extern constinit const OpDef kDenseGradInput = {.name = "dense_grad_input",
+                                                .summary = "dx = dy W^T",
+                                                .inputs = {"dy"},
+                                                .outputs = {"dx"},
+                                                .cost = CountProducts};
+extern constinit const OpDef kDenseRelu = {
     .name = "dense_relu", .summary = "dense, then relu", .parts = {"dense", "relu"}};
-constinit const OpDef kDenseSigmoid = {
+extern constinit const OpDef kDenseSigmoid = {
     .name = "dense_sigmoid", .summary = "dense, then sigmoid", .parts = {"dense", "sigmoid"}};
-constinit const OpDef kDenseTanh = {
+extern constinit const OpDef kDenseTanh = {
     .name = "dense_tanh", .summary = "dense, then tanh", .parts = {"dense", "tanh"}};
 
 }  // namespace trireme

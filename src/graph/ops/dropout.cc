@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -18,13 +18,13 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kDropout = {
+extern constinit const OpDef kDropout = {
     .name = "dropout",
     .summary = "a share `rate` of the values to 0, the others divided by 1 - rate",
     .infer = Infer,
     .gradient = Gradient,
     .evaluate_as = ""};
-constinit const OpDef kDropoutGrad = {
+extern constinit const OpDef kDropoutGrad = {
     .name = "dropout_grad", .summary = "the same mask on dy", .inputs = {"dy"}, .outputs = {"dx"}};
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -14,15 +14,16 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kFlatten = {.name = "flatten",
-                                  .summary = "the same values in one row (a view)",
-                                  .infer = Infer,
-                                  .gradient = Gradient,
-                                  .view = true};
-constinit const OpDef kUnflatten = {.name = "unflatten",
-                                    .summary = "the same values in the shape before (a view)",
-                                    .inputs = {"dy"},
-                                    .outputs = {"dx"},
-                                    .view = true};
+extern constinit const OpDef kFlatten = {.name = "flatten",
+                                         .summary = "the same values in one row (a view)",
+                                         .infer = Infer,
+                                         .gradient = Gradient,
+                                         .view = true};
+extern constinit const OpDef kUnflatten = {
+    .name = "unflatten",
+    .summary = "the same values in the shape before (a view)",
+    .inputs = {"dy"},
+    .outputs = {"dx"},
+    .view = true};
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -14,13 +14,15 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kGlobalAveragePool = {.name = "global_average_pool",
-                                            .summary = "the mean of each channel of a sample",
-                                            .infer = Infer,
-                                            .gradient = Gradient};
-constinit const OpDef kGlobalAveragePoolGrad = {.name = "global_average_pool_grad",
-                                                .summary = "each dy is shared out over its channel",
-                                                .inputs = {"dy"},
-                                                .outputs = {"dx"}};
+extern constinit const OpDef kGlobalAveragePool = {
+    .name = "global_average_pool",
+    .summary = "the mean of each channel of a sample",
+    .infer = Infer,
+    .gradient = Gradient};
+extern constinit const OpDef kGlobalAveragePoolGrad = {
+    .name = "global_average_pool_grad",
+    .summary = "each dy is shared out over its channel",
+    .inputs = {"dy"},
+    .outputs = {"dx"}};
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -27,13 +27,13 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kLayerNorm = {
+extern constinit const OpDef kLayerNorm = {
     .name = "layer_norm",
     .summary = "each sample to mean 0 and variance 1, then scaled and shifted if affine",
     .outputs = {"y", "mean", "inv_std"},
     .infer = Infer,
     .gradient = Gradient};
-constinit const OpDef kLayerNormGrad = {
+extern constinit const OpDef kLayerNormGrad = {
     .name = "layer_norm_grad",
     .summary = "gradients of the input and, if affine, of the scale and the shift",
     .inputs = {"x", "mean", "inv_std", "dy"},

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -20,15 +20,15 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kMaxPool = {
+extern constinit const OpDef kMaxPool = {
     .name = "max_pool",
     .summary = "the largest value of each window and its place; padding never wins",
     .outputs = {"y", "index"},
     .infer = Infer,
     .gradient = Gradient};
-constinit const OpDef kMaxPoolGrad = {.name = "max_pool_grad",
-                                      .summary = "each dy goes to the place of its maximum",
-                                      .inputs = {"index", "dy"},
-                                      .outputs = {"dx"}};
+extern constinit const OpDef kMaxPoolGrad = {.name = "max_pool_grad",
+                                             .summary = "each dy goes to the place of its maximum",
+                                             .inputs = {"index", "dy"},
+                                             .outputs = {"dx"}};
 
 }  // namespace trireme

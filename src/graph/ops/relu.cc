@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -11,15 +11,15 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kRelu = {.name = "relu",
-                               .summary = "y = max(x, 0)",
-                               .infer = KeepsShape,
-                               .gradient = Gradient,
-                               .in_place = 0b1};
-constinit const OpDef kReluGrad = {.name = "relu_grad",
-                                   .summary = "dx = dy where y > 0, else 0",
-                                   .inputs = {"y", "dy"},
-                                   .outputs = {"dx"},
-                                   .in_place = 0b10};
+extern constinit const OpDef kRelu = {.name = "relu",
+                                      .summary = "y = max(x, 0)",
+                                      .infer = KeepsShape,
+                                      .gradient = Gradient,
+                                      .in_place = 0b1};
+extern constinit const OpDef kReluGrad = {.name = "relu_grad",
+                                          .summary = "dx = dy where y > 0, else 0",
+                                          .inputs = {"y", "dy"},
+                                          .outputs = {"dx"},
+                                          .in_place = 0b10};
 
 }  // namespace trireme

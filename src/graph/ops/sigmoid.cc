@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -11,15 +11,15 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kSigmoid = {.name = "sigmoid",
-                                  .summary = "y = 1 / (1 + exp(-x))",
-                                  .infer = KeepsShape,
-                                  .gradient = Gradient,
-                                  .in_place = 0b1};
-constinit const OpDef kSigmoidGrad = {.name = "sigmoid_grad",
-                                      .summary = "dx = dy y (1 - y)",
-                                      .inputs = {"y", "dy"},
-                                      .outputs = {"dx"},
-                                      .in_place = 0b10};
+extern constinit const OpDef kSigmoid = {.name = "sigmoid",
+                                         .summary = "y = 1 / (1 + exp(-x))",
+                                         .infer = KeepsShape,
+                                         .gradient = Gradient,
+                                         .in_place = 0b1};
+extern constinit const OpDef kSigmoidGrad = {.name = "sigmoid_grad",
+                                             .summary = "dx = dy y (1 - y)",
+                                             .inputs = {"y", "dy"},
+                                             .outputs = {"dx"},
+                                             .in_place = 0b10};
 
 }  // namespace trireme

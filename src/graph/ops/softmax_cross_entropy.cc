@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -19,14 +19,14 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kSoftmaxCrossEntropy = {
+extern constinit const OpDef kSoftmaxCrossEntropy = {
     .name = "softmax_cross_entropy",
     .summary = "loss of each sample: -log of the label's probability (labels may be smoothed)",
     .inputs = {"logits"},
     .outputs = {"loss", "probabilities"},
     .infer = Infer,
     .gradient = Gradient};
-constinit const OpDef kSoftmaxCrossEntropyGrad = {
+extern constinit const OpDef kSoftmaxCrossEntropyGrad = {
     .name = "softmax_cross_entropy_grad",
     .summary = "(probabilities - target) / samples of the step",
     .inputs = {"probabilities"},

@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -16,14 +16,14 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-constinit const OpDef kSquaredError = {
+extern constinit const OpDef kSquaredError = {
     .name = "squared_error",
     .summary = "loss of each sample: half the sum over classes of (output - one-hot label)^2",
     .inputs = {"outputs"},
     .outputs = {"loss"},
     .infer = Infer,
     .gradient = Gradient};
-constinit const OpDef kSquaredErrorGrad = {
+extern constinit const OpDef kSquaredErrorGrad = {
     .name = "squared_error_grad",
     .summary = "(output - one-hot label) / samples of the step",
     .inputs = {"outputs"},

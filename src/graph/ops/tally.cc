@@ -1,4 +1,4 @@
-#include "graph/ops/all_ops.h"
+#include "graph/op.h"
 #include "graph/ops/shapes.h"
 
 namespace trireme {
@@ -11,7 +11,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes&) {
 
 }  // namespace
 
-constinit const OpDef kTally = {
+extern constinit const OpDef kTally = {
     .name = "tally",
     .summary = "adds up the losses and the right predictions into the summand's end",
     .inputs = {"logits", "loss"},

@@ -1,0 +1,99 @@
+#include "engine/check/tries.h"
+
+#include <utility>
+
+namespace trireme::check {
+namespace {
+
+std::vector<Setting> Windows(int channels) {
+  return {{{{5, 7, 3}}, {.channels = channels, .kernel = 3, .stride = 1, .padding = 1}},
+          {{{9, 6, 5}}, {.channels = channels, .kernel = 3, .stride = 2, .padding = 1}},
+          {{{11, 11, 3}}, {.channels = channels, .kernel = 7, .stride = 2, .padding = 3}},
+          {{{6, 4, 2}}, {.channels = channels, .kernel = 2, .stride = 2}},
+          {{{4, 4, 1}}, {.channels = channels, .kernel = 4, .stride = 3}},
+          {{{7, 8, 17}}, {.channels = channels, .kernel = 3, .stride = 3, .padding = 2}}};
+}
+
+std::vector<Setting> Convolutions() {
+  std::vector<Setting> all = Windows(7);
+  all.push_back({{{6, 5, 33}}, {.channels = 19, .kernel = 1}});
+  all.push_back({{{8, 8, 64}}, {.channels = 64, .kernel = 3, .stride = 1, .padding = 1}});
+  all.push_back({{{5, 5, 16}}, {.channels = 32, .kernel = 1, .stride = 2}});
+  all.push_back({{{1, 1, 40}}, {.channels = 24, .kernel = 1}});
+  all.push_back({{{1, 1, 1}}, {.channels = 1, .kernel = 3, .padding = 1}});
+  all.push_back({{{9, 10, 20}}, {.channels = 35, .kernel = 3}});
+  all.push_back({{{6, 11, 37}}, {.channels = 16, .kernel = 3, .padding = 2}});
+  all.push_back({{{2, 3, 130}}, {.channels = 131, .kernel = 3, .padding = 1}});
+  // So many weights that the sums of their gradients do not stay in a cache.
+  all.push_back({{{2, 2, 240}}, {.channels = 256, .kernel = 3, .padding = 1}});
+  for (size_t i = 0; i < all.size(); i += 2) all[i].attributes.bias = false;
+  return all;
+}
+
+std::vector<Setting> DenseLayers() {
+  std::vector<Setting> all;
+  for (const auto& [in, out] : std::vector<std::pair<int, int>>{
+           {1, 1}, {4, 30}, {30, 3}, {17, 16}, {64, 33}, {129, 100}, {784, 10}}) {
+    all.push_back({{{1, 1, in}}, {.channels = out, .bias = in != 17}});
+  }
+  return all;
+}
+
+std::vector<Setting> Elementwise(size_t num_inputs, const Attributes& attributes = {}) {
+  std::vector<Setting> all;
+  for (const Shape shape :
+       {Shape{1, 1, 1}, Shape{1, 1, 10}, Shape{3, 5, 7}, Shape{4, 4, 64}, Shape{2, 3, 100}}) {
+    all.push_back({std::vector<Shape>(num_inputs, shape), attributes});
+  }
+  return all;
+}
+
+std::vector<Setting> Losses(const Attributes& attributes = {}) {
+  std::vector<Setting> all;
+  for (const int classes : {2, 3, 10, 17, 100}) all.push_back({{{1, 1, classes}}, attributes});
+  return all;
+}
+
+std::vector<Setting> Join(std::vector<Setting> a, const std::vector<Setting>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace
+
+std::vector<Setting> SettingsFor(std::string_view op) {
+  if (op == "dense") return DenseLayers();
+  if (op == "conv2d") return Convolutions();
+  if (op == "max_pool" || op == "average_pool") return Windows(0);
+  if (op == "add") return Elementwise(2);
+  if (op == "layer_norm") return Join(Elementwise(1), Elementwise(1, {.affine = false}));
+  if (op == "dropout") return Elementwise(1, {.rate = 0.3f, .layer = 2});
+  if (op == "softmax_cross_entropy") return Join(Losses(), Losses({.smoothing = 0.1f}));
+  if (op == "squared_error") return Losses();
+  if (op == "tally") {
+    std::vector<Setting> all = Losses();
+    for (Setting& setting : all) setting.inputs.push_back({});
+    return all;
+  }
+  return Elementwise(1);
+}
+
+std::vector<Attributes> GradientTriesFor(std::string_view op) {
+  if (op == "dense") return {{.channels = 5}, {.channels = 5, .bias = false}};
+  if (op == "conv2d") {
+    return {{.channels = 5, .kernel = 3, .stride = 1, .padding = 1},
+            {.channels = 4, .kernel = 3, .stride = 2, .padding = 1, .bias = false},
+            {.channels = 2, .kernel = 4, .stride = 3, .padding = 0}};
+  }
+  if (op == "layer_norm") return {{}, {.affine = false}};
+  if (op == "max_pool") {
+    return {{.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 2, .stride = 2}};
+  }
+  if (op == "average_pool") {
+    return {{.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 2, .stride = 1}};
+  }
+  if (op == "dropout") return {{.rate = 0.4f}};
+  return {Attributes{}};
+}
+
+}  // namespace trireme::check
