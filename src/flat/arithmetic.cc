@@ -18,15 +18,6 @@ void CheckSizes(const Slice& first, const Slices&... others) {
   TRIREME_ASSERT(((first.size == others.size) && ...));
 }
 
-void CheckUpdate(const Slice& verdict, const Slice& decays, const Gradient& gradient,
-                 const Slice& weight) {
-  CheckSizes(weight, gradient.values);
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
-  if (decays.size == 0) return;
-  TRIREME_ASSERT(decays.size == (weight.size + Layout::kAlignment - 1) / Layout::kAlignment);
-  TRIREME_ASSERT(decays.device == weight.device);
-}
-
 }  // namespace
 
 void Put(Queue& q, const float* host, Slice to) { TableOf(q, to).put(q, host, to); }
@@ -88,31 +79,18 @@ void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice ver
   TableOf(q, gradients.values, statistics, verdict).guard(q, gradients, statistics, clip, verdict);
 }
 
-void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
-         Slice velocity, Slice weight) {
-  if (r.momentum != 0) {
-    CheckSizes(weight, velocity);
-    TRIREME_ASSERT(velocity.device == weight.device);
+void CheckUpdate(const Queue& q, Slice verdict, Slice decays, const Gradient& gradient,
+                 std::span<const Slice> kept, Slice weight) {
+  TableOf(q, verdict, gradient.values, weight);
+  CheckSizes(weight, gradient.values);
+  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  for (const Slice& slice : kept) {
+    TableOf(q, slice);
+    CheckSizes(weight, slice);
   }
-  CheckUpdate(verdict, decays, gradient, weight);
-  TableOf(q, verdict, gradient.values, weight)
-      .sgd(q, r, verdict, decays, gradient, velocity, weight);
-}
-
-void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient, Slice mean,
-          Slice square, Slice weight) {
-  CheckSizes(weight, mean, square);
-  CheckUpdate(verdict, decays, gradient, weight);
-  TableOf(q, verdict, gradient.values, mean, square, weight)
-      .adam(q, r, verdict, decays, gradient, mean, square, weight);
-}
-
-void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Gradient gradient,
-             Slice sum, Slice weight) {
-  CheckSizes(weight, sum);
-  CheckUpdate(verdict, decays, gradient, weight);
-  TableOf(q, verdict, gradient.values, sum, weight)
-      .adagrad(q, r, verdict, decays, gradient, sum, weight);
+  if (decays.size == 0) return;
+  TRIREME_ASSERT(decays.size == (weight.size + Layout::kAlignment - 1) / Layout::kAlignment);
+  TableOf(q, decays);
 }
 
 void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <span>
+#include <tuple>
 
 #include "flat/device.h"
 #include "flat/gradient.h"
@@ -15,12 +16,25 @@ struct SliceList {
   size_t size = 0;
 };
 
+// Update rules, PyTorch's formulas, one pass over all weights whatever their decay. A rule is a
+// struct of what it multiplies with, which says how many slices, as long as the weights, it keeps;
+// the list below names it. g is the gradient that it sees (see Update), d the decay.
+
+// velocity = momentum velocity + g + d weight;  weight -= rate velocity. Without momentum the
+// velocity is not touched and may be empty. With skip_zeros, and without momentum and decay, a
+// device may leave alone the weights of a run of Layout::kAlignment (64 bytes) whose gradients are
+// all zero: others who share the weights keep their cache lines.
 struct SgdRates {
+  static constexpr size_t kKeeps = 1;
   float rate, momentum;
   bool nesterov;
-  bool skip_zeros = false;  // see Sgd
+  bool skip_zeros = false;
+  bool keeps() const { return momentum != 0; }
 };
+// mean = beta1 mean + (1 - beta1) g;  square = beta2 square + (1 - beta2) g^2
+// weight = (1 - shrink d) weight - rate mean / (root sqrt(square) + epsilon)
 struct AdamRates {
+  static constexpr size_t kKeeps = 2;
   float rate;          // lr / (1 - beta1^t)
   float beta1, rest1;  // rest = 1 - beta, rounded once
   float beta2, rest2;
@@ -28,10 +42,27 @@ struct AdamRates {
   float epsilon;
   bool decoupled;  // AdamW: shrink * decay of the weight is taken off it directly ...
   float shrink;    // ... where shrink is lr; else decay * weight is added to the gradient
+  bool keeps() const { return true; }
 };
+// sum += g^2;  weight -= rate g / (sqrt(sum) + epsilon)
 struct AdagradRates {
+  static constexpr size_t kKeeps = 1;
   float rate, epsilon;
+  bool keeps() const { return true; }
 };
+
+// What a rule keeps, in its order.
+template <class Rates>
+using Kept = std::array<Slice, Rates::kKeeps>;
+
+template <class Rates>
+using UpdateEntry = void (*)(Queue&, const Rates&, Slice verdict, Slice decays, Gradient gradient,
+                             const Kept<Rates>&, Slice weight);
+template <class... Rates>
+struct UpdateList {
+  using Entries = std::tuple<UpdateEntry<Rates>...>;
+};
+using UpdateRules = UpdateList<SgdRates, AdamRates, AdagradRates>;
 
 // What the guard of an update leaves on the device.
 struct Verdict {
@@ -53,12 +84,7 @@ struct FlatTable {
   void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
   void (*guard)(Queue&, Gradient gradients, Slice statistics, float clip, Slice verdict);
-  void (*sgd)(Queue&, const SgdRates&, Slice verdict, Slice decays, Gradient gradient,
-              Slice velocity, Slice weight);
-  void (*adam)(Queue&, const AdamRates&, Slice verdict, Slice decays, Gradient gradient, Slice mean,
-               Slice square, Slice weight);
-  void (*adagrad)(Queue&, const AdagradRates&, Slice verdict, Slice decays, Gradient gradient,
-                  Slice sum, Slice weight);
+  UpdateRules::Entries updates;
   void (*track)(Queue&, float momentum, Slice verdict, Slice seen, Slice running);
 };
 
@@ -87,20 +113,19 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
 // must be written. Gradients that are known to be finite are read only to clip.
 void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice verdict);
 
-// Update rules, PyTorch's formulas, one pass over all weights whatever their decay: decays[b] is
-// the weight decay d of the b-th block of Layout::kAlignment weights; an empty slice: none decays.
-// g = verdict[kFactor] * gradient; nothing moves when the factor is 0.
-
-// velocity = momentum velocity + g + d weight;  weight -= rate velocity. Without momentum the
-// velocity is not touched and may be empty. With skip_zeros, and without momentum and decay, a
-// device may leave alone the weights of a run of Layout::kAlignment (64 bytes) whose gradients are
-// all zero: others who share the weights keep their cache lines.
-void Sgd(Queue& q, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
-         Slice velocity, Slice weight);
-void Adam(Queue& q, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient, Slice mean,
-          Slice square, Slice weight);
-void Adagrad(Queue& q, const AdagradRates& r, Slice verdict, Slice decays, Gradient gradient,
-             Slice sum, Slice weight);
+// The lengths and devices of an update.
+void CheckUpdate(const Queue& q, Slice verdict, Slice decays, const Gradient& gradient,
+                 std::span<const Slice> kept, Slice weight);
+// Applies a rule. decays[b] is the weight decay d of the b-th block of Layout::kAlignment weights;
+// an empty slice: none decays. g = verdict[kFactor] * gradient; nothing moves when the factor is 0.
+template <class Rates>
+void Update(Queue& q, const Rates& r, Slice verdict, Slice decays, Gradient gradient,
+            const Kept<Rates>& kept, Slice weight) {
+  CheckUpdate(q, verdict, decays, gradient, r.keeps() ? std::span(kept) : std::span<const Slice>(),
+              weight);
+  std::get<UpdateEntry<Rates>>(q.device().table().updates)(q, r, verdict, decays, gradient, kept,
+                                                           weight);
+}
 // Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
 void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running);
 

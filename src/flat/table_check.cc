@@ -222,8 +222,8 @@ void CheckSgd(Bench& bench, bool decay) {
       const Floats g = bench.Draw(), v = bench.Draw(), w = bench.Draw();
       const Slice verdict = bench.Load({float(factor), 0}), gradient = bench.Load(g);
       const Slice velocity = momentum == 0 ? Slice{} : bench.Load(v), weight = bench.Load(w);
-      flat::Sgd(bench.queue(), {float(rate), float(momentum), nesterov}, verdict, decays.slice(),
-                gradient, velocity, weight);
+      flat::Update(bench.queue(), SgdRates{float(rate), float(momentum), nesterov}, verdict,
+                   decays.slice(), gradient, {velocity}, weight);
       const auto seen = [&](size_t i) { return factor * g[i] + decays.at(i) * w[i]; };
       const auto moved = [&](size_t i) { return momentum * v[i] + seen(i); };
       const auto step = [&](size_t i) {
@@ -245,8 +245,10 @@ void CheckSgdSkippingZeros(Bench& bench) {
       if (i / period % 2 == 0) g[i] = 0;
     }
     const Slice gradient = bench.Load(g), weight = bench.Load(w), dense = bench.Load(w);
-    flat::Sgd(bench.queue(), {0.1f, 0, false, true}, bench.Verdict1(), {}, gradient, {}, weight);
-    flat::Sgd(bench.queue(), {0.1f, 0, false, false}, bench.Verdict1(), {}, gradient, {}, dense);
+    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, true}, bench.Verdict1(), {}, gradient, {},
+                 weight);
+    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, false}, bench.Verdict1(), {}, gradient, {},
+                 dense);
     EXPECT_EQ(bench.Read(weight), bench.Read(dense)) << period;
   }
 }
@@ -259,8 +261,8 @@ void CheckAdam(Bench& bench, bool decay) {
     const Slice mean = bench.Load(m), square = bench.Load(s), weight = bench.Load(w);
     const AdamRates rates = {float(rate), 0.9f,           0.1f,      0.99f,        0.01f,
                              float(root), float(epsilon), decoupled, float(shrink)};
-    flat::Adam(bench.queue(), rates, bench.Load({float(factor), 0}), decays.slice(), bench.Load(g),
-               mean, square, weight);
+    flat::Update(bench.queue(), rates, bench.Load({float(factor), 0}), decays.slice(),
+                 bench.Load(g), {mean, square}, weight);
     const auto seen = [&](size_t i) {
       return factor * g[i] + (decoupled ? 0 : decays.at(i) * w[i]);
     };
@@ -281,8 +283,8 @@ void CheckAdagrad(Bench& bench, bool decay) {
   const Decays decays(bench, decay);
   const Floats g = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
   const Slice sum = bench.Load(s), weight = bench.Load(w);
-  flat::Adagrad(bench.queue(), {float(rate), float(epsilon)}, bench.Load({float(factor), 0}),
-                decays.slice(), bench.Load(g), sum, weight);
+  flat::Update(bench.queue(), AdagradRates{float(rate), float(epsilon)},
+               bench.Load({float(factor), 0}), decays.slice(), bench.Load(g), {sum}, weight);
   const auto seen = [&](size_t i) { return factor * g[i] + decays.at(i) * w[i]; };
   const auto sum1 = [&](size_t i) { return s[i] + seen(i) * seen(i); };
   ExpectNear(bench.Read(sum), sum1, "adagrad sum");
@@ -379,18 +381,19 @@ void CheckUnwritten(Bench& bench) {
     for (float momentum : {0.0f, 0.9f}) {
       for (bool skips : {false, true}) {
         compare("sgd", [&](Gradient g, Slice x, Slice, Slice weight) {
-          flat::Sgd(q, {0.1f, momentum, momentum != 0, skips}, verdict, d, g, x, weight);
+          flat::Update(q, SgdRates{0.1f, momentum, momentum != 0, skips}, verdict, d, g, {x},
+                       weight);
         });
       }
     }
     for (bool decoupled : {false, true}) {
       compare("adam", [&](Gradient g, Slice x, Slice y, Slice weight) {
-        flat::Adam(q, {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, decoupled, 0.1f}, verdict, d, g, x,
-                   y, weight);
+        flat::Update(q, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, decoupled, 0.1f}, verdict,
+                     d, g, {x, y}, weight);
       });
     }
     compare("adagrad", [&](Gradient g, Slice x, Slice, Slice weight) {
-      flat::Adagrad(q, {0.1f, 1e-3f}, verdict, d, g, x, weight);
+      flat::Update(q, AdagradRates{0.1f, 1e-3f}, verdict, d, g, {x}, weight);
     });
   }
 }
@@ -431,10 +434,10 @@ void CheckSkip(Bench& bench) {
   const Slice verdict = bench.Load({0, 0}), bad = bench.Load(Floats(bench.n(), kNan));
   const Slice x = bench.Load(a), y = bench.Load(b), z = bench.Load(c);
   const Decays decays(bench, true);
-  flat::Sgd(bench.queue(), {0.1f, 0.9f, true}, verdict, decays.slice(), bad, x, y);
-  flat::Adam(bench.queue(), {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, true, 0.1f}, verdict,
-             decays.slice(), bad, x, y, z);
-  flat::Adagrad(bench.queue(), {0.1f, 1e-3f}, verdict, decays.slice(), bad, x, y);
+  flat::Update(bench.queue(), SgdRates{0.1f, 0.9f, true}, verdict, decays.slice(), bad, {x}, y);
+  flat::Update(bench.queue(), AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, true, 0.1f},
+               verdict, decays.slice(), bad, {x, y}, z);
+  flat::Update(bench.queue(), AdagradRates{0.1f, 1e-3f}, verdict, decays.slice(), bad, {x}, y);
   flat::Track(bench.queue(), 0.1f, verdict, bad, z);
   EXPECT_EQ(bench.Read(x), a);
   EXPECT_EQ(bench.Read(y), b);

@@ -23,8 +23,9 @@ class SgdRule : public Rule {
     return {kNames, momentum_ != 0 ? size_t{1} : size_t{0}};
   }
   void Apply(Queue& queue, const Update& u) const override {
-    flat::Sgd(queue, {float(u.rate), momentum_, nesterov_, skip_zeros_}, u.verdict, u.decays,
-              u.gradients, u.own.empty() ? Slice{} : u.own[0], u.weights);
+    const SgdRates rates = {float(u.rate), momentum_, nesterov_, skip_zeros_};
+    flat::Update(queue, rates, u.verdict, u.decays, u.gradients,
+                 {u.own.empty() ? Slice{} : u.own[0]}, u.weights);
   }
 
  private:
@@ -52,7 +53,7 @@ class AdamRule : public Rule {
         .decoupled = decoupled_,
         .shrink = float(u.rate),
     };
-    flat::Adam(queue, rates, u.verdict, u.decays, u.gradients, u.own[0], u.own[1], u.weights);
+    flat::Update(queue, rates, u.verdict, u.decays, u.gradients, {u.own[0], u.own[1]}, u.weights);
   }
 
  private:
@@ -68,8 +69,8 @@ class AdagradRule : public Rule {
     return kNames;
   }
   void Apply(Queue& queue, const Update& u) const override {
-    flat::Adagrad(queue, {float(u.rate), epsilon_}, u.verdict, u.decays, u.gradients, u.own[0],
-                  u.weights);
+    flat::Update(queue, AdagradRates{float(u.rate), epsilon_}, u.verdict, u.decays, u.gradients,
+                 {u.own[0]}, u.weights);
   }
 
  private:

@@ -78,7 +78,7 @@ void Updater::ApplyMove(Queue& queue, Slice summand, Slice state) {
   const Slice moves = summand.Sub(0, weights_), seen = summand.Sub(weights_, statistics_);
   flat::Guard(queue, moves, seen, 0, verdict_);
   const SgdRates forward{.rate = -1, .momentum = 0, .nesterov = false};
-  flat::Sgd(queue, forward, verdict_, {}, moves, {}, state.Sub(0, weights_));
+  flat::Update(queue, forward, verdict_, {}, moves, {}, state.Sub(0, weights_));
   if (statistics_ > 0) {
     flat::Track(queue, kTrackMomentum, verdict_, seen, state.Sub(weights_, statistics_));
   }

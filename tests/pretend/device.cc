@@ -37,6 +37,11 @@ T Entered(const PretendDevice&, const T& value) {
   return value;
 }
 Slice Entered(const PretendDevice& device, const Slice& slice) { return device.Inside(slice); }
+template <size_t N>
+std::array<Slice, N> Entered(const PretendDevice& device, std::array<Slice, N> kept) {
+  for (Slice& slice : kept) slice = device.Inside(slice);
+  return kept;
+}
 SliceList Entered(const PretendDevice& device, SliceList list) {
   for (size_t i = 0; i < list.size; ++i) list.items[i] = device.Inside(list.items[i]);
   return list;

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "base/team.h"
-#include "flat/cpu/loops.h"
 
 namespace trireme::host {
 namespace {
@@ -56,14 +55,10 @@ void Move(SharedTeam* team, const float* from, float* to, size_t n) {
         [=](size_t at, size_t size) { std::memmove(to + at, from + at, size * sizeof(float)); });
 }
 
-const float* DecaysAt(Slice decays, size_t at) {
-  return decays.size > 0 ? decays.data + at / kBlock : nullptr;
-}
-
 // Calls work(gradients, at, size) for the stretches of [begin, begin + size), written ones and
 // others. What a layout leaves empty behind an unwritten one is zero and stays so.
 template <class Work>
-void ForStretches(const Gradient& g, size_t begin, size_t size, const Work& work) {
+void WalkStretches(const Gradient& g, size_t begin, size_t size, const Work& work) {
   const size_t end = begin + size;
   const auto written = [&](size_t at, size_t stop) {
     if (at < stop) work(loops::GradientsAt{g.values.data + at}, at, stop - at);
@@ -86,12 +81,6 @@ bool AllFinite(SharedTeam* team, Slice x) {
          }) == 0;
 }
 
-// An update of all weights: work(gradients, at, size) for stretches that are cut between blocks.
-template <class Work>
-void SplitUpdate(SharedTeam* team, const Gradient& g, const Work& work) {
-  Split(team, g.values.size, [&](size_t at, size_t size) { ForStretches(g, at, size, work); });
-}
-
 // The largest product is that of the largest factors, and one that is not finite spoils its row or
 // column.
 bool IsFinite(const Outer& outer) {
@@ -104,7 +93,7 @@ bool AllFinite(SharedTeam* team, const Gradient& g) {
   if (g.known_finite) return true;
   if (g.unwritten.empty()) return AllFinite(team, g.values);
   bool finite = true;
-  ForStretches(g, 0, g.values.size, [&](const loops::GradientsAt& part, size_t at, size_t size) {
+  WalkStretches(g, 0, g.values.size, [&](const loops::GradientsAt& part, size_t at, size_t size) {
     finite =
         finite && (part.values ? AllFinite(team, g.values.Sub(at, size)) : IsFinite(*part.outer));
   });
@@ -162,32 +151,14 @@ void Guard(SharedTeam* team, Gradient gradients, Slice statistics, float clip, S
   if (factor == 0) verdict.data[Verdict::kSkipped] += 1;
 }
 
-void Sgd(SharedTeam* team, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
-         Slice velocity, Slice weight) {
+void ForStretches(SharedTeam* team, Slice verdict, const Gradient& gradient,
+                  FunctionRef<void(const Stretch&)> work) {
   const float factor = verdict.data[Verdict::kFactor];
   if (factor == 0) return;
-  SplitUpdate(team, gradient, [&](const loops::GradientsAt& g, size_t at, size_t size) {
-    float* v = r.momentum == 0 ? nullptr : velocity.data + at;
-    loops::Sgd(r, factor, DecaysAt(decays, at), g, v, weight.data + at, size);
-  });
-}
-
-void Adam(SharedTeam* team, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient,
-          Slice mean, Slice square, Slice weight) {
-  const float factor = verdict.data[Verdict::kFactor];
-  if (factor == 0) return;
-  SplitUpdate(team, gradient, [&](const loops::GradientsAt& g, size_t at, size_t size) {
-    loops::Adam(r, factor, DecaysAt(decays, at), g, mean.data + at, square.data + at,
-                weight.data + at, size);
-  });
-}
-
-void Adagrad(SharedTeam* team, const AdagradRates& r, Slice verdict, Slice decays,
-             Gradient gradient, Slice sum, Slice weight) {
-  const float factor = verdict.data[Verdict::kFactor];
-  if (factor == 0) return;
-  SplitUpdate(team, gradient, [&](const loops::GradientsAt& g, size_t at, size_t size) {
-    loops::Adagrad(r, factor, DecaysAt(decays, at), g, sum.data + at, weight.data + at, size);
+  Split(team, gradient.values.size, [&](size_t begin, size_t count) {
+    WalkStretches(gradient, begin, count, [&](const loops::GradientsAt& g, size_t at, size_t size) {
+      work({factor, g, at, size});
+    });
   });
 }
 

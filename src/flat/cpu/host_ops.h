@@ -1,7 +1,9 @@
 #pragma once
 #include <mutex>
 
+#include "base/function_ref.h"
 #include "flat/arithmetic.h"
+#include "flat/cpu/loops.h"
 
 namespace trireme {
 
@@ -29,13 +31,33 @@ void Blend(SharedTeam* team, float a, Slice x, float b, Slice y);
 void Fold(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
 void Guard(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice verdict);
-void Sgd(SharedTeam* team, const SgdRates& r, Slice verdict, Slice decays, Gradient gradient,
-         Slice velocity, Slice weight);
-void Adam(SharedTeam* team, const AdamRates& r, Slice verdict, Slice decays, Gradient gradient,
-          Slice mean, Slice square, Slice weight);
-void Adagrad(SharedTeam* team, const AdagradRates& r, Slice verdict, Slice decays,
-             Gradient gradient, Slice sum, Slice weight);
 void Track(SharedTeam* team, float momentum, Slice verdict, Slice seen, Slice running);
+
+// Cuts an update between blocks of weights, and gradients that are written from others. Nothing is
+// called when the verdict is to skip it.
+struct Stretch {
+  float factor;  // of the gradients
+  loops::GradientsAt gradients;
+  size_t at, size;  // of the weights
+};
+void ForStretches(SharedTeam* team, Slice verdict, const Gradient& gradient,
+                  FunctionRef<void(const Stretch&)> work);
+
+template <class Rates>
+void Update(SharedTeam* team, const Rates& r, Slice verdict, Slice decays, Gradient gradient,
+            const Kept<Rates>& kept, Slice weight) {
+  ForStretches(team, verdict, gradient, [&](const Stretch& s) {
+    loops::KeptAt<Rates> own = {};
+    for (size_t i = 0; i < own.size() && r.keeps(); ++i) own[i] = kept[i].data + s.at;
+    const float* d = decays.size > 0 ? decays.data + s.at / Layout::kAlignment : nullptr;
+    loops::Update(r, s.factor, d, s.gradients, own, weight.data + s.at, s.size);
+  });
+}
+
+template <template <auto> class Lift, class... Rates>
+constexpr UpdateRules::Entries LiftedUpdates(UpdateList<Rates...>) {
+  return {Lift<Update<Rates>>::Call...};
+}
 
 // The table of a device that computes with these functions: Lift<F>::Call says when and where.
 //
@@ -55,9 +77,7 @@ constexpr FlatTable LiftedTable() {
           .fold = Lift<Fold>::Call,
           .elastic_pull = Lift<ElasticPull>::Call,
           .guard = Lift<Guard>::Call,
-          .sgd = Lift<Sgd>::Call,
-          .adam = Lift<Adam>::Call,
-          .adagrad = Lift<Adagrad>::Call,
+          .updates = LiftedUpdates<Lift>(UpdateRules()),
           .track = Lift<Track>::Call};
 }
 

@@ -91,12 +91,12 @@ TEST(HostDevice, ATeamKeepsTheBits) {
     flat::Copy(*queue, b, c);
     flat::Put(*queue, x.data(), decays);
     flat::Guard(*queue, a, b, 2.5f, verdict);
-    flat::Sgd(*queue, {0.1f, 0.9f, true}, verdict, decays, a, b, c);
+    flat::Update(*queue, SgdRates{0.1f, 0.9f, true}, verdict, decays, a, {b}, c);
     const std::vector<Slice> parts = {a, b, c};
     flat::Fold(*queue, a, parts, d);
     flat::ElasticPull(*queue, 0.3f, a, d, c);
-    flat::Adam(*queue, {0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, verdict, decays, c, b,
-               square, d);
+    flat::Update(*queue, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, verdict, decays,
+                 c, {b, square}, d);
     std::vector<float> all(2 + kSize);
     flat::Get(*queue, verdict, all.data());
     flat::Get(*queue, d, all.data() + 2);

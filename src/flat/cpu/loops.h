@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstddef>
 
 #include "flat/arithmetic.h"
@@ -32,14 +33,15 @@ struct GradientsAt {
   size_t at = 0;
 };
 
-// flat/cpu/update.cc. Decay of block b of the weights (Layout::kAlignment each): decays[b]; or
-// null.
-void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt& gradients,
-         float* velocity, float* weight, size_t n);
-void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
-          float* mean, float* square, float* weight, size_t n);
-void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
-             float* sum, float* weight, size_t n);
+// What a rule keeps, or null where it keeps nothing.
+template <class Rates>
+using KeptAt = std::array<float*, Rates::kKeeps>;
+
+// flat/cpu/update.cc, of every rule. Decay of block b of the weights (Layout::kAlignment each):
+// decays[b]; or null.
+template <class Rates>
+void Update(const Rates& r, float factor, const float* decays, const GradientsAt& gradients,
+            const KeptAt<Rates>& kept, float* weight, size_t n);
 void Track(float momentum, const float* seen, float* running, size_t n);
 
 }  // namespace trireme::loops

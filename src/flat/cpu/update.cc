@@ -180,7 +180,8 @@ void SgdSkippingRows(const SgdRates& r, float factor, const Outer& outer, size_t
 }
 
 void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt& gradients,
-         float* v, float* w, size_t n) {
+         const KeptAt<SgdRates>& kept, float* w, size_t n) {
+  float* const v = kept[0];
   GradientsAt g = gradients;
   if (r.skip_zeros && r.momentum == 0 && !decays) {
     if (g.outer) return SgdSkippingRows(r, factor, *g.outer, g.at, w, n);
@@ -224,7 +225,8 @@ void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decay
 }
 
 void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
-          float* mean, float* square, float* w, size_t n) {
+          const KeptAt<AdamRates>& kept, float* w, size_t n) {
+  float *const mean = kept[0], *const square = kept[1];
   WithSource(gradients, [&](auto g) HWY_ATTR {
     if (!decays) return AdamLanes<Decay::kNone>(r, factor, decays, g, mean, square, w, n);
     if (!r.decoupled) return AdamLanes<Decay::kGradient>(r, factor, decays, g, mean, square, w, n);
@@ -248,7 +250,8 @@ void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT
 }
 
 void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
-             float* sum, float* w, size_t n) {
+             const KeptAt<AdagradRates>& kept, float* w, size_t n) {
+  float* const sum = kept[0];
   WithSource(gradients, [&](auto g) HWY_ATTR {
     if (!decays) return AdagradLanes<Decay::kNone>(r, factor, decays, g, sum, w, n);
     AdagradLanes<Decay::kGradient>(r, factor, decays, g, sum, w, n);
@@ -268,26 +271,26 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace trireme::loops {
-HWY_EXPORT(Sgd);
-HWY_EXPORT(Adam);
-HWY_EXPORT(Adagrad);
+
+template <class Rates>
+void Update(const Rates& r, float factor, const float* decays, const GradientsAt& gradients,
+            const KeptAt<Rates>& kept, float* weight, size_t n) {
+  Dispatch(r, factor, decays, gradients, kept, weight, n);
+}
+
+#define TRIREME_RULE(Loop, Rates)                                                        \
+  HWY_EXPORT(Loop);                                                                      \
+  void Dispatch(const Rates& r, float factor, const float* decays, const GradientsAt& g, \
+                const KeptAt<Rates>& kept, float* weight, size_t n) {                    \
+    HWY_DYNAMIC_DISPATCH(Loop)(r, factor, decays, g, kept, weight, n);                   \
+  }                                                                                      \
+  template void Update(const Rates&, float, const float*, const GradientsAt&,            \
+                       const KeptAt<Rates>&, float*, size_t);
+TRIREME_RULE(Sgd, SgdRates)
+TRIREME_RULE(Adam, AdamRates)
+TRIREME_RULE(Adagrad, AdagradRates)
+
 HWY_EXPORT(Track);
-
-void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt& gradients,
-         float* velocity, float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Sgd)(r, factor, decays, gradients, velocity, weight, n);
-}
-
-void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
-          float* mean, float* square, float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Adam)(r, factor, decays, gradients, mean, square, weight, n);
-}
-
-void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
-             float* sum, float* weight, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Adagrad)(r, factor, decays, gradients, sum, weight, n);
-}
-
 void Track(float momentum, const float* seen, float* running, size_t n) {
   HWY_DYNAMIC_DISPATCH(Track)(momentum, seen, running, n);
 }
