@@ -63,7 +63,7 @@ constexpr Direction kDirections[] = {
     {"dense_grad_weights", "a^T b", &Sizes::m, &Sizes::n, &Sizes::k},
 };
 
-// Parameters before the layer, or nobody needs the gradient of its input.
+// With parameters before the layer, or nobody needs its input gradient.
 Graph LayerOf(const Direction& direction, const Sizes& sizes) {
   Builder build({.channels = int(sizes.*direction.in)});
   const ValueId x = build.Add("layer_norm", {build.input()}, {}, "before");

@@ -86,7 +86,7 @@ int Run(const Args& args, Process& process) {
   PeakMeter peak(engine.Peak());
   Trainee trainee(graph, batch, engine.Make());
   const double seconds = MedianSeconds(RepeatOf(args, 5), peak, [&] { trainee.Step(); });
-  // Forward, and as much for the gradients of inputs and of weights.
+  // Forward, and as much for the input gradient and for the weight gradient.
   const double flops = 6 * Measure(graph).multiply_adds * batch / seconds;
   double bytes = 0;
   for (const Instruction& i : trainee.program().instructions) bytes += BytesOf(i, batch);

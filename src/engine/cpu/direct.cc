@@ -90,7 +90,7 @@ void RunRows(const Strided& a, const float* at, size_t depth, const float* b, si
   kParts[hwy::DivCeil(into.columns, kLanes) - 1](a, at, depth, b + into.first, columns, into);
 }
 
-// Columns [begin, end) of rows of c (+)= a column times a row: the weights' gradient of one sample.
+// Columns [begin, end) of rows of c (+)= a column times a row: the weight gradient of one sample.
 // Memory is written in one stream and, where rows are long, in whole cache lines.
 void Outer(const Strided& a, size_t row, size_t row_end, const float* HWY_RESTRICT b,
            size_t columns, size_t begin, size_t end, bool add, float* HWY_RESTRICT c) {

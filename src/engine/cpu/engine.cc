@@ -133,11 +133,11 @@ std::string CpuEngine::Choose(Graph& graph) const {
     const std::string_view op = node.op->name;
     if (!op.starts_with("conv2d")) continue;
     const Shape& from = graph.values[node.inputs[0]].shape;
-    const bool by_input = op == "conv2d_grad_input", by_weights = op == "conv2d_grad_weights";
-    const Shape& to = graph.values[by_weights ? node.inputs[1] : node.outputs[0]].shape;
+    const bool dgrad = op == "conv2d_grad_input", wgrad = op == "conv2d_grad_weights";
+    const Shape& to = graph.values[wgrad ? node.inputs[1] : node.outputs[0]].shape;
     Attributes& a = node.attributes;
     a.choice = cpu::ChooseWinograd(
-        winograd_, by_input ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
+        winograd_, dgrad ? cpu::ConvShapeOf(a, to, from) : cpu::ConvShapeOf(a, from, to),
         kernels_.unit != nullptr);
     if (a.choice) node.how = fmt::format("winograd f{}", a.choice);
     ++counts[a.choice];

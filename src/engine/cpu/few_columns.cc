@@ -1,5 +1,5 @@
-// Gradients by weights of few columns (the last layer's, of ten classes): vectors along a row of C
-// would be empty for a good part. Here they lie along C's columns, which are rows of A as they
+// Weight gradients (wgrad) of few columns (the last layer's, of ten classes): vectors along a row
+// of C would be empty for a good part. Here they lie along C's columns, which are rows of A as they
 // stand in memory, and tiles are turned over when they are stored.
 #include <algorithm>
 #include <array>

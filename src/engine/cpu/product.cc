@@ -23,7 +23,7 @@ namespace trireme::cpu::HWY_NAMESPACE {
 constexpr size_t kBlockTiles = 8;
 constexpr size_t kTileFloats = kTileRows * kDepth;  // of A, packed
 constexpr size_t kMostDepth = std::max(kDepth, kWeightDepth);
-// Values of a patch that are packed at once for a weights' gradient, in groups.
+// Values of a patch that are packed at once for a weight gradient, in groups.
 constexpr size_t kWeightGroups = 16 * kWeightRows / kWeightGroup;
 // Floats from group to group; not a power of two, or groups would share cache sets.
 constexpr size_t GroupFloats(size_t depth) { return depth * kWeightGroup + kGroup; }
@@ -186,9 +186,9 @@ struct PatchTask {
   }
 };
 
-// How a weights' gradient is computed. Sums that the second cache holds: a panel meets all tiles of
-// a block while it is in the first. More sums are gone through along their rows, as memory likes
-// it: a tile, as high as registers allow, meets all panels.
+// How a weight gradient (wgrad) is computed. Sums that the second cache holds: a panel meets all
+// tiles of a block while it is in the first. More sums are gone through along their rows, as memory
+// likes it: a tile, as high as registers allow, meets all panels.
 struct TransposedOrder {
   bool by_tiles;
   size_t height, group;  // rows of a tile; those that are packed side by side

@@ -184,7 +184,7 @@ TEST_P(ProductTest, GradientsByManyWeightsAgreeWithPlainLoops) {
 TEST_P(ProductTest, ThreadsDoNotChangeABit) {
   // The second is larger than a cache: few threads pack their own panels, many share them. The
   // third's and fourth's rows are summed in parts; the fifth has few columns and many rows of C;
-  // the last one's sums of a gradient by weights leave the second cache.
+  // the last one's sums of a weight gradient leave the second cache.
   const size_t shapes[][3] = {{150, 290, 75}, {30, 700, 600}, {9001, 33, 70},
                               {9001, 33, 20}, {700, 900, 10}, {20, 729, 723}};
   for (const auto& [count, in, out] : shapes) {

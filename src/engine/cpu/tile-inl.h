@@ -23,7 +23,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
-// Rows of a tile (of a small weights' gradient's tile) and vectors across, by the number of
+// Rows of a tile (of a small weight gradient's tile) and vectors across, by the number of
 // registers.
 #if HWY_TARGET == HWY_AVX3
 constexpr size_t kTileRows = 14, kWeightRows = 8, kTileVectors = 2;
@@ -39,7 +39,7 @@ constexpr size_t kTileRows = 4, kWeightRows = 4, kTileVectors = 2;
 #define TRIREME_BY_LANE (HWY_TARGET == HWY_NEON)
 constexpr size_t kTileColumns = kTileVectors * kLanes;
 
-// Values of k that a tile sums before it adds to C (in a weights' gradient). Where a panel of B
+// Values of k that a tile sums before it adds to C (in a weight gradient). Where a panel of B
 // need not stay in the first cache, longer sums touch C less often.
 #if HWY_TARGET == HWY_AVX3
 constexpr size_t kDepth = 256, kWeightDepth = 192;

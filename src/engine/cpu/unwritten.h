@@ -9,7 +9,7 @@
 
 namespace trireme::cpu {
 
-// Weights' gradients of dense layers for one sample, kept as the two vectors whose product they
+// Weight gradients of dense layers for one sample, kept as the two vectors whose product they
 // are: of a large layer an update forms them faster than it reads them. Copies, because
 // activations make room for others.
 class Unwritten {

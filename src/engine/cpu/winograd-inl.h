@@ -7,8 +7,8 @@
 #define TRIREME_ENGINE_CPU_WINOGRAD_INL_H_
 #endif
 
-#include "engine/cpu/tiling/patches.h"
 #include "engine/cpu/product-inl.h"
+#include "engine/cpu/tiling/patches.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
@@ -17,10 +17,10 @@ namespace trireme::cpu::HWY_NAMESPACE {
 void WinogradForward(size_t tile, const ConvShape& s, size_t samples, const float* x,
                      const float* weights, float* y, const Finish& finish, float* scratch,
                      Team& team);
-// dx of the same convolution.
+// dx: the input gradient (dgrad) of the same convolution.
 void WinogradGradInput(size_t tile, const ConvShape& s, size_t samples, const float* dy,
                        const float* weights, float* dx, float* scratch, Team& team);
-// dw (+)= the gradient of the weights.
+// dw (+)= the weight gradient (wgrad).
 void WinogradGradWeights(size_t tile, const ConvShape& s, size_t samples, const float* x,
                          const float* dy, float* dw, bool add, float* scratch, Team& team);
 

@@ -1,7 +1,7 @@
-// Winograd's convolutions, forward and by input: tiles are turned over, multiplied frequency by
-// frequency (a product of tiles x channels for each), and turned back. How that is divided among
-// threads changes no bit; of more than 128 channels sums are cut by the number of tiles, so their
-// last bits depend on how many samples are computed at once.
+// Winograd's convolutions, forward and input gradient (dgrad): tiles are turned over, multiplied
+// frequency by frequency (a product of tiles x channels for each), and turned back. How that is
+// divided among threads changes no bit; of more than 128 channels sums are cut by the number of
+// tiles, so their last bits depend on how many samples are computed at once.
 #include <algorithm>
 
 #include "base/team.h"
@@ -32,7 +32,7 @@ constexpr size_t kWideBlock = hwy::RoundUpTo(512, kTileRows);  // tiles turned o
 constexpr size_t kWideDepth = 256;  // of a panel's kernels that are turned over at once
 static_assert(kFewTiles * Apart(2 * kTileColumns) <= kWideBlock * Apart(kTileColumns));
 
-// One convolution from x to y with padding; by input, x is dy and y is dx.
+// One convolution from x to y with padding; for dgrad x is dy and y is dx.
 template <class W>
 class WinogradTask {
  public:

@@ -1,7 +1,7 @@
 // The transforms of Winograd's convolutions F(m x m, 3 x 3) (Lavin and Gray 2015), along one line;
 // both ways they turn a tile over. With d an input tile of m + 2 across, g the kernel:
 //   y = A^T [(G g G^T) . (B^T d B)] A, summed over channels between the brackets.
-// Backward by input is forward with the kernel turned round; by weights
+// The input gradient (dgrad) is forward with the kernel turned round, the weight gradient (wgrad)
 //   dg = G^T [(B^T d B) . (A dy A^T)] G, summed over tiles.
 #if defined(TRIREME_ENGINE_CPU_WINOGRAD_LINES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIREME_ENGINE_CPU_WINOGRAD_LINES_INL_H_

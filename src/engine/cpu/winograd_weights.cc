@@ -1,7 +1,7 @@
-// The weights' gradient by Winograd: a block of tiles is turned over, then each frequency adds its
-// product of inputs and gradients over the block's tiles. All threads work on a block together;
-// where sums are few each has blocks of its own, parts of all tiles. Blocks and parts are the same
-// for any number of threads, and a frequency's sum is added up in the order of tiles.
+// The weight gradient (wgrad) by Winograd: a block of tiles is turned over, then each frequency
+// adds its product of inputs and gradients over the block's tiles. All threads work on a block
+// together; where sums are few each has blocks of its own, parts of all tiles. Blocks and parts are
+// the same for any number of threads, and a frequency's sum is added up in the order of tiles.
 #include <algorithm>
 
 #include "base/team.h"

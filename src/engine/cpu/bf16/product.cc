@@ -18,7 +18,7 @@ constexpr size_t kMostRows = 32;      // of a tile
 constexpr size_t kMostDepth = 512;    // of a tile
 constexpr size_t kBlockRows = 128;    // of C, whose sums a thread goes on with while depth is cut
 constexpr size_t kStretchRows = 512;  // the same where B is so large that it comes piece by piece
-constexpr size_t kBlockValues = 256;  // of a patch, packed at once for a weights' gradient
+constexpr size_t kBlockValues = 256;  // of a patch, packed at once for a weight gradient
 constexpr size_t kCachedPanels = 512 * 1024;  // BFloats of B that stay in the second cache
 
 size_t CountOf(size_t all, size_t each) { return (all + each - 1) / each; }
@@ -138,8 +138,8 @@ struct PatchTask {
   }
 };
 
-// One thread's share of a weights' gradient: tiles of rows of C (values of a patch), panels of
-// columns.
+// One thread's share of a weight gradient (wgrad): tiles of rows of C (values of a patch), panels
+// of columns.
 template <class From, class B>
 struct TransposedTask {
   const MatrixUnit& unit;

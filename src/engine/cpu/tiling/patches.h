@@ -27,8 +27,8 @@ inline ConvShape ConvShapeOf(const Attributes& a, const Shape& x, const Shape& y
 
 // The rows of a matrix that is never written down: row (sample, y, x) holds, tap by tap, the
 // channels of the image's pixel (y * step + first_y + tap_y * tap_step, likewise x), or zeros
-// outside of it. A convolution's forward reads its input so, backward by input the output's
-// gradient. T: float, or BFloat where the image is held in bf16.
+// outside of it. A convolution's forward reads its input so, its input gradient (dgrad) the
+// gradient of its output. T: float, or BFloat where the image is held in bf16.
 template <class T>
 struct PatchesOf {
   const T* image;

@@ -6,10 +6,10 @@
 
 namespace trireme::cpu {
 
-// A gradient by weights is a sum over rows (pixels). Where they are many and the sums few, threads
-// that divide the sums would all read and pack the same rows; instead rows are cut into parts that
-// have sums of their own, which are added in their order. How many depends on the sizes alone, so
-// the number of threads does not change a bit.
+// A weight gradient (wgrad) is a sum over rows (pixels). Where they are many and the sums few,
+// threads that divide the sums would all read and pack the same rows; instead rows are cut into
+// parts that have sums of their own, which are added in their order. How many depends on the sizes
+// alone, so the number of threads does not change a bit.
 class RowParts {
  public:
   RowParts(size_t rows, size_t sums, size_t least_rows = 1024)
