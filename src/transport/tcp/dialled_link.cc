@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "transport/open_files.h"
-#include "transport/tcp/door.h"
 #include "transport/tcp/endpoint.h"
+#include "transport/tcp/listener.h"
 
 namespace trireme {
 

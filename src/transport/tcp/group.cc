@@ -19,13 +19,13 @@ void TcpTransfer::Wait() { group->Wait(*this); }
 void TcpTransfer::Finish() noexcept { group->Finish(*this); }
 
 TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, WirePace& in,
-                   WirePace& out, Listener listener)
+                   WirePace& out, Observer observer)
     : io_(io),
       rank_(rank),
       timeout_s_(timeout_s),
       in_(in),
       out_(out),
-      listener_(std::move(listener)),
+      observer_(std::move(observer)),
       beat_(io),
       sweep_(io),
       poller_(io),
@@ -193,7 +193,7 @@ void TcpGroup::OnLoss(int rank, std::string_view reason) {
     member.traffic.Abort(rank, reason);
     member.pair->Kick();
   }
-  listener_.lost(Lost());
+  observer_.lost(Lost());
 }
 
 std::string TcpGroup::Lost() const { return LostText(rank_, size(), lost_rank_, reason_); }
@@ -226,7 +226,7 @@ void TcpGroup::Call(int peer) {
 
 void TcpGroup::OnOver(int peer) {
   over_.notify_all();
-  listener_.over(peer);
+  observer_.over(peer);
 }
 
 void TcpGroup::SayGoodbye(Deadline until) {

@@ -15,12 +15,12 @@ class TcpGroup : public Group, PairOwner {
  public:
   // `called`: a peer wants its link. `over`: nothing more comes from a peer. `lost`: the group is
   // finished; with the words for the user. All are called on any thread, under the group's mutex.
-  struct Listener {
+  struct Observer {
     std::function<void(int peer)> called, over;
     std::function<void(const std::string& what)> lost;
   };
   TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, WirePace& in, WirePace& out,
-           Listener listener);
+           Observer observer);
   ~TcpGroup() override;
 
   void Attach(int peer, Socket socket);  // on the loop's thread
@@ -52,7 +52,7 @@ class TcpGroup : public Group, PairOwner {
   void Beat();
   bool Slept() const;
   void OnLoss(int rank, std::string_view reason) override;
-  void OnCall(int peer) override { listener_.called(peer); }
+  void OnCall(int peer) override { observer_.called(peer); }
   void OnOver(int peer) override;
   void OnUnwatched() override;
   void Sweep();
@@ -66,7 +66,7 @@ class TcpGroup : public Group, PairOwner {
   const int rank_;
   const double timeout_s_;
   WirePace &in_, &out_;
-  const Listener listener_;
+  const Observer observer_;
   asio::steady_timer beat_, sweep_;
   Poller poller_;
   const int finished_fd_;

@@ -10,7 +10,7 @@
 
 #include "transport/broadcast.h"
 #include "transport/check/conformance.h"
-#include "transport/tcp/door.h"
+#include "transport/tcp/listener.h"
 #include "transport/tcp/testing.h"
 
 namespace trireme {

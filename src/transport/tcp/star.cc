@@ -13,10 +13,10 @@
 #include "transport/open_files.h"
 #include "transport/shm/group.h"
 #include "transport/tcp/dialled_link.h"
-#include "transport/tcp/door.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/hmac.h"
 #include "transport/tcp/link.h"
+#include "transport/tcp/listener.h"
 
 namespace trireme {
 namespace {
@@ -92,13 +92,13 @@ class StarServer : public StarWorld, private Reception {
  public:
   explicit StarServer(const StarSetup& setup)
       : StarWorld(setup),
-        door_(Listen(loop_.io(), DoorOf()), setup.tcp.secret, incarnation_, Host()) {
+        listener_(Listen(loop_.io(), ListensAt()), setup.tcp.secret, incarnation_, Host()) {
     for (int s = 0; s < setup.tcp.rank; ++s) {
       dialled_.push_back(
           std::make_unique<DialledLink>(setup_, MeetOf(s), incarnation_, loop_.io(), NewLink()));
     }
     for (int r = setup.tcp.rank + 1; r < setup.tcp.size; ++r) links_[r] = NewLink();
-    door_.Open();
+    listener_.Open();
     loop_.Start();
   }
   ~StarServer() override {
@@ -134,15 +134,15 @@ class StarServer : public StarWorld, private Reception {
   }
 
   // Every server has a port that is known before.
-  TcpSetup DoorOf() const {
-    TcpSetup door = setup_.tcp;
-    door.meet = MeetOf(setup_.tcp.rank);
-    door.rank = 0;
-    return door;
+  TcpSetup ListensAt() const {
+    TcpSetup own = setup_.tcp;
+    own.meet = MeetOf(setup_.tcp.rank);
+    own.rank = 0;
+    return own;
   }
-  Door::Host Host() {
+  Listener::Host Host() {
     return {[this](const Hello& hello) { return Judge(hello); },
-            [this](Door::Guest guest) { return Welcome(std::move(guest)); },
+            [this](Listener::Guest guest) { return Welcome(std::move(guest)); },
             [this](const std::string& who, const std::string& why) { Refused(who, why); },
             [this] { Refused("a connection", OutOfFiles()); }};
   }
@@ -165,7 +165,7 @@ class StarServer : public StarWorld, private Reception {
     return possible ? "" : fmt::format("there is no rank {} in this run", hello.from);
   }
 
-  asio::awaitable<void> Welcome(Door::Guest guest) {
+  asio::awaitable<void> Welcome(Listener::Guest guest) {
     const std::string who = Name(guest.socket.remote_endpoint());
     std::string words;
     try {
@@ -208,12 +208,12 @@ class StarServer : public StarWorld, private Reception {
 
   static constexpr size_t kMostGuests = 1024;
   std::vector<std::unique_ptr<DialledLink>> dialled_;  // to the servers before this one
-  std::mutex mutex_;                                   // guards all below but the door
+  std::mutex mutex_;                                   // guards all below but the listener
   std::map<int, std::unique_ptr<TcpLink>> links_;
   std::map<uint64_t, int> numbers_;  // of guests
   std::deque<Guest> guests_;
   Bell* bell_ = nullptr;
-  Door door_;  // the loop's
+  Listener listener_;  // the loop's
 };
 
 // ---- a client

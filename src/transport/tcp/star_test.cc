@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "transport/pulse.h"
 #include "transport/tcp/asio.h"
-#include "transport/tcp/door.h"
 #include "transport/tcp/frame.h"
+#include "transport/tcp/listener.h"
 
 namespace trireme {
 namespace {
@@ -200,7 +200,7 @@ TEST_F(StarTest, AnotherVersionIsToldWhichOneThisIs) {
   EXPECT_EQ(Hear(server->LinkTo(1)), 5);
 }
 
-// Bytes at the door: random ones, good beginnings cut short or followed by garbage.
+// Bytes at the listener: random ones, good beginnings cut short or followed by garbage.
 TEST_F(StarTest, TheDoorStandsGarbage) {
   const auto server = Serve();
   const auto good = JoinStar(Setup(1));
@@ -238,9 +238,9 @@ TEST_F(StarTest, AnInsiderThatSendsGarbageHarmsNobody) {
   const auto visit = [&](std::span<const std::byte> bytes, bool lingers) -> asio::awaitable<void> {
     const Hello hello{.purpose = Purpose::kJoin, .size = 3, .from = 2, .incarnation = random() | 1};
     uint64_t found = 0;
-    const asio::ip::tcp::endpoint door(asio::ip::make_address("127.0.0.1"), uint16_t(port_));
+    const asio::ip::tcp::endpoint where(asio::ip::make_address("127.0.0.1"), uint16_t(port_));
     try {
-      Socket socket = co_await Dial(door, hello, "s", &found);
+      Socket socket = co_await Dial(where, hello, "s", &found);
       co_await WriteText(socket, "good");
       co_await ReadText(socket, 1 << 20);
       const auto buffer = asio::buffer(bytes.data(), bytes.size());

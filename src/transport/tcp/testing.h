@@ -51,7 +51,7 @@ inline bool Has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// One rank of a job, from its meeting to its end: an error ends the others, and is kept.
+// One rank of a job, from its rendezvous to its end: an error ends the others, and is kept.
 inline void RunTcpRank(const TcpSetup& setup, FunctionRef<void(World&)> fn, FirstError& error) {
   try {
     const auto world = JoinTcp(setup);

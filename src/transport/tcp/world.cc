@@ -16,7 +16,7 @@
 #include "transport/tcp/group.h"
 #include "transport/tcp/hmac.h"
 #include "transport/tcp/link.h"
-#include "transport/tcp/meeting.h"
+#include "transport/tcp/rendezvous.h"
 
 namespace trireme {
 namespace {
@@ -32,10 +32,10 @@ class TcpWorld : public World {
   Link& LinkTo(int rank) override;
 
  private:
-  TcpGroup::Listener Listener();
-  Door::Host Host();
+  TcpGroup::Observer GroupObserver();
+  Listener::Host Host();
   std::string Judge(const Hello& hello);
-  asio::awaitable<void> Welcome(Door::Guest guest);
+  asio::awaitable<void> Welcome(Listener::Guest guest);
   asio::awaitable<void> KeepConnected(TcpLink& link, int rank);
   TcpLink& LinkEnd(int rank, bool& made);
   void AbortLinks(const std::string& what);
@@ -51,9 +51,9 @@ class TcpWorld : public World {
   std::mutex mutex_;  // guards links_ and lost_
   std::vector<std::unique_ptr<TcpLink>> links_;
   std::optional<std::string> lost_;
-  Meeting meeting_;
-  std::optional<Door> door_;  // none in a world of one
-  class Loop {                // the thread; stops before anything else goes
+  Rendezvous rendezvous_;
+  std::optional<Listener> listener_;  // none in a world of one
+  class Loop {                        // the thread; stops before anything else goes
    public:
     explicit Loop(TcpWorld& world)
         : world_(world),
@@ -74,13 +74,13 @@ TcpWorld::TcpWorld(const TcpSetup& setup)
     : setup_(setup),
       in_(setup.throttle, setup.latency_s),
       out_(setup.throttle),
-      group_(io_, setup.rank, setup.size, setup.timeout_s, in_, out_, Listener()),
+      group_(io_, setup.rank, setup.size, setup.timeout_s, in_, out_, GroupObserver()),
       links_(size_t(setup.size)),
-      meeting_(io_, setup, incarnation_,
-               [this](int rank, Socket socket) { group_.Attach(rank, std::move(socket)); }) {
+      rendezvous_(io_, setup, incarnation_,
+                  [this](int rank, Socket socket) { group_.Attach(rank, std::move(socket)); }) {
   if (setup.size == 1) return;
-  door_.emplace(Listen(io_, setup), setup.secret, incarnation_, Host());
-  door_->Open();
+  listener_.emplace(Listen(io_, setup), setup.secret, incarnation_, Host());
+  listener_->Open();
   loop_.emplace(*this);
   AwaitMeeting();
 }
@@ -91,15 +91,15 @@ void TcpWorld::AwaitMeeting() {
   const Interrupted interrupted("rank {} of {}: stopped by a signal before all ranks had met",
                                 setup_.rank, setup_.size);
   bool told = !setup_.say;
-  auto met = Begin(io_, meeting_.Run(*door_));
+  auto met = Begin(io_, rendezvous_.Run(*listener_));
   while (met.wait_for(kLook) != std::future_status::ready) {
     if (!told && After(0) >= patience) {
       told = true;
-      asio::post(io_, [this] { setup_.say(meeting_.Waiting()); });
+      asio::post(io_, [this] { setup_.say(rendezvous_.Waiting()); });
     }
     if (!setup_.stop || !setup_.stop()) continue;
     asio::post(io_, [this] {
-      meeting_.Fail(fmt::format("rank {} was stopped by a signal", setup_.rank));
+      rendezvous_.Fail(fmt::format("rank {} was stopped by a signal", setup_.rank));
     });
     met.wait_for(std::chrono::seconds(1));  // rank 0 tells those who have come
     throw interrupted;
@@ -137,7 +137,7 @@ void TcpWorld::RunLoop() {
 }
 
 // Everything here happens later, on the loop's thread, without the group's mutex.
-TcpGroup::Listener TcpWorld::Listener() {
+TcpGroup::Observer TcpWorld::GroupObserver() {
   const auto called = [this](int peer) {
     if (peer >= setup_.rank) return;  // only servers call
     asio::post(io_, [this, peer] { LinkTo(peer); });
@@ -150,7 +150,7 @@ TcpGroup::Listener TcpWorld::Listener() {
   };
   const auto lost = [this](const std::string& what) {
     asio::post(io_, [this, what] {
-      meeting_.Fail(what);
+      rendezvous_.Fail(what);
       AbortLinks(what);
     });
   };
@@ -165,23 +165,23 @@ void TcpWorld::AbortLinks(const std::string& what) {
   }
 }
 
-Door::Host TcpWorld::Host() {
+Listener::Host TcpWorld::Host() {
   return {.judge = [this](const Hello& hello) { return Judge(hello); },
-          .welcome = [this](Door::Guest guest) { return Welcome(std::move(guest)); },
-          .full = [this] { meeting_.Fail(OutOfFiles(setup_.size + kOtherFiles)); }};
+          .welcome = [this](Listener::Guest guest) { return Welcome(std::move(guest)); },
+          .full = [this] { rendezvous_.Fail(OutOfFiles(setup_.size + kOtherFiles)); }};
 }
 
 std::string TcpWorld::Judge(const Hello& hello) {
-  if (hello.purpose != Purpose::kLink) return meeting_.Judge(hello);
+  if (hello.purpose != Purpose::kLink) return rendezvous_.Judge(hello);
   const bool possible = hello.size == setup_.size && hello.to == setup_.rank &&
                         hello.from > setup_.rank && hello.from < setup_.size &&
                         hello.expected == incarnation_;
   return possible ? "" : fmt::format("rank {} has no such link", setup_.rank);
 }
 
-asio::awaitable<void> TcpWorld::Welcome(Door::Guest guest) {
+asio::awaitable<void> TcpWorld::Welcome(Listener::Guest guest) {
   if (guest.hello.purpose != Purpose::kLink) {
-    co_await meeting_.Welcome(std::move(guest));
+    co_await rendezvous_.Welcome(std::move(guest));
     co_return;
   }
   bool made = false;
@@ -215,11 +215,11 @@ Link& TcpWorld::LinkTo(int rank) {
 asio::awaitable<void> TcpWorld::KeepConnected(TcpLink& link, int rank) {
   Gong pause(io_.get_executor());
   const Hello hello = {Purpose::kLink, setup_.size,  setup_.rank,
-                       rank,           incarnation_, meeting_.incarnation(rank)};
+                       rank,           incarnation_, rendezvous_.incarnation(rank)};
   for (double wait = 0.02; link.wants_connection(); wait = std::min(2 * wait, 1.0)) {
     try {
       uint64_t found = 0;
-      Socket socket = co_await Dial(meeting_.where(rank), hello, setup_.secret, &found);
+      Socket socket = co_await Dial(rendezvous_.where(rank), hello, setup_.secret, &found);
       wait = 0.02;
       co_await link.Carry(std::move(socket), found);
     } catch (const std::exception&) {  // cut off: try again

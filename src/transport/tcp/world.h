@@ -38,7 +38,7 @@ class Interrupted : public Error {
 // One thread of the world moves bytes. Every pair of ranks has a connection for the group's
 // traffic, and one more for its link, once one of the two asks for it; links connect again by
 // themselves. The end of a world waits until what was sent has arrived (a few seconds at most).
-// Bytes are neither encrypted nor signed: the secret guards the door, not the wire.
+// Bytes are neither encrypted nor signed: the secret guards the connection, not the bytes.
 std::unique_ptr<World> JoinTcp(const TcpSetup& setup);
 
 // What a process opens besides its connections, about.

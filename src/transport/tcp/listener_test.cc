@@ -1,4 +1,4 @@
-#include "transport/tcp/door.h"
+#include "transport/tcp/listener.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr char kSecret[] = "oars";
 
-// A door on a loop that the test runs by itself, and what happens at it.
-class DoorTest : public testing::Test {
+// A listener on a loop that the test runs by itself, and what happens at it.
+class ListenerTest : public testing::Test {
  protected:
   Socket Connect() {
     Socket socket(io_);
@@ -22,15 +22,16 @@ class DoorTest : public testing::Test {
   }
 
   void Open() {
-    door_.emplace(Listen(io_, setup_), kSecret, 7,
-                  Door::Host{.judge = [](const Hello&) { return ""; },
-                             .welcome = [this](Door::Guest guest) { return Welcome(std::move(guest)); },
-                             .refused = [this](const std::string&,
-                                               const std::string& why) { ++refused_[why]; }});
-    door_->Open();
+    listener_.emplace(
+        Listen(io_, setup_), kSecret, 7,
+        Listener::Host{
+            .judge = [](const Hello&) { return ""; },
+            .welcome = [this](Listener::Guest guest) { return Welcome(std::move(guest)); },
+            .refused = [this](const std::string&, const std::string& why) { ++refused_[why]; }});
+    listener_->Open();
   }
 
-  asio::awaitable<void> Welcome(Door::Guest guest) {
+  asio::awaitable<void> Welcome(Listener::Guest guest) {
     welcome_.push_back(guest.hello.from);
     co_return;
   }
@@ -49,11 +50,11 @@ class DoorTest : public testing::Test {
   TcpSetup setup_ = Meet(2, 20);
   std::map<std::string, int> refused_;  // by reason
   std::vector<int> welcome_;
-  std::optional<Door> door_;
+  std::optional<Listener> listener_;
 };
 
-// More of them than may be at the door stand there before it opens, and before a rank.
-TEST_F(DoorTest, TheSilentStandInNobodysWay) {
+// More of them than may be at the listener stand there before it opens, and before a rank.
+TEST_F(ListenerTest, TheSilentStandInNobodysWay) {
   constexpr int kSilent = 300;
   std::vector<Socket> silent;
   for (int i = 0; i < kSilent; ++i) silent.push_back(Connect());
@@ -72,14 +73,14 @@ TEST_F(DoorTest, TheSilentStandInNobodysWay) {
   EXPECT_EQ(refused_["said nothing, and others wait"] + refused_["said nothing for 1 s"], kSilent);
 }
 
-TEST_F(DoorTest, WhoHangsUpIsSaidTo) {
+TEST_F(ListenerTest, WhoHangsUpIsSaidTo) {
   Open();
   Connect().close();
   RunUntil([&] { return Refused() == 1; });
   EXPECT_EQ(refused_["hung up"], 1);
 }
 
-TEST_F(DoorTest, WhatBreaksADialIsSaid) {
+TEST_F(ListenerTest, WhatBreaksADialIsSaid) {
   std::string words;
   const auto dial = [&]() -> asio::awaitable<void> {
     const std::string secret = kSecret;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/tcp/door.h"
+#include "transport/tcp/listener.h"
 #include "transport/tcp/world.h"
 
 namespace trireme {
@@ -12,17 +12,17 @@ namespace trireme {
 // How the ranks of a world find each other. All report to rank 0, which tells each where the others
 // listen once all are there; then the higher rank of each pair connects to the lower one. The
 // connection of the report is the pair's with rank 0. For the loop's thread.
-class Meeting {
+class Rendezvous {
  public:
   // `attach` gets the connection of each pair.
-  Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
-          std::function<void(int, Socket)> attach);
+  Rendezvous(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
+             std::function<void(int, Socket)> attach);
 
-  std::string Judge(const Hello& hello);  // for the door: kMeet and kPair
-  asio::awaitable<void> Welcome(Door::Guest guest);
-  asio::awaitable<void> Run(const Door& door);  // throws what keeps the ranks apart
-  void Fail(const std::string& what);           // Run throws it
-  std::string Waiting() const;                  // for whom, in words for the user
+  std::string Judge(const Hello& hello);  // for the listener: kMeet and kPair
+  asio::awaitable<void> Welcome(Listener::Guest guest);
+  asio::awaitable<void> Run(const Listener& listener);  // throws what keeps the ranks apart
+  void Fail(const std::string& what);                   // Run throws it
+  std::string Waiting() const;                          // for whom, in words for the user
   bool done() const { return done_; }
   asio::ip::tcp::endpoint where(int rank) const { return members_[size_t(rank)].endpoint; }
   uint64_t incarnation(int rank) const { return members_[size_t(rank)].incarnation; }
@@ -37,9 +37,9 @@ class Meeting {
     bool attached = false;
   };
 
-  asio::awaitable<void> Gather(const Door& door);
+  asio::awaitable<void> Gather(const Listener& listener);
   asio::awaitable<void> AwaitHangUp(int rank);
-  asio::awaitable<void> Report(const Door& door);
+  asio::awaitable<void> Report(const Listener& listener);
   asio::awaitable<void> ConnectPairs();
   asio::awaitable<Socket> DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
                                     std::string name);

@@ -8,9 +8,9 @@
 namespace trireme {
 
 // Where a rank listens. Strangers cost little: few at a time, few seconds each, and no word of
-// theirs reaches anybody. Those who say nothing stand in nobody's way: where the door is full the
-// one that has been silent for longest goes. For the loop's thread.
-class Door {
+// theirs reaches anybody. Those who say nothing stand in nobody's way: where the listener is full
+// the one that has been silent for longest goes. For the loop's thread.
+class Listener {
  public:
   struct Guest {
     Socket socket;
@@ -22,7 +22,7 @@ class Door {
     std::function<void(const std::string& who, const std::string& why)> refused = {};
     std::function<void()> full = {};  // this process may open no more files; told once
   };
-  Door(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_t incarnation, Host host);
+  Listener(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_t incarnation, Host host);
 
   void Open();
   asio::ip::tcp::endpoint local() const { return acceptor_.local_endpoint(); }

@@ -1,4 +1,4 @@
-#include "transport/tcp/meeting.h"
+#include "transport/tcp/rendezvous.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

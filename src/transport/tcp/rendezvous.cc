@@ -1,4 +1,4 @@
-#include "transport/tcp/meeting.h"
+#include "transport/tcp/rendezvous.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -69,8 +69,8 @@ std::string WithHosts(const std::vector<int>& ranks, const TcpSetup& setup) {
 
 }  // namespace
 
-Meeting::Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
-                 std::function<void(int, Socket)> attach)
+Rendezvous::Rendezvous(asio::io_context& io, const TcpSetup& setup, uint64_t incarnation,
+                       std::function<void(int, Socket)> attach)
     : io_(io),
       setup_(setup),
       incarnation_(incarnation),
@@ -79,17 +79,17 @@ Meeting::Meeting(asio::io_context& io, const TcpSetup& setup, uint64_t incarnati
       members_(size_t(setup.size)),
       changed_(io.get_executor()) {}
 
-std::string Meeting::Fault(std::string words) {
+std::string Rendezvous::Fault(std::string words) {
   if (fault_.empty()) fault_ = words;
   changed_.Ring();
   return words;
 }
 
-void Meeting::Fail(const std::string& what) {
+void Rendezvous::Fail(const std::string& what) {
   if (!done_) Fault(what);
 }
 
-std::string Meeting::Judge(const Hello& hello) {
+std::string Rendezvous::Judge(const Hello& hello) {
   const bool meets = hello.purpose == Purpose::kMeet;
   if (meets != (setup_.rank == 0)) return fmt::format("{} is not where ranks report", Me());
   const bool possible = hello.size == setup_.size && hello.to == setup_.rank &&
@@ -118,7 +118,7 @@ std::string Meeting::Judge(const Hello& hello) {
   return "";
 }
 
-asio::awaitable<void> Meeting::Welcome(Door::Guest guest) {
+asio::awaitable<void> Rendezvous::Welcome(Listener::Guest guest) {
   if (guest.hello.purpose == Purpose::kPair) {
     Attach(guest.hello.from, std::move(guest.socket));
     co_return;
@@ -146,7 +146,7 @@ asio::awaitable<void> Meeting::Welcome(Door::Guest guest) {
 
 // Whoever has reported says nothing more until it hears from here. If it goes before, it may be
 // started again.
-asio::awaitable<void> Meeting::AwaitHangUp(int rank) {
+asio::awaitable<void> Rendezvous::AwaitHangUp(int rank) {
   Member& member = members_[size_t(rank)];
   const uint64_t incarnation = member.incarnation;
   std::error_code ignored;
@@ -157,20 +157,20 @@ asio::awaitable<void> Meeting::AwaitHangUp(int rank) {
   member.claimed = member.incarnation = 0;
 }
 
-asio::awaitable<void> Meeting::Run(const Door& door) {
+asio::awaitable<void> Rendezvous::Run(const Listener& listener) {
   if (setup_.rank == 0) {
-    co_await Gather(door);
+    co_await Gather(listener);
   } else {
-    co_await Report(door);
+    co_await Report(listener);
     co_await ConnectPairs();
   }
   done_ = true;
 }
 
-asio::awaitable<void> Meeting::Gather(const Door& door) {
+asio::awaitable<void> Rendezvous::Gather(const Listener& listener) {
   members_[0].incarnation = incarnation_;
   members_[0].host = HostName();
-  members_[0].endpoint = door.local();
+  members_[0].endpoint = listener.local();
   const auto all_here = [&] {
     return std::all_of(members_.begin(), members_.end(),
                        [](const Member& m) { return m.incarnation != 0; });
@@ -179,7 +179,7 @@ asio::awaitable<void> Meeting::Gather(const Door& door) {
     if (After(0) >= deadline_) {
       std::string words = fmt::format("{} missing at {} after {:g} s (transport.join_s)", Missing(),
                                       setup_.meet, setup_.join_s);
-      if (!door.last_refusal().empty()) words += "; refused " + door.last_refusal();
+      if (!listener.last_refusal().empty()) words += "; refused " + listener.last_refusal();
       Fault(words);
       break;
     }
@@ -195,7 +195,7 @@ asio::awaitable<void> Meeting::Gather(const Door& door) {
   for (int r = 1; r < setup_.size; ++r) Attach(r, std::move(*members_[size_t(r)].socket));
 }
 
-asio::awaitable<void> Meeting::TellAll(std::string text, bool refusal) {
+asio::awaitable<void> Rendezvous::TellAll(std::string text, bool refusal) {
   for (Member& member : members_) {
     if (!member.socket) continue;
     try {
@@ -206,13 +206,13 @@ asio::awaitable<void> Meeting::TellAll(std::string text, bool refusal) {
   }
 }
 
-std::string Meeting::Table() const {
+std::string Rendezvous::Table() const {
   std::string text;
   for (const Member& m : members_) text += Write({m.endpoint, m.incarnation, m.host}) + "\n";
   return text;
 }
 
-void Meeting::TakeTable(const std::string& text) {
+void Rendezvous::TakeTable(const std::string& text) {
   const std::vector<std::string> lines = Split(text, '\n');
   if (lines.size() != members_.size() + 1) throw Refused("a table that cannot be read");
   for (size_t r = 0; r < members_.size(); ++r) {
@@ -223,7 +223,7 @@ void Meeting::TakeTable(const std::string& text) {
   }
 }
 
-asio::awaitable<void> Meeting::Report(const Door& door) {
+asio::awaitable<void> Rendezvous::Report(const Listener& listener) {
   members_[0].endpoint = Resolve(io_, setup_.meet);
   if (setup_.secret.empty() && !IsLoopback(members_[0].endpoint.address())) {
     throw Error("{}: {} is not on this host, so the run needs a secret (transport.secret_file)",
@@ -235,7 +235,7 @@ asio::awaitable<void> Meeting::Report(const Door& door) {
   try {
     // Rank 0 has the last word about who is missing.
     const Watch watch(socket, deadline_ + std::chrono::seconds(5));
-    const std::string row = Write({door.local(), incarnation_, HostName()});
+    const std::string row = Write({listener.local(), incarnation_, HostName()});
     co_await WriteText(socket, row);
     reported_ = true;
     TakeTable(co_await ReadText(socket, kMaxLine * members_.size()));
@@ -247,7 +247,7 @@ asio::awaitable<void> Meeting::Report(const Door& door) {
   Attach(0, std::move(socket));
 }
 
-asio::awaitable<void> Meeting::ConnectPairs() {
+asio::awaitable<void> Rendezvous::ConnectPairs() {
   for (int r = 1; r < setup_.rank; ++r) {
     const Member& member = members_[size_t(r)];
     const Hello hello = {Purpose::kPair, setup_.size,       setup_.rank, r,
@@ -270,8 +270,8 @@ asio::awaitable<void> Meeting::ConnectPairs() {
   }
 }
 
-asio::awaitable<Socket> Meeting::DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
-                                           std::string name) {
+asio::awaitable<Socket> Rendezvous::DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
+                                              std::string name) {
   Gong pause(io_.get_executor());
   std::string last;
   for (double wait = 0.01;; wait = std::min(2 * wait, 0.5)) {
@@ -295,13 +295,13 @@ asio::awaitable<Socket> Meeting::DialUntil(asio::ip::tcp::endpoint endpoint, Hel
   }
 }
 
-void Meeting::Attach(int rank, Socket socket) {
+void Rendezvous::Attach(int rank, Socket socket) {
   members_[size_t(rank)].attached = true;
   attach_(rank, std::move(socket));
   changed_.Ring();
 }
 
-std::vector<int> Meeting::Absent() const {
+std::vector<int> Rendezvous::Absent() const {
   std::vector<int> ranks;
   for (int r = 0; r < setup_.size; ++r) {
     const Member& member = members_[size_t(r)];
@@ -311,13 +311,13 @@ std::vector<int> Meeting::Absent() const {
   return ranks;
 }
 
-std::string Meeting::Missing() const {
+std::string Rendezvous::Missing() const {
   const std::vector<int> ranks = Absent();
   return fmt::format("{} {} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
                      ranks.size() == 1 ? "is" : "are");
 }
 
-std::string Meeting::Waiting() const {
+std::string Rendezvous::Waiting() const {
   const std::string limit = fmt::format("{:g} s at most (transport.join_s)", setup_.join_s);
   if (setup_.rank == 0) {
     return fmt::format("waits at {} for {}, {}", setup_.meet, WithHosts(Absent(), setup_), limit);

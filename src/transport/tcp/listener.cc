@@ -1,4 +1,4 @@
-#include "transport/tcp/door.h"
+#include "transport/tcp/listener.h"
 
 #include <list>
 #include <utility>
@@ -12,8 +12,8 @@ constexpr int kStrangers = 128;  // handshakes at a time; more wait in the kerne
 
 }  // namespace
 
-// Those whose handshake is under way. Coroutines that hold a place may outlive the door.
-class Door::Strangers {
+// Those whose handshake is under way. Coroutines that hold a place may outlive the listener.
+class Listener::Strangers {
  public:
   bool full() const { return count_ >= kStrangers; }
   // Sends away the one that has said nothing for longest; false: all have spoken.
@@ -31,7 +31,7 @@ class Door::Strangers {
   std::list<Socket*> silent_;  // oldest first
 };
 
-class Door::Place {
+class Listener::Place {
  public:
   Place(std::shared_ptr<Strangers> among, Socket& socket)
       : among_(std::move(among)), socket_(&socket) {
@@ -51,16 +51,17 @@ class Door::Place {
   Socket* const socket_;
 };
 
-Door::Door(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_t incarnation, Host host)
+Listener::Listener(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_t incarnation,
+                   Host host)
     : acceptor_(std::move(acceptor)),
       secret_(std::move(secret)),
       incarnation_(incarnation),
       host_(std::move(host)),
       strangers_(std::make_shared<Strangers>()) {}
 
-void Door::Open() { asio::co_spawn(acceptor_.get_executor(), Accept(), asio::detached); }
+void Listener::Open() { asio::co_spawn(acceptor_.get_executor(), Accept(), asio::detached); }
 
-asio::awaitable<void> Door::Accept() {
+asio::awaitable<void> Listener::Accept() {
   Gong pause(acceptor_.get_executor());
   bool told_full = false;
   for (;;) {
@@ -82,7 +83,7 @@ asio::awaitable<void> Door::Accept() {
   }
 }
 
-asio::awaitable<void> Door::Greet(Socket socket, std::shared_ptr<Strangers> strangers) {
+asio::awaitable<void> Listener::Greet(Socket socket, std::shared_ptr<Strangers> strangers) {
   std::string who = "?", why;
   Hello hello;
   {
