@@ -7,7 +7,7 @@
 #include "strategy/presets.h"
 #include "trainer/muster.h"
 #include "trainer/train.h"
-#include "transport/tcp/star.h"
+#include "transport/tcp/server_world.h"
 
 namespace trireme {
 namespace {

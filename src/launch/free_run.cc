@@ -52,19 +52,19 @@ int RunServers(const LocalRanks& ranks, const FreeNeeds& needs, FunctionRef<int(
                       "this machine are let in");
     }
   };
-  return RunStar({.setup = {.tcp = tcp,
-                            .card = needs.card,
-                            .judge = needs.judge,
-                            .notice = needs.notice,
-                            .refused = needs.refused},
-                  .local = ranks.count,
-                  .servers = needs.servers,
-                  .teams = needs.teams,
-                  .team_bytes = needs.team_bytes,
-                  .signal = needs.signal,
-                  .log = needs.log,
-                  .listens = announce},
-                 fn);
+  return RunServerRanks({.setup = {.tcp = tcp,
+                                   .card = needs.card,
+                                   .judge = needs.judge,
+                                   .notice = needs.notice,
+                                   .refused = needs.refused},
+                         .local = ranks.count,
+                         .servers = needs.servers,
+                         .teams = needs.teams,
+                         .team_bytes = needs.team_bytes,
+                         .signal = needs.signal,
+                         .log = needs.log,
+                         .listens = announce},
+                        fn);
 }
 
 }  // namespace trireme

@@ -3,7 +3,8 @@
 
 namespace trireme {
 
-// Starts servers and clients as processes that talk by links, and supervises them (see RunStar).
+// Starts servers and clients as processes that talk by links, and supervises them (see
+// RunServerRanks).
 int RunServers(const LocalRanks& ranks, const FreeNeeds& needs, FunctionRef<int(World&)> fn);
 
 }  // namespace trireme

@@ -49,7 +49,7 @@ class Launcher {
 
   // For ranks of a free pace, which need no group: the first is the server. Where processes of this
   // program are the ranks, they have none, and those that are killed are started again (see
-  // RunStar).
+  // RunServerRanks).
   int RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn);
 
  private:

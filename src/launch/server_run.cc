@@ -54,7 +54,7 @@ class TeamPlaces {
     for (auto& [team, place] : places_) Renew(team);
   }
   // In a rank's process: the others' are closed.
-  void Give(int team, StarSetup& setup) {
+  void Give(int team, ServerWorldSetup& setup) {
     for (auto& [number, place] : places_) {
       if (number == team) {
         setup.team_memory = place.memory.get();
@@ -79,7 +79,7 @@ class TeamPlaces {
 // Where the servers after the first listen.
 class MoreServers {
  public:
-  explicit MoreServers(const StarRanks& ranks) {
+  explicit MoreServers(const ServerRanks& ranks) {
     const TcpSetup& tcp = ranks.setup.tcp;
     if (ranks.servers > 1 && tcp.rank == 0 && ranks.servers > ranks.local) {
       throw UsageError(
@@ -106,7 +106,7 @@ class MoreServers {
     }
   }
   // In a rank's process: the others' are closed, also the first's.
-  void Give(StarSetup& setup) {
+  void Give(ServerWorldSetup& setup) {
     setup.more_servers = meets_;
     if (setup.tcp.rank != 0 && setup.tcp.listener >= 0) close(setup.tcp.listener);
     if (setup.tcp.rank != 0) setup.tcp.listener = -1;
@@ -135,7 +135,7 @@ constexpr int kNoTeam = -1, kTeamOfServers = -2;
 
 }  // namespace
 
-int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
+int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
   const int first = ranks.setup.tcp.rank;
   const auto serves = [&](int local) { return first + local < ranks.servers; };
   const auto team = [&](int local) {
@@ -171,7 +171,7 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
   };
   bool started_again = false;
   const auto run = [&](int local) {
-    StarSetup setup = ranks.setup;
+    ServerWorldSetup setup = ranks.setup;
     setup.tcp.rank += local;
     setup.steps = &steps[local];
     more.Give(setup);
@@ -182,7 +182,7 @@ int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn) {
     if (say) setup.tcp.stop = [&] { return ranks.signal && ranks.signal() != 0; };
     if (local == 0) setup.tcp.say = say;
     try {
-      const auto world = JoinStar(setup);
+      const auto world = JoinServerWorld(setup);
       if (setup.tcp.rank == 0 && ranks.listens && !started_again) ranks.listens();
       return fn(*world);
     } catch (const Interrupted& error) {

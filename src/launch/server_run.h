@@ -3,14 +3,14 @@
 
 #include "base/function_ref.h"
 #include "base/log.h"
-#include "transport/tcp/star.h"
+#include "transport/tcp/server_world.h"
 
 namespace trireme {
 
-// Ranks of a star that a launcher starts on its own machine as processes: `setup.tcp.rank` is the
-// first of them.
-struct StarRanks {
-  StarSetup setup;  // where more servers listen is found out here
+// Servers and clients that a launcher starts on its own machine as processes: `setup.tcp.rank` is
+// the first of them.
+struct ServerRanks {
+  ServerWorldSetup setup;  // where more servers listen is found out here
   int local = 1;
   int servers = 1;              // on the machine of rank 0
   std::vector<int> teams = {};  // by rank: which team it is of, -1 for none; empty: there are none
@@ -26,6 +26,6 @@ struct StarRanks {
 // that kind ends all. Returns what the first of them returned. Of several servers those
 // after the first listen at the ports after the first's, or, where that has brought a socket of
 // loopback, at others of loopback.
-int RunStar(const StarRanks& ranks, FunctionRef<int(World&)> fn);
+int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn);
 
 }  // namespace trireme

@@ -18,20 +18,20 @@ namespace {
 
 using Counts = SharedArray<std::atomic<int>>;
 
-class StarRunTest : public testing::Test {
+class ServerRunTest : public testing::Test {
  protected:
-  StarRunTest() { listener_ = ListenOnLoopback(port_); }
-  ~StarRunTest() override { close(listener_); }
+  ServerRunTest() { listener_ = ListenOnLoopback(port_); }
+  ~ServerRunTest() override { close(listener_); }
 
   // Rank 0 serves until `done` says so; the others live as `client` says.
   int Run(const std::vector<int>& teams, FunctionRef<bool()> done,
           FunctionRef<void(World&)> client) {
     const int ranks = int(teams.size());
-    StarSetup setup{.tcp = {.size = ranks, .meet = fmt::format("127.0.0.1:{}", port_)}};
+    ServerWorldSetup setup{.tcp = {.size = ranks, .meet = fmt::format("127.0.0.1:{}", port_)}};
     setup.tcp.listener = listener_;
     setup.tcp.timeout_s = 60;
     setup.judge = [](const std::string&) { return ""; };
-    return RunStar({.setup = setup, .local = ranks, .teams = teams}, [&](World& world) {
+    return RunServerRanks({.setup = setup, .local = ranks, .teams = teams}, [&](World& world) {
       lives_[world.rank()].fetch_add(1);
       if (world.rank() > 0) {
         client(world);
@@ -49,7 +49,7 @@ class StarRunTest : public testing::Test {
 
 void Die() { raise(SIGKILL); }
 
-TEST_F(StarRunTest, ATeamWithARankThatDiesAtOnceEachTimeIsGivenUpAsAWhole) {
+TEST_F(ServerRunTest, ATeamWithARankThatDiesAtOnceEachTimeIsGivenUpAsAWhole) {
   Counts steps(kMost);
   Counts over(1);
   // Ranks 1 and 2 are a team, 3 and 4 another one, whose last rank never does a step.
@@ -75,7 +75,7 @@ TEST_F(StarRunTest, ATeamWithARankThatDiesAtOnceEachTimeIsGivenUpAsAWhole) {
   EXPECT_EQ(lives_[1], 1);
 }
 
-TEST_F(StarRunTest, WhoDoesAStepInEachLifeIsStartedAgainHoweverOften) {
+TEST_F(ServerRunTest, WhoDoesAStepInEachLifeIsStartedAgainHoweverOften) {
   constexpr int kLives = 60;
   Counts over(1);
   const int status = Run(
@@ -103,7 +103,7 @@ bool HasEnded(int pid) {  // also if nobody has asked for its status yet
   return state.empty() || state == "Z";
 }
 
-TEST_F(StarRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
+TEST_F(ServerRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
   constexpr int kLives = 30;
   Counts over(1), process(kMost);
   const int status = Run(
@@ -124,7 +124,7 @@ TEST_F(StarRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
   EXPECT_EQ(lives_[2], kLives);
 }
 
-TEST_F(StarRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
+TEST_F(ServerRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
   Counts over(1), process(kMost);
   const int status = Run(
       {-1, -1, 0, 0}, [&] { return over[0].load() == 1; },
@@ -146,7 +146,7 @@ TEST_F(StarRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
   EXPECT_EQ(lives_[3], 1);
 }
 
-TEST_F(StarRunTest, NobodyLeftEndsTheRunWithTheReason) {
+TEST_F(ServerRunTest, NobodyLeftEndsTheRunWithTheReason) {
   try {
     Run(
         {-1, 0, 0}, [] { return false; },

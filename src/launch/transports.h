@@ -35,11 +35,11 @@ struct InStepNeeds {
 
 // What ranks of a free pace need: the first is the server.
 struct FreeNeeds {
-  std::string card;  // see StarSetup, and so for the next three
+  std::string card;  // see ServerWorldSetup, and so for the next three
   std::function<std::string(const std::string& card)> judge;
   std::string notice;
   std::function<void(const std::string& who, const std::string& why)> refused;
-  int servers = 1;  // see StarRanks, and so for the next two
+  int servers = 1;  // see ServerRanks, and so for the next two
   std::vector<int> teams = {};
   size_t team_bytes = 0;
   FunctionRef<int()> signal = {};

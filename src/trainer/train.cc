@@ -18,7 +18,7 @@
 #include "trainer/worker.h"
 #include "transport/broadcast.h"
 #include "transport/forked.h"
-#include "transport/tcp/star.h"
+#include "transport/tcp/server_world.h"
 
 namespace trireme {
 namespace {
@@ -255,12 +255,12 @@ int Join(const Job& job, const JoinSite& site) {
                 site.meet, job.strategy.servers);
   }
   const DenormalsOff denormals_off;
-  const auto world = JoinStar({.tcp = {.rank = kNoRank,
-                                       .size = job.recipe.transport.ranks,
-                                       .meet = site.meet,
-                                       .secret = site.secret,
-                                       .timeout_s = job.recipe.transport.timeout_s},
-                               .card = CardOf(job)});
+  const auto world = JoinServerWorld({.tcp = {.rank = kNoRank,
+                                              .size = job.recipe.transport.ranks,
+                                              .meet = site.meet,
+                                              .secret = site.secret,
+                                              .timeout_s = job.recipe.transport.timeout_s},
+                                      .card = CardOf(job)});
   const StrategySetup setup = SetupOf(job, nullptr, site.log);
   Backend backend = job.make_backend(job.threads_per_rank);
   const auto strategy = MakeWorker(setup, *world);

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-DialledLink::DialledLink(const StarSetup& setup, std::string meet, uint64_t incarnation,
+DialledLink::DialledLink(const ServerWorldSetup& setup, std::string meet, uint64_t incarnation,
                          asio::io_context& io, std::unique_ptr<TcpLink> link)
     : setup_(setup),
       meet_(std::move(meet)),

@@ -18,7 +18,7 @@
 namespace trireme {
 namespace {
 
-TEST(TcpMeeting, MissingRanksAreNamedOnBothSides) {
+TEST(TcpRendezvous, MissingRanksAreNamedOnBothSides) {
   const TcpSetup setup = Meet(4, 0.5);
   auto zero = Start(setup, 0), two = Start(setup, 2);
   const std::string at_zero = zero.get(), at_two = two.get();
@@ -27,14 +27,14 @@ TEST(TcpMeeting, MissingRanksAreNamedOnBothSides) {
   EXPECT_TRUE(Has(at_two, "rank 2 of 4: ranks 1, 3 are missing")) << at_two;
 }
 
-TEST(TcpMeeting, ARankThatFindsNobodySaysWhere) {
+TEST(TcpRendezvous, ARankThatFindsNobodySaysWhere) {
   TcpSetup setup = Meet(2, 0.3);
   close(setup.listener);
   const std::string what = Start(setup, 1).get();
   EXPECT_TRUE(Has(what, "rank 1 of 2: cannot reach rank 0 at " + setup.meet)) << what;
 }
 
-TEST(TcpMeeting, AnotherWorldSizeIsRefusedAtOnceOnBothSides) {
+TEST(TcpRendezvous, AnotherWorldSizeIsRefusedAtOnceOnBothSides) {
   const TcpSetup setup = Meet(2, 3600);  // longer than this test may take
   TcpSetup other = setup;
   other.size = 3;
@@ -45,7 +45,7 @@ TEST(TcpMeeting, AnotherWorldSizeIsRefusedAtOnceOnBothSides) {
   EXPECT_TRUE(Has(at_one, words)) << at_one;
 }
 
-TEST(TcpMeeting, ARankThatWasStartedTwiceIsRefused) {
+TEST(TcpRendezvous, ARankThatWasStartedTwiceIsRefused) {
   const TcpSetup setup = Meet(3, 20);
   auto zero = Start(setup, 0), one = Start(setup, 1), again = Start(setup, 1);
   for (auto* rank : {&zero, &one, &again}) {
@@ -54,7 +54,7 @@ TEST(TcpMeeting, ARankThatWasStartedTwiceIsRefused) {
   }
 }
 
-TEST(TcpMeeting, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
+TEST(TcpRendezvous, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
   const TcpSetup setup = Meet(3, 20);
   auto zero = Start(setup, 0);
   asio::io_context io;
@@ -77,7 +77,7 @@ TEST(TcpMeeting, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
   for (auto* rank : {&zero, &one, &two}) EXPECT_EQ(rank->get(), "");
 }
 
-TEST(TcpMeeting, WhoIsStoppedTellsThoseWhoHaveCome) {
+TEST(TcpRendezvous, WhoIsStoppedTellsThoseWhoHaveCome) {
   TcpSetup setup = Meet(3, 20), first = setup;
   std::atomic<bool> stop = false;
   std::promise<void> waits;
@@ -103,7 +103,7 @@ TEST(TcpMeeting, WhoIsStoppedTellsThoseWhoHaveCome) {
   EXPECT_TRUE(Has(at_one, "rank 1 of 3: rank 0 was stopped by a signal")) << at_one;
 }
 
-TEST(TcpMeeting, OnlyWhoKnowsTheSecretIsLetIn) {
+TEST(TcpRendezvous, OnlyWhoKnowsTheSecretIsLetIn) {
   TcpSetup right = Meet(2, 20), wrong = right;
   right.secret = "open sesame";
   wrong.secret = "open barley";
@@ -118,7 +118,7 @@ TEST(TcpMeeting, OnlyWhoKnowsTheSecretIsLetIn) {
   EXPECT_EQ(zero.get(), "");
 }
 
-TEST(TcpMeeting, WrongAddressesAreExplained) {
+TEST(TcpRendezvous, WrongAddressesAreExplained) {
   TcpSetup setup{.rank = 1, .size = 2, .meet = "nowhere", .join_s = 1};
   EXPECT_THROW(JoinTcp(setup), UsageError);
   setup.meet = "10.1.2.3:1234";

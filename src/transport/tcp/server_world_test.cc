@@ -1,4 +1,4 @@
-#include "transport/tcp/star.h"
+#include "transport/tcp/server_world.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -32,20 +32,20 @@ int FuzzTries(int otherwise) { return int(FromEnvironment("TRIREME_FUZZ", otherw
 int64_t FuzzSeed() { return FromEnvironment("TRIREME_SEED", 3); }
 
 // A server's port that outlives the servers behind it.
-class StarTest : public testing::Test {
+class ServerWorldTest : public testing::Test {
  protected:
-  StarTest() { listener_ = ListenOnLoopback(port_); }
-  ~StarTest() override { close(listener_); }
+  ServerWorldTest() { listener_ = ListenOnLoopback(port_); }
+  ~ServerWorldTest() override { close(listener_); }
 
   std::string Meet() const { return fmt::format("127.0.0.1:{}", port_); }
-  StarSetup Setup(int rank, const std::string& secret = "s") const {
-    StarSetup setup{.tcp = {.rank = rank, .size = 3, .meet = Meet(), .timeout_s = kSoon}};
+  ServerWorldSetup Setup(int rank, const std::string& secret = "s") const {
+    ServerWorldSetup setup{.tcp = {.rank = rank, .size = 3, .meet = Meet(), .timeout_s = kSoon}};
     setup.tcp.secret = secret;
     setup.card = "good";
     return setup;
   }
   std::unique_ptr<World> Serve() {
-    StarSetup setup = Setup(0);
+    ServerWorldSetup setup = Setup(0);
     setup.tcp.listener = dup(listener_);
     setup.judge = [](const std::string& card) { return card == "good" ? "" : "another model"; };
     setup.notice = "a notice";
@@ -54,7 +54,7 @@ class StarTest : public testing::Test {
       ++refused_;
       last_ = why;
     };
-    return JoinStar(setup);
+    return JoinServerWorld(setup);
   }
   // The server tells after it has answered, so a client may know first: waits for that many.
   int Refused(int count) {
@@ -80,18 +80,18 @@ int64_t Hear(Link& link) {
   return message.ints.empty() ? -1 : message.ints[0];
 }
 
-TEST_F(StarTest, RanksAndGuestsTalkToTheServer) {
+TEST_F(ServerWorldTest, RanksAndGuestsTalkToTheServer) {
   const auto server = Serve();
   EXPECT_FALSE(server->together());
-  const auto one = JoinStar(Setup(1));
+  const auto one = JoinServerWorld(Setup(1));
   one->LinkTo(0).Send({.ints = {11}});
   EXPECT_EQ(Hear(server->LinkTo(1)), 11);
   server->LinkTo(2).Send({.ints = {22}});  // who is not there yet gets it when it comes
-  const auto two = JoinStar(Setup(2));
+  const auto two = JoinServerWorld(Setup(2));
   EXPECT_EQ(Hear(two->LinkTo(0)), 22);
 
   EXPECT_EQ(server->reception()->Next().link, nullptr);
-  const auto guest = JoinStar(Setup(kNoRank));
+  const auto guest = JoinServerWorld(Setup(kNoRank));
   guest->LinkTo(0).Send({.ints = {33}});
   Reception::Guest met;
   for (const Deadline until = After(kSoon); !met.link && After(0) < until;) {
@@ -112,14 +112,14 @@ Arrival NextLife(Link& link) {
   return arrival;
 }
 
-TEST_F(StarTest, AnotherLifeOfAClientIsToldAndSpokenTo) {
+TEST_F(ServerWorldTest, AnotherLifeOfAClientIsToldAndSpokenTo) {
   auto server = Serve();
   Link& link = server->LinkTo(1);
-  auto client = JoinStar(Setup(1));
+  auto client = JoinServerWorld(Setup(1));
   client->LinkTo(0).Send({.ints = {1}});
   EXPECT_EQ(Hear(link), 1);
   client.reset();  // says goodbye
-  client = JoinStar(Setup(1));
+  client = JoinServerWorld(Setup(1));
   client->LinkTo(0).Send({.ints = {2}});
   EXPECT_EQ(NextLife(link), Arrival::kRenewed);
   EXPECT_EQ(Hear(link), 2);
@@ -127,7 +127,7 @@ TEST_F(StarTest, AnotherLifeOfAClientIsToldAndSpokenTo) {
   EXPECT_EQ(Hear(client->LinkTo(0)), 3);
 }
 
-TEST_F(StarTest, AnotherLifeOfAServerThatWasKilledIsTold) {
+TEST_F(ServerWorldTest, AnotherLifeOfAServerThatWasKilledIsTold) {
   const pid_t first = fork();
   if (first == 0) {
     const auto server = Serve();
@@ -135,7 +135,7 @@ TEST_F(StarTest, AnotherLifeOfAServerThatWasKilledIsTold) {
     server->LinkTo(1).Send({.ints = {2}});
     for (;;) pause();
   }
-  const auto client = JoinStar(Setup(1));
+  const auto client = JoinServerWorld(Setup(1));
   client->LinkTo(0).Send({.ints = {1}});
   EXPECT_EQ(Hear(client->LinkTo(0)), 2);
   kill(first, SIGKILL);
@@ -147,10 +147,10 @@ TEST_F(StarTest, AnotherLifeOfAServerThatWasKilledIsTold) {
   EXPECT_EQ(Hear(server->LinkTo(1)), 3);
 }
 
-TEST_F(StarTest, StrangersAreRefusedWithOneClearLine) {
+TEST_F(ServerWorldTest, StrangersAreRefusedWithOneClearLine) {
   const auto server = Serve();
-  const auto refusal = [&](StarSetup setup) -> std::string {
-    const auto client = JoinStar(setup);
+  const auto refusal = [&](ServerWorldSetup setup) -> std::string {
+    const auto client = JoinServerWorld(setup);
     Message message;
     try {
       client->LinkTo(0).Receive(message, After(kSoon));
@@ -160,22 +160,22 @@ TEST_F(StarTest, StrangersAreRefusedWithOneClearLine) {
     return "it was let in";
   };
   EXPECT_NE(refusal(Setup(1, "guess")).find("secret"), std::string::npos);
-  StarSetup other = Setup(1);
+  ServerWorldSetup other = Setup(1);
   other.card = "bad";
   EXPECT_NE(refusal(other).find("another model"), std::string::npos);
-  StarSetup none = Setup(7);
+  ServerWorldSetup none = Setup(7);
   EXPECT_NE(refusal(none).find("no rank 7"), std::string::npos);
   EXPECT_EQ(Refused(3), 3);
 
   EXPECT_EQ(ReadNotice(Meet(), "s", kSoon), "a notice");
   EXPECT_THROW(ReadNotice(Meet(), "guess", kSoon), Error);
-  const auto good = JoinStar(Setup(1));  // and the server goes on
+  const auto good = JoinServerWorld(Setup(1));  // and the server goes on
   good->LinkTo(0).Send({.ints = {5}});
   EXPECT_EQ(Hear(server->LinkTo(1)), 5);
 }
 
 // A program of another version says so in its first bytes, which no version may move.
-TEST_F(StarTest, AnotherVersionIsToldWhichOneThisIs) {
+TEST_F(ServerWorldTest, AnotherVersionIsToldWhichOneThisIs) {
   const auto server = Serve();
   asio::io_context io;
   Socket socket(io);
@@ -195,15 +195,15 @@ TEST_F(StarTest, AnotherVersionIsToldWhichOneThisIs) {
       << words;
   EXPECT_EQ(Refused(1), 1);
   EXPECT_EQ(last(), words);
-  const auto good = JoinStar(Setup(1));  // and the server goes on
+  const auto good = JoinServerWorld(Setup(1));  // and the server goes on
   good->LinkTo(0).Send({.ints = {5}});
   EXPECT_EQ(Hear(server->LinkTo(1)), 5);
 }
 
 // Bytes at the listener: random ones, good beginnings cut short or followed by garbage.
-TEST_F(StarTest, TheDoorStandsGarbage) {
+TEST_F(ServerWorldTest, TheDoorStandsGarbage) {
   const auto server = Serve();
-  const auto good = JoinStar(Setup(1));
+  const auto good = JoinServerWorld(Setup(1));
   std::mt19937 random{unsigned(FuzzSeed())};
   const int tries = FuzzTries(60);
   for (int i = 0; i < tries; ++i) {
@@ -231,9 +231,9 @@ TEST_F(StarTest, TheDoorStandsGarbage) {
 
 // One that knows the secret, is let in, and then sends what no client sends: lengths that nobody
 // has, frames cut short, numbers out of turn, kinds of other connections.
-TEST_F(StarTest, AnInsiderThatSendsGarbageHarmsNobody) {
+TEST_F(ServerWorldTest, AnInsiderThatSendsGarbageHarmsNobody) {
   const auto server = Serve();
-  const auto good = JoinStar(Setup(1));
+  const auto good = JoinServerWorld(Setup(1));
   std::mt19937_64 random{uint64_t(FuzzSeed())};
   const auto visit = [&](std::span<const std::byte> bytes, bool lingers) -> asio::awaitable<void> {
     const Hello hello{.purpose = Purpose::kJoin, .size = 3, .from = 2, .incarnation = random() | 1};

@@ -17,7 +17,7 @@ constexpr int kNoRank = -1;  // a client that is none
 // Ranks that need no group: clients dial the server (rank 0), each by itself. Any of them may end
 // and begin again, in any order, and clients may come that are no ranks. With several servers (the
 // first ranks) clients dial all of them, and a server those before it; then all are ranks.
-struct StarSetup {
+struct ServerWorldSetup {
   // kNoRank: a client that comes by itself. The listener is this server's own.
   TcpSetup tcp;
   std::vector<std::string> more_servers = {};  // HOST:PORT of each server after the first
@@ -36,7 +36,7 @@ struct StarSetup {
 
 // Does not wait for anybody: links connect when the other end is there. A client that is refused
 // hears it from its link (PeerLost with the server's words).
-std::unique_ptr<World> JoinStar(const StarSetup& setup);
+std::unique_ptr<World> JoinServerWorld(const ServerWorldSetup& setup);
 
 // The server's notice. Throws Error where nobody answers, or not to this one.
 std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s);

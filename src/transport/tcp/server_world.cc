@@ -1,4 +1,4 @@
-#include "transport/tcp/star.h"
+#include "transport/tcp/server_world.h"
 
 #include <unistd.h>
 
@@ -21,12 +21,12 @@
 namespace trireme {
 namespace {
 
-constexpr double kLastWords_s = 5;  // that the end of a star waits for what was sent
+constexpr double kLastWords_s = 5;  // that the end of a world waits for what was sent
 
 // A loop and its thread, which ends before what the loop works on.
-class StarLoop {
+class ConnectionLoop {
  public:
-  ~StarLoop() { Stop(); }
+  ~ConnectionLoop() { Stop(); }
   asio::io_context& io() { return io_; }
   void Start() {
     thread_ = StartThread("the thread of the connections", [this] { Run(); });
@@ -51,9 +51,9 @@ class StarLoop {
   std::jthread thread_;
 };
 
-class StarWorld : public World {
+class ServerWorld : public World {
  public:
-  StarWorld(const StarSetup& setup)
+  ServerWorld(const ServerWorldSetup& setup)
       : setup_(setup), in_(setup.tcp.throttle), out_(setup.tcp.throttle) {}
   Group& group() override { throw Error("the ranks of a free pace have no group"); }
   bool together() const override { return false; }
@@ -71,10 +71,10 @@ class StarWorld : public World {
   std::unique_ptr<TcpLink> NewLink() {
     return std::make_unique<TcpLink>(loop_.io(), setup_.tcp.timeout_s, in_, out_);
   }
-  const StarSetup setup_;
+  const ServerWorldSetup setup_;
   const uint64_t incarnation_ = RandomNumber();
   WirePace in_, out_;
-  StarLoop loop_;
+  ConnectionLoop loop_;
 };
 
 // What was sent arrives before the ends of links go, where they are connected.
@@ -88,10 +88,10 @@ void CloseAndDeliver(std::span<TcpLink* const> links, double patience_s) {
 
 // ---- a server
 
-class StarServer : public StarWorld, private Reception {
+class ServerEnd : public ServerWorld, private Reception {
  public:
-  explicit StarServer(const StarSetup& setup)
-      : StarWorld(setup),
+  explicit ServerEnd(const ServerWorldSetup& setup)
+      : ServerWorld(setup),
         listener_(Listen(loop_.io(), ListensAt()), setup.tcp.secret, incarnation_, Host()) {
     for (int s = 0; s < setup.tcp.rank; ++s) {
       dialled_.push_back(
@@ -101,7 +101,7 @@ class StarServer : public StarWorld, private Reception {
     listener_.Open();
     loop_.Start();
   }
-  ~StarServer() override {
+  ~ServerEnd() override {
     std::vector<TcpLink*> links;
     for (auto& dialled : dialled_) links.push_back(&dialled->link());
     {
@@ -218,9 +218,9 @@ class StarServer : public StarWorld, private Reception {
 
 // ---- a client
 
-class StarClient : public StarWorld {
+class ClientEnd : public ServerWorld {
  public:
-  explicit StarClient(const StarSetup& setup) : StarWorld(setup) {
+  explicit ClientEnd(const ServerWorldSetup& setup) : ServerWorld(setup) {
     for (int s = 0; s < servers(); ++s) {
       dialled_.push_back(
           std::make_unique<DialledLink>(setup_, MeetOf(s), incarnation_, loop_.io(), NewLink()));
@@ -228,7 +228,7 @@ class StarClient : public StarWorld {
     loop_.Start();
     AwaitServers();
   }
-  ~StarClient() override {
+  ~ClientEnd() override {
     std::vector<TcpLink*> links;
     for (auto& dialled : dialled_) links.push_back(&dialled->link());
     CloseAndDeliver(links, setup_.tcp.timeout_s);
@@ -290,11 +290,11 @@ class StarClient : public StarWorld {
 
 }  // namespace
 
-std::unique_ptr<World> JoinStar(const StarSetup& setup) {
+std::unique_ptr<World> JoinServerWorld(const ServerWorldSetup& setup) {
   const bool serves = setup.tcp.rank >= 0 && setup.tcp.rank <= int(setup.more_servers.size());
   try {
-    if (serves) return std::make_unique<StarServer>(setup);
-    return std::make_unique<StarClient>(setup);
+    if (serves) return std::make_unique<ServerEnd>(setup);
+    return std::make_unique<ClientEnd>(setup);
   } catch (const std::system_error& error) {
     if (!IsOutOfFiles(error.code())) throw;
     throw Error("{}", OutOfFiles());
