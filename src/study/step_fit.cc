@@ -10,7 +10,7 @@
 #include "launch/transports.h"
 #include "record/run_reader.h"
 #include "study/statistics.h"
-#include "transport/tcp/pace.h"
+#include "transport/tcp/rate_limiter.h"
 
 namespace trireme {
 namespace {
@@ -142,7 +142,7 @@ void FitLink(const StepModel& model, std::span<const StepMeasurement> runs, Step
   };
   if (recipe.transport.throttle > 0) {
     link.seconds_per_byte = 1 / recipe.transport.throttle;
-    cluster.burst_s = WirePace::kMadeGoodSeconds;
+    cluster.burst_s = RateLimiter::kMadeGoodSeconds;
     const double given = recipe.transport.latency_ms * 1e-3;
     link.latency_s = several ? Search(1e-7, 0.1, true, at_latency) : given + kAssumedLatency;
     fit.remarks.push_back(fmt::format("bandwidth {}/s as transport.throttle has it, latency {} {}",

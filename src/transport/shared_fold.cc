@@ -33,7 +33,7 @@ bool SharedFold::Fold(std::span<const std::span<float>> parts, std::span<float> 
   FoldPlace::Seat& own = place_.seat(member_.rank);
   own.finite = FoldStretch();
   own.done.store(round_, std::memory_order_release);
-  place_.bell().Ring();
+  place_.event().Notify();
   AwaitAll(&FoldPlace::Seat::done);
   // Nobody writes it again before this member has arrived at the next meeting.
   bool finite = true;
@@ -54,18 +54,18 @@ void SharedFold::Announce(std::span<const std::span<float>> parts, std::span<flo
   seat.into = offset(into);
   for (size_t i = 0; i < parts.size(); ++i) seat.at[i] = offset(parts[i]);
   seat.arrived.store(round_, std::memory_order_release);
-  place_.bell().Ring();
+  place_.event().Notify();
 }
 
 void SharedFold::AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what) {
   const Deadline deadline = After(member_.timeout_s);
   for (int r = 0; r < member_.size; ++r) {
     for (;;) {
-      const uint32_t count = place_.bell().Count();
+      const uint32_t count = place_.event().Count();
       if (Reached((place_.seat(r).*what).load(std::memory_order_acquire), round_)) break;
       member_.check(kNobody);
       if (std::chrono::steady_clock::now() >= deadline) member_.check(r);
-      place_.bell().Wait(count, std::min(deadline, After(kLook_s)), spins_);
+      place_.event().Wait(count, std::min(deadline, After(kLook_s)), spins_);
     }
   }
 }

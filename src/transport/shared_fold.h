@@ -5,7 +5,7 @@
 #include <span>
 
 #include "transport/commons.h"
-#include "transport/doorbell.h"
+#include "transport/futex_event.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -23,11 +23,11 @@ class FoldPlace {
     uint64_t into;  // places are offsets: the memory may lie elsewhere in another process
     uint64_t at[Commons::kMostParts];
   };
-  Doorbell& bell() { return bell_; }
+  FutexEvent& event() { return event_; }
   Seat& seat(int rank) { return reinterpret_cast<Seat*>(this + 1)[rank]; }
 
  private:
-  alignas(64) Doorbell bell_;
+  alignas(64) FutexEvent event_;
 };
 
 // One member's view of a meeting place.

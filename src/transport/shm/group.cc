@@ -65,7 +65,7 @@ Ticket ShmGroup::Post(bool sends, int peer, Tag tag, std::byte* data, size_t siz
 
 void ShmGroup::Wait(Node& node) {
   for (;;) {
-    const uint32_t count = segment_.bell(rank_).Count();
+    const uint32_t count = segment_.event(rank_).Count();
     {
       std::unique_lock lock(mutex_);
       Progress(lock);
@@ -74,7 +74,7 @@ void ShmGroup::Wait(Node& node) {
       if (!node.copying && segment_.aborted()) ThrowLost();
     }
     if (std::chrono::steady_clock::now() >= node.deadline && !node.copying) Check(node.peer);
-    segment_.bell(rank_).Wait(count, std::min(node.deadline, After(kLook_s)), spins_);
+    segment_.event(rank_).Wait(count, std::min(node.deadline, After(kLook_s)), spins_);
   }
 }
 
@@ -84,7 +84,7 @@ bool ShmGroup::Settled(const Node& node) const {
 
 void ShmGroup::Finish(Node& node) noexcept {
   for (;;) {
-    const uint32_t count = segment_.bell(rank_).Count();
+    const uint32_t count = segment_.event(rank_).Count();
     {
       std::unique_lock lock(mutex_);
       if (!segment_.aborted()) Progress(lock);
@@ -95,7 +95,7 @@ void ShmGroup::Finish(Node& node) noexcept {
         return;
       }
     }
-    segment_.bell(rank_).Wait(count, After(kLook_s), spins_);
+    segment_.event(rank_).Wait(count, After(kLook_s), spins_);
   }
 }
 
@@ -108,7 +108,7 @@ void ShmGroup::Progress(std::unique_lock<std::mutex>& lock) {
       if (!node.copying) moved |= Advance(lock, node);
     }
     const auto settled = [&](const Node* node) { return Settled(*node); };
-    if (std::erase_if(open_, settled) > 0) segment_.bell(rank_).Ring();  // own other threads
+    if (std::erase_if(open_, settled) > 0) segment_.event(rank_).Notify();  // own other threads
   }
 }
 
@@ -159,7 +159,7 @@ bool ShmGroup::Place(Node& node) {
   slot.tail.store(0, std::memory_order_relaxed);
   if (!in_place) MoveSend(node);
   slot.state.store(ShmSlot::kPosted, std::memory_order_release);
-  segment_.bell(node.peer).Ring();
+  segment_.event(node.peer).Notify();
   return true;
 }
 
@@ -190,7 +190,7 @@ bool ShmGroup::MoveSend(Node& node) {
     std::memcpy(StagingOf(node) + at, node.data + node.moved, n);
     node.moved += n;
     slot.head.store(node.moved, std::memory_order_release);
-    segment_.bell(node.peer).Ring();
+    segment_.event(node.peer).Notify();
     moved = true;
   }
   volume_.sent += node.size;
@@ -215,7 +215,7 @@ bool ShmGroup::Match(Node& node) {
                              rank_, node.size, node.peer, slot.length, node.tag);
     slot.wanted = node.size;
     slot.state.store(ShmSlot::kRefused, std::memory_order_release);
-    segment_.bell(node.peer).Ring();
+    segment_.event(node.peer).Notify();
     node.stage = Stage::kFailed;
     return true;
   }
@@ -244,7 +244,7 @@ bool ShmGroup::MoveReceive(std::unique_lock<std::mutex>& lock, Node& node) {
       std::memcpy(node.data, from, node.size);
     }
     slot.state.store(ShmSlot::kTaken, std::memory_order_release);
-    segment_.bell(node.peer).Ring();
+    segment_.event(node.peer).Notify();
     volume_.received += node.size;
     node.stage = Stage::kDone;
     return true;
@@ -264,11 +264,11 @@ bool ShmGroup::MoveReceive(std::unique_lock<std::mutex>& lock, Node& node) {
     std::memcpy(node.data + node.moved, StagingOf(node) + at, n);
     node.moved += n;
     slot.tail.store(node.moved, std::memory_order_release);
-    segment_.bell(node.peer).Ring();
+    segment_.event(node.peer).Notify();
     moved = true;
   }
   slot.state.store(ShmSlot::kFree, std::memory_order_release);
-  segment_.bell(node.peer).Ring();
+  segment_.event(node.peer).Notify();
   volume_.received += node.size;
   node.stage = Stage::kDone;
   return true;

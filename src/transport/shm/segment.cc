@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kPage = 4096;
 size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-struct alignas(64) PaddedBell {
-  Doorbell bell;
+struct alignas(64) PaddedEvent {
+  FutexEvent event;
 };
 struct alignas(64) PaddedSlot {
   ShmSlot slot;
@@ -31,7 +31,7 @@ ShmSegment::ShmSegment(int ranks, size_t bytes) : ranks_(ranks) {
     return at;
   };
   append(sizeof(Header));
-  bells_ = append(size_t(ranks) * sizeof(PaddedBell));
+  events_ = append(size_t(ranks) * sizeof(PaddedEvent));
   slots_ = append(pairs * kSlots * sizeof(PaddedSlot));
   meeting_ = append(FoldPlace::Bytes(ranks));
   staging_ = append(pairs * kSlots * ShmSlot::kStaging);
@@ -54,8 +54,8 @@ bool ShmSegment::Holds(const void* data, size_t bytes) const {
   return at >= base_ && at < base_ + size_ && bytes <= size_t(base_ + size_ - at);
 }
 
-Doorbell& ShmSegment::bell(int rank) const {
-  return reinterpret_cast<PaddedBell*>(base_ + bells_)[rank].bell;
+FutexEvent& ShmSegment::event(int rank) const {
+  return reinterpret_cast<PaddedEvent*>(base_ + events_)[rank].event;
 }
 
 ShmSlot& ShmSegment::slot(int from, int to, int index) const {
@@ -80,8 +80,8 @@ void ShmSegment::Abort(int rank, std::string_view reason) noexcept {
   std::snprintf(header().reason, sizeof(header().reason), "%.*s", int(reason.size()),
                 reason.data());
   header().finished.store(1);
-  for (int r = 0; r < ranks_; ++r) bell(r).Ring();
-  meeting().bell().Ring();
+  for (int r = 0; r < ranks_; ++r) event(r).Notify();
+  meeting().event().Notify();
 }
 
 bool ShmSegment::aborted() const { return header().finished.load(std::memory_order_acquire) != 0; }

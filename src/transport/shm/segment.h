@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "transport/doorbell.h"
+#include "transport/futex_event.h"
 #include "transport/shared_fold.h"
 
 namespace trireme {
@@ -47,7 +47,7 @@ class ShmSegment {
   size_t size() const { return size_; }
   bool Holds(const void* data, size_t bytes) const;
 
-  Doorbell& bell(int rank) const;
+  FutexEvent& event(int rank) const;
   ShmSlot& slot(int from, int to, int index) const;
   std::byte* staging(int from, int to, int index) const;
   FoldPlace& meeting() const;
@@ -70,7 +70,7 @@ class ShmSegment {
   Header& header() const { return *reinterpret_cast<Header*>(base_); }
 
   const int ranks_;
-  size_t bells_ = 0, slots_ = 0, staging_ = 0, meeting_ = 0, arenas_ = 0;  // offsets
+  size_t events_ = 0, slots_ = 0, staging_ = 0, meeting_ = 0, arenas_ = 0;  // offsets
   size_t arena_size_ = 0, size_ = 0;
   std::byte* base_ = nullptr;
 };

@@ -92,11 +92,11 @@ class Watch {
 };
 
 // What a coroutine waits for and another one gives. For the loop's thread only.
-class Gong {
+class LoopEvent {
  public:
-  explicit Gong(asio::any_io_executor executor) : timer_(std::move(executor)) {}
-  void Ring() { timer_.cancel(); }
-  asio::awaitable<void> Wait(Deadline deadline) {  // until rung or the deadline
+  explicit LoopEvent(asio::any_io_executor executor) : timer_(std::move(executor)) {}
+  void Notify() { timer_.cancel(); }
+  asio::awaitable<void> Wait(Deadline deadline) {  // until notified or the deadline
     timer_.expires_at(deadline);
     std::error_code ignored;
     co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));

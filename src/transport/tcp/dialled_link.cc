@@ -25,7 +25,7 @@ DialledLink::DialledLink(const ServerWorldSetup& setup, std::string meet, uint64
 
 // Tries again, ever more slowly: a server that was killed comes back.
 asio::awaitable<void> DialledLink::KeepConnected() {
-  Gong pause(io_.get_executor());
+  LoopEvent pause(io_.get_executor());
   const Hello hello{.purpose = Purpose::kJoin,
                     .size = setup_.tcp.size,
                     .from = setup_.tcp.rank,

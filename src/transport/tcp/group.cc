@@ -18,8 +18,8 @@ constexpr auto kBeat = std::chrono::seconds(1);
 void TcpTransfer::Wait() { group->Wait(*this); }
 void TcpTransfer::Finish() noexcept { group->Finish(*this); }
 
-TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, WirePace& in,
-                   WirePace& out, Observer observer)
+TcpGroup::TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, RateLimiter& in,
+                   RateLimiter& out, Observer observer)
     : io_(io),
       rank_(rank),
       timeout_s_(timeout_s),

@@ -19,8 +19,8 @@ class TcpGroup : public Group, PairOwner {
     std::function<void(int peer)> called, over;
     std::function<void(const std::string& what)> lost;
   };
-  TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, WirePace& in, WirePace& out,
-           Observer observer);
+  TcpGroup(asio::io_context& io, int rank, int size, double timeout_s, RateLimiter& in,
+           RateLimiter& out, Observer observer);
   ~TcpGroup() override;
 
   void Attach(int peer, Socket socket);  // on the loop's thread
@@ -65,7 +65,7 @@ class TcpGroup : public Group, PairOwner {
   asio::io_context& io_;
   const int rank_;
   const double timeout_s_;
-  WirePace &in_, &out_;
+  RateLimiter &in_, &out_;
   const Observer observer_;
   asio::steady_timer beat_, sweep_;
   Poller poller_;

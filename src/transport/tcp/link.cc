@@ -19,13 +19,13 @@ constexpr size_t kTrustedFloats = 16 << 20;
 
 }  // namespace
 
-TcpLink::TcpLink(asio::io_context& io, double timeout_s, WirePace& in, WirePace& out)
+TcpLink::TcpLink(asio::io_context& io, double timeout_s, RateLimiter& in, RateLimiter& out)
     : io_(io),
       timeout_s_(timeout_s),
       in_(in),
       out_(out),
       away_since_(After(0)),
-      pulse_(std::min(kOverdueSeconds, timeout_s), timeout_s) {}
+      failure_detector_(std::min(kOverdueSeconds, timeout_s), timeout_s) {}
 
 // ---- for users
 
@@ -55,7 +55,7 @@ void TcpLink::Offer(Message message) {
 
 void TcpLink::Nudge() {
   asio::post(io_, [this] {
-    if (line_) line_->wake.Ring();
+    if (line_) line_->wake.Notify();
   });
 }
 
@@ -142,7 +142,7 @@ bool TcpLink::connected() const {
 
 double TcpLink::overdue_s() const {
   std::lock_guard lock(mutex_);
-  return pulse_.overdue_s(After(0));
+  return failure_detector_.overdue_s(After(0));
 }
 
 // ---- a connection
@@ -151,7 +151,7 @@ asio::awaitable<std::string> TcpLink::Carry(Socket socket, uint64_t incarnation)
   if (line_) {
     std::error_code ignored;
     line_->socket.close(ignored);
-    line_->wake.Ring();
+    line_->wake.Notify();
   }
   const auto line = std::make_shared<Line>(std::move(socket));
   line_ = line;
@@ -167,7 +167,7 @@ asio::awaitable<std::string> TcpLink::Carry(Socket socket, uint64_t incarnation)
   line->broken = true;
   std::error_code ignored;
   line->socket.close(ignored);
-  line->wake.Ring();
+  line->wake.Notify();
   if (line_ != line) co_return fault;  // a newer one has taken over
   line_.reset();
   std::lock_guard lock(mutex_);
@@ -204,7 +204,7 @@ asio::awaitable<void> TcpLink::Agree(Line& line, uint64_t incarnation) {
   Forget(frame->number);
   line.sent = frame->number;
   connected_ = true;
-  pulse_.Beat(After(0));
+  failure_detector_.Beat(After(0));
   changed_.notify_all();
 }
 
@@ -255,7 +255,7 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
       case FrameKind::kClose: {
         Message message = co_await ReadMessage(*line, *frame, watch);
         TakeNumbered(*frame, std::move(message));
-        line->wake.Ring();  // to say so
+        line->wake.Notify();  // to say so
         break;
       }
       case FrameKind::kOffer: {
@@ -273,7 +273,7 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
 
 void TcpLink::Beat() {
   std::lock_guard lock(mutex_);
-  pulse_.Beat(After(0));
+  failure_detector_.Beat(After(0));
 }
 
 void TcpLink::TakeNumbered(const Frame& frame, Message message) {
@@ -311,12 +311,12 @@ asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Wa
 asio::awaitable<void> TcpLink::AwaitFar(Line& line) {
   if (line.socket.available() > 0) co_return;
   co_await line.socket.async_wait(Socket::wait_read, asio::use_awaitable);
-  Gong pause(io_.get_executor());
+  LoopEvent pause(io_.get_executor());
   co_await pause.Wait(After(in_.latency_s()));
 }
 
 asio::awaitable<void> TcpLink::ReadAll(Line& line, void* data, size_t bytes, Watch& watch) {
-  Gong pause(io_.get_executor());
+  LoopEvent pause(io_.get_executor());
   for (size_t done = 0; done < bytes;) {
     const auto rest =
         asio::buffer(static_cast<char*>(data) + done, std::min(bytes - done, in_.piece()));
@@ -381,7 +381,7 @@ asio::awaitable<void> TcpLink::Write(std::shared_ptr<Line> line) {
 }
 
 asio::awaitable<void> TcpLink::WriteAll(Line& line, const void* data, size_t bytes) {
-  Gong pause(io_.get_executor());
+  LoopEvent pause(io_.get_executor());
   for (size_t done = 0; done < bytes;) {
     const auto rest =
         asio::buffer(static_cast<const char*>(data) + done, std::min(bytes - done, out_.piece()));

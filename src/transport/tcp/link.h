@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "transport/failure_detector.h"
 #include "transport/link.h"
-#include "transport/pulse.h"
 #include "transport/tcp/asio.h"
 #include "transport/tcp/frame.h"
-#include "transport/tcp/pace.h"
+#include "transport/tcp/rate_limiter.h"
 
 namespace trireme {
 
@@ -16,7 +16,7 @@ namespace trireme {
 // sent again over the next connection if need be.
 class TcpLink : public Link {
  public:
-  TcpLink(asio::io_context& io, double timeout_s, WirePace& in, WirePace& out);
+  TcpLink(asio::io_context& io, double timeout_s, RateLimiter& in, RateLimiter& out);
 
   void Send(Message message) override;
   void Offer(Message message) override;
@@ -47,7 +47,7 @@ class TcpLink : public Link {
   struct Line {
     explicit Line(Socket s) : socket(std::move(s)), wake(socket.get_executor()) {}
     Socket socket;
-    Gong wake;
+    LoopEvent wake;
     uint64_t sent = 0;   // the last message that was written
     uint64_t acked = 0;  // the last one that we said has arrived
     bool broken = false;
@@ -78,7 +78,7 @@ class TcpLink : public Link {
 
   asio::io_context& io_;
   const double timeout_s_;
-  WirePace &in_, &out_;
+  RateLimiter &in_, &out_;
   std::shared_ptr<Line> line_;  // the newest; the loop's thread only
 
   mutable std::mutex mutex_;  // guards all below
@@ -98,7 +98,7 @@ class TcpLink : public Link {
   bool renewed_ = false, closed_ = false, told_gone_ = false;
   bool connected_ = false;
   Deadline away_since_;
-  Pulse pulse_;
+  FailureDetector failure_detector_;
 };
 
 }  // namespace trireme

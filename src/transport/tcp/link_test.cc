@@ -17,7 +17,7 @@ namespace {
 class Ends {
  public:
   explicit Ends(double timeout_s)
-      : client(io_, timeout_s, pace_, pace_), server(io_, timeout_s, pace_, pace_) {
+      : client(io_, timeout_s, limiter_, limiter_), server(io_, timeout_s, limiter_, limiter_) {
     thread_ = std::thread([this] { io_.run(); });
   }
   ~Ends() {
@@ -48,7 +48,7 @@ class Ends {
  private:
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  WirePace pace_{0};
+  RateLimiter limiter_{0};
   int cut_ = -1;
 
  public:

@@ -62,7 +62,7 @@ Listener::Listener(asio::ip::tcp::acceptor acceptor, std::string secret, uint64_
 void Listener::Open() { asio::co_spawn(acceptor_.get_executor(), Accept(), asio::detached); }
 
 asio::awaitable<void> Listener::Accept() {
-  Gong pause(acceptor_.get_executor());
+  LoopEvent pause(acceptor_.get_executor());
   bool told_full = false;
   for (;;) {
     while (strangers_->full()) {

@@ -35,7 +35,7 @@ int Milliseconds(Deadline until) {
 }  // namespace
 
 Pair::Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
-           Poller& poller, WirePace& in, WirePace& out)
+           Poller& poller, RateLimiter& in, RateLimiter& out)
     : owner_(owner),
       mutex_(mutex),
       traffic_(traffic),

@@ -2,8 +2,8 @@
 #include <array>
 #include <mutex>
 
-#include "transport/tcp/pace.h"
 #include "transport/tcp/poller.h"
+#include "transport/tcp/rate_limiter.h"
 #include "transport/tcp/traffic.h"
 
 namespace trireme {
@@ -29,7 +29,7 @@ class PairOwner {
 class Pair : Poller::Client {
  public:
   Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
-       Poller& poller, WirePace& in, WirePace& out);
+       Poller& poller, RateLimiter& in, RateLimiter& out);
   ~Pair();
   Pair(const Pair&) = delete;
   Pair& operator=(const Pair&) = delete;
@@ -74,7 +74,7 @@ class Pair : Poller::Client {
   asio::any_io_executor loop_;
   const int fd_;
   Poller& poller_;
-  WirePace &in_, &out_;
+  RateLimiter &in_, &out_;
   asio::steady_timer read_timer_, write_timer_;  // of a slowed pair
   std::array<std::byte, 32 << 10> staging_;      // what was read beyond the place it goes to
   size_t begin_ = 0, end_ = 0;

@@ -81,7 +81,7 @@ Rendezvous::Rendezvous(asio::io_context& io, const TcpSetup& setup, uint64_t inc
 
 std::string Rendezvous::Fault(std::string words) {
   if (fault_.empty()) fault_ = words;
-  changed_.Ring();
+  changed_.Notify();
   return words;
 }
 
@@ -140,7 +140,7 @@ asio::awaitable<void> Rendezvous::Welcome(Listener::Guest guest) {
   if (done_) co_return;
   member.incarnation = guest.hello.incarnation;
   member.socket = std::move(guest.socket);
-  changed_.Ring();
+  changed_.Notify();
   co_await AwaitHangUp(guest.hello.from);
 }
 
@@ -272,7 +272,7 @@ asio::awaitable<void> Rendezvous::ConnectPairs() {
 
 asio::awaitable<Socket> Rendezvous::DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
                                               std::string name) {
-  Gong pause(io_.get_executor());
+  LoopEvent pause(io_.get_executor());
   std::string last;
   for (double wait = 0.01;; wait = std::min(2 * wait, 0.5)) {
     try {
@@ -298,7 +298,7 @@ asio::awaitable<Socket> Rendezvous::DialUntil(asio::ip::tcp::endpoint endpoint, 
 void Rendezvous::Attach(int rank, Socket socket) {
   members_[size_t(rank)].attached = true;
   attach_(rank, std::move(socket));
-  changed_.Ring();
+  changed_.Notify();
 }
 
 std::vector<int> Rendezvous::Absent() const {

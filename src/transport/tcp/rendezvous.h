@@ -58,7 +58,7 @@ class Rendezvous {
   const std::function<void(int, Socket)> attach_;
   const Deadline deadline_;
   std::vector<Member> members_;
-  Gong changed_;
+  LoopEvent changed_;
   std::string fault_;
   bool reported_ = false;  // not of rank 0: it waits for the table
   bool done_ = false;

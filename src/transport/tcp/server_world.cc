@@ -73,7 +73,7 @@ class ServerWorld : public World {
   }
   const ServerWorldSetup setup_;
   const uint64_t incarnation_ = RandomNumber();
-  WirePace in_, out_;
+  RateLimiter in_, out_;
   ConnectionLoop loop_;
 };
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "transport/pulse.h"
+#include "transport/failure_detector.h"
 #include "transport/tcp/asio.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/listener.h"
@@ -300,18 +300,18 @@ TEST_F(ServerWorldTest, AnInsiderThatSendsGarbageHarmsNobody) {
             "are possible");
 }
 
-TEST(PulseTest, FollowsWhatItHears) {
-  Pulse pulse(3, 60);
+TEST(FailureDetectorTest, FollowsWhatItHears) {
+  FailureDetector detector(3, 60);
   const Deadline start = After(0);
   const auto at = [&](double s) {
     return start + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(s));
   };
-  EXPECT_EQ(pulse.overdue_s(at(100)), 0);  // never heard
-  for (int i = 0; i < 50; ++i) pulse.Beat(at(i));
-  EXPECT_NEAR(pulse.limit_s(), 3, 1e-9);  // regular: the floor
-  EXPECT_EQ(pulse.overdue_s(at(51)), 0);
-  EXPECT_NEAR(pulse.overdue_s(at(49 + 3.5)), 3.5, 1e-9);
-  Pulse slow(3, 60);
+  EXPECT_EQ(detector.overdue_s(at(100)), 0);  // never heard
+  for (int i = 0; i < 50; ++i) detector.Beat(at(i));
+  EXPECT_NEAR(detector.limit_s(), 3, 1e-9);  // regular: the floor
+  EXPECT_EQ(detector.overdue_s(at(51)), 0);
+  EXPECT_NEAR(detector.overdue_s(at(49 + 3.5)), 3.5, 1e-9);
+  FailureDetector slow(3, 60);
   double t = 0;
   for (int i = 0; i < 50; ++i) slow.Beat(at(t += i % 2 ? 1 : 7));
   EXPECT_GT(slow.limit_s(), 10);  // irregular: patient

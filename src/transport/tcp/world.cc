@@ -46,7 +46,7 @@ class TcpWorld : public World {
   const uint64_t incarnation_ = RandomNumber();
   asio::io_context io_{1};
   const asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  WirePace in_, out_;
+  RateLimiter in_, out_;
   TcpGroup group_;
   std::mutex mutex_;  // guards links_ and lost_
   std::vector<std::unique_ptr<TcpLink>> links_;
@@ -213,7 +213,7 @@ Link& TcpWorld::LinkTo(int rank) {
 }
 
 asio::awaitable<void> TcpWorld::KeepConnected(TcpLink& link, int rank) {
-  Gong pause(io_.get_executor());
+  LoopEvent pause(io_.get_executor());
   const Hello hello = {Purpose::kLink, setup_.size,  setup_.rank,
                        rank,           incarnation_, rendezvous_.incarnation(rank)};
   for (double wait = 0.02; link.wants_connection(); wait = std::min(2 * wait, 1.0)) {

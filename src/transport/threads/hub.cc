@@ -148,7 +148,7 @@ void Hub::Lose(int rank, std::string_view reason) {
   lost_ = rank;
   reason_ = reason;
   for (Rank& r : ranks_) r.changed.notify_all();
-  meeting().bell().Ring();
+  meeting().event().Notify();
 }
 
 Volume Hub::volume(int rank) const {

@@ -8,12 +8,13 @@
 
 namespace trireme {
 
-// How regularly something is heard, and whether it is silent for too long: later than the mean of
-// the gaps so far and eight times their deviation (the estimates of Jacobson 1988). One thread.
-class Pulse {
+// By heartbeats: how regularly somebody is heard, and whether the silence is too long: longer than
+// the mean of the gaps so far and eight times their deviation (the estimates of Jacobson 1988). One
+// thread.
+class FailureDetector {
  public:
   // Never overdue before `floor_s`, always after `ceiling_s`.
-  Pulse(double floor_s, double ceiling_s) : floor_s_(floor_s), ceiling_s_(ceiling_s) {}
+  FailureDetector(double floor_s, double ceiling_s) : floor_s_(floor_s), ceiling_s_(ceiling_s) {}
 
   void Beat(Deadline now) {
     if (last_) {

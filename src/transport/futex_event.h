@@ -6,14 +6,14 @@
 
 namespace trireme {
 
-// Wakes threads of one process, or of several that share the memory it lies in. Zeroed memory is a
-// doorbell. Whoever waits looks at Count first, then at what it waits for, then waits: no ring is
-// missed.
-class Doorbell {
+// Wakes threads of one process, or of several that share the memory it lies in. Zeroed memory is
+// an event. Whoever waits looks at Count first, then at what it waits for, then waits: no
+// notification is missed.
+class FutexEvent {
  public:
   uint32_t Count() const { return count_.load(std::memory_order_acquire); }
-  void Ring();
-  // Until rung since Count was `count`, or the deadline. Spins for a moment first where that is
+  void Notify();
+  // Until notified since Count was `count`, or the deadline. Spins for a moment first where that is
   // shorter than falling asleep (`spins`, see SpinsFor).
   void Wait(uint32_t count, Deadline deadline, int spins);
 

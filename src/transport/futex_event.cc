@@ -1,4 +1,4 @@
-#include "transport/doorbell.h"
+#include "transport/futex_event.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -29,12 +29,12 @@ long Futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const tim
 
 }  // namespace
 
-void Doorbell::Ring() {
+void FutexEvent::Notify() {
   count_.fetch_add(1);
   if (sleepers_.load() > 0) Futex(count_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-void Doorbell::Wait(uint32_t count, Deadline deadline, int spins) {
+void FutexEvent::Wait(uint32_t count, Deadline deadline, int spins) {
   for (int i = 0; i < spins; ++i) {
     if (Count() != count) return;
     Relax();

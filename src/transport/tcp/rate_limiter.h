@@ -9,12 +9,12 @@ namespace trireme {
 // Slows one direction of a rank down to a number of bytes per second (transport.throttle): whoever
 // has moved bytes asks how long to pause. And makes it far away (transport.latency_ms): what comes
 // after a silence is taken so much later. Thread-safe.
-class WirePace {
+class RateLimiter {
  public:
   // What a late wake-up lost is made good, up to this; idle time is not saved beyond it.
   static constexpr double kMadeGoodSeconds = 5e-3;
 
-  explicit WirePace(double bytes_per_s, double latency_s = 0)
+  explicit RateLimiter(double bytes_per_s, double latency_s = 0)
       : rate_(bytes_per_s), latency_s_(latency_s) {}
 
   bool slow() const { return rate_ > 0 || latency_s_ > 0; }
