@@ -20,7 +20,7 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--ranks", "N", "ranks that sum together (default: 2)"},
-    {"--transport", "NAME", "threads, shm, tcp or mpi (default: shm, under mpirun mpi)"},
+    {"--transport", "NAME", "one of `trireme list transports` (default: shm, under mpirun mpi)"},
     {"--bytes", "LIST", "sizes of the sum (default: 65536,47000000,102000000)"},
     {"--repeat", "N", "repetitions of each, medians are shown (default: 21)"},
     {"--json", "", "print JSON"},

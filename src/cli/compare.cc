@@ -29,7 +29,8 @@ namespace {
 constexpr Flag kFlags[] = {
     {"--strategies", "LIST", "names with commas between (`trireme list strategies`)"},
     {"--workers", "N", "ranks that train, of every strategy; servers come on top (default: 4)"},
-    {"--transport", "NAME", "how they talk: threads, shm, tcp (default: threads, with --link tcp)"},
+    {"--transport", "NAME",
+     "how they talk (`trireme list transports`; default: threads, with --link tcp)"},
     {"--step-ms", "MS", "every step of a worker takes so long (emulate.step_ms)"},
     {"--slow", "WORKER:FACTORx",
      "that worker's steps take so many times as long, or WORKER:MS more"},

@@ -7,6 +7,7 @@
 #include "engine/engines.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
+#include "launch/transports.h"
 #include "optimizer/rules.h"
 #include "strategy/presets.h"
 #include "trainer/recipe.h"
@@ -44,6 +45,12 @@ std::string Engines() {
   return text;
 }
 
+std::string Transports() {
+  std::string text = "transports (--transport):\n";
+  for (const TransportKind& kind : TransportKinds()) text += Row(kind.name, kind.help);
+  return text;
+}
+
 // The first line of a recipe is a comment that says what it is.
 std::string Recipes() {
   std::string text = "recipes (trireme train RECIPE):\n";
@@ -78,6 +85,7 @@ constexpr Topic kTopics[] = {
     {"models", Models, true},
     {"data", Data, true},
     {"strategies", Strategies, true},
+    {"transports", Transports, true},
     {"optimizers", Optimizers, true},
     {"engines", Engines, true},
     {"operations", Operations, false},
@@ -125,7 +133,7 @@ constexpr Flag kFlags[] = {{"--json", "", "print JSON (runs)"}};
 
 constexpr Place kPlaces[] = {
     {"TOPIC", Place::kOptional,
-     "recipes, models, data, strategies, optimizers, operations, keys or runs"},
+     "recipes, models, data, strategies, transports, optimizers, operations, keys or runs"},
     {"DIR", Place::kOptional, "of runs: the folder that holds them (default: runs)"}};
 
 }  // namespace

@@ -28,7 +28,7 @@ inline constexpr Flag kRecipeFlags[] = {
      "trainer.precision"},
     kDeviceFlag,
     {"--ranks", "N", "replicas that train together", "transport.ranks"},
-    {"--transport", "NAME", "how they talk: threads, shm (processes), tcp, mpi", "transport.name"},
+    {"--transport", "NAME", "how they talk (`trireme list transports`)", "transport.name"},
     {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
     {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
     {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
