@@ -133,7 +133,8 @@ constexpr Flag kFlags[] = {{"--json", "", "print JSON (runs)"}};
 
 constexpr Place kPlaces[] = {
     {"TOPIC", Place::kOptional,
-     "recipes, models, data, strategies, transports, optimizers, operations, keys or runs"},
+     "recipes, models, data, strategies, transports, optimizers, engines, operations, keys or "
+     "runs"},
     {"DIR", Place::kOptional, "of runs: the folder that holds them (default: runs)"}};
 
 }  // namespace
