@@ -57,6 +57,20 @@ TEST_F(JoinTest, ALateClientWorksAndLeaves) {
   EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
 }
 
+TEST_F(JoinTest, TheFirstInterruptOfAClientIsAnswered) {
+  auto server = Serve("easgd");
+  auto client = Start({"join", meet_, "--threads", "1"});
+  EXPECT_TRUE(AwaitSamples(*server, 1)) << server->err() << client->err();
+  client->Kill(SIGINT);
+  const Outcome left = client->Wait(kTimeout);
+  EXPECT_EQ(left.exit_code, 130) << left.err;
+  EXPECT_NE(left.err.find("leaves the run after this step; Ctrl-C again: at once"),
+            std::string::npos)
+      << left.err;
+  server->Kill(SIGTERM);
+  EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
+}
+
 TEST_F(JoinTest, AServerSaysWhereItListensOnceItDoes) {
   const std::string where = fmt::format("0.0.0.0:{}", FreePort());
   auto server = Serve("easgd", {"--set", "transport.listen=" + where});

@@ -2,8 +2,10 @@
 #include <cstdlib>
 
 #include "base/signals.h"
+#include "base/stop_notice.h"
 #include "cli/command.h"
 #include "cli/recipe_flags.h"
+#include "launch/lookout.h"
 #include "strategy/presets.h"
 #include "trainer/muster.h"
 #include "trainer/train.h"
@@ -36,6 +38,9 @@ int Run(const Args& args, Process& process) {
   const Job job = PrepareClient(notice, [&](Sections& sections) { args.ApplyTo(sections); });
 
   const Signals signals;
+  StopNotice stop(signals, log, "join", "leaves the run after this step");
+  const auto received = [&] { return stop.received(); };
+  const Lookout lookout(received);
   log.Info("join", "{} with {}", meet, job.recipe.data.source);
   return Join(job, {.meet = meet, .secret = secret, .signals = signals, .log = log});
 }

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/hosts_file.h"
+#include "launch/lookout.h"
 #include "transport/address.h"
 #include "transport/host_groups.h"
-#include "transport/lookout.h"
 
 namespace trireme {
 namespace {

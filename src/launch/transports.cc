@@ -3,9 +3,9 @@
 #include <atomic>
 
 #include "launch/free_run.h"
+#include "launch/lookout.h"
 #include "launch/process_run.h"
 #include "launch/shm_run.h"
-#include "transport/lookout.h"
 #include "transport/mpi/world.h"
 #include "transport/threads/run.h"
 
