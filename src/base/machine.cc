@@ -68,11 +68,16 @@ std::vector<Cache> ReadCaches(const fs::path& folder) {
 
 }  // namespace
 
+std::string HostName() {
+  utsname name{};
+  return uname(&name) == 0 ? name.nodename : "";
+}
+
 Machine ReadMachine(const fs::path& root) {
   Machine machine;
+  machine.host = HostName();
   utsname name{};
   if (uname(&name) == 0) {
-    machine.host = name.nodename;
     machine.architecture = name.machine;
     machine.kernel = fmt::format("{} {}", name.sysname, name.release);
   }

@@ -27,6 +27,8 @@ struct Machine {
   std::optional<int64_t> memory_limit_bytes;  // of the cgroup
 };
 
+std::string HostName();  // of this machine; empty: it is not known
+
 // `root` is where /proc and /sys are looked for.
 Machine ReadMachine(const std::filesystem::path& root = "/");
 

@@ -1,9 +1,9 @@
 #include "launch/free_run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "launch/loopback.h"
 #include "launch/server_run.h"
 #include "transport/address.h"
@@ -25,9 +25,8 @@ TcpSetup ListeningAt(const std::string& where, TcpSetup setup) {
 
 // The same port, by the name that others know.
 std::string NameOfThis(const std::string& meet) {
-  char name[256] = {};
-  const bool known = gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0';
-  return FormatAddress(known ? name : "HOST", *ParseAddress(meet)->port);
+  const std::string name = HostName();
+  return FormatAddress(name.empty() ? "HOST" : name, *ParseAddress(meet)->port);
 }
 
 bool IsLocal(const std::string& address) { return address.starts_with("127.") || address == "::1"; }

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netdb.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -115,8 +115,7 @@ int FindOwnLine(const std::vector<HostLine>& hosts, const std::vector<std::strin
 
 std::vector<std::string> OwnNames() {
   std::vector<std::string> names = {"localhost"};
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) == 0) names.emplace_back(name);
+  if (std::string name = HostName(); !name.empty()) names.push_back(std::move(name));
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return names;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);

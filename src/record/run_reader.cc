@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "record/run_lock.h"
 
@@ -280,7 +281,7 @@ RunState RunReader::Judge(const std::optional<bool>& held) const {
     signs.summary = data_.starts.size() < 2 || summary_.changed_ns >= starts_.changed_ns ||
                     (!began.empty() && ended >= began);
   }
-  return StateOf(signs, ThisHost());
+  return StateOf(signs, HostName());
 }
 
 // The lock is looked at before the files and again behind them: whoever had freed it by then has

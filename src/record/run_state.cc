@@ -1,7 +1,6 @@
 #include "record/run_state.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstring>
 
@@ -42,11 +41,6 @@ RunState StateOf(const RunSigns& signs, const std::string& this_host) {
   if (elsewhere) return {RunState::kRunning, signs.host, true};
   if (!signs.held) return {RunState::kRunning, "", true};
   return {RunState::kKilled, "", false};
-}
-
-std::string ThisHost() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
 }  // namespace trireme

@@ -36,6 +36,4 @@ struct RunSigns {
 };
 RunState StateOf(const RunSigns& signs, const std::string& this_host);
 
-std::string ThisHost();
-
 }  // namespace trireme

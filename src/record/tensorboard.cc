@@ -1,7 +1,6 @@
 #include "record/tensorboard.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/machine.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -78,13 +78,13 @@ double WallTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string HostName() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof(name) - 1) != 0 || !name[0]) return "host";
-  for (char* c = name; *c; ++c) {
-    if (!std::isalnum(uint8_t(*c)) && *c != '-') *c = '-';
+// As a part of a file's name.
+std::string HostWord() {
+  std::string name = HostName();
+  for (char& c : name) {
+    if (!std::isalnum(uint8_t(c)) && c != '-') c = '-';
   }
-  return name;
+  return name.empty() ? "host" : name;
 }
 
 // Later than every file that is there: a run may be resumed within the second.
@@ -98,7 +98,7 @@ std::string NewEventFile(const std::string& folder, std::time_t now) {
     const auto written = ParseNumber<int64_t>(rest.substr(0, rest.find('.')));
     if (written && *written < now + 1'000'000) time = std::max(time, *written + 1);
   }
-  return fmt::format("{}/{}{:010}.{}", folder, kEventPrefix, time, HostName());
+  return fmt::format("{}/{}{:010}.{}", folder, kEventPrefix, time, HostWord());
 }
 
 void AddTimes(Scalars& scalars, const StepTimes& times) {

@@ -10,6 +10,7 @@
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/toml.h"
@@ -116,12 +117,6 @@ std::vector<std::string> DifferencesFromRank0(Group& group, const std::string& o
   std::vector<std::string> all;
   for (const Text& each : AllGather(group, kTagMuster, text)) all.emplace_back(each.data());
   return all;
-}
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "?";
-  return name;
 }
 
 }  // namespace

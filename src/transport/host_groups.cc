@@ -1,7 +1,5 @@
 #include "transport/host_groups.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -9,15 +7,14 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/machine.h"
 #include "base/sha256.h"
 #include "transport/broadcast.h"
 
 namespace trireme {
 
 std::vector<int> HostOfRank(Group& group, Tag tag, std::string_view part) {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  std::string text = name;
+  std::string text = HostName();
   try {
     text += ReadFile("/proc/sys/kernel/random/boot_id", 100);
   } catch (const Error&) {  // the name alone then

@@ -1,10 +1,10 @@
 #include "transport/tcp/rendezvous.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "base/machine.h"
 #include "base/text.h"
 #include "transport/open_files.h"
 #include "transport/tcp/endpoint.h"
@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kMaxLine = 400;  // of a rank in the table
 
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "?";
-  std::string text = name;
+// As a word of the table that all get.
+std::string HostWord() {
+  std::string text = HostName();
+  if (text.empty()) return "?";
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; }, '?');
   return text.substr(0, 100);
@@ -169,7 +169,7 @@ asio::awaitable<void> Rendezvous::Run(const Listener& listener) {
 
 asio::awaitable<void> Rendezvous::Gather(const Listener& listener) {
   members_[0].incarnation = incarnation_;
-  members_[0].host = HostName();
+  members_[0].host = HostWord();
   members_[0].endpoint = listener.local();
   const auto all_here = [&] {
     return std::all_of(members_.begin(), members_.end(),
@@ -235,7 +235,7 @@ asio::awaitable<void> Rendezvous::Report(const Listener& listener) {
   try {
     // Rank 0 has the last word about who is missing.
     const Watch watch(socket, deadline_ + std::chrono::seconds(5));
-    const std::string row = Write({listener.local(), incarnation_, HostName()});
+    const std::string row = Write({listener.local(), incarnation_, HostWord()});
     co_await WriteText(socket, row);
     reported_ = true;
     TakeTable(co_await ReadText(socket, kMaxLine * members_.size()));
