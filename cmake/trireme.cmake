@@ -110,8 +110,8 @@ endfunction()
 add_custom_target(tests_fast)
 add_custom_target(tests_threads)
 
-# trireme_test(transport/all_reduce [DEPENDS strategy] [TIMEOUT 60] [LABELS threads]) builds
-# src/transport/all_reduce_test.cc, linked to the folder's own library. One that is LONG computes for
+# trireme_test(transport/collective/all_reduce [DEPENDS strategy] [TIMEOUT 60] [LABELS threads]) builds
+# src/transport/collective/all_reduce_test.cc, linked to the folder's own library. One that is LONG computes for
 # so long that the sanitizers leave it out.
 function(trireme_test path)
   cmake_parse_arguments(ARG "LONG" "TIMEOUT" "DEPENDS;LABELS;PRIVATE" ${ARGN})

@@ -87,7 +87,6 @@ std::map<Pair, std::vector<std::string>> FoldersThatInclude() {
 // Pairs that still do. None is added.
 const std::set<Pair> kIncludeEachOther = {
     {"record/page", "record/plot"},
-    {"transport", "transport/collective"},
 };
 
 TEST(Architecture, NoTwoFoldersIncludeEachOther) {

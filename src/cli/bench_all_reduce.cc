@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "launch/launcher.h"
 #include "record/json.h"
-#include "transport/all_reduce.h"
-#include "transport/broadcast.h"
+#include "transport/collective/all_reduce.h"
+#include "transport/collective/broadcast.h"
 #include "transport/commons.h"
 
 namespace trireme {

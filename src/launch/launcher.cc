@@ -9,7 +9,7 @@
 #include "launch/hosts_file.h"
 #include "launch/lookout.h"
 #include "transport/address.h"
-#include "transport/host_groups.h"
+#include "transport/collective/host_groups.h"
 
 namespace trireme {
 namespace {

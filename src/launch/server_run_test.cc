@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/shared_array.h"
 #include "transport/tcp/world.h"
 

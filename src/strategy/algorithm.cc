@@ -7,7 +7,7 @@
 #include "strategy/inner_fold.h"
 #include "strategy/inner_shared.h"
 #include "strategy/tags.h"
-#include "transport/link_model.h"
+#include "transport/collective/link_model.h"
 
 namespace trireme {
 namespace {

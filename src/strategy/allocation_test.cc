@@ -7,7 +7,7 @@
 
 #include "strategy/make.h"
 #include "strategy/toy_engine.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/threads/run.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "flat/arithmetic.h"
 #include "strategy/tags.h"
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 namespace trireme {
 namespace {

@@ -9,6 +9,7 @@
 #include "strategy/centre_server.h"
 #include "strategy/make.h"
 #include "strategy/toy_engine.h"
+#include "transport/collective/broadcast.h"
 #include "transport/commons.h"
 #include "transport/threads/run.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "strategy/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

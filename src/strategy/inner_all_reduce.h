@@ -4,7 +4,7 @@
 
 #include "strategy/courier.h"
 #include "strategy/inner.h"
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 namespace trireme {
 

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "strategy/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 #if defined(__SANITIZE_THREAD__)
 // Of a race's two sides one writes, and that one has a frame of this file.

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "flat/arithmetic.h"
 #include "strategy/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 

@@ -4,7 +4,7 @@
 
 #include "flat/arithmetic.h"
 #include "strategy/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 

@@ -15,7 +15,7 @@
 #include "strategy/make.h"
 #include "strategy/make.h"
 #include "strategy/toy_engine.h"
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

@@ -2,7 +2,7 @@
 
 #include "flat/arithmetic.h"
 #include "strategy/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/commons.h"
 
 namespace trireme {

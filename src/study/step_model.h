@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/link_model.h"
+#include "transport/collective/link_model.h"
 
 namespace trireme {
 

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "trainer/tags.h"
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 namespace trireme {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "data/feed.h"
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

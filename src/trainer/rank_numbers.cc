@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/start_thread.h"
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

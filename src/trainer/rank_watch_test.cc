@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "trainer/tags.h"
-#include "transport/all_reduce.h"
-#include "transport/broadcast.h"
+#include "transport/collective/all_reduce.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

@@ -8,7 +8,7 @@
 #include "record/checkpoint_folder.h"
 #include "trainer/model_file.h"
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

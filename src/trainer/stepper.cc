@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "flat/arithmetic.h"
 #include "trainer/tags.h"
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 namespace trireme {
 namespace {

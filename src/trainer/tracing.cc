@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 

@@ -16,7 +16,7 @@
 #include "trainer/tags.h"
 #include "trainer/tracing.h"
 #include "trainer/worker.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/forked.h"
 #include "transport/tcp/server_world.h"
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "trainer/model_file.h"
 #include "trainer/tags.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 

@@ -6,7 +6,7 @@
 #include "flat/arithmetic.h"
 #include "trainer/tags.h"
 #include "trainer/worker.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 

@@ -38,8 +38,4 @@ class Commons {
   static constexpr size_t kMostParts = 64;  // of one member
 };
 
-// One memory for all members of a group that has a Commons: the first member's. Every member calls
-// it.
-std::span<float> AllocateForAll(Group& group, Tag tag, size_t floats);
-
 }  // namespace trireme

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "transport/all_reduce.h"
-#include "transport/broadcast.h"
 #include "transport/check/conformance.h"
+#include "transport/collective/all_reduce.h"
+#include "transport/collective/broadcast.h"
 #include "transport/commons.h"
 
 namespace trireme {

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "transport/broadcast.h"
 #include "transport/check/conformance.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

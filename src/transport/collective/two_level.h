@@ -1,6 +1,6 @@
 #pragma once
+#include "transport/collective/host_groups.h"
 #include "transport/collective/ring.h"
-#include "transport/host_groups.h"
 
 namespace trireme {
 

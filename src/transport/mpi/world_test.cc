@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "base/kernel_file.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/mpi/library.h"
 #include "transport/mpi/testing.h"
 

@@ -8,8 +8,8 @@
 
 #include <atomic>
 
-#include "transport/broadcast.h"
 #include "transport/check/conformance.h"
+#include "transport/collective/broadcast.h"
 #include "transport/tcp/listener.h"
 #include "transport/tcp/testing.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/testing.h"

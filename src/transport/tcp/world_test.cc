@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "base/clock.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/tcp/testing.h"
 
 namespace trireme {

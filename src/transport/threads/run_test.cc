@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {

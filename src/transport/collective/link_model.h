@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 namespace trireme {
 

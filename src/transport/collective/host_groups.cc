@@ -1,4 +1,4 @@
-#include "transport/host_groups.h"
+#include "transport/collective/host_groups.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "base/machine.h"
 #include "base/sha256.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/host_groups.h"
+#include "transport/collective/host_groups.h"
 
 namespace trireme {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

@@ -1,10 +1,12 @@
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 #include <algorithm>
 #include <bit>
 
+#include "base/assert.h"
 #include "transport/collective/chain.h"
 #include "transport/collective/tree.h"
+#include "transport/commons.h"
 
 namespace trireme {
 namespace {
@@ -111,6 +113,14 @@ std::vector<std::byte> AllGatherBytes(Group& group, Tag tag, std::span<const std
   }
   std::rotate(all.begin(), all.end() - ptrdiff_t(length * size_t(rank)), all.end());
   return all;
+}
+
+std::span<float> AllocateForAll(Group& group, Tag tag, size_t floats) {
+  TRIREME_ASSERT(group.commons());
+  float* data = nullptr;
+  if (group.rank() == 0) data = group.commons()->Allocate(floats).data();
+  Broadcast(group, tag, 0, std::as_writable_bytes(std::span(&data, 1)));
+  return {data, floats};
 }
 
 }  // namespace trireme

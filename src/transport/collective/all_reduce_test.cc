@@ -1,4 +1,4 @@
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/function_ref.h"
 #include "base/random.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/collective/element.h"
 #include "transport/threads/run.h"
 

@@ -1,11 +1,11 @@
-#include "transport/link_model.h"
+#include "transport/collective/link_model.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 #include "transport/collective/element.h"
 
 namespace trireme {

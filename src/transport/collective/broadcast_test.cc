@@ -1,4 +1,4 @@
-#include "transport/broadcast.h"
+#include "transport/collective/broadcast.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "transport/link_model.h"
+#include "transport/collective/link_model.h"
 
 #include <gtest/gtest.h>
 

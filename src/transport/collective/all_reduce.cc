@@ -1,4 +1,4 @@
-#include "transport/all_reduce.h"
+#include "transport/collective/all_reduce.h"
 
 #include <fmt/format.h>
 
