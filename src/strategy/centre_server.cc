@@ -55,7 +55,7 @@ CentreServer::CentreServer(Setup setup, std::span<const float> centre,
 
 void CentreServer::Meet(Link* link, std::string name) {
   // Who comes over a network is here when it is heard, and nobody waits for it before.
-  const Presence presence = setup_.reception ? Presence::kGone : Presence::kHere;
+  const Presence presence = setup_.acceptor ? Presence::kGone : Presence::kHere;
   peers_.push_back({.link = link, .presence = presence});
   centre_.AddClient(std::move(name));
 }
@@ -90,17 +90,17 @@ Staleness CentreServer::staleness() const {
 // ---- the loop
 
 void CentreServer::Run(ServerKeeper* keeper) {
-  const struct Listening {  // no link rings the bell of a server that is gone
+  const struct Listening {  // no link wakes a server that is gone
     CentreServer& server;
     explicit Listening(CentreServer& s) : server(s) {
-      for (Peer& peer : s.peers_) peer.link->RingFor(&s.bell_);
-      if (s.setup_.reception) s.setup_.reception->RingFor(&s.bell_);
-      if (s.board_) s.board_->RingFor(&s.bell_);
+      for (Peer& peer : s.peers_) peer.link->SetWakeEvent(&s.wake_);
+      if (s.setup_.acceptor) s.setup_.acceptor->SetWakeEvent(&s.wake_);
+      if (s.board_) s.board_->SetWakeEvent(&s.wake_);
     }
     ~Listening() {
-      for (Peer& peer : server.peers_) peer.link->RingFor(nullptr);
-      if (server.setup_.reception) server.setup_.reception->RingFor(nullptr);
-      if (server.board_) server.board_->RingFor(nullptr);
+      for (Peer& peer : server.peers_) peer.link->SetWakeEvent(nullptr);
+      if (server.setup_.acceptor) server.setup_.acceptor->SetWakeEvent(nullptr);
+      if (server.board_) server.board_->SetWakeEvent(nullptr);
     }
   } listening(*this);
   if (board_) board_->SendOut();
@@ -127,7 +127,7 @@ void CentreServer::Run(ServerKeeper* keeper) {
         }
       }
     }
-    if (idle) bell_.Wait(After(look_s));
+    if (idle) wake_.Wait(After(look_s));
   }
 }
 
@@ -137,11 +137,11 @@ bool CentreServer::HearAll() {
   constexpr double kPause_s = 1, kListen_s = 2;
   if (After(-kPause_s) > looked_at_) judges_from_ = After(kListen_s);
   looked_at_ = After(0);
-  while (setup_.reception && peers_.size() < kMostClients) {
-    Reception::Guest guest = setup_.reception->Next();
+  while (setup_.acceptor && peers_.size() < kMostClients) {
+    Acceptor::Guest guest = setup_.acceptor->Next();
     if (!guest.link) break;
     if (setup_.log) setup_.log->Info("server", "{} has joined", guest.name);
-    guest.link->RingFor(&bell_);
+    guest.link->SetWakeEvent(&wake_);
     Meet(guest.link, std::move(guest.name));
     heard = true;
   }
@@ -173,7 +173,7 @@ int64_t CentreServer::Here() const {
 }
 
 double CentreServer::timeout_s() const {
-  return setup_.clients.empty() ? setup_.reception->timeout_s() : setup_.clients[0]->timeout_s();
+  return setup_.clients.empty() ? setup_.acceptor->timeout_s() : setup_.clients[0]->timeout_s();
 }
 
 // All that was begun is in, and nobody is here: they have said goodbye, or those who may return
@@ -189,8 +189,8 @@ bool CentreServer::Over() {
     deserted_since_ = After(0);
     return false;
   }
-  // Who said goodbye does not come back; others may, where there is a reception.
-  if (!away && (done || (!setup_.reception && !dismissed))) return true;
+  // Who said goodbye does not come back; others may, where there is an acceptor.
+  if (!away && (done || (!setup_.acceptor && !dismissed))) return true;
   if (dismissed && !away) {
     throw Error(
         "the last {} pushes of every worker were not finite (lower optimizer.lr or set "

@@ -9,7 +9,7 @@
 #include "strategy/centre.h"
 #include "strategy/push_gate.h"
 #include "strategy/strategy.h"
-#include "transport/reception.h"
+#include "transport/acceptor.h"
 
 namespace trireme {
 
@@ -24,7 +24,7 @@ class CentreServer : public Server {
 
   struct Setup {
     std::vector<Link*> clients;  // known from the start
-    Reception* reception = nullptr;
+    Acceptor* acceptor = nullptr;
     Plan plan;
     int64_t positions = 0;  // of the run
     int64_t lease = 1;      // positions at a time; a clock's are shards
@@ -109,7 +109,7 @@ class CentreServer : public Server {
   int64_t newest_clock_ = -1;  // of which a shard was leased
   Deadline deserted_since_;
   Deadline looked_at_ = After(0), judges_from_ = After(0);  // who is overdue
-  Bell bell_;
+  WakeEvent wake_;
 };
 
 }  // namespace trireme

@@ -193,7 +193,7 @@ class AwayTest : public testing::Test, private ServerKeeper {
       return link.Receive(message, deadline);
     }
     void Close() noexcept override { link.Close(); }
-    void RingFor(Bell* bell) override { link.RingFor(bell); }
+    void SetWakeEvent(WakeEvent* wake) override { link.SetWakeEvent(wake); }
     double timeout_s() const override { return link.timeout_s(); }
     double overdue_s() const override { return silent_s; }
     Link& link;

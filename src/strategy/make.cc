@@ -151,7 +151,7 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
   if (c.groups && world.together()) world.Team(-1, 0, 1);  // a division needs all
   if (world.rank() > 0) return MakePortionServer(setup, world);
   CentreServer::Setup server{.clients = ClientLinks(world, c),
-                             .reception = world.reception(),
+                             .acceptor = world.acceptor(),
                              .plan = setup.plan,
                              .positions = PositionsOf(setup.plan),
                              .lease = LeaseSize(setup.plan, c.clients()),

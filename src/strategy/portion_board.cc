@@ -24,9 +24,9 @@ PortionBoard::~PortionBoard() {
   }
 }
 
-void PortionBoard::RingFor(Bell* bell) {
+void PortionBoard::SetWakeEvent(WakeEvent* wake) {
   for (const Portion& p : portions_) {
-    if (p.link) p.link->RingFor(bell);
+    if (p.link) p.link->SetWakeEvent(wake);
   }
 }
 

@@ -24,7 +24,7 @@ class PortionBoard {
   PortionBoard& operator=(const PortionBoard&) = delete;
 
   Range own() const { return portions_[0].range; }
-  void RingFor(Bell* bell);
+  void SetWakeEvent(WakeEvent* wake);
 
   // What the run begins with, and later what was gathered last.
   void Begin(std::span<const float> state) { whole_.assign(state.begin(), state.end()); }

@@ -28,20 +28,20 @@ void PortionServer::Load(const StateReader& reader) { rule_->Load(*queue_, reade
 void PortionServer::Save(StateWriter& writer) const { rule_->Save(*queue_, writer); }
 
 void PortionServer::Run(ServerKeeper*) {
-  const struct Listening {  // no link rings the bell of a server that is gone
+  const struct Listening {  // no link wakes a server that is gone
     PortionServer& server;
-    explicit Listening(PortionServer& s) : server(s) { Ring(&s.bell_); }
-    ~Listening() { Ring(nullptr); }
-    void Ring(Bell* bell) {
-      server.setup_.first->RingFor(bell);
-      for (Peer& peer : server.peers_) peer.link->RingFor(bell);
+    explicit Listening(PortionServer& s) : server(s) { Wake(&s.wake_); }
+    ~Listening() { Wake(nullptr); }
+    void Wake(WakeEvent* wake) {
+      server.setup_.first->SetWakeEvent(wake);
+      for (Peer& peer : server.peers_) peer.link->SetWakeEvent(wake);
     }
   } listening(*this);
   alone_since_ = After(0);
   while (!over_) {
     // Clients are heard when there is something to answer with.
     const bool heard = HearFirst() | (loaded_ && HearClients());
-    if (!heard) bell_.Wait(After(kLookAtLinks_s));
+    if (!heard) wake_.Wait(After(kLookAtLinks_s));
   }
 }
 

@@ -69,7 +69,7 @@ class PortionServer : public Server {
   bool loaded_ = false, over_ = false;
   bool alone_ = false;  // the first server is gone
   Deadline alone_since_;
-  Bell bell_;
+  WakeEvent wake_;
 };
 
 }  // namespace trireme

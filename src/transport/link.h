@@ -1,33 +1,9 @@
 #pragma once
-#include <condition_variable>
-#include <mutex>
-
 #include "transport/deadline.h"
 #include "transport/message.h"
+#include "transport/wake_event.h"
 
 namespace trireme {
-
-// Wakes a thread that serves several links. Thread-safe.
-class Bell {
- public:
-  void Ring() {
-    {
-      std::lock_guard lock(mutex_);
-      rung_ = true;
-    }
-    changed_.notify_one();
-  }
-  void Wait(Deadline deadline) {  // until rung since the last wait
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, deadline, [&] { return rung_; });
-    rung_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool rung_ = false;  // guarded by mutex_
-};
 
 enum class Arrival {
   kNothing,  // the deadline passed
@@ -53,9 +29,8 @@ class Link {
   virtual Arrival Receive(Message& message, Deadline deadline) = 0;
   virtual void Close() noexcept = 0;  // the other end hears kGone after all that was sent
 
-  // Rings when Receive has something; null for none. Cuts and healings ring no bell: look at
-  // times.
-  virtual void RingFor(Bell* bell) = 0;
+  // Notified when Receive has something; null for none. Not of cuts and healings: look at times.
+  virtual void SetWakeEvent(WakeEvent* wake) = 0;
   virtual double timeout_s() const = 0;  // how long to wait for an answer (transport.timeout_s)
 
   // The other end has been silent for much longer than it was before; 0: it has not, or a transport

@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 
+#include "transport/acceptor.h"
 #include "transport/group.h"
 #include "transport/link.h"
-#include "transport/reception.h"
 
 namespace trireme {
 
@@ -25,7 +25,7 @@ class World {
     return *team_;
   }
   // Of a server, where clients may come that are no ranks; null: nowhere.
-  virtual Reception* reception() { return nullptr; }
+  virtual Acceptor* acceptor() { return nullptr; }
   // This rank has done a step, or served one: whoever starts ranks again tells lives of use from
   // others by it.
   virtual void Worked() {}

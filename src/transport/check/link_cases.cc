@@ -109,22 +109,22 @@ void ABellRingsForEachLink(World& world) {
     Expect(world.LinkTo(0));
     return;
   }
-  Bell bell;
+  WakeEvent wake;
   std::vector<int> got(world.size());
-  for (int r = 1; r < world.size(); ++r) world.LinkTo(r).RingFor(&bell);
+  for (int r = 1; r < world.size(); ++r) world.LinkTo(r).SetWakeEvent(&wake);
   for (int total = 0; total < 20 * (world.size() - 1);) {
-    const Deadline patience = After(10);  // the first ring may be that of RingFor
-    bell.Wait(patience);
+    const Deadline patience = After(10);  // the first may be that of SetWakeEvent
+    wake.Wait(patience);
     const int before = total;
     for (int r = 1; r < world.size(); ++r) {
       for (Message m; world.LinkTo(r).Receive(m, After(0)) == Arrival::kMessage; ++total) {
         EXPECT_EQ(m.kind, got[r]++);
       }
     }
-    if (total == before && After(0) >= patience) FAIL() << "the bell is silent";
+    if (total == before && After(0) >= patience) FAIL() << "nobody is woken";
   }
   for (int r = 1; r < world.size(); ++r) {
-    world.LinkTo(r).RingFor(nullptr);
+    world.LinkTo(r).SetWakeEvent(nullptr);
     world.LinkTo(r).Send({});
   }
 }

@@ -100,15 +100,15 @@ std::optional<Arrival> TcpLink::Look(Message& message, Deadline now) {
   return {};
 }
 
-void TcpLink::RingFor(Bell* bell) {
+void TcpLink::SetWakeEvent(WakeEvent* wake) {
   std::lock_guard lock(mutex_);
-  bell_ = bell;
-  if (bell) bell->Ring();  // something may be here already
+  wake_ = wake;
+  if (wake) wake->Notify();  // something may be here already
 }
 
 void TcpLink::Wake() {
   changed_.notify_all();
-  if (bell_) bell_->Ring();
+  if (wake_) wake_->Notify();
 }
 
 void TcpLink::Abort(const std::string& what) {

@@ -22,7 +22,7 @@ class TcpLink : public Link {
   void Offer(Message message) override;
   Arrival Receive(Message& message, Deadline deadline) override;
   void Close() noexcept override;
-  void RingFor(Bell* bell) override;
+  void SetWakeEvent(WakeEvent* wake) override;
   double timeout_s() const override { return timeout_s_; }
   double overdue_s() const override;
 
@@ -83,7 +83,7 @@ class TcpLink : public Link {
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_, delivered_;
-  Bell* bell_ = nullptr;
+  WakeEvent* wake_ = nullptr;
   std::optional<std::string> aborted_;
   uint64_t incarnation_ = 0;  // of the other end; 0: never met
   // outgoing

@@ -88,7 +88,7 @@ void CloseAndDeliver(std::span<TcpLink* const> links, double patience_s) {
 
 // ---- a server
 
-class ServerEnd : public ServerWorld, private Reception {
+class ServerEnd : public ServerWorld, private Acceptor {
  public:
   explicit ServerEnd(const ServerWorldSetup& setup)
       : ServerWorld(setup),
@@ -116,7 +116,7 @@ class ServerEnd : public ServerWorld, private Reception {
     std::lock_guard lock(mutex_);
     return *links_.at(rank);
   }
-  Reception* reception() override { return setup_.tcp.rank == 0 ? this : nullptr; }
+  Acceptor* acceptor() override { return setup_.tcp.rank == 0 ? this : nullptr; }
 
  private:
   Guest Next() override {
@@ -127,10 +127,10 @@ class ServerEnd : public ServerWorld, private Reception {
     return guest;
   }
   double timeout_s() const override { return setup_.tcp.timeout_s; }
-  void RingFor(Bell* bell) override {
+  void SetWakeEvent(WakeEvent* wake) override {
     std::lock_guard lock(mutex_);
-    bell_ = bell;
-    if (bell) bell->Ring();
+    wake_ = wake;
+    if (wake) wake->Notify();
   }
 
   // Every server has a port that is known before.
@@ -201,7 +201,7 @@ class ServerEnd : public ServerWorld, private Reception {
     if (is_new) {
       auto& link = links_[place->second] = NewLink();
       guests_.push_back({link.get(), who});
-      if (bell_) bell_->Ring();
+      if (wake_) wake_->Notify();
     }
     return *links_.at(place->second);
   }
@@ -212,7 +212,7 @@ class ServerEnd : public ServerWorld, private Reception {
   std::map<int, std::unique_ptr<TcpLink>> links_;
   std::map<uint64_t, int> numbers_;  // of guests
   std::deque<Guest> guests_;
-  Bell* bell_ = nullptr;
+  WakeEvent* wake_ = nullptr;
   Listener listener_;  // the loop's
 };
 

@@ -90,12 +90,12 @@ TEST_F(ServerWorldTest, RanksAndGuestsTalkToTheServer) {
   const auto two = JoinServerWorld(Setup(2));
   EXPECT_EQ(Hear(two->LinkTo(0)), 22);
 
-  EXPECT_EQ(server->reception()->Next().link, nullptr);
+  EXPECT_EQ(server->acceptor()->Next().link, nullptr);
   const auto guest = JoinServerWorld(Setup(kNoRank));
   guest->LinkTo(0).Send({.ints = {33}});
-  Reception::Guest met;
+  Acceptor::Guest met;
   for (const Deadline until = After(kSoon); !met.link && After(0) < until;) {
-    met = server->reception()->Next();
+    met = server->acceptor()->Next();
   }
   ASSERT_NE(met.link, nullptr);
   EXPECT_EQ(Hear(*met.link), 33);

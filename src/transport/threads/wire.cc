@@ -85,10 +85,10 @@ void Wire::Close(int side) noexcept {
   Wake(inboxes_[1 - side]);
 }
 
-void Wire::RingFor(int side, Bell* bell) {
+void Wire::SetWakeEvent(int side, WakeEvent* wake) {
   std::lock_guard lock(mutex_);
-  inboxes_[side].bell = bell;
-  if (bell) bell->Ring();  // something may be here already
+  inboxes_[side].wake = wake;
+  if (wake) wake->Notify();  // something may be here already
 }
 
 void Wire::Abort(std::string_view reason) noexcept {
@@ -111,14 +111,14 @@ void Wire::Renew() {
     inbox.messages.clear();
     inbox.offer.reset();
   }
-  inboxes_[1].bell = nullptr;  // the old server's
+  inboxes_[1].wake = nullptr;  // the old server's
   inboxes_[0].renewed = true;
   Wake(inboxes_[0]);
 }
 
 void Wire::Wake(Inbox& inbox) {
   changed_.notify_all();
-  if (inbox.bell) inbox.bell->Ring();
+  if (inbox.wake) inbox.wake->Notify();
 }
 
 }  // namespace trireme

@@ -34,7 +34,7 @@ class Wire {
       return wire_.Receive(side_, message, deadline);
     }
     void Close() noexcept override { wire_.Close(side_); }
-    void RingFor(Bell* bell) override { wire_.RingFor(side_, bell); }
+    void SetWakeEvent(WakeEvent* wake) override { wire_.SetWakeEvent(side_, wake); }
     double timeout_s() const override { return wire_.timeout_s_; }
 
    private:
@@ -48,14 +48,14 @@ class Wire {
     bool renewed = false;    // to be told
     bool closed = false;     // the other end has closed
     bool told_gone = false;  // and not yet kBack
-    Bell* bell = nullptr;
+    WakeEvent* wake = nullptr;
   };
 
   void Send(int side, Message message);
   void Offer(int side, Message message);
   Arrival Receive(int side, Message& message, Deadline deadline);
   void Close(int side) noexcept;
-  void RingFor(int side, Bell* bell);
+  void SetWakeEvent(int side, WakeEvent* wake);
   std::optional<Arrival> Look(Inbox& inbox, Message& message, Deadline now);
   void Wake(Inbox& inbox);
 

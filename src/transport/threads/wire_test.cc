@@ -84,12 +84,12 @@ TEST(Wire, AbortWakesAWaitingReceive) {
 
 TEST(Wire, TheBellRingsForEachLink) {
   Wire a(10, 10), b(10, 10);
-  Bell bell;
-  a.server().RingFor(&bell);
-  b.server().RingFor(&bell);
-  bell.Wait(After(0));
+  WakeEvent wake;
+  a.server().SetWakeEvent(&wake);
+  b.server().SetWakeEvent(&wake);
+  wake.Wait(After(0));
   std::jthread other([&] { b.client().Send(Numbered(1)); });
-  bell.Wait(After(3600));  // longer than this test may take
+  wake.Wait(After(3600));  // longer than this test may take
   EXPECT_EQ(Drain(b.server(), 0), std::vector<int>{1});
 }
 
