@@ -13,7 +13,7 @@
 #include "record/json.h"
 #include "transport/collective/all_reduce.h"
 #include "transport/collective/broadcast.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 namespace {
@@ -88,9 +88,9 @@ std::vector<Row> MeasureAll(World& world, const Settings& settings) {
   std::vector<Row> rows;
   for (const size_t bytes : settings.bytes) {
     const size_t floats = bytes / sizeof(float);
-    if (Commons* commons = group.commons()) {
-      rows.push_back(Measure(group, settings.repeat, commons->Allocate(floats),
-                             [&](std::span<float> values) { commons->Fold({{values}}, values); }));
+    if (SharedMemory* memory = group.shared_memory()) {
+      rows.push_back(Measure(group, settings.repeat, memory->Allocate(floats),
+                             [&](std::span<float> values) { memory->Fold({{values}}, values); }));
       rows.back().algorithm = "shared";
     }
     std::vector<float> values(floats);

@@ -9,7 +9,7 @@ namespace trireme {
 struct ShmSetup {
   int ranks = 1;
   double timeout_s = 60;
-  size_t bytes = 64 << 20;         // that each rank may allocate in Commons
+  size_t bytes = 64 << 20;         // that each rank may allocate in SharedMemory
   FunctionRef<int()> signal = {};  // see Forked
 };
 

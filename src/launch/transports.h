@@ -28,7 +28,7 @@ struct LocalRanks {
 
 // What ranks need that advance together.
 struct InStepNeeds {
-  size_t shared_bytes = 0;         // that a rank will allocate in Commons
+  size_t shared_bytes = 0;         // that a rank will allocate in SharedMemory
   FunctionRef<int()> signal = {};  // see Forked
   const Log* log = nullptr;        // is told of long waits
 };

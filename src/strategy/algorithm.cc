@@ -22,13 +22,13 @@ bool SharesMemory(const AllReduceNeeds& needs, Group& group) {
   if (algorithm != "auto" && algorithm != "shared") return false;
   const int most =
       needs.deterministic ? *std::max_element(needs.shards.begin(), needs.shards.end()) : 1;
-  const bool can = group.commons() && most <= int(Commons::kMostParts) &&
+  const bool can = group.shared_memory() && most <= int(SharedMemory::kMostParts) &&
                    WireOf(needs.options) == WireType::kF32;  // in memory nothing travels
   if (!can && algorithm == "shared") {
     throw UsageError(
         "strategy.algorithm = \"shared\" needs ranks that share memory (transport threads or shm), "
         "at most {} shards per rank and strategy.wire = \"f32\"",
-        Commons::kMostParts);
+        SharedMemory::kMostParts);
   }
   return can;
 }

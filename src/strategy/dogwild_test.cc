@@ -10,7 +10,7 @@
 #include "strategy/make.h"
 #include "strategy/toy_engine.h"
 #include "transport/collective/broadcast.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
@@ -125,15 +125,15 @@ TEST(Dogwild, NeedsMemoryThatAGroupShares) {
 TEST(PartOfAGroup, HasTheCommonMemory) {
   RunRanks(5, kSoon, [](World& world) {
     const auto part = world.group().Split(world.rank() % 2);
-    Commons* const commons = part->commons();
-    ASSERT_TRUE(commons);
+    SharedMemory* const memory = part->shared_memory();
+    ASSERT_TRUE(memory);
     const auto shared = AllocateForAll(*part, 0, 16);
     shared[size_t(part->rank())] = float(world.rank());
-    const auto own = commons->Allocate(3), more = commons->Allocate(3);
+    const auto own = memory->Allocate(3), more = memory->Allocate(3);
     std::fill(own.begin(), own.end(), float(1 + world.rank()));
     std::fill(more.begin(), more.end(), 0.5f);
     const std::vector<std::span<float>> parts{own, more};
-    commons->Fold(parts, own);
+    memory->Fold(parts, own);
     const float sum = world.rank() % 2 ? 2 + 4 + 2 * 0.5f : 1 + 3 + 5 + 3 * 0.5f;
     for (const float value : own) EXPECT_EQ(value, sum);
     for (int r = 0; r < part->size(); ++r) {  // after the meeting in Fold

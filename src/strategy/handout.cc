@@ -46,7 +46,7 @@ Turn Handout::Next(Work& work, FunctionRef<void()> drained) {
     seat.works.store(1);
     if (!board_->quiet.load()) break;
     seat.works.store(0);
-    group_.commons()->Await(0, [&] { return !board_->quiet.load(); });
+    group_.shared_memory()->Await(0, [&] { return !board_->quiet.load(); });
   }
   if (TryTake(work)) return Turn::kStep;
   seat.works.store(0);
@@ -88,7 +88,7 @@ void Handout::Quiet(FunctionRef<void()> look) {
   board_->quiet.store(1);
   for (int w = 0; w < group_.size(); ++w) {
     if (w == group_.rank()) continue;
-    group_.commons()->Await(w, [&] { return !board_->seat(w).works.load(); });
+    group_.shared_memory()->Await(w, [&] { return !board_->seat(w).works.load(); });
   }
   look();
   board_->quiet.store(0);

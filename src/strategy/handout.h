@@ -5,7 +5,7 @@
 #include "base/function_ref.h"
 #include "strategy/strategy.h"
 #include "strategy/work.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 

@@ -35,7 +35,7 @@ struct InnerHogwild::Board {
 };
 
 InnerHogwild::InnerHogwild(Group& group) : group_(group) {
-  if (group.commons()) return;
+  if (group.shared_memory()) return;
   throw UsageError(
       "strategy hogwild: its workers share one set of weights, so they are threads or processes of "
       "one machine (--transport threads, shm)");

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "strategy/inner.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 

@@ -9,7 +9,7 @@ namespace trireme {
 
 Slice InnerShared::Place(Role role, size_t floats, Device& device) {
   if (role != Role::kSummand) return {};
-  shared_.push_back(commons_.Allocate(floats));
+  shared_.push_back(memory_.Allocate(floats));
   if (!device.host_visible()) return {};
   return {shared_.back().data(), floats, &device};
 }
@@ -52,7 +52,7 @@ void InnerShared::Run(const Job& job) {
   parts_.clear();
   for (size_t i = 0; i < job.parts; ++i) parts_.push_back(shared_[i].subspan(begin, size));
   const std::span<float> sum = shared_[0].subspan(begin, size);
-  if (!commons_.Fold(parts_, sum)) finite_ = false;
+  if (!memory_.Fold(parts_, sum)) finite_ = false;
   if (staged_) flat::Put(*queue_, sum, summands_[0].Sub(begin, size));
 }
 

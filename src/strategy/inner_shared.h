@@ -4,7 +4,7 @@
 
 #include "strategy/courier.h"
 #include "strategy/inner.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 
@@ -16,9 +16,9 @@ namespace trireme {
 // that no rank's guard has to read all of the sum again.
 class InnerShared : public Inner {
  public:
-  // `summands`: one, or one per own shard; at most Commons::kMostParts.
+  // `summands`: one, or one per own shard; at most SharedMemory::kMostParts.
   InnerShared(Group& group, int summands)
-      : group_(group), commons_(*group.commons()), num_summands_(summands) {}
+      : group_(group), memory_(*group.shared_memory()), num_summands_(summands) {}
   ~InnerShared() override {
     courier_.reset();
     DrainQuietly(queue_.get());
@@ -44,7 +44,7 @@ class InnerShared : public Inner {
   void Run(const Job& job);
 
   Group& group_;
-  Commons& commons_;
+  SharedMemory& memory_;
   const int num_summands_;
   std::vector<Slice> summands_;           // a copy: in an exception the replica goes first
   std::vector<std::span<float>> shared_;  // summands, or copies where the host may not touch them

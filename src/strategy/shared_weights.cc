@@ -3,7 +3,7 @@
 #include "flat/arithmetic.h"
 #include "strategy/tags.h"
 #include "transport/collective/broadcast.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 

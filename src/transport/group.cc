@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "flat/cpu/loops.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr Tag kSplitTag = kTags - 1;
 
 // A part of a group: the same wires and the same memory, other ranks, other tags.
-class Part : public Group, private Commons {
+class Part : public Group, private SharedMemory {
  public:
   Part(Group& root, std::vector<int> members, int rank, int scope)
       : root_(root), members_(std::move(members)), rank_(rank), scope_(scope) {}
@@ -33,16 +33,18 @@ class Part : public Group, private Commons {
   void Abort(std::string_view reason) noexcept override { root_.Abort(reason); }
   Volume volume() const override { return root_.volume(); }
   double silent_s(int peer) const override { return root_.silent_s(members_[peer]); }
-  Commons* commons() override { return root_.commons() ? this : nullptr; }
+  SharedMemory* shared_memory() override { return root_.shared_memory() ? this : nullptr; }
 
  protected:
   Group& root() override { return root_; }
   int root_rank(int member) const override { return members_[member]; }
 
  private:
-  std::span<float> Allocate(size_t floats) override { return root_.commons()->Allocate(floats); }
+  std::span<float> Allocate(size_t floats) override {
+    return root_.shared_memory()->Allocate(floats);
+  }
   void Await(int whom, FunctionRef<bool()> done) override {
-    root_.commons()->Await(members_[whom], done);
+    root_.shared_memory()->Await(members_[whom], done);
   }
   bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
 

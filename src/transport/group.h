@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-class Commons;
+class SharedMemory;
 
 // Bytes on their way, as a transport knows them.
 class Transfer {
@@ -97,7 +97,7 @@ class Group {
   virtual bool NativeSum(std::span<float> values);
 
   // Memory that all members address; null where there is none.
-  virtual Commons* commons() { return nullptr; }
+  virtual SharedMemory* shared_memory() { return nullptr; }
 
   // Every member calls it, with the colour of the part it goes to; in a part ranks are ordered by
   // `key`, equal keys by their rank here. The part lives no longer than this group, and losing a

@@ -42,7 +42,7 @@ bool SharedFold::Fold(std::span<const std::span<float>> parts, std::span<float> 
 }
 
 void SharedFold::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
-  TRIREME_ASSERT(parts.size() <= Commons::kMostParts);
+  TRIREME_ASSERT(parts.size() <= SharedMemory::kMostParts);
   const auto offset = [&](std::span<float> values) {
     TRIREME_ASSERT(values.size() == into.size());
     return uint64_t(reinterpret_cast<std::byte*>(values.data()) - member_.base);
@@ -107,7 +107,7 @@ bool SharedFold::FoldStretch() {
       volume_.received += seat.parts * bytes;
       volume_.sent += bytes;
     }
-    if (seat.length != length || seat.parts > Commons::kMostParts) {
+    if (seat.length != length || seat.parts > SharedMemory::kMostParts) {
       throw Error("rank {} sums {} values together with rank {}, which sums {}", member_.rank,
                   length, r, seat.length);
     }

@@ -4,13 +4,14 @@
 #include <functional>
 #include <span>
 
-#include "transport/commons.h"
 #include "transport/futex_event.h"
 #include "transport/group.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 
-// Where the members of a Commons meet: lies in memory that all of them address, zeroed at first.
+// Where the members of a SharedMemory meet: lies in memory that all of them address, zeroed at
+// first.
 class FoldPlace {
  public:
   static size_t Bytes(int ranks);  // of a place, 64-byte aligned
@@ -21,7 +22,7 @@ class FoldPlace {
     bool finite;  // the member's stretch of the sum; of meeting `done`
     uint64_t length;
     uint64_t into;  // places are offsets: the memory may lie elsewhere in another process
-    uint64_t at[Commons::kMostParts];
+    uint64_t at[SharedMemory::kMostParts];
   };
   FutexEvent& event() { return event_; }
   Seat& seat(int rank) { return reinterpret_cast<Seat*>(this + 1)[rank]; }
@@ -45,7 +46,7 @@ class SharedFold {
 
   SharedFold(FoldPlace& place, Member member);
   bool Fold(std::span<const std::span<float>> parts, std::span<float> into);
-  void Await(int whom, FunctionRef<bool()> done) const;  // see Commons
+  void Await(int whom, FunctionRef<bool()> done) const;  // see SharedMemory
   Volume volume() const { return volume_; }              // read and written in others' memory
 
  private:

@@ -11,7 +11,7 @@
 #include "transport/check/conformance.h"
 #include "transport/collective/all_reduce.h"
 #include "transport/collective/broadcast.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 namespace {
@@ -243,8 +243,8 @@ void CollectivesWork(World& world) {
 
 // Where ranks share memory: the sum is a left fold over ranks and parts, to the bit.
 void TheCommonsFold(World& world) {
-  Commons* commons = world.group().commons();
-  if (!commons) return;
+  SharedMemory* memory = world.group().shared_memory();
+  if (!memory) return;
   const int ranks = world.size();
   const auto parts_of = [](int rank) { return rank == 1 ? 0 : rank == 2 ? 20 : 2; };
   const auto value = [](int rank, int part, size_t i) {
@@ -253,11 +253,11 @@ void TheCommonsFold(World& world) {
   for (size_t n : {size_t(0), size_t(1), size_t(17), size_t(4099), size_t(100'003)}) {
     std::vector<std::span<float>> mine;
     for (int p = 0; p < parts_of(world.rank()); ++p) {
-      mine.push_back(commons->Allocate(n));
+      mine.push_back(memory->Allocate(n));
       for (size_t i = 0; i < n; ++i) mine.back()[i] = value(world.rank(), p, i);
     }
-    const std::span<float> into = mine.empty() ? commons->Allocate(n) : mine[0];
-    EXPECT_TRUE(commons->Fold(mine, into)) << n;
+    const std::span<float> into = mine.empty() ? memory->Allocate(n) : mine[0];
+    EXPECT_TRUE(memory->Fold(mine, into)) << n;
     for (size_t i = 0; i < n; ++i) {
       float expected = 0;
       bool begun = false;
@@ -278,12 +278,12 @@ void SeesWhatIsNotFinite(Group& group) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kHuge = 3e38f;  // twice it is no float
   for (size_t n : {size_t(1), size_t(50), size_t(4099)}) {
-    const std::span<float> values = group.commons()->Allocate(n);
+    const std::span<float> values = group.shared_memory()->Allocate(n);
     const auto sum_is_finite = [&](int spoiler, size_t at, float bad) {
       for (size_t i = 0; i < n; ++i) values[i] = i == at ? kHuge : float(group.rank());
       if (group.rank() != 0) values[at] = 1;
       if (group.rank() == spoiler) values[at] = bad;
-      return group.commons()->Fold({{values}}, values);
+      return group.shared_memory()->Fold({{values}}, values);
     };
     for (size_t at : {size_t(0), n / 3, n / 2, n - 1}) {
       for (int spoiler = 0; spoiler < group.size(); ++spoiler) {
@@ -298,17 +298,17 @@ void SeesWhatIsNotFinite(Group& group) {
 }
 
 void TheCommonsSeeWhatIsNotFinite(World& world) {
-  if (!world.group().commons()) return;
+  if (!world.group().shared_memory()) return;
   SeesWhatIsNotFinite(world.group());
   SeesWhatIsNotFinite(*world.group().Split(0, -world.rank()));  // a part sums in another way
 }
 
 void TheCommonsMissARank(World& world) {
-  Commons* commons = world.group().commons();
-  if (!commons) throw Error("rank 1 is lost: there are no commons to wait in");
-  const std::span<float> values = commons->Allocate(100);
+  SharedMemory* memory = world.group().shared_memory();
+  if (!memory) throw Error("rank 1 is lost: there is no shared memory to wait in");
+  const std::span<float> values = memory->Allocate(100);
   if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  commons->Fold({{values}}, values);
+  memory->Fold({{values}}, values);
 }
 
 void LongBroadcastsAndRecordsArrive(World& world) {

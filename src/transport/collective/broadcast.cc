@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "transport/collective/chain.h"
 #include "transport/collective/tree.h"
-#include "transport/commons.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 namespace {
@@ -116,9 +116,9 @@ std::vector<std::byte> AllGatherBytes(Group& group, Tag tag, std::span<const std
 }
 
 std::span<float> AllocateForAll(Group& group, Tag tag, size_t floats) {
-  TRIREME_ASSERT(group.commons());
+  TRIREME_ASSERT(group.shared_memory());
   float* data = nullptr;
-  if (group.rank() == 0) data = group.commons()->Allocate(floats).data();
+  if (group.rank() == 0) data = group.shared_memory()->Allocate(floats).data();
   Broadcast(group, tag, 0, std::as_writable_bytes(std::span(&data, 1)));
   return {data, floats};
 }

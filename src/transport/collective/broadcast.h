@@ -46,8 +46,8 @@ std::vector<T> AllGather(Group& group, Tag tag, const T& record) {
   return all;
 }
 
-// One memory for all members of a group that has a Commons: the first member's. Every member calls
-// it.
+// One memory for all members of a group that has a SharedMemory: the first member's. Every member
+// calls it.
 std::span<float> AllocateForAll(Group& group, Tag tag, size_t floats);
 
 }  // namespace trireme

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "transport/commons.h"
 #include "transport/deadline.h"
 #include "transport/group.h"
+#include "transport/shared_memory.h"
 #include "transport/shm/segment.h"
 
 namespace trireme {
 
 // One rank's view of a segment. Bytes move while somebody waits, posts or finishes; whoever does so
 // moves all of this rank's transfers.
-class ShmGroup : public Group, private Commons {
+class ShmGroup : public Group, private SharedMemory {
  public:
   ShmGroup(ShmSegment& segment, int rank, double timeout_s);
 
@@ -25,7 +25,7 @@ class ShmGroup : public Group, private Commons {
   Ticket Receive(int from, Tag tag, std::span<std::byte> bytes) override;
   void Abort(std::string_view reason) noexcept override { segment_.Abort(rank_, reason); }
   Volume volume() const override;
-  Commons* commons() override { return this; }
+  SharedMemory* shared_memory() override { return this; }
 
  private:
   enum class Stage { kQueued, kMoving, kDone, kFailed };

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "transport/commons.h"
 #include "transport/deadline.h"
 #include "transport/group.h"
 #include "transport/shared_fold.h"
+#include "transport/shared_memory.h"
 
 namespace trireme {
 
@@ -83,7 +83,7 @@ class Hub {
 };
 
 // One thread-rank's view of the hub.
-class ThreadGroup : public Group, private Commons {
+class ThreadGroup : public Group, private SharedMemory {
  public:
   ThreadGroup(Hub& hub, int rank)
       : hub_(hub),
@@ -102,7 +102,7 @@ class ThreadGroup : public Group, private Commons {
   }
   void Abort(std::string_view reason) noexcept override { hub_.Abort(rank_, reason); }
   Volume volume() const override;
-  Commons* commons() override { return this; }
+  SharedMemory* shared_memory() override { return this; }
 
  private:
   std::span<float> Allocate(size_t floats) override { return hub_.Allocate(floats); }

@@ -11,9 +11,9 @@ namespace trireme {
 // where it lies and written where it is wanted, nothing travels. Belongs to the group that has it.
 //
 // One thread of each rank at a time.
-class Commons {
+class SharedMemory {
  public:
-  virtual ~Commons() = default;
+  virtual ~SharedMemory() = default;
 
   // Of this rank, visible to all at the same address, zeroed, 64-byte aligned; stays until the job
   // ends.
