@@ -19,7 +19,7 @@
 namespace trireme {
 namespace {
 
-// Those who live and die together: a team, the servers, or a rank alone.
+// Those who live and die together: a group, the servers, or a rank alone.
 struct Life {
   int64_t steps_before = 0;
   int in_vain = 0;  // lives in a row without a step
@@ -29,37 +29,37 @@ struct Life {
 // Then it is not chance.
 constexpr int kMostLivesInVain = 20;
 
-// Where the teams of this machine meet, there before the first of a team is: a socket, or memory.
-class TeamPlaces {
+// Where the groups of this machine meet, there before the first of a group is: a socket, or memory.
+class GroupPlaces {
  public:
-  explicit TeamPlaces(size_t bytes) : bytes_(bytes) {}
-  ~TeamPlaces() {
-    for (auto& [team, place] : places_) {
+  explicit GroupPlaces(size_t bytes) : bytes_(bytes) {}
+  ~GroupPlaces() {
+    for (auto& [group, place] : places_) {
       if (place.fd >= 0) close(place.fd);
     }
   }
-  void Add(int team) {  // a rank of it
-    if (team < 0) return;
-    Place& place = places_[team];
+  void Add(int group) {  // a rank of it
+    if (group < 0) return;
+    Place& place = places_[group];
     ++place.ranks;
     if (bytes_ == 0 && place.fd < 0) place.fd = ListenOnLoopback(place.port);
   }
   // For ranks that are started from now on: what others left in the memory is not theirs.
-  void Renew(int team) {
-    const auto found = places_.find(team);
+  void Renew(int group) {
+    const auto found = places_.find(group);
     if (bytes_ == 0 || found == places_.end()) return;
     found->second.memory = std::make_unique<ShmSegment>(found->second.ranks, bytes_);
   }
   void RenewAll() {
-    for (auto& [team, place] : places_) Renew(team);
+    for (auto& [group, place] : places_) Renew(group);
   }
   // In a rank's process: the others' are closed.
-  void Give(int team, ServerWorldSetup& setup) {
+  void Give(int group, ServerWorldSetup& setup) {
     for (auto& [number, place] : places_) {
-      if (number == team) {
-        setup.team_memory = place.memory.get();
-        setup.team_listener = place.fd;
-        if (place.fd >= 0) setup.team_meet = fmt::format("127.0.0.1:{}", place.port);
+      if (number == group) {
+        setup.group_memory = place.memory.get();
+        setup.group_listener = place.fd;
+        if (place.fd >= 0) setup.group_meet = fmt::format("127.0.0.1:{}", place.port);
       } else if (place.fd >= 0) {
         close(place.fd);
       }
@@ -131,23 +131,23 @@ std::string NameOf(int rank, int servers) {
   return rank < servers ? fmt::format("trireme-server{}", rank) : fmt::format("trireme-r{}", rank);
 }
 
-constexpr int kNoTeam = -1, kTeamOfServers = -2;
+constexpr int kNoGroup = -1, kGroupOfServers = -2;
 
 }  // namespace
 
 int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
   const int first = ranks.setup.tcp.rank;
   const auto serves = [&](int local) { return first + local < ranks.servers; };
-  const auto team = [&](int local) {
-    if (serves(local)) return kTeamOfServers;
-    return ranks.teams.empty() ? kNoTeam : ranks.teams[size_t(first + local)];
+  const auto group = [&](int local) {
+    if (serves(local)) return kGroupOfServers;
+    return ranks.groups.empty() ? kNoGroup : ranks.groups[size_t(first + local)];
   };
   const auto together = [&](int a, int b) {
-    return a == b || (team(a) != kNoTeam && team(a) == team(b));
+    return a == b || (group(a) != kNoGroup && group(a) == group(b));
   };
   MoreServers more(ranks);
-  TeamPlaces places(ranks.team_bytes);
-  for (int r = 0; r < ranks.local; ++r) places.Add(team(r));
+  GroupPlaces places(ranks.group_bytes);
+  for (int r = 0; r < ranks.local; ++r) places.Add(group(r));
   places.RenewAll();
   SharedArray<std::atomic<int64_t>> steps(ranks.local);
   std::vector<Life> lives(size_t(ranks.local));  // at the first of each
@@ -175,7 +175,7 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
     setup.tcp.rank += local;
     setup.steps = &steps[local];
     more.Give(setup);
-    places.Give(team(local), setup);
+    places.Give(group(local), setup);
     // For whoever looks at processes: their names say which rank they are.
     prctl(PR_SET_NAME, NameOf(setup.tcp.rank, ranks.servers).c_str());
     const auto say = std::exchange(setup.tcp.say, {});
@@ -195,28 +195,29 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
     Life& life = life_of(local);
     const int64_t done = steps_with(local);
     life = {done, done == life.steps_before ? life.in_vain + 1 : 0};
-    const bool teamed = team(local) >= 0;
-    // The one of a team that died is not always seen first.
-    const bool by_others = end == Forked::End::kKilled || (teamed && end == Forked::End::kLostPeer);
+    const bool grouped = group(local) >= 0;
+    // The one of a group that died is not always seen first.
+    const bool by_others =
+        end == Forked::End::kKilled || (grouped && end == Forked::End::kLostPeer);
     if (by_others && life.in_vain < kMostLivesInVain) {
       if (ranks.log) {
         ranks.log->Warn("ranks", "{} (rank {}) was {}; {} started again",
                         serves(local) ? "the server" : "client", rank, why,
                         serves(local) && ranks.servers > 1 ? "all servers are"
-                        : teamed                           ? "its team is"
+                        : grouped                          ? "its group is"
                                                            : "it is");
       }
       started_again = true;
-      places.Renew(team(local));
-      return teamed || serves(local) ? Forked::Fate::kStartTeamAgain : Forked::Fate::kStartAgain;
+      places.Renew(group(local));
+      return grouped || serves(local) ? Forked::Fate::kStartGroupAgain : Forked::Fate::kStartAgain;
     }
     life.gone = true;
     if (serves(local) || (first == 0 && !clients_left())) return Forked::Fate::kEndsAll;
     if (ranks.log) {
       ranks.log->Warn("ranks", "rank {}{} is lost: {}; the others go on", rank,
-                      teamed ? " with its team" : "", why);
+                      grouped ? " with its group" : "", why);
     }
-    return teamed ? Forked::Fate::kGoOnWithoutTeam : Forked::Fate::kGoOnWithout;
+    return grouped ? Forked::Fate::kGoOnWithoutGroup : Forked::Fate::kGoOnWithout;
   };
   const auto lost = [](int, const std::string&) {};
   return RunForked({.ranks = ranks.local,
@@ -226,7 +227,7 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
                     .lost = lost,
                     .signal = ranks.signal,
                     .fate = fate,
-                    .team = team});
+                    .group = group});
 }
 
 }  // namespace trireme

@@ -12,16 +12,17 @@ namespace trireme {
 struct ServerRanks {
   ServerWorldSetup setup;  // where more servers listen is found out here
   int local = 1;
-  int servers = 1;              // on the machine of rank 0
-  std::vector<int> teams = {};  // by rank: which team it is of, -1 for none; empty: there are none
-  size_t team_bytes = 0;        // not 0: teams share memory, and a rank may allocate so much of it
+  int servers = 1;  // on the machine of rank 0
+  // By rank: which group it is of, -1 for none; empty: there are none.
+  std::vector<int> groups = {};
+  size_t group_bytes = 0;  // not 0: groups share memory, and a rank may allocate so much of it
   FunctionRef<int()> signal = {};  // see Forked
   const Log* log = nullptr;
   FunctionRef<void()> listens = {};  // in the first server's process, once it does
 };
 
-// Supervises them: one that is killed is started again, with a rank all of its team, and with a
-// server all servers. A client that throws is gone with its team, as is one that is killed in
+// Supervises them: one that is killed is started again, with a rank all of its group, and with a
+// server all servers. A client that throws is gone with its group, as is one that is killed in
 // many lives in a row before a step is done; the run goes on while there are others. A server of
 // that kind ends all. Returns what the first of them returned. Of several servers those
 // after the first listen at the ports after the first's, or, where that has brought a socket of

@@ -24,14 +24,14 @@ class ServerRunTest : public testing::Test {
   ~ServerRunTest() override { close(listener_); }
 
   // Rank 0 serves until `done` says so; the others live as `client` says.
-  int Run(const std::vector<int>& teams, FunctionRef<bool()> done,
+  int Run(const std::vector<int>& groups, FunctionRef<bool()> done,
           FunctionRef<void(World&)> client) {
-    const int ranks = int(teams.size());
+    const int ranks = int(groups.size());
     ServerWorldSetup setup{.tcp = {.size = ranks, .meet = fmt::format("127.0.0.1:{}", port_)}};
     setup.tcp.listener = listener_;
     setup.tcp.timeout_s = 60;
     setup.judge = [](const std::string&) { return ""; };
-    return RunServerRanks({.setup = setup, .local = ranks, .teams = teams}, [&](World& world) {
+    return RunServerRanks({.setup = setup, .local = ranks, .groups = groups}, [&](World& world) {
       lives_[world.rank()].fetch_add(1);
       if (world.rank() > 0) {
         client(world);
@@ -49,21 +49,21 @@ class ServerRunTest : public testing::Test {
 
 void Die() { raise(SIGKILL); }
 
-TEST_F(ServerRunTest, ATeamWithARankThatDiesAtOnceEachTimeIsGivenUpAsAWhole) {
+TEST_F(ServerRunTest, AGroupWithARankThatDiesAtOnceEachTimeIsGivenUpAsAWhole) {
   Counts steps(kMost);
   Counts over(1);
-  // Ranks 1 and 2 are a team, 3 and 4 another one, whose last rank never does a step.
+  // Ranks 1 and 2 are a group, 3 and 4 another one, whose last rank never does a step.
   const int status = Run(
       {-1, 0, 0, 1, 1}, [&] { return over[0].load() == 2; },
       [&](World& world) {
         const int rank = world.rank();
-        const int team = (rank - 1) / 2;
-        Group& group = world.Team(team, (rank - 1) % 2, 2);
+        const int number = (rank - 1) / 2;
+        Group& group = world.Subgroup(number, (rank - 1) % 2, 2);
         if (rank == 4) Die();
         Barrier(group, 1);  // rank 3 waits here for rank 4
         steps[rank].fetch_add(1);
-        // Until the other team has had all the lives that it is given.
-        while (team == 0 && lives_[4].load() < 20) usleep(1000);
+        // Until the other group has had all the lives that it is given.
+        while (number == 0 && lives_[4].load() < 20) usleep(1000);
         over[0].fetch_add(1);
       });
   EXPECT_EQ(status, 0);
@@ -84,10 +84,10 @@ TEST_F(ServerRunTest, WhoDoesAStepInEachLifeIsStartedAgainHoweverOften) {
         const int rank = world.rank();
         world.Worked();
         const bool dies = rank != 3;
-        if (rank > 1) Barrier(world.Team(0, rank - 2, 2), 1);
+        if (rank > 1) Barrier(world.Subgroup(0, rank - 2, 2), 1);
         if (dies && lives_[rank].load() < kLives) Die();
         if (rank == 3 && lives_[2].load() < kLives) {
-          for (;;) usleep(1000);  // is killed with its team
+          for (;;) usleep(1000);  // is killed with its group
         }
         over[0].fetch_add(1);
       });
@@ -103,7 +103,7 @@ bool HasEnded(int pid) {  // also if nobody has asked for its status yet
   return state.empty() || state == "Z";
 }
 
-TEST_F(ServerRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
+TEST_F(ServerRunTest, ARankThatIsReadyWhenItsGroupDiesIsStartedAgainWithIt) {
   constexpr int kLives = 30;
   Counts over(1), process(kMost);
   const int status = Run(
@@ -111,9 +111,9 @@ TEST_F(ServerRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
       [&](World& world) {
         world.Worked();
         const int rank = world.rank();
-        Group& team = world.Team(0, rank - 1, 2);
+        Group& group = world.Subgroup(0, rank - 1, 2);
         process[rank].store(getpid());
-        Barrier(team, 1);
+        Barrier(group, 1);
         if (rank == 2) return;
         while (!HasEnded(process[2].load())) sched_yield();
         if (lives_[1].load() < kLives) Die();
@@ -124,7 +124,7 @@ TEST_F(ServerRunTest, ARankThatIsReadyWhenItsTeamDiesIsStartedAgainWithIt) {
   EXPECT_EQ(lives_[2], kLives);
 }
 
-TEST_F(ServerRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
+TEST_F(ServerRunTest, ARankThatThrowsTakesItsGroupAndNobodyElse) {
   Counts over(1), process(kMost);
   const int status = Run(
       {-1, -1, 0, 0}, [&] { return over[0].load() == 1; },
@@ -136,9 +136,9 @@ TEST_F(ServerRunTest, ARankThatThrowsTakesItsTeamAndNobodyElse) {
           return;
         }
         process[rank].store(getpid());
-        world.Team(0, rank - 2, 2);
+        world.Subgroup(0, rank - 2, 2);
         if (rank == 3) throw Error("no more");
-        // Not in the team's barrier: that its peer is lost may be seen before why.
+        // Not in the group's barrier: that its peer is lost may be seen before why.
         for (;;) usleep(1000);
       });
   EXPECT_EQ(status, 0);
@@ -151,9 +151,9 @@ TEST_F(ServerRunTest, NobodyLeftEndsTheRunWithTheReason) {
     Run(
         {-1, 0, 0}, [] { return false; },
         [&](World& world) {
-          Group& team = world.Team(0, world.rank() - 1, 2);
+          Group& group = world.Subgroup(0, world.rank() - 1, 2);
           if (world.rank() == 1) Die();
-          Barrier(team, 1);
+          Barrier(group, 1);
         });
     FAIL() << "it went on";
   } catch (const Error& error) {

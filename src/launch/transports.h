@@ -40,8 +40,8 @@ struct FreeNeeds {
   std::string notice;
   std::function<void(const std::string& who, const std::string& why)> refused;
   int servers = 1;  // see ServerRanks, and so for the next two
-  std::vector<int> teams = {};
-  size_t team_bytes = 0;
+  std::vector<int> groups = {};
+  size_t group_bytes = 0;
   FunctionRef<int()> signal = {};
   const Log* log = nullptr;
   bool announce = false;  // log where the server listens

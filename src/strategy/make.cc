@@ -16,7 +16,7 @@ namespace {
 Group& GroupOf(const StrategyChoice& c, World& world, int worker) {
   if (!c.groups) return world.group();
   const int group = c.GroupOf(worker), first = c.FirstOf(group);
-  return world.Team(group, worker - first, c.FirstOf(group + 1) - first);
+  return world.Subgroup(group, worker - first, c.FirstOf(group + 1) - first);
 }
 
 std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
@@ -148,7 +148,7 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
     throw UsageError("strategy.servers = {}: the model has only {} parameters", c.servers,
                      setup.layout.state);
   }
-  if (c.groups && world.together()) world.Team(-1, 0, 1);  // a division needs all
+  if (c.groups && world.together()) world.Subgroup(-1, 0, 1);  // a division needs all
   if (world.rank() > 0) return MakePortionServer(setup, world);
   CentreServer::Setup server{.clients = ClientLinks(world, c),
                              .acceptor = world.acceptor(),

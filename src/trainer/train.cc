@@ -166,8 +166,8 @@ int TrainFree(const Job& job, const Site& site) {
   const auto signal = [&] { return ReceivedSignal(site); };
   needs.signal = signal;
   needs.servers = job.strategy.servers;
-  needs.teams = job.strategy.GroupOfRank();
-  if (job.strategy.inner->shares_memory) needs.team_bytes = SharedBytes(job);
+  needs.groups = job.strategy.GroupOfRank();
+  if (job.strategy.inner->shares_memory) needs.group_bytes = SharedBytes(job);
   needs.announce = site.show_ranks;
   return site.launcher.RunFree(needs, [&](World& world) {
     const int code = RunFreeRank(job, site, world);

@@ -78,7 +78,7 @@ class Supervisor {
   struct Child {
     pid_t pid = -1;  // -1: has ended
     int status = 0;
-    bool awaited = false;  // its team is to be started again
+    bool awaited = false;  // its group is to be started again
     bool given_up = false;
   };
 
@@ -121,8 +121,8 @@ class Supervisor {
           done_ = true;
           patience_ = After(kGrace_s);
         }
-        // It was ready just before it would have been killed with its team.
-        if (child.awaited && !failed_ && !done_ && !handed_on_) StartTeam(r);
+        // It was ready just before it would have been killed with its group.
+        if (child.awaited && !failed_ && !done_ && !handed_on_) StartGroup(r);
         continue;
       }
       const Kind kind = words_[r].kind.load(std::memory_order_acquire);
@@ -154,34 +154,34 @@ class Supervisor {
     // It is over, or about to be: who comes late is not missed.
     if (done_ || (handed_on_ && job_.first + rank != 0)) return;
     if (children_[rank].given_up) return;
-    if (children_[rank].awaited) return StartTeam(rank);
+    if (children_[rank].awaited) return StartGroup(rank);
     if (handed_on_) return Fail(rank, kind, what);
     switch (job_.fate(rank, what, EndOf(kind))) {
       case Forked::Fate::kEndsAll:
         return Fail(rank, kind, what);
       case Forked::Fate::kStartAgain:
         return StartRank(rank, getpid());
-      case Forked::Fate::kStartTeamAgain:
-        KillTeam(rank, &Child::awaited);
-        return StartTeam(rank);
+      case Forked::Fate::kStartGroupAgain:
+        KillGroup(rank, &Child::awaited);
+        return StartGroup(rank);
       case Forked::Fate::kGoOnWithout:
         return;
-      case Forked::Fate::kGoOnWithoutTeam:
-        return KillTeam(rank, &Child::given_up);
+      case Forked::Fate::kGoOnWithoutGroup:
+        return KillGroup(rank, &Child::given_up);
     }
   }
 
-  void KillTeam(int rank, bool Child::*mark) {
+  void KillGroup(int rank, bool Child::*mark) {
     for (int r = 0; r < job_.ranks; ++r) {
-      if (job_.team(r) != job_.team(rank)) continue;
+      if (job_.group(r) != job_.group(rank)) continue;
       children_[r].*mark = true;
       if (children_[r].pid > 0) kill(children_[r].pid, SIGKILL);
     }
   }
 
   // As soon as all of it have ended.
-  void StartTeam(int rank) {
-    const auto is_of_it = [&](int r) { return job_.team(r) == job_.team(rank); };
+  void StartGroup(int rank) {
+    const auto is_of_it = [&](int r) { return job_.group(r) == job_.group(rank); };
     for (int r = 0; r < job_.ranks; ++r) {
       if (is_of_it(r) && children_[r].pid > 0) return;
     }

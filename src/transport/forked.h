@@ -26,9 +26,9 @@ struct Forked {
   enum class Fate {
     kEndsAll,
     kStartAgain,
-    kStartTeamAgain,  // with those that `team` numbers alike, which are killed before
+    kStartGroupAgain,  // with those that `group` numbers alike, which are killed before
     kGoOnWithout,
-    kGoOnWithoutTeam,  // likewise
+    kGoOnWithoutGroup,  // likewise
   };
   enum class End {
     kKilled,
@@ -36,7 +36,7 @@ struct Forked {
     kLostPeer,  // threw, because another one ended
   };
   FunctionRef<Fate(int rank, const std::string& why, End end)> fate = {};
-  FunctionRef<int(int rank)> team = {};
+  FunctionRef<int(int rank)> group = {};
 };
 
 // A rank was killed.

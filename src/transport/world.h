@@ -18,11 +18,11 @@ class World {
 
   // This rank's end of the link with another one. The lower rank is the server.
   virtual Link& LinkTo(int rank) = 0;
-  // The ranks of this rank's team, by their number in it: `member` of `members`. Where there is a
-  // group all of its ranks call it, those of no team with -1, 0 and 1.
-  virtual Group& Team(int team, int member, int /*members*/) {
-    team_ = group().Split(team + 1, member);
-    return *team_;
+  // The group of those that give the same `number`, this rank as `member` of `members`. Where there
+  // is a group of all, all of its ranks call it, those of no such group with -1, 0 and 1.
+  virtual Group& Subgroup(int number, int member, int /*members*/) {
+    subgroup_ = group().Split(number + 1, member);
+    return *subgroup_;
   }
   // Of a server, where clients may come that are no ranks; null: nowhere.
   virtual Acceptor* acceptor() { return nullptr; }
@@ -31,7 +31,7 @@ class World {
   virtual void Worked() {}
 
  private:
-  std::unique_ptr<Group> team_;
+  std::unique_ptr<Group> subgroup_;
 };
 
 }  // namespace trireme

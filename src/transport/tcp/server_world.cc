@@ -238,28 +238,28 @@ class ClientEnd : public ServerWorld {
     if (rank < 0 || rank >= servers()) throw Error("rank {} is no server of this run", rank);
     return dialled_[size_t(rank)]->link();
   }
-  Group& Team(int number, int member, int members) override {
-    if (setup_.team_memory) {
-      if (setup_.team_memory->ranks() != members) {
+  Group& Subgroup(int number, int member, int members) override {
+    if (setup_.group_memory) {
+      if (setup_.group_memory->ranks() != members) {
         throw UsageError(
             "the workers of a group share memory (strategy.inner), and of the {} of group {} only "
             "{} are on this machine (strategy.groups, transport.hosts)",
-            members, number, setup_.team_memory->ranks());
+            members, number, setup_.group_memory->ranks());
       }
-      team_memory_.emplace(*setup_.team_memory, member, setup_.tcp.timeout_s);
-      return *team_memory_;
+      shared_group_.emplace(*setup_.group_memory, member, setup_.tcp.timeout_s);
+      return *shared_group_;
     }
-    if (setup_.team_meet.empty()) {
+    if (setup_.group_meet.empty()) {
       throw Error("a client that joins by itself cannot be one of a group (strategy.inner)");
     }
-    TcpSetup team = setup_.tcp;
-    team.rank = member;
-    team.size = members;
-    team.meet = setup_.team_meet;
-    team.listener = member == 0 ? dup(setup_.team_listener) : -1;
-    team.say = {};  // all of it are on this machine
-    team_ = JoinTcp(team);
-    return team_->group();
+    TcpSetup own = setup_.tcp;
+    own.rank = member;
+    own.size = members;
+    own.meet = setup_.group_meet;
+    own.listener = member == 0 ? dup(setup_.group_listener) : -1;
+    own.say = {};  // all of it are on this machine
+    subgroup_ = JoinTcp(own);
+    return subgroup_->group();
   }
 
  private:
@@ -284,8 +284,8 @@ class ClientEnd : public ServerWorld {
   }
 
   std::vector<std::unique_ptr<DialledLink>> dialled_;  // by server
-  std::unique_ptr<World> team_;
-  std::optional<ShmGroup> team_memory_;
+  std::unique_ptr<World> subgroup_;
+  std::optional<ShmGroup> shared_group_;
 };
 
 }  // namespace

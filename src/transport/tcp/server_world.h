@@ -22,10 +22,10 @@ struct ServerWorldSetup {
   TcpSetup tcp;
   std::vector<std::string> more_servers = {};  // HOST:PORT of each server after the first
   std::string card;                            // of a client: what it would train
-  // Where this rank's team meets: a listening socket of this machine; -1: it has none.
-  int team_listener = -1;
-  std::string team_meet;
-  ShmSegment* team_memory = nullptr;      // not null: instead, in memory that its ranks share
+  // Where the ranks of this rank's group meet: a listening socket of this machine; -1: it has none.
+  int group_listener = -1;
+  std::string group_meet;
+  ShmSegment* group_memory = nullptr;     // not null: instead, in memory that its ranks share
   std::atomic<int64_t>* steps = nullptr;  // not null: counts what this rank has done
   // Of the server: words against a card, or none. What a client may know before it makes one.
   std::function<std::string(const std::string& card)> judge;
