@@ -1,8 +1,16 @@
 #pragma once
+#include <string>
 #include <string_view>
 
 namespace trireme {
 
-std::string_view Version();  // of this program: 0.1.0
+// What was built. The program has them from git (cmake/build_info.cmake); in a program that is
+// linked without, such as a test, the commit is "unknown" (build_unknown.cc).
+std::string_view Version();  // 0.2.0, or 0.2.0-14-g9000c29 after a tag
+std::string_view Commit();   // 40 hexadecimal digits, "-dirty" behind them where files were changed
+
+// For people, and for two programs that ask whether they are the same:
+// "0.1.0 (commit 9000c29d0f2e)".
+std::string BuildText(std::string_view version = Version(), std::string_view commit = Commit());
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "cli/bench_origin.h"
 #include "flat/arithmetic.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
@@ -48,7 +49,7 @@ std::string BenchTable::Text(bool json) const {
     for (const auto& row : rows_) {
       Json entry = Json::Object();
       for (const Field& field : row) entry.Add(field.name, field.value);
-      list.Append(entry);
+      list.Append(WithOrigin(std::move(entry)));
     }
     return list.Text() + "\n";
   }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/bench.h"
+#include "cli/bench_origin.h"
 #include "cli/command.h"
 #include "launch/launcher.h"
 #include "record/json.h"
@@ -130,7 +131,7 @@ std::string JsonText(const std::vector<Row>& rows, const TransportOptions& trans
     entry.Add("gb_per_s", double(row.bytes) / row.seconds * 1e-9);
     entry.Add("copy_ms", 1e3 * row.copy_seconds);
     entry.Add("share_of_peak", row.copy_seconds / row.seconds);
-    list.Append(entry);
+    list.Append(WithOrigin(std::move(entry)));
   }
   return list.Text() + "\n";
 }

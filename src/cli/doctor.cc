@@ -101,7 +101,7 @@ std::string ToText(const Findings& all) {
   const auto row = [](std::string_view name, std::string_view value) {
     return fmt::format("  {:<13}  {}\n", name, value);
   };
-  std::string text = fmt::format("trireme {} on {} ({}, {})\n\n", Version(), machine.host,
+  std::string text = fmt::format("trireme {} on {} ({}, {})\n\n", BuildText(), machine.host,
                                  machine.kernel, machine.architecture);
   text += row("processor", machine.cpu_model.empty() ? "not known" : machine.cpu_model);
   for (const EngineKind& kind : EngineKinds()) {
@@ -161,6 +161,7 @@ nlohmann::ordered_json ToJson(const Findings& all) {
                  {"limit_bytes", nullptr}};
   if (machine.memory_limit_bytes) memory["limit_bytes"] = *machine.memory_limit_bytes;
   return {{"version", Version()},
+          {"commit", Commit()},
           {"host", machine.host},
           {"kernel", machine.kernel},
           {"architecture", machine.architecture},

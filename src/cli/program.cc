@@ -86,7 +86,7 @@ int Dispatch(std::span<const Command* const> commands, std::span<const std::stri
     return 0;
   }
   if (words[0] == "--version") {
-    process.out.Print("trireme {}\n", Version());
+    process.out.Print("trireme {}\n", BuildText());
     return 0;
   }
   if (words[0].starts_with('-') && !help) {

@@ -1,6 +1,9 @@
 #include "cli/resume_check.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
+#include "base/version.h"
 
 namespace trireme {
 
@@ -41,6 +44,18 @@ void CheckResume(const Recipe& before, const Recipe& now) {
   }
   same("strategy.name", before.strategy.name, now.strategy.name);
   same("optimizer.name", before.optimizer.name, now.optimizer.name);
+}
+
+std::string OtherBuildText(const Json& last_start) {
+  if (last_start.IsNull()) return "";
+  const auto word = [&](const char* key) {
+    const Json* found = last_start.Find(key);
+    return found && found->IsString() ? found->AsString() : std::string("unknown");
+  };
+  const std::string before = BuildText(word("version"), word("commit"));
+  if (before == BuildText()) return "";
+  return fmt::format("this run was trained by trireme {} so far; {} goes on with it", before,
+                     BuildText());
 }
 
 }  // namespace trireme

@@ -96,6 +96,7 @@ Json StartLine(const Args& args, const Job& job) {
   for (std::string& word : args.FlagsWithout({})) words.push_back(std::move(word));
   Json line = Json::Object();
   line.Add("command", ShellLine(words)).Add("machine", MachineText(job)).Add("version", Version());
+  line.Add("commit", Commit());
   line.Add("started_at", UtcNow()).Add("host", ReadMachine().host);
   line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
   if (job.recipe.data.on_error == "skip") line.Add("left_out", int64_t(job.data.left_out.size()));
@@ -149,7 +150,11 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
     Bind(before.sections, before.recipe);
     LoadRunRecipe(before.sections, *resume);
     CheckResume(before.recipe, settings.recipe);
-    if (records) directory.emplace(RunDirectory::Resume(*resume));
+    if (records) {
+      directory.emplace(RunDirectory::Resume(*resume));
+      const std::string other = OtherBuildText(directory->last_start());
+      if (!other.empty()) log.Info("resume", "{}", other);
+    }
   }
 
   // A resumed run has its weights, at the latest from the rank that records.

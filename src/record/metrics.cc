@@ -177,7 +177,7 @@ Json ToJson(const Summary& summary) {
   json.AddNew("ranks", summary.ranks).AddNew("strategy", summary.strategy);
   json.AddNew("transport", summary.transport).AddNew("device", summary.device);
   json.AddNew("precision", summary.precision).AddNew("machine", summary.machine);
-  json.AddNew("version", summary.version);
+  json.AddNew("version", summary.version).AddNew("commit", summary.commit);
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes);
   AddClasses(json, summary.confusion, summary.roc);

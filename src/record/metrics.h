@@ -135,7 +135,7 @@ struct Summary {
   int64_t epochs = 0, steps = 0;
   int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;
-  std::string strategy, transport, device, precision, machine, version;
+  std::string strategy, transport, device, precision, machine, version, commit;
   ClientsRecord clients;                                      // of a free pace
   int loader_threads = 0;                                     // of a rank, at last
   std::optional<int64_t> left_out;                            // files, if data.on_error is skip

@@ -45,6 +45,7 @@ TEST(Metrics, TheSummaryHasTheNamesThatScriptsRelyOn) {
                           "precision",
                           "machine",
                           "version",
+                          "commit",
                           "classes",
                           "per_class_accuracy",
                           "per_class_precision",

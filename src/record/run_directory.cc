@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "record/timestamp.h"
 
 namespace trireme {
@@ -165,6 +166,19 @@ std::string RunDirectory::started_at() const {
   } catch (const Error&) {
     return "";
   }
+}
+
+Json RunDirectory::last_start() const {
+  Json last;
+  try {
+    for (const std::string& line : Split(ReadFile(Inside(path_, kStarts), 1 << 20), '\n')) {
+      if (line.empty()) continue;
+      Json start = ParseJson(line, kStarts);
+      if (start.Find("command")) last = std::move(start);
+    }
+  } catch (const Error&) {  // cut short by a kill: what stands before it counts
+  }
+  return last;
 }
 
 void RunDirectory::DropMetricsAfter(int64_t step) {

@@ -45,6 +45,7 @@ class RunDirectory {
   void AppendStart(const Json& line);  // unless it is the last one there
   void AppendStop(int signal, int64_t step);
   std::string started_at() const;  // for the first time; empty where no file says it
+  Json last_start() const;         // what the last AppendStart told; null where no file says it
   bool resumed() const { return resumed_; }
 
   // After a resume at `step`: lines of later steps, and one that a kill cut short, are dropped, so

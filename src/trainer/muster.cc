@@ -34,7 +34,8 @@ HexHash HashOf(const std::string& text) {
 
 // What must be equal, each with the word that names it in an error.
 struct Words {
-  HexHash program, recipe, data, instructions;
+  HexHash recipe, data, instructions;
+  std::array<char, 128> build;
 };
 
 // [transport] and the number of threads may differ between ranks.
@@ -78,8 +79,10 @@ Words WordsOf(const Job& job) {
   // Other instructions round otherwise; that matters only where bits are promised.
   std::string target;
   if (job.recipe.trainer.deterministic) target = job.make_backend(1).engine->target();
-  return {HashOf(std::string(Version())), HashOf(RecipeText(job)), HashOf(DataText(job)),
-          HashOf(target)};
+  Words words = {HashOf(RecipeText(job)), HashOf(DataText(job)), HashOf(target), {}};
+  const std::string build = BuildText();
+  std::copy_n(build.begin(), std::min(build.size(), words.build.size() - 1), words.build.begin());
+  return words;
 }
 
 // Two recipes of the same program: the keys whose values differ, the first of them.
@@ -121,6 +124,17 @@ std::vector<std::string> DifferencesFromRank0(Group& group, const std::string& o
 
 }  // namespace
 
+std::string OtherBuild(const std::vector<std::string>& builds) {
+  for (size_t r = 1; r < builds.size(); ++r) {
+    if (builds[r] == builds[0]) continue;
+    return fmt::format(
+        "rank {} is another version of trireme than rank 0: {} and {}; start all ranks with the "
+        "same build",
+        r, builds[r], builds[0]);
+  }
+  return "";
+}
+
 void CheckAgreement(Group& group, const Job& job) {
   const auto all = AllGather(group, kTagMuster, WordsOf(job));
   const auto check = [&](const char* what, HexHash Words::*word) {
@@ -129,7 +143,9 @@ void CheckAgreement(Group& group, const Job& job) {
       throw Error("rank {} has {} than rank 0; all ranks of a job need the same", r, what);
     }
   };
-  check("another version of trireme", &Words::program);
+  std::vector<std::string> builds;
+  for (const Words& words : all) builds.emplace_back(words.build.data());
+  if (const std::string other = OtherBuild(builds); !other.empty()) throw Error("{}", other);
   for (int r = 1; r < group.size(); ++r) {
     if (all[r].recipe == all[0].recipe) continue;
     const std::string where = DifferencesFromRank0(group, RecipeText(job))[size_t(r)];
@@ -167,7 +183,7 @@ std::string CardOf(const Job& job) {
   Job same;
   same.recipe = recipe;
   const Shape input = job.graph.input();
-  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n{}", Version(),
+  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n{}", BuildText(),
                      input.height, input.width, input.channels, job.data.classes.size(),
                      job.layout.weights, Sha256Hex(DataText(job)), RecipeText(same));
 }
@@ -199,8 +215,8 @@ std::string JudgeCard(const std::string& own, const std::string& shown, bool oth
   const std::optional<Card> theirs = ReadCard(shown);
   if (!theirs) return "what it shows is no card of a client";
   if (theirs->version != mine.version) {
-    return fmt::format("it is version {} of trireme, the server {}", theirs->version.substr(0, 50),
-                       mine.version);
+    return fmt::format("it is another version of trireme: {}, the server is {}",
+                       theirs->version.substr(0, 80), mine.version);
   }
   if (theirs->model != mine.model) {
     return fmt::format("its model is another one ({}; the server's: {})",

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "base/log.h"
@@ -13,6 +14,9 @@ namespace trireme {
 // Refuses a rank that would train something else: another recipe, other data, another program or
 // instruction set where bits must be equal.
 void CheckAgreement(Group& group, const Job& job);
+
+// The builds of all ranks (BuildText): the words against the first that is not rank 0's, if any.
+std::string OtherBuild(const std::vector<std::string>& builds);
 
 // Rank 0 logs a table: rank, host, process, role, device, threads.
 void ShowRanks(Group& group, const Job& job, const Log& log);

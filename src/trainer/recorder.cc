@@ -221,6 +221,7 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at, En
   summary.precision = recipe.trainer.precision;
   summary.machine = MachineText(job_);
   summary.version = Version();
+  summary.commit = Commit();
   summary.host = ReadMachine().host;
   summary.started_at = directory_.started_at();
   summary.ended_at = UtcNow();

@@ -86,6 +86,7 @@ constexpr Fact kMachine[] = {
     {"device", "device"},
     {"precision", "precision"},
     {"version", "version"},
+    {"commit", "commit"},
     {"SHA-256 of the weights", "parameters_sha256", Fact::kHash},
 };
 
