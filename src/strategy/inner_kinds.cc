@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "strategy/algorithm.h"
+#include "strategy/common.h"
 #include "strategy/inner_all_reduce.h"
 #include "strategy/inner_alone.h"
 #include "strategy/inner_broker.h"

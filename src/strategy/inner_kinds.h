@@ -4,14 +4,13 @@
 #include <string>
 #include <string_view>
 
-#include "strategy/common.h"
-#include "strategy/inner.h"
-#include "transport/world.h"
-
 namespace trireme {
 
-struct StrategySetup;
+class Group;
+class Inner;
 class SharedWeights;
+class StrategyCommon;
+struct StrategySetup;
 
 // How replicas advance inside a step (strategy.inner): a row of one list.
 struct InnerKind {

@@ -3,14 +3,14 @@
 #include <span>
 #include <string_view>
 
-#include "strategy/centre_rule.h"
-#include "strategy/merge.h"
-
 namespace trireme {
 
+class CentreRule;
 class Client;
+class Device;
+class Merge;
 class SharedWeights;
-struct StrategyChoice;
+struct Layout;
 struct StrategySetup;
 
 // What becomes of an update that is staler than strategy.staleness.
