@@ -10,7 +10,7 @@
 #include "strategy/centre_rule.h"
 #include "strategy/lease_table.h"
 #include "strategy/portion_board.h"
-#include "strategy/strategy.h"
+#include "strategy/server.h"
 #include "transport/link.h"
 
 namespace trireme {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "strategy/centre.h"
 #include "strategy/push_gate.h"
-#include "strategy/strategy.h"
+#include "strategy/server.h"
 #include "transport/acceptor.h"
 
 namespace trireme {

@@ -14,7 +14,6 @@
 #include "flat/arithmetic.h"
 #include "pretend/device.h"
 #include "strategy/centre_server.h"
-#include "strategy/composed.h"
 #include "strategy/counted_once.h"
 #include "strategy/inner_alone.h"
 #include "strategy/make.h"

@@ -16,7 +16,7 @@
 #include "strategy/courier.h"
 #include "strategy/lease_table.h"
 #include "strategy/protocol.h"
-#include "strategy/strategy.h"
+#include "strategy/replica.h"
 #include "transport/group.h"
 #include "transport/link.h"
 

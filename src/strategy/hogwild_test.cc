@@ -1,4 +1,4 @@
-// Hogwild through the full seam on a toy engine: one state, free pace, positions from a handout.
+// Hogwild through the full seam on a toy engine: one state, free pace, positions from a queue.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "pretend/device.h"
-#include "strategy/handout.h"
 #include "strategy/make.h"
+#include "strategy/shared_work_queue.h"
 #include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
@@ -275,14 +275,14 @@ TEST(Hogwild, RefusesADeviceWhoseMemoryTheHostDoesNotRead) {
                UsageError);
 }
 
-TEST(Handout, RefusesNumbersThatAreNone) {
+TEST(SharedWorkQueue, RefusesNumbersThatAreNone) {
   RunRanks(1, 20, [](World& world) {
-    Handout handout(world.group(), {.samples = 100, .batch = 10, .steps = 15}, 5);
-    EXPECT_THROW(handout.Load(-1, 0), Error);
-    EXPECT_THROW(handout.Load(151, 0), Error);
-    EXPECT_THROW(handout.Load(99, 1), Error);
-    handout.Load(100, 1);
-    EXPECT_EQ(handout.taken(), 100);
+    SharedWorkQueue queue(world.group(), {.samples = 100, .batch = 10, .steps = 15}, 5);
+    EXPECT_THROW(queue.Load(-1, 0), Error);
+    EXPECT_THROW(queue.Load(151, 0), Error);
+    EXPECT_THROW(queue.Load(99, 1), Error);
+    queue.Load(100, 1);
+    EXPECT_EQ(queue.taken(), 100);
   });
 }
 

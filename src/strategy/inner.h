@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
-#include "strategy/strategy.h"
+#include "strategy/replica.h"
 #include "transport/group.h"
 
 namespace trireme {

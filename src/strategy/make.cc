@@ -5,9 +5,12 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "strategy/centre_server.h"
-#include "strategy/composed.h"
+#include "strategy/group_average.h"
+#include "strategy/leases.h"
 #include "strategy/portion_server.h"
 #include "strategy/shared_weights.h"
+#include "strategy/shared_work.h"
+#include "strategy/step_work.h"
 
 namespace trireme {
 namespace {
@@ -19,61 +22,77 @@ Group& GroupOf(const StrategyChoice& c, World& world, int worker) {
   return world.Subgroup(group, worker - first, c.FirstOf(group + 1) - first);
 }
 
-std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
+std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, World& world,
+                                                   std::unique_ptr<SharedWeights> shared) {
   const StrategyChoice& c = setup.choice;
-  // A client that is no rank counts as any.
-  const int worker = std::max(0, world.rank() - c.servers);
-  Choices choices{.plan = setup.plan, .worker = worker, .workers = c.workers()};
-  bool leads = true;
-  std::unique_ptr<SharedWeights> shared;
-  if (c.groups) {
-    Group& group = GroupOf(c, world, worker);
-    choices.inner = c.inner->make(setup, &group);
-    if (c.inner->shared) shared = c.inner->shared(group, *choices.inner);
-    if (c.led()) {
-      leads = group.rank() == 0;
-      choices.team = std::make_unique<LeaseTeam>(group);
-    }
-  } else {
-    choices.inner = c.inner->make(setup, nullptr);
-  }
-  choices.updates = !c.merge->gradients || c.push > 1 || c.fetch > 1;
-  choices.period = c.steps_between_meetings();
-  choices.clocked = c.clocked();
-  choices.own_samples = setup.own_samples;
-  if (!leads) return std::make_unique<Composed>(std::move(choices));
   // With a push for each lease few wait here: what they are made from gets old.
   const int ahead = c.steps_between_meetings() == 1 ? 2 : 64;
   std::vector<Client::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
     servers.push_back({&world.LinkTo(s), PortionOf(setup.layout.state, s, c.servers)});
   }
-  choices.centre = std::make_unique<Client>(std::move(servers), ahead);
-  choices.merge = c.merge->make({setup, *choices.centre, std::move(shared)});
-  return std::make_unique<Composed>(std::move(choices));
+  auto client = std::make_unique<Client>(std::move(servers), ahead);
+  auto merge = c.merge->make({setup, *client, std::move(shared)});
+  return std::make_unique<ServerExchange>(std::move(client), std::move(merge),
+                                          c.steps_between_meetings(), c.led());
 }
 
-std::unique_ptr<Strategy> MakeInStep(const StrategySetup& setup, World& world) {
+// Of a run that servers keep, which record it.
+std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
+  constexpr bool kRecords = false;
   const StrategyChoice& c = setup.choice;
-  const int worker = world.rank() - c.servers;
-  Choices choices{.plan = setup.plan,
-                  .worker = worker,
-                  .workers = c.workers(),
-                  .records = world.rank() == kRecordingRank};
-  choices.inner = c.inner->make(setup, &GroupOf(c, world, worker));
-  if (c.local_steps()) {
-    choices.anchor = std::make_unique<GroupCentre>(
-        world.group(),
-        GroupCentre::Rates{.rate = c.options.outer_lr, .momentum = c.options.outer_momentum});
-    choices.period = c.period;
-    const int group = c.groups ? c.GroupOf(worker) : 0;
-    choices.members =
-        c.groups ? Members{c.FirstOf(group), c.FirstOf(group + 1)} : Members{worker, worker + 1};
-  } else if (!c.in_step()) {
-    const int64_t lease = LeaseSize(setup.plan, c.workers());
-    choices.handout = std::make_unique<Handout>(world.group(), setup.plan, lease);
+  // A client that is no rank counts as any.
+  const int worker = std::max(0, world.rank() - c.servers);
+  Group* const group = c.groups ? &GroupOf(c, world, worker) : nullptr;
+  auto inner = c.inner->make(setup, group);
+  if (c.led() && group->rank() != 0) {
+    const bool updates = !c.merge->gradients || c.push > 1 || c.fetch > 1;
+    return std::make_unique<Strategy>(std::move(inner), std::make_unique<Follower>(updates),
+                                      std::make_unique<GroupedLeases>(*group, nullptr, nullptr),
+                                      kRecords);
   }
-  return std::make_unique<Composed>(std::move(choices));
+  std::unique_ptr<SharedWeights> shared;
+  if (c.inner->shared) shared = c.inner->shared(*group, *inner);
+  auto exchange = MakeServerExchange(setup, world, std::move(shared));
+  const Leases::Cut cut{.shards = c.clocked(), .own_samples = setup.own_samples};
+  auto leases = std::make_unique<Leases>(setup.plan, cut, *exchange);
+  std::unique_ptr<WorkSource> source;
+  if (c.led()) {
+    source = std::make_unique<GroupedLeases>(*group, std::move(leases), exchange.get());
+  } else {
+    source = std::move(leases);
+  }
+  return std::make_unique<Strategy>(std::move(inner), std::move(exchange), std::move(source),
+                                    kRecords);
+}
+
+// Of a run that its workers keep.
+std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world) {
+  const StrategyChoice& c = setup.choice;
+  const bool records = world.rank() == kRecordingRank;
+  const int worker = world.rank() - c.servers;
+  auto inner = c.inner->make(setup, &GroupOf(c, world, worker));
+  if (!c.in_step()) {
+    auto queue = std::make_unique<SharedWorkQueue>(world.group(), setup.plan,
+                                                   LeaseSize(setup.plan, c.workers()));
+    auto state = std::make_unique<SharedState>(std::move(queue), *inner);
+    auto source = std::make_unique<SharedWork>(*state);
+    return std::make_unique<Strategy>(std::move(inner), std::move(state), std::move(source),
+                                      records);
+  }
+  auto exchange = std::make_unique<Exchange>();
+  std::optional<Members> members;
+  if (c.local_steps()) {
+    exchange = std::make_unique<GroupAverage>(
+        world.group(), setup.plan, c.period,
+        GroupAverage::Rates{.rate = c.options.outer_lr, .momentum = c.options.outer_momentum});
+    const int group = c.groups ? c.GroupOf(worker) : 0;
+    members =
+        c.groups ? Members{c.FirstOf(group), c.FirstOf(group + 1)} : Members{worker, worker + 1};
+  }
+  auto source = std::make_unique<StepWork>(setup.plan, worker, c.workers(), members);
+  return std::make_unique<Strategy>(std::move(inner), std::move(exchange), std::move(source),
+                                    records);
 }
 
 std::vector<Link*> ClientLinks(World& world, const StrategyChoice& c) {
@@ -137,7 +156,7 @@ std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
 
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
   TRIREME_ASSERT(setup.choice.ranks == world.size());
-  return setup.choice.has_server() ? MakeClient(setup, world) : MakeInStep(setup, world);
+  return setup.choice.has_server() ? MakeClient(setup, world) : MakePeer(setup, world);
 }
 
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,

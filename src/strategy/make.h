@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "strategy/choice.h"
 #include "strategy/common.h"
+#include "strategy/server.h"
 #include "strategy/strategy.h"
 #include "transport/world.h"
 

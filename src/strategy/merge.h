@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "strategy/protocol.h"
-#include "strategy/strategy.h"
+#include "strategy/replica.h"
 
 namespace trireme {
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "flat/cpu/host.h"
 #include "strategy/centre_rule.h"
-#include "strategy/strategy.h"
+#include "strategy/server.h"
 #include "transport/link.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "strategy/handout.h"
+#include "strategy/shared_work_queue.h"
 
 #include <algorithm>
 
@@ -13,14 +13,14 @@ constexpr int64_t kStopped = int64_t(1) << 62;
 
 }  // namespace
 
-Handout::Handout(Group& group, const Plan& plan, int64_t lease)
+SharedWorkQueue::SharedWorkQueue(Group& group, const Plan& plan, int64_t lease)
     : group_(group), plan_(plan), lease_(lease), total_(PositionsOf(plan)) {
   const size_t bytes = sizeof(Board) + size_t(group.size()) * sizeof(Board::Seat);
   board_ =
       reinterpret_cast<Board*>(AllocateForAll(group, kTagHandout, bytes / sizeof(float)).data());
 }
 
-void Handout::Load(int64_t taken, int64_t epochs_told) {
+void SharedWorkQueue::Load(int64_t taken, int64_t epochs_told) {
   if (taken < 0 || taken > total_ || epochs_told < 0 || epochs_told > taken / plan_.samples) {
     throw Error("the checkpoint's {} positions in {} epochs are none of a run of {} positions",
                 taken, epochs_told, total_);
@@ -29,17 +29,17 @@ void Handout::Load(int64_t taken, int64_t epochs_told) {
   if (group_.rank() == 0) board_->taken.store(taken);  // before all meet in the strategy's Begin
 }
 
-int64_t Handout::taken() const { return board_->taken.load() & ~kStopped; }
+int64_t SharedWorkQueue::taken() const { return board_->taken.load() & ~kStopped; }
 
-int64_t Handout::EpochEnd() const { return std::min((told_ + 1) * plan_.samples, total_); }
+int64_t SharedWorkQueue::EpochEnd() const { return std::min((told_ + 1) * plan_.samples, total_); }
 
 // Also true for those who come late: nobody goes on before all know of it. A run that ends within
 // an epoch has no end of it to tell.
-bool Handout::EpochIsOver() const {
+bool SharedWorkQueue::EpochIsOver() const {
   return EpochEnd() == (told_ + 1) * plan_.samples && taken() >= EpochEnd();
 }
 
-Turn Handout::Next(Work& work, FunctionRef<void()> drained) {
+Turn SharedWorkQueue::Next(Work& work, FunctionRef<void()> drained) {
   Board::Seat& seat = board_->seat(group_.rank());
   for (;;) {
     // The mark first, then the look: Quiet does it the other way round, so one sees the other.
@@ -55,7 +55,7 @@ Turn Handout::Next(Work& work, FunctionRef<void()> drained) {
   return Turn::kEpochEnd;
 }
 
-bool Handout::TryTake(Work& work) {
+bool SharedWorkQueue::TryTake(Work& work) {
   int64_t begin = board_->taken.load(), end = 0;
   do {
     if (begin >= EpochEnd()) return false;  // or stopped
@@ -66,25 +66,27 @@ bool Handout::TryTake(Work& work) {
   return true;
 }
 
-void Handout::Done() { board_->seat(group_.rank()).works.store(0, std::memory_order_release); }
+void SharedWorkQueue::Done() {
+  board_->seat(group_.rank()).works.store(0, std::memory_order_release);
+}
 
-void Handout::MeetAtEpochEnd(FunctionRef<void()> drained) {
+void SharedWorkQueue::MeetAtEpochEnd(FunctionRef<void()> drained) {
   Barrier(group_, kTagHandout);
   if (group_.rank() == 0 && drained) drained();
   Barrier(group_, kTagHandout);
   ++told_;
 }
 
-void Handout::Stop() { board_->taken.fetch_or(kStopped); }
+void SharedWorkQueue::Stop() { board_->taken.fetch_or(kStopped); }
 
 // From Stop on no number changes, so all see the same ends of epochs before the last meeting.
-void Handout::End() {
+void SharedWorkQueue::End() {
   Stop();
   while (EpochIsOver()) MeetAtEpochEnd({});
   Barrier(group_, kTagHandout);
 }
 
-void Handout::Quiet(FunctionRef<void()> look) {
+void SharedWorkQueue::Quiet(FunctionRef<void()> look) {
   board_->quiet.store(1);
   for (int w = 0; w < group_.size(); ++w) {
     if (w == group_.rank()) continue;

@@ -3,17 +3,17 @@
 #include <vector>
 
 #include "strategy/lease_table.h"
-#include "strategy/strategy.h"
+#include "strategy/replica.h"
 #include "transport/group.h"
 
 namespace trireme {
 
 // Workers that work on the same leases and sum their gradients: the first of them talks with the
 // server, the others follow it. Each takes its part of a lease's positions. Called on the workers'
-// threads; all of a team call the same things in the same order.
-class LeaseTeam {
+// threads; all of a group call the same things in the same order.
+class LeaseGroup {
  public:
-  explicit LeaseTeam(Group& group) : group_(group) {}
+  explicit LeaseGroup(Group& group) : group_(group) {}
   bool leads() const { return group_.rank() == 0; }
 
   // What the leader tells before each step.

@@ -1,4 +1,4 @@
-#include "strategy/centre_group.h"
+#include "strategy/group_average.h"
 
 #include <array>
 
@@ -14,7 +14,7 @@ constexpr const char* kVelocity = "anchor.velocity";
 
 }  // namespace
 
-void GroupCentre::Begin(Replica& r) {
+void GroupAverage::Begin(Replica& r) {
   anchor_ = Buffer(r.device, r.state.size);
   moves_ = Buffer(r.device, r.state.size);
   flat::Copy(r.queue, r.state, anchor_);
@@ -25,13 +25,25 @@ void GroupCentre::Begin(Replica& r) {
   scratch_.resize(kAllReduceScratch);
 }
 
-void GroupCentre::Count(int64_t own, int64_t all) {
-  own_ += own;
-  all_ += all;
+// Votes to stop are of one replica, or group, between meetings.
+void GroupAverage::AfterStep(Replica& r) {
+  const Slice summand = r.summands[0];
+  if (r.work.batch == 0) {
+    flat::Fill(r.queue, 0, summand.Sub(r.layout.loss(), Layout::kTallies));
+  } else {
+    flat::Fill(r.queue, 0, summand.Sub(r.layout.votes(), 1));
+  }
+  for (const Shard& shard : r.work.shards) own_ += shard.size();
+  all_ += StepSamples(plan_, r.work.step);
+  if (period_ ? (r.work.step + 1) % period_ == 0 : r.work.ends_epoch) Meet(r);
+}
+
+void GroupAverage::End(Replica& r) {
+  if (!Agreed()) Meet(r);
 }
 
 // moves = sum over replicas of share * (state - anchor): mean - anchor.
-float GroupCentre::SumMoves(Replica& r, float vote) {
+float GroupAverage::SumMoves(Replica& r, float vote) {
   const float share = float(double(own_) / double(all_));
   flat::Copy(r.queue, r.state, moves_);
   flat::Blend(r.queue, -share, anchor_, share, moves_);
@@ -46,7 +58,7 @@ float GroupCentre::SumMoves(Replica& r, float vote) {
   return host_.back();
 }
 
-void GroupCentre::Meet(Replica& r) {
+void GroupAverage::Meet(Replica& r) {
   const float votes = SumMoves(r, r.vote);
   const size_t weights = r.layout.weights, statistics = r.state.size - weights;
   const Slice anchor = anchor_, moves = moves_;
@@ -65,14 +77,14 @@ void GroupCentre::Meet(Replica& r) {
   own_ = all_ = 0;
 }
 
-void GroupCentre::Average(Replica& r, Slice into) {
+void GroupAverage::Snapshot(Replica& r, Slice into) {
   flat::Copy(r.queue, anchor_, into);
-  if (agreed()) return;
+  if (Agreed()) return;
   SumMoves(r, 0);
   flat::Add(r.queue, moves_, into);
 }
 
-void GroupCentre::Save(Replica& r, StateWriter& writer) const {
+void GroupAverage::Save(Replica& r, StateWriter& writer) {
   if (rates_.momentum == 0) return;
   std::vector<float> host(r.layout.weights);
   flat::Get(r.queue, velocity_, host);
@@ -80,7 +92,7 @@ void GroupCentre::Save(Replica& r, StateWriter& writer) const {
   writer.Tensor(kVelocity, std::array{int64_t(host.size())}, host);
 }
 
-void GroupCentre::Load(Replica& r, const StateReader& reader) {
+void GroupAverage::Load(Replica& r, const StateReader& reader) {
   if (rates_.momentum == 0) return;
   velocity_ = Buffer(r.device, r.layout.weights);
   if (!reader.Has(kVelocity)) return;  // the run had none so far

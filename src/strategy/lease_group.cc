@@ -1,4 +1,4 @@
-#include "strategy/lease_team.h"
+#include "strategy/lease_group.h"
 
 #include <algorithm>
 
@@ -8,12 +8,12 @@
 
 namespace trireme {
 
-void LeaseTeam::Tell(Replica& replica, Order order) {
+void LeaseGroup::Tell(Replica& replica, Order order) {
   Broadcast(group_, kTagLease, 0, std::as_writable_bytes(std::span(&order, 1)));
   if (order.moved) ShareWeights(replica);
 }
 
-LeaseTeam::Order LeaseTeam::Hear(Replica& replica) {
+LeaseGroup::Order LeaseGroup::Hear(Replica& replica) {
   Order order;
   Broadcast(group_, kTagLease, 0, std::as_writable_bytes(std::span(&order, 1)));
   if (order.moved) ShareWeights(replica);
@@ -21,7 +21,7 @@ LeaseTeam::Order LeaseTeam::Hear(Replica& replica) {
   return order;
 }
 
-void LeaseTeam::ShareWeights(Replica& r) {
+void LeaseGroup::ShareWeights(Replica& r) {
   const bool staged = !r.device.host_visible();
   if (staged) {
     staged_.resize(r.state.size);
@@ -36,7 +36,7 @@ void LeaseTeam::ShareWeights(Replica& r) {
   }
 }
 
-void LeaseTeam::TakePart(const Order& order, Work& work) const {
+void LeaseGroup::TakePart(const Order& order, Work& work) const {
   const int64_t count = order.end - order.begin, size = group_.size(), own = group_.rank();
   work.step = order.step;
   work.epoch = order.epoch;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/function_ref.h"
-#include "strategy/strategy.h"
+#include "strategy/replica.h"
 #include "strategy/work.h"
 #include "transport/shared_memory.h"
 
@@ -14,13 +14,13 @@ namespace trireme {
 // taken once; an epoch ends when all that was taken is done.
 //
 // One object per worker, called on its thread. All workers of the group make one at the same time.
-class Handout {
+class SharedWorkQueue {
  public:
   // `lease`: positions at a time.
-  Handout(Group& group, const Plan& plan, int64_t lease);
-  ~Handout() { Stop(); }  // if an error ends this worker, the others soon miss it
-  Handout(const Handout&) = delete;
-  Handout& operator=(const Handout&) = delete;
+  SharedWorkQueue(Group& group, const Plan& plan, int64_t lease);
+  ~SharedWorkQueue() { Stop(); }  // if an error ends this worker, the others soon miss it
+  SharedWorkQueue(const SharedWorkQueue&) = delete;
+  SharedWorkQueue& operator=(const SharedWorkQueue&) = delete;
 
   // Before the first Next, on all workers alike. Throws Error for numbers that cannot be.
   void Load(int64_t taken, int64_t epochs_told);
