@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "strategy/centre_server.h"
@@ -20,6 +21,7 @@ constexpr int64_t kSamples = 40, kLease = 5, kEpochs = 4;
 // A client that has asked, and whose server was replaced meanwhile, asks again.
 struct Scripted {
   Link& link;
+  std::vector<int64_t>& ids;  // of the leases it was given
 
   // The next answer of that kind; nothing: the server is another one.
   std::optional<Message> Await(int kind) {
@@ -44,6 +46,7 @@ struct Scripted {
       const auto grant = Await(kGrant);
       if (!grant) continue;
       if (grant->kind == kEnd) break;
+      ids.push_back(grant->ints.at(1));
       link.Send({.kind = kFetch});
       const auto centre = Await(kCentre);
       if (!centre) continue;
@@ -84,16 +87,19 @@ class CentreRestart : public testing::TestWithParam<OptimizerOptions> {
             .plan = plan,
             .positions = PositionsOf(plan),
             .lease = kLease,
-            .rule = [this](Device& device) {
-              return MakeUpdateRule(GetParam(), schedule, model.layout, device);
-            }};
+            .rule =
+                [this](Device& device) {
+                  return MakeUpdateRule(GetParam(), schedule, model.layout, device);
+                },
+            .life = 7};  // of both lives, as if chance or a clock repeated itself
   }
   // The centre at the end, and the optimizer's memory; -1: nobody dies.
   toy::Memory Train(int64_t save, int64_t die) {
     Wire wire(20, 20);
     Mortal keeper(save, die < 0 ? 1 << 30 : die);
     auto server = std::make_unique<CentreServer>(SetupOf(wire), model.initial);
-    std::jthread client([&] { Scripted{wire.client()}.Run(); });
+    std::vector<int64_t> ids;
+    std::jthread client([&] { Scripted{wire.client(), ids}.Run(); });
     if (die >= 0) {
       EXPECT_THROW(server->Run(&keeper), Crash);
       server = std::make_unique<CentreServer>(SetupOf(wire), keeper.memory.state);
@@ -103,6 +109,8 @@ class CentreRestart : public testing::TestWithParam<OptimizerOptions> {
       wire.Renew();
     }
     server->Run(nullptr);
+    client.join();
+    EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), ids.size()) << "an id was given out twice";
     EXPECT_EQ(server->progress().positions, PositionsOf(plan));
     EXPECT_EQ(server->version(), PositionsOf(plan) / kLease);
     EXPECT_EQ(server->clients()[0].pushes, PositionsOf(plan) / kLease);
@@ -132,6 +140,20 @@ TEST_P(CentreRestart, EndsAtTheBitsOfARunThatNobodyDisturbed) {
       EXPECT_EQ(a, b) << name << " " << save;
     }
   }
+}
+
+// Snapshots of older versions do not say which life wrote them.
+TEST_P(CentreRestart, BeginsWithASnapshotThatKnowsNoLife) {
+  Wire wire(20, 20);
+  const CentreServer server(SetupOf(wire), model.initial);
+  struct Old : toy::Memory {
+    bool Has(std::string_view name) const override {
+      return name != "centre.life" && toy::Memory::Has(name);
+    }
+  } old;
+  server.Save(old);
+  CentreServer next(SetupOf(wire), model.initial);
+  EXPECT_NO_THROW(next.Load(old));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -14,14 +14,17 @@ namespace {
 
 constexpr int64_t kNamedRefusals = 1;  // of a client; the rest is only counted
 constexpr size_t kMostClients = 4096;
+constexpr char kLifeKey[] = "centre.life";
 constexpr double kLinger_s = 2;  // at the end, for clients that are away: they hear that it is over
 
-// Larger than any id of an earlier life of the run: leases are handed out more slowly than one per
-// microsecond.
-int64_t NewIds() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+// No two lives of the run's server give out the same ids: each counts from a number of its own,
+// which no clock has a say in. Two that never heard of each other differ by chance (1 : 2^31).
+constexpr int kLivesFrom = 32;  // bit of an id
+constexpr int64_t kLives = int64_t(1) << 31;
+
+int64_t NewLife() {
+  std::random_device random;
+  return int64_t(random()) % kLives;
 }
 
 // A clock's leases are the shards of its step.
@@ -42,8 +45,9 @@ LeaseTable::Cut CutAtShards(const Plan& plan) {
 CentreServer::CentreServer(Setup setup, std::span<const float> centre,
                            std::unique_ptr<PortionBoard> board)
     : setup_(std::move(setup)),
+      life_(setup_.life.value_or(NewLife())),
       centre_(setup_.rule,
-              {setup_.plan.samples, setup_.positions, setup_.lease, NewIds(),
+              {setup_.plan.samples, setup_.positions, setup_.lease, life_ << kLivesFrom,
                setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()},
               centre, std::move(board)),
       leases_(centre_.leases()),
@@ -60,7 +64,16 @@ void CentreServer::Meet(Link* link, std::string name) {
   centre_.AddClient(std::move(name));
 }
 
-void CentreServer::Load(const StateReader& reader) { centre_.Load(reader, NewIds()); }
+void CentreServer::Save(StateWriter& writer) const {
+  centre_.Save(writer);
+  writer.Int(kLifeKey, life_);
+}
+
+void CentreServer::Load(const StateReader& reader) {
+  const bool taken = reader.Has(kLifeKey) && reader.Int(kLifeKey) == life_;  // older runs lack it
+  if (taken) life_ = (life_ + 1) % kLives;
+  centre_.Load(reader, life_ << kLivesFrom);
+}
 
 Server::Progress CentreServer::progress() const {
   Progress progress = centre_.progress();

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,7 @@ class CentreServer : public Server {
     bool answers = false;     // a push with the new centre
     bool broadcasts = false;  // offers every new centre to all
     const Log* log = nullptr;
+    std::optional<int64_t> life;  // its number, which begins its leases' ids; nothing: by chance
   };
   // `board`, if not null: the centre lies on several servers, and this is the first of them. Then
   // pushes are applied on arrival, and nothing is answered or broadcast.
@@ -45,7 +47,7 @@ class CentreServer : public Server {
   void Run(ServerKeeper* keeper) override;
   void Gather() const override { centre_.Gather(); }
   std::span<const float> centre() const override { return centre_.whole(); }
-  void Save(StateWriter& writer) const override { centre_.Save(writer); }
+  void Save(StateWriter& writer) const override;
   Progress progress() const override;
   std::vector<ClientNumbers> clients() const override;
 
@@ -98,6 +100,7 @@ class CentreServer : public Server {
   double timeout_s() const;
 
   const Setup setup_;
+  int64_t life_;  // another one than that of the snapshot it begins with
   Centre centre_;
   LeaseTable& leases_;         // the centre's
   PortionBoard* const board_;  // ... null: there is one server

@@ -133,7 +133,7 @@ void LeaseTable::Load(std::span<const int64_t> saved, int64_t next_id) {
   epoch_ = epoch;
   next_ = next;
   closed_positions_ = closed;
-  next_id_ = std::max(next_id_, next_id);
+  next_id_ = next_id;
   open_.clear();
   free_ = std::move(stretches);
 }

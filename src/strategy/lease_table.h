@@ -22,7 +22,7 @@ constexpr int kNobody = -1;  // owns a lease that is held
 
 // Who works on which positions of the run, and which are done. Knows only positions: no weights,
 // no transport. An epoch begins when the one before is drained. Ids never repeat; after a restart
-// they go on at a number that the owner knows to be larger than any it gave out. One thread.
+// they go on at a number from which the owner knows that none was given out. One thread.
 class LeaseTable {
  public:
   // A run of `total` positions, `samples` in each epoch, `size` in each lease (the last of an epoch
@@ -53,8 +53,8 @@ class LeaseTable {
 
   // Open leases are saved as free ones: their updates are not in the snapshot.
   std::vector<int64_t> Save() const;
-  // What Save wrote, by a run of the same samples; the total may be larger. Ids go on at `next_id`
-  // or later. Throws Error for numbers that cannot be a table.
+  // What Save wrote, by a run of the same samples; the total may be larger. Ids go on at
+  // `next_id`. Throws Error for numbers that cannot be a table.
   void Load(std::span<const int64_t> saved, int64_t next_id);
 
  private:
