@@ -30,7 +30,9 @@ class CentreKillTest : public RanksTest, public testing::WithParamInterface<Case
 
 TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
   const int clients = Wanted("TRIREME_KILLS", 5), servers = Wanted("TRIREME_SERVER_KILLS", 5);
-  std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 10)));
+  const int seed = Wanted("TRIREME_SEED", 10);
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937 random{unsigned(seed)};
   std::vector<std::string> victims;
   for (int i = 0; i < clients; ++i) {
     victims.push_back(fmt::format("trireme-r{}", 1 + random() % kClients));
@@ -121,7 +123,9 @@ TEST_P(CentreBitsTest, AreThoseOfAnUndisturbedRun) {
       Start(words + Words{"--strategy", "ssp", "--set", "strategy.staleness=0", "--transport",
                           "shm", "--ranks", "4", "--set", "strategy.snapshot_s=0.05", "--set",
                           "emulate.step_ms=1", "--out", "a"});
-  std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 10)));
+  const int seed = Wanted("TRIREME_SEED", 10);
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937 random{unsigned(seed)};
   std::vector<std::string> victims(size_t(Wanted("TRIREME_SERVER_KILLS", 5)), "trireme-server");
   victims.insert(victims.begin(), "trireme-r1");
   const int killed = KillRanks(*running, victims, AnyPause_s(random));

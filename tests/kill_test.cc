@@ -1,5 +1,5 @@
 // kill -9 at random moments, resumed until the run is done: the undisturbed run to the bit.
-// TRIREME_KILLS in the environment says how often (scripts/soak-kill: 100).
+// TRIREME_KILLS in the environment says how often (scripts/soak-kill: 100), TRIREME_SEED when.
 #include <csignal>
 #include <filesystem>
 #include <random>
@@ -49,7 +49,9 @@ TEST_F(KillTest, AtAnyMomentCostsNothing) {
   Succeed(words + Words{steps, "--out", "whole"});
   const double whole_s = Now() - began;
 
-  std::mt19937 random(std::random_device{}());
+  const int seed = Wanted("TRIREME_SEED", int(std::random_device{}() >> 1));
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937 random{unsigned(seed)};
   // Far enough apart to get on, close enough to hit start, steps and writing alike.
   double longest = 2 * whole_s / (kills + 1);
   int done = 0, without_config = 0, finished = 0;

@@ -62,7 +62,9 @@ std::string FirstError(const std::string& err) {
 
 TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
   const int kills = Wanted("TRIREME_KILLS", 5), ranks = Wanted("TRIREME_RANKS", 3);
-  std::mt19937 random(unsigned(Wanted("TRIREME_SEED", 8)));
+  const int seed = Wanted("TRIREME_SEED", 8);
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937 random{unsigned(seed)};
   // Of a life: its start, steps, checkpoints. Not of MPI's start: when a rank dies inside MPI_Init,
   // Open MPI 4's mpirun now and then waits for ever.
   std::uniform_real_distribution<double> moment(0, 1.5);

@@ -47,6 +47,10 @@ int Wanted(const char* name, int otherwise) {
   return text ? ParseNumber<int>(text).value_or(otherwise) : otherwise;
 }
 
+std::string SeedText(int seed) {
+  return "TRIREME_SEED=" + std::to_string(seed) + " in the environment draws the same again";
+}
+
 void SleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }

@@ -20,6 +20,9 @@ Words With(Words words, const Words& changed);
 
 // A number that the environment sets; `otherwise` where it sets none.
 int Wanted(const char* name, int otherwise);
+
+// What a test that draws random numbers says when it fails: SCOPED_TRACE(SeedText(seed)).
+std::string SeedText(int seed);
 void SleepFor(double seconds);
 
 // Each test has a folder of its own; every command runs in it.

@@ -204,6 +204,7 @@ TEST_F(ServerWorldTest, AnotherVersionIsToldWhichOneThisIs) {
 TEST_F(ServerWorldTest, TheDoorStandsGarbage) {
   const auto server = Serve();
   const auto good = JoinServerWorld(Setup(1));
+  SCOPED_TRACE(fmt::format("TRIREME_SEED={}", FuzzSeed()));
   std::mt19937 random{unsigned(FuzzSeed())};
   const int tries = FuzzTries(60);
   for (int i = 0; i < tries; ++i) {
@@ -234,6 +235,7 @@ TEST_F(ServerWorldTest, TheDoorStandsGarbage) {
 TEST_F(ServerWorldTest, AnInsiderThatSendsGarbageHarmsNobody) {
   const auto server = Serve();
   const auto good = JoinServerWorld(Setup(1));
+  SCOPED_TRACE(fmt::format("TRIREME_SEED={}", FuzzSeed()));
   std::mt19937_64 random{uint64_t(FuzzSeed())};
   const auto visit = [&](std::span<const std::byte> bytes, bool lingers) -> asio::awaitable<void> {
     const Hello hello{.purpose = Purpose::kJoin, .size = 3, .from = 2, .incarnation = random() | 1};
