@@ -66,7 +66,7 @@ export TRIREME_MEET TRIREME_SECRET
 
 )sh";
 
-constexpr const char kBegin[] =
+constexpr const char kScriptBegin[] =
     R"sh(newest() { readlink "$run/checkpoints/latest"; }
 before=$(newest)
 
@@ -77,7 +77,7 @@ trap 'woken=1 out_of_time=1; kill -USR1 "$step"' USR1
 trap 'woken=1' TERM
 )sh";
 
-constexpr const char kEnd[] =
+constexpr const char kScriptEnd[] =
     R"sh(step=$!
 wait "$step"
 code=$?
@@ -173,7 +173,7 @@ std::string SlurmScript(const SlurmJob& job) {
       fmt::format("if [ -e \"$run/config.toml\" ]; then\n  words=({})\nelse\n  words=({})\nfi\n\n",
                   QuoteShell(job.resume_words), QuoteShell(job.first_words));
   if (!job.mpi) text += kMeeting;
-  return text + kBegin + Srun(job) + kEnd;
+  return text + kScriptBegin + Srun(job) + kScriptEnd;
 }
 
 }  // namespace trireme
