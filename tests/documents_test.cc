@@ -225,6 +225,20 @@ TEST_F(DocumentsTest, ExceptionsAreNeeded) {
   }
 }
 
+// So that a change of a word is a change of a line. scripts/wrap-docs does it.
+TEST_F(DocumentsTest, ParagraphsAreWrapped) {
+  constexpr long kWidth = 100;
+  const std::regex unbroken("^\\s*([-*+] |[0-9]+\\. )?\\S+$");  // an address, a path
+  for (const fs::path& document : Documents()) {
+    for (const auto& [block, text] : Lines(document)) {
+      if (!block.empty() || text.starts_with("|") || std::regex_match(text, unbroken)) continue;
+      const auto continues = [](char c) { return (c & 0xC0) == 0x80; };  // a letter's later bytes
+      const long columns = long(text.size()) - std::count_if(text.begin(), text.end(), continues);
+      EXPECT_LE(columns, kWidth) << document << ": scripts/wrap-docs would wrap: " << text;
+    }
+  }
+}
+
 TEST_F(DocumentsTest, TheTableOfPerformanceIsThatOfTheHistory) {
   const std::string table = Shell(kSource / "scripts/bench-table");
   EXPECT_NE(ReadFile(kSource / "docs/performance.md").find(table), std::string::npos)
