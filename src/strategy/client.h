@@ -13,7 +13,7 @@
 #include "base/function_ref.h"
 #include "flat/layout.h"
 #include "flat/queue.h"
-#include "strategy/courier.h"
+#include "strategy/comm_thread.h"
 #include "strategy/lease_table.h"
 #include "strategy/protocol.h"
 #include "strategy/replica.h"
@@ -118,7 +118,7 @@ class Client {
   std::exception_ptr error_;
   Volume volume_;
 
-  Courier<Outgoing> sender_;
+  CommThread<Outgoing> sender_;
   std::vector<std::jthread> receivers_;  // last: join before the rest goes
 };
 

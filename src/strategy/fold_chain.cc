@@ -26,7 +26,7 @@ FoldChain::FoldChain(Group& group, const std::vector<int>& shards, Ends ends)
       ends_(std::move(ends)) {}
 
 FoldChain::~FoldChain() {
-  courier_.reset();
+  comm_thread_.reset();
   DrainQuietly(queue_.get());
 }
 
@@ -41,16 +41,16 @@ void FoldChain::Begin(Replica& r) {
     host_arrived_.resize(segment);
     host_sum_.resize(r.layout.summand);
   }
-  courier_ = std::make_unique<Courier<Job>>(
+  comm_thread_ = std::make_unique<CommThread<Job>>(
       [this](Job& job) { Forward(job); }, [this](std::string_view reason) { group_.Abort(reason); },
       r.observer.spans);
 }
 
 void FoldChain::BucketReady(const Bucket& bucket, const Event& event) {
-  courier_->Push({bucket.range, event});
+  comm_thread_->Push({bucket.range, event});
 }
 
-void FoldChain::Drain() { courier_->Drain(); }
+void FoldChain::Drain() { comm_thread_->Drain(); }
 
 void FoldChain::Forward(const Job& job) {
   if (staged_) {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "strategy/courier.h"
+#include "strategy/comm_thread.h"
 #include "strategy/inner.h"
 
 namespace trireme {
@@ -29,7 +29,7 @@ class FoldChain {
   bool last() const { return last_; }     // in the chain
   void Begin(Replica& replica);
   void BucketReady(const Bucket& bucket, const Event& event);
-  double busy_s() const { return courier_ ? courier_->busy_s() : 0; }
+  double busy_s() const { return comm_thread_ ? comm_thread_->busy_s() : 0; }
   void Drain();  // all buckets have gone through this rank
   // What this rank's queues still do to the summands.
   Event Record() { return queue_->Record(); }
@@ -54,7 +54,7 @@ class FoldChain {
   std::unique_ptr<Queue> queue_;
   Buffer arrived_;                              // a segment from the rank before
   std::vector<float> host_arrived_, host_sum_;  // staged: the same, and a whole summand
-  std::unique_ptr<Courier<Job>> courier_;
+  std::unique_ptr<CommThread<Job>> comm_thread_;
 };
 
 }  // namespace trireme

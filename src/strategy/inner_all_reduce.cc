@@ -16,9 +16,9 @@ void InnerAllReduce::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
   scratch_.resize(kAllReduceScratch);
   if (!r.device.host_visible()) staged_.resize(r.layout.summand);
-  courier_ = std::make_unique<Courier<Job>>([this](Job& job) { Run(job); },
-                                            [this](std::string_view why) { group_.Abort(why); },
-                                            r.observer.spans);
+  comm_thread_ = std::make_unique<CommThread<Job>>(
+      [this](Job& job) { Run(job); }, [this](std::string_view why) { group_.Abort(why); },
+      r.observer.spans);
 }
 
 void InnerAllReduce::BeforeStep(Replica& r) {
@@ -28,12 +28,12 @@ void InnerAllReduce::BeforeStep(Replica& r) {
 void InnerAllReduce::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
   const auto [begin, size] = bucket.range;
   const WireType wire = begin < r.layout.weights ? wire_ : WireType::kF32;
-  courier_->Push({r.summands[0].Sub(begin, size), begin, wire, event});
+  comm_thread_->Push({r.summands[0].Sub(begin, size), begin, wire, event});
 }
 
 void InnerAllReduce::Reduce(Replica& r) {
   const Stopwatch watch;
-  courier_->Drain();
+  comm_thread_->Drain();
   waited_s_ += watch.seconds();
   r.queue.Wait(queue_->Record());
 }

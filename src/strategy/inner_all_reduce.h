@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "strategy/courier.h"
+#include "strategy/comm_thread.h"
 #include "strategy/inner.h"
 #include "transport/collective/all_reduce.h"
 
@@ -16,14 +16,14 @@ class InnerAllReduce : public Inner {
  public:
   InnerAllReduce(Group& group, const AllReduceAlgorithm& algorithm, WireType wire);
   ~InnerAllReduce() override {
-    courier_.reset();
+    comm_thread_.reset();
     DrainQuietly(queue_.get());
   }
   void Begin(Replica& replica) override;
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   double waited_s() const override { return waited_s_; }
-  double busy_s() const override { return courier_ ? courier_->busy_s() : 0; }
+  double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
   Volume volume() const override { return group_.volume(); }
 
  protected:
@@ -47,7 +47,7 @@ class InnerAllReduce : public Inner {
   std::vector<float> scratch_;
   std::vector<float> staged_;  // the summand, where the host may not touch the device's memory
   double waited_s_ = 0;
-  std::unique_ptr<Courier<Job>> courier_;  // its thread uses the rest
+  std::unique_ptr<CommThread<Job>> comm_thread_;  // its thread uses the rest
 };
 
 }  // namespace trireme

@@ -30,7 +30,7 @@ void InnerFold::Begin(Replica& r) {
   landed_ = back_queue_->Record();
   staged_ = !r.device.host_visible();
   if (staged_) host_back_.resize(r.layout.summand);
-  back_ = std::make_unique<Courier<Range>>(
+  back_ = std::make_unique<CommThread<Range>>(
       [this](Range& range) { Back(range); },
       [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans, Track::kReturn);
   chain_->Begin(r);

@@ -39,7 +39,7 @@ class InnerFold : public Inner {
   std::vector<float> host_back_;  // staged: the results
   Event landed_;                  // staged: the last step's results have left host_back_
   double waited_s_ = 0;
-  std::unique_ptr<Courier<Range>> back_;
+  std::unique_ptr<CommThread<Range>> back_;
   std::unique_ptr<FoldChain> chain_;  // feeds back_
 };
 

@@ -19,20 +19,20 @@ void InnerShared::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
   staged_ = !r.device.host_visible();
   parts_.reserve(shared_.size());
-  courier_ = std::make_unique<Courier<Job>>([this](Job& job) { Run(job); },
-                                            [this](std::string_view why) { group_.Abort(why); },
-                                            r.observer.spans);
+  comm_thread_ = std::make_unique<CommThread<Job>>(
+      [this](Job& job) { Run(job); }, [this](std::string_view why) { group_.Abort(why); },
+      r.observer.spans);
 }
 
 void InnerShared::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
   // More workers than shards: this one adds nothing.
   const size_t parts = r.work.shards.empty() ? 0 : summands_.size();
-  courier_->Push({bucket.range, parts, event});
+  comm_thread_->Push({bucket.range, parts, event});
 }
 
 void InnerShared::Reduce(Replica& r) {
   const Stopwatch watch;
-  courier_->Drain();
+  comm_thread_->Drain();
   waited_s_ += watch.seconds();
   sum_is_finite_ = std::exchange(finite_, true);
   r.queue.Wait(queue_->Record());

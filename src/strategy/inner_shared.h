@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "strategy/courier.h"
+#include "strategy/comm_thread.h"
 #include "strategy/inner.h"
 #include "transport/shared_memory.h"
 
@@ -20,7 +20,7 @@ class InnerShared : public Inner {
   InnerShared(Group& group, int summands)
       : group_(group), memory_(*group.shared_memory()), num_summands_(summands) {}
   ~InnerShared() override {
-    courier_.reset();
+    comm_thread_.reset();
     DrainQuietly(queue_.get());
   }
   int Summands() const override { return num_summands_; }
@@ -29,7 +29,7 @@ class InnerShared : public Inner {
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   bool SumIsFinite() const override { return sum_is_finite_; }
   double waited_s() const override { return waited_s_; }
-  double busy_s() const override { return courier_ ? courier_->busy_s() : 0; }
+  double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
   Volume volume() const override { return group_.volume(); }
 
  protected:
@@ -54,7 +54,7 @@ class InnerShared : public Inner {
   bool finite_ = true;          // what was summed of this step so far
   bool sum_is_finite_ = false;  // all of it
   double waited_s_ = 0;
-  std::unique_ptr<Courier<Job>> courier_;  // its thread uses the rest
+  std::unique_ptr<CommThread<Job>> comm_thread_;  // its thread uses the rest
 };
 
 }  // namespace trireme

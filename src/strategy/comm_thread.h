@@ -15,20 +15,21 @@
 namespace trireme {
 
 // A communication thread: runs jobs in the order given, keeps its exception for whoever drains it.
-// `fail` is told at once when a job throws, and when a courier is destroyed with jobs left (a step
-// that an exception ended): it wakes those who wait for what will not come. What a job waits for
-// has a deadline of its own. Knows how long its jobs took; `spans`, if not null, gets each of them.
+// `fail` is told at once when a job throws, and when a communication thread is destroyed with jobs
+// left (a step that an exception ended): it wakes those who wait for what will not come. What a job
+// waits for has a deadline of its own. Knows how long its jobs took; `spans`, if not null, gets
+// each of them.
 template <class Job>
-class Courier {
+class CommThread {
  public:
   using Fail = std::function<void(std::string_view reason)>;
-  Courier(std::function<void(Job&)> run, Fail fail, SpanSink* spans = nullptr,
-          Track track = Track::kCommunication)
+  CommThread(std::function<void(Job&)> run, Fail fail, SpanSink* spans = nullptr,
+             Track track = Track::kCommunication)
       : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), track_(track) {
     jobs_.reserve(256);
     thread_ = StartThread("a communication thread", [this] { Run(); });
   }
-  ~Courier() {
+  ~CommThread() {
     {
       std::lock_guard lock(mutex_);
       if (!jobs_.empty()) fail_("left in the middle of a step");
