@@ -122,7 +122,7 @@ TEST_F(LaunchTest, NonsenseIsRefusedBeforeItWaitsInAQueue) {
   refuse({"--cpus-per-rank", "0"}, good, "--cpus-per-rank");
   refuse({"--partition", ""}, good, "--partition");
   refuse({"--name", "a\nb"}, good, "--name");
-  refuse({"--transport", "shm"}, good, "tcp or mpi");
+  refuse({"--transport", "shm"}, good, "--transport must be tcp or ");
   refuse({"--mpi", "pmix"}, good, "--transport mpi");
   refuse({"--container-with", "apptainer"}, good, "--container");
   refuse({}, {}, "behind --");

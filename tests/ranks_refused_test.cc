@@ -130,7 +130,7 @@ TEST_F(RanksRefusedTest, UnderMpirun) {
   };
   refuse({"--ranks", "3"}, "transport.ranks = 3, but Open MPI started 2 processes");
   refuse({"--transport", "shm"}, "Open MPI started 2 processes, which transport.name = \"shm\"");
-  refuse({"--transport", "threads"}, "use tcp or mpi, or start one process with --ranks 2");
+  refuse({"--transport", "threads"}, ", or start one process with --ranks 2");
   refuse({"--strategy", "bsp"}, "strategy bsp: its workers are threads of one process");
 }
 
