@@ -12,18 +12,18 @@
 namespace trireme {
 namespace {
 
-WireType WireOf(const StrategyOptions& options) {
-  return options.wire == "bf16" ? WireType::kBf16 : WireType::kF32;
+WireType WireOf(const AllReduceNeeds& needs) {
+  return needs.wire == "bf16" ? WireType::kBf16 : WireType::kF32;
 }
 
 // Whether summands are added where they lie. All ranks decide alike.
 bool SharesMemory(const AllReduceNeeds& needs, Group& group) {
-  const std::string& algorithm = needs.options.algorithm;
+  const std::string& algorithm = needs.algorithm;
   if (algorithm != "auto" && algorithm != "shared") return false;
   const int most =
       needs.deterministic ? *std::max_element(needs.shards.begin(), needs.shards.end()) : 1;
   const bool can = group.shared_memory() && most <= int(SharedMemory::kMostParts) &&
-                   WireOf(needs.options) == WireType::kF32;  // in memory nothing travels
+                   WireOf(needs) == WireType::kF32;  // in memory nothing travels
   if (!can && algorithm == "shared") {
     throw UsageError(
         "strategy.algorithm = \"shared\" needs ranks that share memory (transport threads or shm), "
@@ -46,9 +46,9 @@ bool AddsInShardOrder(std::string_view algorithm) {
 }
 
 std::string ChooseAlgorithm(const AllReduceNeeds& needs, Group& group) {
-  if (needs.options.algorithm != "auto" || group.size() == 1) return needs.options.algorithm;
+  if (needs.algorithm != "auto" || group.size() == 1) return needs.algorithm;
   if (needs.deterministic || SharesMemory(needs, group)) return "auto";
-  const WireType wire = WireOf(needs.options);
+  const WireType wire = WireOf(needs);
   HostGroups hosts(group, HostOfRank(group, kTagSum));
   const LinkModel model = MeasureLink(hosts, kTagSum);
   const double bytes = double(needs.bytes) / sizeof(float) * double(BytesOf(wire));
@@ -65,8 +65,8 @@ std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, Group& group) 
     return std::make_unique<InnerShared>(group, summands);
   }
   if (needs.deterministic) return std::make_unique<InnerFold>(group, needs.shards);
-  return std::make_unique<InnerAllReduce>(group, FindAllReduce(needs.options.algorithm),
-                                          WireOf(needs.options));
+  return std::make_unique<InnerAllReduce>(group, FindAllReduce(needs.algorithm),
+                                          WireOf(needs));
 }
 
 }  // namespace trireme

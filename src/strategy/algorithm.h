@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "strategy/inner.h"
-#include "strategy/options.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -16,7 +15,8 @@ namespace trireme {
 //   chain   a fold in shard order (trainer.deterministic), or in rank order
 //   others  by messages: transport/all_reduce.h
 struct AllReduceNeeds {
-  const StrategyOptions& options;
+  std::string algorithm = "auto";  // strategy.algorithm
+  std::string wire = "f32";        // strategy.wire
   bool deterministic = false;
   std::vector<int> shards;  // of each rank; deterministic
   size_t bytes = 0;         // of the largest bucket

@@ -12,72 +12,63 @@
 #include "strategy/inner_broker.h"
 #include "strategy/inner_hogwild.h"
 #include "strategy/inner_through_server.h"
-#include "strategy/make.h"
-#include "strategy/shared_weights.h"
+#include "strategy/work.h"
 
 namespace trireme {
 namespace {
 
-std::vector<int> ShardsOfRanks(const StrategySetup& setup) {
-  const StrategyChoice& c = setup.choice;
+std::vector<int> ShardsOfRanks(const InnerNeeds& needs) {
   std::vector<int> shards;
-  for (int r = 0; r < c.ranks; ++r) {
-    shards.push_back(ShardsOf(setup.plan, r < c.servers ? -1 : r - c.servers, c.workers()));
+  const int workers = needs.ranks - needs.servers;
+  for (int r = 0; r < needs.ranks; ++r) {
+    shards.push_back(ShardsOf(needs.plan, r < needs.servers ? -1 : r - needs.servers, workers));
   }
   return shards;
 }
 
-AllReduceNeeds NeedsOf(const StrategySetup& setup) {
-  const StrategyOptions& options = setup.choice.options;
-  return {.options = options,
-          .deterministic = setup.choice.deterministic,
-          .shards = ShardsOfRanks(setup),
-          .bytes = std::min(size_t(options.bucket_mb * 1e6), setup.layout.summand * sizeof(float))};
+AllReduceNeeds AllReduceNeedsOf(const InnerNeeds& needs) {
+  return {.algorithm = needs.algorithm,
+          .wire = needs.wire,
+          .deterministic = needs.deterministic,
+          .shards = ShardsOfRanks(needs),
+          .bytes = needs.bucket_bytes};
 }
 
-std::unique_ptr<Inner> MakeAlone(const StrategySetup& setup, Group*) {
-  const bool all_shards = setup.choice.deterministic && setup.choice.in_step();
-  return std::make_unique<InnerAlone>(all_shards ? setup.plan.shards : 1);
+std::unique_ptr<Inner> MakeAlone(const InnerNeeds& needs, Group*) {
+  const bool all_shards = needs.deterministic && needs.in_step;
+  return std::make_unique<InnerAlone>(all_shards ? needs.plan.shards : 1);
 }
 
 // Of all, or of a group below a server or an average.
-std::unique_ptr<Inner> MakeAllReduceOf(const StrategySetup& setup, Group* group) {
-  if (group->size() == 1) return MakeAlone(setup, group);  // no communication, no threads
-  if (setup.choice.has_server()) {
-    return std::make_unique<InnerAllReduce>(*group, FindAllReduce("ring"), WireType::kF32);
-  }
-  return MakeAllReduce(NeedsOf(setup), *group);
+std::unique_ptr<Inner> MakeAllReduceOf(const InnerNeeds& needs, Group* group) {
+  if (group->size() == 1) return MakeAlone(needs, group);  // no communication, no threads
+  return MakeAllReduce(AllReduceNeedsOf(needs), *group);
 }
 
-std::string AlgorithmOf(const StrategySetup& setup, Group& group) {
-  if (setup.choice.has_server()) return setup.choice.options.algorithm;
-  return ChooseAlgorithm(NeedsOf(setup), group);
+std::string AlgorithmOf(const InnerNeeds& needs, Group& group) {
+  return ChooseAlgorithm(AllReduceNeedsOf(needs), group);
 }
 
-std::unique_ptr<Inner> MakeThroughServer(const StrategySetup& setup, Group* group) {
-  using Merge = InnerThroughServer::Merge;
+std::unique_ptr<Inner> MakeThroughServer(const InnerNeeds& needs, Group* group) {
+  using Sends = InnerThroughServer::Sends;
   return std::make_unique<InnerThroughServer>(
-      *group, ShardsOfRanks(setup), setup.choice.deterministic,
-      setup.choice.merge->gradients ? Merge::kGradient : Merge::kDifference);
+      *group, ShardsOfRanks(needs), needs.deterministic,
+      needs.differences ? Sends::kDifferences : Sends::kGradients);
 }
 
-std::unique_ptr<Inner> MakeBrokerWorker(const StrategySetup& setup, Group* group) {
-  TRIREME_ASSERT(setup.common);
-  const int shards = ShardsOf(setup.plan, group->rank(), group->size());
-  return std::make_unique<InnerBroker>(static_cast<Broker&>(*setup.common), group->rank(),
-                                       setup.choice.deterministic ? std::max(1, shards) : 1);
+std::unique_ptr<Inner> MakeBrokerWorker(const InnerNeeds& needs, Group* group) {
+  TRIREME_ASSERT(needs.common);
+  const int shards = ShardsOf(needs.plan, group->rank(), group->size());
+  return std::make_unique<InnerBroker>(static_cast<Broker&>(*needs.common), group->rank(),
+                                       needs.deterministic ? std::max(1, shards) : 1);
 }
 
 std::unique_ptr<StrategyCommon> MakeBroker(int workers, double timeout_s) {
   return std::make_unique<Broker>(workers, timeout_s);
 }
 
-std::unique_ptr<Inner> MakeHogwild(const StrategySetup&, Group* group) {
+std::unique_ptr<Inner> MakeHogwild(const InnerNeeds&, Group* group) {
   return std::make_unique<InnerHogwild>(*group);
-}
-
-std::unique_ptr<SharedWeights> ShareHogwild(Group& group, Inner& inner) {
-  return std::make_unique<SharedWeights>(group, static_cast<InnerHogwild&>(inner));
 }
 
 constexpr InnerKind kInners[] = {
@@ -97,8 +88,7 @@ constexpr InnerKind kInners[] = {
      .in_step = false,
      .shares_memory = true,
      .groups = true,
-     .make = MakeHogwild,
-     .shared = ShareHogwild},
+     .make = MakeHogwild},
     {.name = "server",
      .help = "rank 0 adds up gradients or differences and sends the new weights back",
      .in_step = true,

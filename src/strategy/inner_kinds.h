@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,9 +9,20 @@ namespace trireme {
 
 class Group;
 class Inner;
-class SharedWeights;
 class StrategyCommon;
-struct StrategySetup;
+struct Plan;
+
+// What an inner choice is made of.
+struct InnerNeeds {
+  const Plan& plan;
+  int ranks = 1, servers = 0;
+  bool deterministic = false;
+  bool in_step = true;
+  bool differences = false;  // of weights are added up, not gradients
+  std::string algorithm = "auto", wire = "f32";  // of an all-reduce
+  size_t bucket_bytes = 0;                       // at most
+  StrategyCommon* common = nullptr;              // what the row made, if it did
+};
 
 // How replicas advance inside a step (strategy.inner): a row of one list.
 struct InnerKind {
@@ -27,13 +39,11 @@ struct InnerKind {
   bool differences = false;    // strategy.merge = "difference" is possible
 
   // Of this rank; `group` are those who advance together, null where there is no group.
-  std::unique_ptr<Inner> (*make)(const StrategySetup& setup, Group* group);
+  std::unique_ptr<Inner> (*make)(const InnerNeeds& needs, Group* group);
   // Not null: what strategy.algorithm is here, where it is left open. Every rank calls it.
-  std::string (*algorithm)(const StrategySetup& setup, Group& group) = nullptr;
+  std::string (*algorithm)(const InnerNeeds& needs, Group& group) = nullptr;
   // Not null: what the workers of one process have in common, made before them.
   std::unique_ptr<StrategyCommon> (*common)(int workers, double timeout_s) = nullptr;
-  // Not null, below a server: the weights that the group shares, into which the server's come.
-  std::unique_ptr<SharedWeights> (*shared)(Group& group, Inner& inner) = nullptr;
 };
 
 std::span<const InnerKind> InnerKinds();

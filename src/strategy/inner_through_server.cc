@@ -10,9 +10,9 @@
 namespace trireme {
 
 InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& shards,
-                                       bool deterministic, Merge merge)
+                                       bool deterministic, Sends sends)
     : group_(group),
-      merge_(merge),
+      sends_(sends),
       summands_(deterministic ? std::max(1, shards[group.rank()]) : 1),
       order_(group.Split(0, group.rank() == kServer ? group.size() : group.rank())) {
   std::vector<int> in_order(shards.begin() + 1, shards.end());
@@ -30,7 +30,7 @@ int InnerThroughServer::Summands() const { return summands_; }
 
 void InnerThroughServer::Begin(Replica& r) {
   if (!r.device.host_visible()) host_.resize(r.layout.state);
-  if (merge_ == Merge::kDifference && !is_server()) moved_ = Buffer(r.device, r.layout.state);
+  if (sends_ == Sends::kDifferences && !is_server()) moved_ = Buffer(r.device, r.layout.state);
   chain_->Begin(r);
 }
 
@@ -41,7 +41,7 @@ void InnerThroughServer::BeforeStep(Replica& r) {
 }
 
 void InnerThroughServer::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
-  if (merge_ == Merge::kGradient) return chain_->BucketReady(bucket, event);
+  if (sends_ == Sends::kGradients) return chain_->BucketReady(bucket, event);
   // A difference is known only when the whole gradient is.
   if (&bucket != &r.buckets.back()) return;
   if (!is_server()) MakeDifference(r);
@@ -64,7 +64,7 @@ void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
   waited_s_ += watch.seconds();
   r.queue.Wait(chain_->Record());
   if (is_server()) {
-    if (merge_ == Merge::kDifference) {
+    if (sends_ == Sends::kDifferences) {
       r.updater.ApplyMove(r.queue, r.summands[0], r.state);
     } else {
       update();

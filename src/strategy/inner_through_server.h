@@ -16,10 +16,10 @@ class InnerThroughServer : public Inner {
   // gradient and sends how far they moved; the server adds up the moves. That is the same update
   // to rounding, as long as the update is linear in the gradient: SGD without momentum, decay and
   // clipping.
-  enum class Merge { kGradient, kDifference };
+  enum class Sends { kGradients, kDifferences };
 
   // `shards[r]` summands belong to rank r; none to the server.
-  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic, Merge merge);
+  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic, Sends sends);
   ~InnerThroughServer() override;
 
   int Summands() const override;
@@ -38,11 +38,11 @@ class InnerThroughServer : public Inner {
   void ShareState(Replica& replica);
 
   Group& group_;
-  const Merge merge_;
+  const Sends sends_;
   const int summands_;
   std::unique_ptr<Group> order_;  // the workers, then the server
   std::vector<float> host_;       // the new state and the step's tallies, on their way
-  Buffer moved_;                  // kDifference, at a worker: its own updated state
+  Buffer moved_;                  // kDifferences, at a worker: its own updated state
   double waited_s_ = 0;
   double shared_s_ = 0;  // of it: the state's way back
   std::unique_ptr<FoldChain> chain_;

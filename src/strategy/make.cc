@@ -5,7 +5,9 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "strategy/centre_server.h"
+#include "strategy/centre_rule.h"
 #include "strategy/group_average.h"
+#include "strategy/inner_hogwild.h"
 #include "strategy/leases.h"
 #include "strategy/portion_server.h"
 #include "strategy/shared_weights.h"
@@ -14,6 +16,42 @@
 
 namespace trireme {
 namespace {
+
+InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
+  const StrategyChoice& c = setup.choice;
+  InnerNeeds needs{.plan = setup.plan,
+                   .ranks = c.ranks,
+                   .servers = c.servers,
+                   .deterministic = c.deterministic,
+                   .in_step = c.in_step(),
+                   .differences = !c.merge->gradients,
+                   .algorithm = c.options.algorithm,
+                   .wire = c.options.wire,
+                   .common = setup.common};
+  if (c.has_server()) {  // keys of all-reduce are those of all ranks
+    needs.algorithm = "ring";
+    needs.wire = "f32";
+  }
+  needs.bucket_bytes =
+      std::min(size_t(c.options.bucket_mb * 1e6), setup.layout.summand * sizeof(float));
+  return needs;
+}
+
+std::unique_ptr<CentreRule> MakeRule(const StrategySetup& setup, const Layout& layout,
+                                     Device& device) {
+  const StrategyChoice& c = setup.choice;
+  const int clients = std::max(1, c.clients());
+  return c.merge->rule({.layout = layout,
+                        .device = device,
+                        .optimizer = setup.optimizer,
+                        .schedule = setup.schedule,
+                        .clients = clients,
+                        .samples = c.period ? double(LeaseSize(setup.plan, clients) * c.period)
+                                            : double(setup.plan.samples) / clients,
+                        .rounds = c.pace == PaceKind::kRound,
+                        .alpha = c.options.alpha,
+                        .outer_momentum = c.options.outer_momentum});
+}
 
 // Those that advance together with this rank, which is a worker.
 Group& GroupOf(const StrategyChoice& c, World& world, int worker) {
@@ -32,7 +70,15 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
     servers.push_back({&world.LinkTo(s), PortionOf(setup.layout.state, s, c.servers)});
   }
   auto client = std::make_unique<Client>(std::move(servers), ahead);
-  auto merge = c.merge->make({setup, *client, std::move(shared)});
+  auto merge = c.merge->make({.client = *client,
+                              .shared = std::move(shared),
+                              .push = c.push,
+                              .fetch = c.fetch,
+                              .asks = !c.broadcasts,
+                              .waits = c.waits(),
+                              .clock = c.clocked() ? c.staleness : -1,
+                              .rounds = c.own_data(),
+                              .alpha = c.options.alpha});
   return std::make_unique<ServerExchange>(std::move(client), std::move(merge),
                                           c.steps_between_meetings(), c.led());
 }
@@ -44,7 +90,7 @@ std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
   // A client that is no rank counts as any.
   const int worker = std::max(0, world.rank() - c.servers);
   Group* const group = c.groups ? &GroupOf(c, world, worker) : nullptr;
-  auto inner = c.inner->make(setup, group);
+  auto inner = c.inner->make(InnerNeedsOf(setup), group);
   if (c.led() && group->rank() != 0) {
     const bool updates = !c.merge->gradients || c.push > 1 || c.fetch > 1;
     return std::make_unique<Strategy>(std::move(inner), std::make_unique<Follower>(updates),
@@ -52,7 +98,9 @@ std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
                                       kRecords);
   }
   std::unique_ptr<SharedWeights> shared;
-  if (c.inner->shared) shared = c.inner->shared(*group, *inner);
+  if (c.groups && c.inner->shares_memory) {
+    shared = std::make_unique<SharedWeights>(*group, dynamic_cast<InnerHogwild&>(*inner));
+  }
   auto exchange = MakeServerExchange(setup, world, std::move(shared));
   const Leases::Cut cut{.shards = c.clocked(), .own_samples = setup.own_samples};
   auto leases = std::make_unique<Leases>(setup.plan, cut, *exchange);
@@ -71,7 +119,7 @@ std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world) {
   const StrategyChoice& c = setup.choice;
   const bool records = world.rank() == kRecordingRank;
   const int worker = world.rank() - c.servers;
-  auto inner = c.inner->make(setup, &GroupOf(c, world, worker));
+  auto inner = c.inner->make(InnerNeedsOf(setup), &GroupOf(c, world, worker));
   if (!c.in_step()) {
     auto queue = std::make_unique<SharedWorkQueue>(world.group(), setup.plan,
                                                    LeaseSize(setup.plan, c.workers()));
@@ -150,8 +198,9 @@ int64_t LeaseSize(const Plan& plan, int clients) {
 }
 
 std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
-  return setup.choice.inner->algorithm ? setup.choice.inner->algorithm(setup, world.group())
-                                       : setup.choice.options.algorithm;
+  const StrategyChoice& c = setup.choice;
+  if (c.has_server() || !c.inner->algorithm) return c.options.algorithm;
+  return c.inner->algorithm(InnerNeedsOf(setup), world.group());
 }
 
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
@@ -182,7 +231,7 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                              .log = setup.log};
   auto board = MakeBoard(setup, world);
   const Layout layout = board ? CutLayout(setup.layout, board->own()) : setup.layout;
-  server.rule = [&](Device& device) { return c.merge->rule({setup, layout, c.clients(), device}); };
+  server.rule = [&](Device& device) { return MakeRule(setup, layout, device); };
   auto centre = std::make_unique<CentreServer>(std::move(server), state, std::move(board));
   centre->OnClose([&world](const Lease&) { world.Worked(); });
   return centre;

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "strategy/make.h"
+#include "strategy/centre_rule.h"
 #include "strategy/merge_elastic.h"
 #include "strategy/merge_gradient.h"
 #include "strategy/merge_weights.h"
@@ -12,49 +12,39 @@
 namespace trireme {
 namespace {
 
-using WorkerNeeds = MergeKind::WorkerNeeds;
-using RuleNeeds = MergeKind::RuleNeeds;
-
-std::unique_ptr<Merge> MakeGradient(WorkerNeeds needs) {
-  const StrategyChoice& c = needs.setup.choice;
-  return std::make_unique<MergeGradient>(
-      needs.client,
-      MergeGradient::Pace{.push = c.push,
-                          .fetch = c.fetch,
-                          .asks = !c.broadcasts,
-                          .waits = c.waits(),
-                          .clock = c.clocked() ? c.staleness : -1},
-      std::move(needs.shared));
+std::unique_ptr<Merge> MakeGradient(MergeNeeds needs) {
+  return std::make_unique<MergeGradient>(needs.client,
+                                         MergeGradient::Pace{.push = needs.push,
+                                                             .fetch = needs.fetch,
+                                                             .asks = needs.asks,
+                                                             .waits = needs.waits,
+                                                             .clock = needs.clock},
+                                         std::move(needs.shared));
 }
 
 std::unique_ptr<CentreRule> GradientRule(const RuleNeeds& needs) {
-  TRIREME_ASSERT(needs.setup.optimizer && needs.setup.schedule);
-  return MakeUpdateRule(*needs.setup.optimizer, *needs.setup.schedule, needs.layout, needs.device);
+  TRIREME_ASSERT(needs.optimizer && needs.schedule);
+  return MakeUpdateRule(*needs.optimizer, *needs.schedule, needs.layout, needs.device);
 }
 
-std::unique_ptr<Merge> MakeElastic(WorkerNeeds needs) {
-  const StrategyChoice& c = needs.setup.choice;
-  return std::make_unique<MergeElastic>(needs.client, c.options.alpha, c.waits());
+std::unique_ptr<Merge> MakeElastic(MergeNeeds needs) {
+  return std::make_unique<MergeElastic>(needs.client, needs.alpha, needs.waits);
 }
 
 std::unique_ptr<CentreRule> ElasticRule(const RuleNeeds&) { return MakeAddRule(); }
 
-std::unique_ptr<Merge> MakeWeights(WorkerNeeds needs) {
-  return std::make_unique<MergeWeights>(needs.client, needs.setup.choice.own_data());
+std::unique_ptr<Merge> MakeWeights(MergeNeeds needs) {
+  return std::make_unique<MergeWeights>(needs.client, needs.rounds);
 }
 
 std::unique_ptr<CentreRule> HalveRule(const RuleNeeds&) { return MakeMixRule(0.5f, 0); }
 
 std::unique_ptr<CentreRule> AverageRule(const RuleNeeds& needs) {
-  const StrategyChoice& c = needs.setup.choice;
-  const Plan& plan = needs.setup.plan;
-  if (c.pace == PaceKind::kRound) {
-    return MakeRoundRule(c.options.outer_momentum, needs.setup.layout.state, needs.device);
+  if (needs.rounds) {
+    return MakeRoundRule(needs.outer_momentum, needs.layout.state, needs.device);
   }
-  const int clients = std::max(1, needs.clients);
-  const double typical =
-      c.period ? double(LeaseSize(plan, clients) * c.period) : double(plan.samples) / clients;
-  return MakeMixRule(c.options.alpha > 0 ? c.options.alpha : 1 / float(clients), typical);
+  const float share = needs.alpha > 0 ? needs.alpha : 1 / float(std::max(1, needs.clients));
+  return MakeMixRule(share, needs.samples);
 }
 
 constexpr MergeKind kMerges[] = {

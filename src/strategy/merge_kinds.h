@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -9,15 +10,40 @@ class CentreRule;
 class Client;
 class Device;
 class Merge;
+class Schedule;
 class SharedWeights;
 struct Layout;
-struct StrategySetup;
+struct OptimizerOptions;
 
 // What becomes of an update that is staler than strategy.staleness.
 enum class StaleKind {
   kWait,   // nobody gets so far
   kScale,  // it counts less
   kDrop,   // its positions are leased again
+};
+
+// Of a worker's side.
+struct MergeNeeds {
+  Client& client;
+  std::unique_ptr<SharedWeights> shared;  // by a group; may be null
+  int push = 1, fetch = 1;                // steps between pushes, and between looks at the weights
+  bool asks = true;                       // for weights, else the server offers all new ones
+  bool waits = false;                     // for what would be too stale
+  int64_t clock = -1;                     // at least 0: weights are at most so many steps behind
+  bool rounds = false;                    // all push, then all go on with the result
+  float alpha = 0;
+};
+
+// Of the server's side.
+struct RuleNeeds {
+  const Layout& layout;  // of what this server holds
+  Device& device;
+  const OptimizerOptions* optimizer = nullptr;  // for rules that update
+  const Schedule* schedule = nullptr;
+  int clients = 1;
+  double samples = 0;  // of a usual push
+  bool rounds = false;
+  float alpha = 0, outer_momentum = 0;
 };
 
 // What a worker and the common weights do to each other (strategy.merge): a row of one list.
@@ -34,18 +60,7 @@ struct MergeKind {
   bool answers = false;   // at a free pace: the server answers each push with its weights
 
   // With a server; null: there is none for it.
-  struct WorkerNeeds {
-    const StrategySetup& setup;
-    Client& client;
-    std::unique_ptr<SharedWeights> shared;  // by a group; may be null
-  };
-  std::unique_ptr<Merge> (*make)(WorkerNeeds needs) = nullptr;
-  struct RuleNeeds {
-    const StrategySetup& setup;
-    const Layout& layout;  // of what this server holds
-    int clients;
-    Device& device;
-  };
+  std::unique_ptr<Merge> (*make)(MergeNeeds needs) = nullptr;
   std::unique_ptr<CentreRule> (*rule)(const RuleNeeds& needs) = nullptr;
 };
 
