@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
-#include "strategy/toy_engine.h"
 #include "transport/collective/broadcast.h"
 #include "transport/threads/run.h"
 

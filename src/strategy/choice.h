@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "optimizer/options.h"
-#include "strategy/inner_kinds.h"
-#include "strategy/merge_kinds.h"
+#include "strategy/exchange/merge_kinds.h"
+#include "strategy/inner/kinds.h"
 #include "strategy/options.h"
-#include "strategy/work.h"
+#include "strategy/step/work.h"
 
 namespace trireme {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "strategy/centre_server.h"
+#include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
-#include "strategy/toy_engine.h"
+#include "strategy/server/parameter_server.h"
 #include "transport/collective/broadcast.h"
 #include "transport/shared_memory.h"
 #include "transport/threads/run.h"
@@ -46,7 +46,7 @@ Outcome TrainTeams(int push, int servers, std::function<bool(int worker, int64_t
     if (world.rank() < servers) {
       const auto server = MakeServer(setup, world, model.initial);
       if (world.rank() > 0) return server->Run(nullptr);
-      auto& centre = dynamic_cast<CentreServer&>(*server);
+      auto& centre = dynamic_cast<ParameterServer&>(*server);
       centre.OnClose([&](const Lease& lease) {
         for (int64_t p = lease.begin; p < lease.end; ++p) {
           ++out.counted.at(size_t(lease.epoch * plan.samples + p));

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
-#include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

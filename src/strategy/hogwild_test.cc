@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "pretend/device.h"
+#include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
-#include "strategy/shared_work_queue.h"
-#include "strategy/toy_engine.h"
+#include "strategy/work/shared_work_queue.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "pretend/device.h"
+#include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
-#include "strategy/toy_engine.h"
 #include "transport/threads/run.h"
 
 namespace trireme {

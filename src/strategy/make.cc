@@ -4,15 +4,15 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "strategy/centre_server.h"
-#include "strategy/centre_rule.h"
-#include "strategy/group_average.h"
-#include "strategy/inner_hogwild.h"
-#include "strategy/leases.h"
-#include "strategy/portion_server.h"
-#include "strategy/shared_weights.h"
-#include "strategy/shared_work.h"
-#include "strategy/step_work.h"
+#include "strategy/exchange/group_average.h"
+#include "strategy/exchange/shared_weights.h"
+#include "strategy/inner/hogwild.h"
+#include "strategy/server/parameter_server.h"
+#include "strategy/server/partition_server.h"
+#include "strategy/server/rule.h"
+#include "strategy/work/leases.h"
+#include "strategy/work/shared_work.h"
+#include "strategy/work/step_work.h"
 
 namespace trireme {
 namespace {
@@ -37,7 +37,7 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
   return needs;
 }
 
-std::unique_ptr<CentreRule> MakeRule(const StrategySetup& setup, const Layout& layout,
+std::unique_ptr<ServerRule> MakeRule(const StrategySetup& setup, const Layout& layout,
                                      Device& device) {
   const StrategyChoice& c = setup.choice;
   const int clients = std::max(1, c.clients());
@@ -65,11 +65,11 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
   const StrategyChoice& c = setup.choice;
   // With a push for each lease few wait here: what they are made from gets old.
   const int ahead = c.steps_between_meetings() == 1 ? 2 : 64;
-  std::vector<Client::Holder> servers;
+  std::vector<ServerClient::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
-    servers.push_back({&world.LinkTo(s), PortionOf(setup.layout.state, s, c.servers)});
+    servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});
   }
-  auto client = std::make_unique<Client>(std::move(servers), ahead);
+  auto client = std::make_unique<ServerClient>(std::move(servers), ahead);
   auto merge = c.merge->make({.client = *client,
                               .shared = std::move(shared),
                               .push = c.push,
@@ -151,44 +151,41 @@ std::vector<Link*> ClientLinks(World& world, const StrategyChoice& c) {
   return links;
 }
 
-std::unique_ptr<Server> MakePortionServer(const StrategySetup& setup, World& world) {
+std::unique_ptr<Server> MakePartitionServer(const StrategySetup& setup, World& world) {
   const StrategyChoice& c = setup.choice;
-  const Range portion = PortionOf(setup.layout.state, world.rank(), c.servers);
-  const Layout layout = CutLayout(setup.layout, portion);
-  return std::make_unique<PortionServer>(
-      PortionServer::Setup{.first = &world.LinkTo(0),
-                           .clients = ClientLinks(world, c),
-                           .floats = portion.size,
-                           .rule =
-                               [&](Device& device) {
-                                 return c.merge->rule({setup, layout, 1, device});
-                               },
-                           .log = setup.log});
+  const Range partition = PartitionOf(setup.layout.state, world.rank(), c.servers);
+  const Layout layout = CutLayout(setup.layout, partition);
+  return std::make_unique<PartitionServer>(PartitionServer::Setup{
+      .first = &world.LinkTo(0),
+      .clients = ClientLinks(world, c),
+      .floats = partition.size,
+      .rule = [&](Device& device) { return MakeRule(setup, layout, device); },
+      .log = setup.log});
 }
 
-std::unique_ptr<PortionBoard> MakeBoard(const StrategySetup& setup, World& world) {
+std::unique_ptr<PartitionSequencer> MakeBoard(const StrategySetup& setup, World& world) {
   if (setup.choice.servers == 1) return nullptr;
   std::vector<Link*> others;
   for (int s = 1; s < setup.choice.servers; ++s) others.push_back(&world.LinkTo(s));
-  return std::make_unique<PortionBoard>(setup.layout, std::move(others));
+  return std::make_unique<PartitionSequencer>(setup.layout, std::move(others));
 }
 
-CentreServer::When WhenOf(PaceKind pace) {
-  if (pace == PaceKind::kClock) return CentreServer::When::kClock;
-  return pace == PaceKind::kRound ? CentreServer::When::kRound : CentreServer::When::kArrival;
+ParameterServer::When WhenOf(PaceKind pace) {
+  if (pace == PaceKind::kClock) return ParameterServer::When::kClock;
+  return pace == PaceKind::kRound ? ParameterServer::When::kRound : ParameterServer::When::kArrival;
 }
 
-CentreServer::Stale StaleOf(const StrategyChoice& c) {
-  if (c.staleness < 0 || c.pace != PaceKind::kFree) return CentreServer::Stale::kTake;
+ParameterServer::Stale StaleOf(const StrategyChoice& c) {
+  if (c.staleness < 0 || c.pace != PaceKind::kFree) return ParameterServer::Stale::kTake;
   switch (c.stale) {
     case StaleKind::kWait:
-      return CentreServer::Stale::kWait;
+      return ParameterServer::Stale::kWait;
     case StaleKind::kDrop:
-      return CentreServer::Stale::kDrop;
+      return ParameterServer::Stale::kDrop;
     case StaleKind::kScale:
       break;
   }
-  return CentreServer::Stale::kScale;
+  return ParameterServer::Stale::kScale;
 }
 
 }  // namespace
@@ -217,22 +214,22 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                      setup.layout.state);
   }
   if (c.groups && world.together()) world.Subgroup(-1, 0, 1);  // a division needs all
-  if (world.rank() > 0) return MakePortionServer(setup, world);
-  CentreServer::Setup server{.clients = ClientLinks(world, c),
-                             .acceptor = world.acceptor(),
-                             .plan = setup.plan,
-                             .positions = PositionsOf(setup.plan),
-                             .lease = LeaseSize(setup.plan, c.clients()),
-                             .when = WhenOf(c.pace),
-                             .staleness = std::max<int64_t>(0, c.staleness),
-                             .stale = StaleOf(c),
-                             .answers = c.pace == PaceKind::kFree && c.merge->answers,
-                             .broadcasts = c.broadcasts,
-                             .log = setup.log};
+  if (world.rank() > 0) return MakePartitionServer(setup, world);
+  ParameterServer::Setup server{.clients = ClientLinks(world, c),
+                                .acceptor = world.acceptor(),
+                                .plan = setup.plan,
+                                .positions = PositionsOf(setup.plan),
+                                .lease = LeaseSize(setup.plan, c.clients()),
+                                .when = WhenOf(c.pace),
+                                .staleness = std::max<int64_t>(0, c.staleness),
+                                .stale = StaleOf(c),
+                                .answers = c.pace == PaceKind::kFree && c.merge->answers,
+                                .broadcasts = c.broadcasts,
+                                .log = setup.log};
   auto board = MakeBoard(setup, world);
   const Layout layout = board ? CutLayout(setup.layout, board->own()) : setup.layout;
   server.rule = [&](Device& device) { return MakeRule(setup, layout, device); };
-  auto centre = std::make_unique<CentreServer>(std::move(server), state, std::move(board));
+  auto centre = std::make_unique<ParameterServer>(std::move(server), state, std::move(board));
   centre->OnClose([&world](const Lease&) { world.Worked(); });
   return centre;
 }

@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "strategy/choice.h"
-#include "strategy/common.h"
-#include "strategy/server.h"
+#include "strategy/inner/common_state.h"
+#include "strategy/server/server.h"
 #include "strategy/strategy.h"
 #include "transport/world.h"
 
@@ -29,7 +29,7 @@ std::string ResolveAlgorithm(const StrategySetup& setup, World& world);
 
 // For ranks that train and for those that take part in steps, and for servers of a free pace.
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world);
-// `state` is the first server's: it gives the others their portions.
+// `state` is the first server's: it gives the others their partitions.
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state);
 

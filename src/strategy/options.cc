@@ -1,7 +1,7 @@
 #include "strategy/options.h"
 
-#include "strategy/algorithm.h"
 #include "strategy/choice.h"
+#include "strategy/inner/algorithm.h"
 #include "strategy/presets.h"
 
 namespace trireme {
@@ -47,7 +47,7 @@ void Describe(OptionTable<StrategyOptions>& t) {
   t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10),
         "local-sgd: how far the anchor goes towards the workers' mean at a meeting");
   t.Add("servers", &StrategyOptions::servers, AtLeast(1) && AtMost(64),
-        "the first ranks, which hold the centre, each a portion of the parameters; more than one "
+        "the first ranks, which hold the centre, each a partition of the parameters; more than one "
         "where gradients are applied as they arrive (downpour)");
   t.Add("groups", &StrategyOptions::groups, AtLeast(0),
         "inner allreduce or hogwild with a centre: groups of workers that sum their gradients or "

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "optimizer/rules.h"
-#include "strategy/algorithm.h"
+#include "strategy/inner/algorithm.h"
 
 namespace trireme {
 namespace {
@@ -199,7 +199,7 @@ constexpr Refusal kServers[] = {
      [](const Case& x) {
        return fmt::format(
            "strategy.servers = {}: which push may count, the first server would have to say before "
-           "the others have their portions; strategy.stale is scale or drop, not wait",
+           "the others have their partitions; strategy.stale is scale or drop, not wait",
            x.o.servers);
      }},
     {[](const Case& x) { return ManyServers(x) && x.c.broadcasts; },
@@ -293,7 +293,7 @@ constexpr Refusal kOthers[] = {
      [](const Case& x) {
        return fmt::format(
            "strategy.servers = {}: trainer.clip needs the norm of all gradients, and each server "
-           "has a portion of them; set trainer.clip = 0",
+           "has a partition of them; set trainer.clip = 0",
            x.o.servers);
      }},
 };

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/state_io.h"
-#include "strategy/exchange.h"
-#include "strategy/inner.h"
-#include "strategy/replica.h"
-#include "strategy/work_source.h"
+#include "strategy/exchange/exchange.h"
+#include "strategy/inner/inner.h"
+#include "strategy/step/replica.h"
+#include "strategy/work/work_source.h"
 
 namespace trireme {
 

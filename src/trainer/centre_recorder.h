@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "base/state_image.h"
-#include "strategy/server.h"
+#include "strategy/server/server.h"
 #include "trainer/recorder.h"
 #include "trainer/start.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/sections.h"
 #include "data/source.h"
-#include "strategy/work.h"
+#include "strategy/step/work.h"
 #include "trainer/recipe.h"
 
 namespace trireme {

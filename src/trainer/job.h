@@ -10,7 +10,7 @@
 #include "launch/launcher.h"
 #include "optimizer/schedule.h"
 #include "strategy/choice.h"
-#include "strategy/work.h"
+#include "strategy/step/work.h"
 #include "trainer/defaults.h"
 #include "trainer/model_card.h"
 #include "trainer/recipe.h"

@@ -10,7 +10,7 @@
 #include "record/progress.h"
 #include "record/run_directory.h"
 #include "record/tensorboard.h"
-#include "strategy/replica.h"
+#include "strategy/step/replica.h"
 #include "trainer/examiner.h"
 #include "trainer/input_bound.h"
 #include "trainer/job.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "strategy/tags.h"
+#include "strategy/step/tags.h"
 
 namespace trireme {
 

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "strategy/server/protocol.h"
+#include "strategy/step/replica.h"
+
+namespace trireme {
+
+// What a worker and the centre do to each other. Called on the worker's thread; device work goes to
+// the replica's queue.
+class Merge {
+ public:
+  virtual ~Merge() = default;
+  virtual void Begin(Replica& replica) = 0;  // takes the centre's weights
+  // The worker moves its own weights by its gradients; else only the centre does.
+  virtual bool updates() const { return true; }
+  virtual void BeforeStep(Replica&, bool /*meets*/) {}  // `meets`: the step ends with a meeting
+  virtual void AfterStep(Replica&) {}
+  // The work of `leases` shall count at the centre. Of the head all but the version is there.
+  virtual void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) = 0;
+  virtual void Reload(Replica& replica) = 0;  // takes the centre's weights, forgets momentum
+  // The replica's weights were changed by the centre since the last call.
+  bool Moved() { return std::exchange(moved_, false); }
+
+ protected:
+  bool moved_ = false;
+};
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+#pragma once
+#include "strategy/exchange/merge.h"
+#include "strategy/exchange/server_client.h"
+
+namespace trireme {
+
+// Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, algorithm 1: the asynchronous form; with
+// momentum in the local optimizer, algorithm 2). Worker and centre pull at each other; batch-norm's
+// running statistics are part of the state and follow.
+class MergeElastic : public Merge {
+ public:
+  // `alpha` 0: the paper's rule, a moving rate of 0.9, shared among the clients that are here.
+  // `waits`: staleness is bounded by waiting for the centre, not for long after it was given.
+  MergeElastic(ServerClient& centre, float alpha, bool waits = false)
+      : client_(centre), alpha_(alpha), waits_(waits) {}
+  void Begin(Replica& replica) override;
+  // The centre comes while the step is computed: one local step older, and nobody waits for it.
+  void BeforeStep(Replica&, bool meets) override {
+    if (meets && !waits_) client_.Prefetch();
+  }
+  void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
+  void Reload(Replica& replica) override;
+
+ private:
+  ServerClient& client_;
+  const float alpha_;
+  const bool waits_;
+  Buffer centre_, pull_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,105 @@
+#include "strategy/exchange/merge_kinds.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "strategy/exchange/merge_elastic.h"
+#include "strategy/exchange/merge_gradient.h"
+#include "strategy/exchange/merge_weights.h"
+#include "strategy/server/rule.h"
+
+namespace trireme {
+namespace {
+
+std::unique_ptr<Merge> MakeGradient(MergeNeeds needs) {
+  return std::make_unique<MergeGradient>(needs.client,
+                                         MergeGradient::Pace{.push = needs.push,
+                                                             .fetch = needs.fetch,
+                                                             .asks = needs.asks,
+                                                             .waits = needs.waits,
+                                                             .clock = needs.clock},
+                                         std::move(needs.shared));
+}
+
+std::unique_ptr<ServerRule> GradientRule(const RuleNeeds& needs) {
+  TRIREME_ASSERT(needs.optimizer && needs.schedule);
+  return MakeUpdateRule(*needs.optimizer, *needs.schedule, needs.layout, needs.device);
+}
+
+std::unique_ptr<Merge> MakeElastic(MergeNeeds needs) {
+  return std::make_unique<MergeElastic>(needs.client, needs.alpha, needs.waits);
+}
+
+std::unique_ptr<ServerRule> ElasticRule(const RuleNeeds&) { return MakeAddRule(); }
+
+std::unique_ptr<Merge> MakeWeights(MergeNeeds needs) {
+  return std::make_unique<MergeWeights>(needs.client, needs.rounds);
+}
+
+std::unique_ptr<ServerRule> HalveRule(const RuleNeeds&) { return MakeMixRule(0.5f, 0); }
+
+std::unique_ptr<ServerRule> AverageRule(const RuleNeeds& needs) {
+  if (needs.rounds) {
+    return MakeRoundRule(needs.outer_momentum, needs.layout.state, needs.device);
+  }
+  const float share = needs.alpha > 0 ? needs.alpha : 1 / float(std::max(1, needs.clients));
+  return MakeMixRule(share, needs.samples);
+}
+
+constexpr MergeKind kMerges[] = {
+    {.name = "gradient",
+     .help = "gradients move the common weights",
+     .gradients = true,
+     .in_step = true,
+     .stale = StaleKind::kScale,
+     .scales = true,
+     .waits = true,
+     .make = MakeGradient,
+     .rule = GradientRule},
+    {.name = "difference",
+     .help = "in step with a server: what workers did to their weights is added up",
+     .gradients = false,
+     .in_step = true,
+     .stale = StaleKind::kDrop},
+    {.name = "halve",
+     .help = "worker and centre take the mean of the two",
+     .gradients = false,
+     .stale = StaleKind::kDrop,
+     .answers = true,
+     .make = MakeWeights,
+     .rule = HalveRule},
+    {.name = "average",
+     .help = "the mean of the workers' weights, each by its samples",
+     .gradients = false,
+     .averages = true,
+     .stale = StaleKind::kScale,
+     .scales = true,
+     .answers = true,
+     .make = MakeWeights,
+     .rule = AverageRule},
+    {.name = "elastic",
+     .help = "worker and centre pull at each other",
+     .gradients = false,
+     .stale = StaleKind::kDrop,
+     .waits = true,
+     .make = MakeElastic,
+     .rule = ElasticRule},
+};
+
+}  // namespace
+
+std::span<const MergeKind> MergeKinds() { return kMerges; }
+
+const MergeKind& FindMerge(std::string_view name) {
+  for (const MergeKind& kind : kMerges) {
+    if (kind.name == name) return kind;
+  }
+  throw UsageError("strategy.merge: nothing is called {}", name);
+}
+
+const MergeKind& AverageMerge() {
+  return *std::ranges::find_if(kMerges, [](const MergeKind& kind) { return kind.averages; });
+}
+
+}  // namespace trireme

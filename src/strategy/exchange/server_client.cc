@@ -1,0 +1,319 @@
+#include "strategy/exchange/server_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/start_thread.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kLook_s = 0.05;  // the receiver looks whether it shall end
+
+}  // namespace
+
+ServerClient::ServerClient(std::vector<Holder> servers, int most_ahead)
+    : servers_(std::move(servers)),
+      link_(*servers_[0].link),
+      most_ahead_(most_ahead),
+      sender_([this](Outgoing& out) { Dispatch(out); },
+              [](std::string_view) {}) {  // the link's other end has a deadline
+  for (size_t s = 0; s < servers_.size(); ++s) {
+    receivers_.push_back(StartThread("the thread that hears a server",
+                                     [this, s](const std::stop_token& stop) { Receive(stop, s); }));
+  }
+}
+
+ServerClient::~ServerClient() {
+  for (std::jthread& receiver : receivers_) receiver.request_stop();
+  try {
+    sender_.Drain();
+    for (const Holder& server : servers_) server.link->Send({.kind = kBye});
+  } catch (const std::exception&) {  // the run ends with an error that is known already
+  }
+}
+
+// ---- the worker's thread
+
+ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
+  if (claimed_at_ > 0) step_s_ = 0.5 * (step_s_ + Now() - std::exchange(claimed_at_, 0));
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (std::exchange(void_, false)) return Answer::kVoid;
+    if (stopped_) {
+      if (holds) return Answer::kDrain;
+      Send({.kind = kLeave});
+      return Answer::kEnd;
+    }
+    if (!granted_.empty()) {
+      lease = granted_.front();
+      granted_.pop_front();
+      claimed_at_ = Now();
+      if (2 * granted_.size() <= granted_at_once_) AskForLeases(true);
+      return Answer::kLease;
+    }
+    if (ended_) return Answer::kEnd;
+    if (std::exchange(drain_, false) && holds) return Answer::kDrain;
+    AskForLeases(holds);
+    Until(lock, "a lease",
+          [&] { return !granted_.empty() || drain_ || void_ || ended_ || !asked_; });
+  }
+}
+
+// Enough for the time that an answer may take on a busy machine; a slow step needs only one.
+void ServerClient::AskForLeases(bool holds) {
+  constexpr double kAhead_s = 0.02;
+  if (asked_ || drain_ || ended_) return;
+  const int64_t wants =
+      std::clamp<int64_t>(int64_t(kAhead_s / std::max(step_s_, 1e-6)), 1, most_ahead_);
+  Send({.kind = kAsk, .ints = {holds, wants}});
+  asked_ = true;
+}
+
+void ServerClient::Prefetch() {
+  std::lock_guard lock(mutex_);
+  if (!fetching_ && !reply_) AskForCentre();
+}
+
+void ServerClient::AskForCentre(bool computes) {
+  fetching_ = true;
+  partitions_.assign(servers_.size(), {.kind = -1});
+  Send({.kind = kFetch, .ints = {++fetches_, computes}});
+}
+
+ServerClient::Snapshot ServerClient::Fetch(size_t floats, bool computes) {
+  std::unique_lock lock(mutex_);
+  Until(lock, "the centre", [&] {
+    // Also again, when the server is another one.
+    if (!fetching_ && !reply_) AskForCentre(computes);
+    return reply_.has_value();
+  });
+  return TakeReply(floats);
+}
+
+ServerClient::Snapshot ServerClient::FetchNow(size_t floats) {
+  {
+    std::unique_lock lock(mutex_);
+    Until(lock, "the centre", [&] { return !fetching_; });
+    reply_.reset();
+  }
+  return Fetch(floats);
+}
+
+std::optional<ServerClient::Snapshot> ServerClient::Prefetched(size_t floats) {
+  std::lock_guard lock(mutex_);
+  if (!reply_) return {};
+  return TakeReply(floats);
+}
+
+std::optional<ServerClient::Snapshot> ServerClient::Answered(size_t floats) {
+  std::unique_lock lock(mutex_);
+  Until(lock, "the new centre", [&] { return reply_ || void_ || ended_; });
+  if (!reply_) return {};
+  return TakeReply(floats);
+}
+
+std::optional<ServerClient::Snapshot> ServerClient::News(size_t floats) {
+  std::lock_guard lock(mutex_);
+  if (!news_) return {};
+  return Unpack(*std::exchange(news_, {}), floats);
+}
+
+ServerClient::Snapshot ServerClient::TakeReply(size_t floats) {
+  return Unpack(*std::exchange(reply_, {}), floats);
+}
+
+ServerClient::Snapshot ServerClient::Unpack(Message message, size_t floats) {
+  if (message.body.size() != floats) {
+    throw Error("the server's centre has {} values, this worker's state {}", message.body.size(),
+                floats);
+  }
+  return {message.ints[0], std::max<int64_t>(1, message.ints[1]), std::move(message.body)};
+}
+
+void ServerClient::Push(const Event& ready, const PushHead& head, std::vector<float> change,
+                        std::span<const int64_t> leases) {
+  Message message{.kind = kPush,
+                  .ints = {head.version, BitsOf(head.loss_sum), BitsOf(head.correct)},
+                  .body = std::move(change)};
+  message.ints.insert(message.ints.end(), leases.begin(), leases.end());
+  std::lock_guard lock(mutex_);
+  Send(std::move(message), ready);
+}
+
+bool ServerClient::holds_void() const {
+  std::lock_guard lock(mutex_);
+  return void_;
+}
+
+void ServerClient::Stop() { stopped_ = true; }
+
+void ServerClient::Send(Message message, const Event& ready) {
+  volume_.sent += BytesOf(message);
+  sender_.Push({ready, std::move(message)});
+}
+
+Volume ServerClient::volume() const {
+  std::lock_guard lock(mutex_);
+  return volume_;
+}
+
+void ServerClient::Until(std::unique_lock<std::mutex>& lock, const char* what,
+                         FunctionRef<bool()> done) {
+  const Stopwatch watch;
+  while (!error_ && !done()) {
+    const int64_t before = arrivals_;
+    const auto moved = [&] { return arrivals_ != before || error_; };
+    if (!changed_.wait_until(lock, After(link_.timeout_s()), moved)) {
+      throw PeerLost(
+          "no word from the server for {:g} s while waiting for {} (transport.timeout_s)",
+          link_.timeout_s(), what);
+    }
+  }
+  waited_s_ += watch.seconds();
+  if (error_) std::rethrow_exception(error_);
+}
+
+// ---- the receiving thread
+
+void ServerClient::Receive(std::stop_token stop, size_t server) {
+  try {
+    Message message;
+    while (!stop.stop_requested()) {
+      const Arrival arrival = servers_[server].link->Receive(message, After(kLook_s));
+      if (arrival == Arrival::kNothing) continue;
+      {
+        std::lock_guard lock(mutex_);
+        ++arrivals_;
+        if (arrival == Arrival::kMessage) Sort(server, std::move(message));
+        if (arrival == Arrival::kRenewed) Renew(server);
+      }
+      changed_.notify_all();
+    }
+  } catch (const std::exception&) {
+    {
+      std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
+    changed_.notify_all();
+  }
+}
+
+// It knows of nothing asked, and of leases what its snapshot held. All servers begin anew when one
+// does; the first may not know yet that partitions of this client's pushes are lost.
+void ServerClient::Renew(size_t server) {
+  if (server > 0) Send({.kind = kAnew});
+  drain_ = asked_ = fetching_ = false;
+  granted_.clear();
+  reply_.reset();
+  news_.reset();
+  void_ = true;
+}
+
+void ServerClient::Sort(size_t server, Message message) {
+  volume_.received += BytesOf(message);
+  const auto numbers = [&](size_t least) {
+    if (message.ints.size() >= least) return;
+    throw Error("the server sent {} numbers where {} belong (word {})", message.ints.size(), least,
+                message.kind);
+  };
+  switch (message.kind) {
+    case kGrant:
+      numbers(4);
+      asked_ = false;
+      granted_at_once_ = (message.ints.size() - 1) / 3;
+      for (size_t i = 1; i + 3 <= message.ints.size(); i += 3) {
+        granted_.push_back({.id = message.ints[i],
+                            .epoch = message.ints[0],
+                            .begin = message.ints[i + 1],
+                            .end = message.ints[i + 2]});
+      }
+      break;
+    case kEnd:
+      ended_ = true;
+      asked_ = false;
+      break;
+    case kDrain:
+      drain_ = true;
+      asked_ = false;
+      break;
+    case kRefused:  // and whatever the client had asked for is forgotten
+      granted_.clear();
+      asked_ = false;
+      void_ = true;
+      break;
+    case kDismissed:
+      throw Error(
+          "the server wants no more of this client: its pushes are not finite (lower optimizer.lr "
+          "or set trainer.clip)");
+    case kCentre:
+      numbers(3);
+      if (several()) return TakePartition(server, message.ints[2], message);
+      fetching_ = false;
+      reply_ = std::move(message);
+      break;
+    case kFetched:
+      numbers(1);
+      return TakePartition(server, message.ints[0], message);
+    case kNews:
+      numbers(2);
+      news_ = std::move(message);
+      break;
+    case kWait:
+      break;
+    default:
+      throw Error("the server sent a word that no server says ({})", message.kind);
+  }
+}
+
+// Where the centre lies on several servers: a fetch is complete when all have answered it.
+void ServerClient::TakePartition(size_t server, int64_t fetch, Message& message) {
+  if (!fetching_ || fetch != fetches_) return;  // of a fetch that was given up
+  const Range partition = servers_[server].partition;
+  if (message.body.size() != partition.size) {
+    throw Error("server {} sent {} values of the centre, where {} are its partition", server,
+                message.body.size(), partition.size);
+  }
+  partitions_[server] = std::move(message);
+  const auto missing = [](const Message& m) { return m.kind < 0; };
+  if (std::any_of(partitions_.begin(), partitions_.end(), missing)) return;
+  Message whole = std::move(partitions_[0]);
+  for (size_t s = 1; s < partitions_.size(); ++s) {
+    whole.body.insert(whole.body.end(), partitions_[s].body.begin(), partitions_[s].body.end());
+  }
+  fetching_ = false;
+  reply_ = std::move(whole);
+}
+
+// ---- the sending thread
+
+// The other servers have their partitions of a push when the first hears of it, or soon after.
+void ServerClient::Dispatch(Outgoing& out) {
+  out.ready.Wait();
+  Message& message = out.message;
+  for (size_t s = 1; s < servers_.size(); ++s) {
+    const auto& [link, partition] = servers_[s];
+    if (message.kind == kFetch) link->Send(message);
+    if (message.kind != kPush) continue;
+    const auto begin = message.body.begin() + std::ptrdiff_t(partition.begin);
+    link->Send({.kind = kPartition,
+                .ints = {message.ints[PushHead::kInts]},
+                .body = {begin, begin + std::ptrdiff_t(partition.size)}});
+  }
+  if (several() && message.kind == kPush) message.body.resize(servers_[0].partition.size);
+  link_.Send(std::move(message));
+}
+
+// ----
+
+int64_t TakeCentre(ServerClient& client, Replica& replica) {
+  const ServerClient::Snapshot centre = client.Fetch(replica.state.size);
+  flat::Put(replica.queue, centre.state, replica.state);
+  replica.queue.Sync();
+  return centre.version;
+}
+
+}  // namespace trireme

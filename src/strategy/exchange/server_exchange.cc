@@ -1,0 +1,47 @@
+#include "strategy/exchange/server_exchange.h"
+
+#include <array>
+
+#include "flat/arithmetic.h"
+
+namespace trireme {
+
+void ServerExchange::AfterStep(Replica& r) {
+  open_.insert(open_.end(), r.work.leases.begin(), r.work.leases.end());
+  CountLoss(r);
+  merge_->AfterStep(r);
+  if (MeetsAfter(++since_)) Meet(r);
+}
+
+// For the push that names this step's leases.
+void ServerExchange::CountLoss(Replica& r) {
+  std::array<float, Layout::kTallies> tallies;
+  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kTallies), tallies);
+  r.queue.Sync();
+  head_.loss_sum += double(tallies[0]) * double(r.work.batch);
+  head_.correct += double(tallies[1]);
+}
+
+void ServerExchange::Meet(Replica& replica) {
+  since_ = 0;
+  if (open_.empty()) return;
+  merge_->Meet(replica, head_, open_);
+  open_.clear();
+  head_ = {};
+}
+
+void ServerExchange::Discard(Replica& replica) {
+  open_.clear();
+  head_ = {};
+  since_ = 0;
+  merge_->Reload(replica);
+  forgets_ = true;
+}
+
+void ServerExchange::Snapshot(Replica& replica, Slice into) {
+  const ServerClient::Snapshot centre = client_->FetchNow(into.size);
+  flat::Put(replica.queue, centre.state, into);
+  replica.queue.Sync();  // before it is given up
+}
+
+}  // namespace trireme

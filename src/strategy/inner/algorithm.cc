@@ -1,0 +1,71 @@
+#include "strategy/inner/algorithm.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "strategy/inner/all_reduce.h"
+#include "strategy/inner/fold.h"
+#include "strategy/inner/shared.h"
+#include "strategy/step/tags.h"
+#include "transport/collective/link_model.h"
+
+namespace trireme {
+namespace {
+
+WireType WireOf(const AllReduceNeeds& needs) {
+  return needs.wire == "bf16" ? WireType::kBf16 : WireType::kF32;
+}
+
+// Whether summands are added where they lie. All ranks decide alike.
+bool SharesMemory(const AllReduceNeeds& needs, Group& group) {
+  const std::string& algorithm = needs.algorithm;
+  if (algorithm != "auto" && algorithm != "shared") return false;
+  const int most =
+      needs.deterministic ? *std::max_element(needs.shards.begin(), needs.shards.end()) : 1;
+  const bool can = group.shared_memory() && most <= int(SharedMemory::kMostParts) &&
+                   WireOf(needs) == WireType::kF32;  // in memory nothing travels
+  if (!can && algorithm == "shared") {
+    throw UsageError(
+        "strategy.algorithm = \"shared\" needs ranks that share memory (transport threads or shm), "
+        "at most {} shards per rank and strategy.wire = \"f32\"",
+        SharedMemory::kMostParts);
+  }
+  return can;
+}
+
+}  // namespace
+
+std::vector<std::string> AlgorithmNames() {
+  std::vector<std::string> names{"auto", "shared"};
+  for (const AllReduceAlgorithm& algorithm : AllReduceAlgorithms()) names.push_back(algorithm.name);
+  return names;
+}
+
+bool AddsInShardOrder(std::string_view algorithm) {
+  return algorithm == "auto" || algorithm == "shared" || algorithm == "chain";
+}
+
+std::string ChooseAlgorithm(const AllReduceNeeds& needs, Group& group) {
+  if (needs.algorithm != "auto" || group.size() == 1) return needs.algorithm;
+  if (needs.deterministic || SharesMemory(needs, group)) return "auto";
+  const WireType wire = WireOf(needs);
+  HostGroups hosts(group, HostOfRank(group, kTagSum));
+  const LinkModel model = MeasureLink(hosts, kTagSum);
+  const double bytes = double(needs.bytes) / sizeof(float) * double(BytesOf(wire));
+  // The model knows nothing of what a native sum does: it is taken only where asked for.
+  auto candidates = UsableAllReduces(group, wire);
+  std::erase_if(candidates,
+                [](const AllReduceAlgorithm* a) { return std::string_view(a->name) == "native"; });
+  return ChooseAllReduce(model, hosts.shape(), bytes, candidates).name;
+}
+
+std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, Group& group) {
+  if (SharesMemory(needs, group)) {
+    const int summands = needs.deterministic ? std::max(1, needs.shards[group.rank()]) : 1;
+    return std::make_unique<InnerShared>(group, summands);
+  }
+  if (needs.deterministic) return std::make_unique<InnerFold>(group, needs.shards);
+  return std::make_unique<InnerAllReduce>(group, FindAllReduce(needs.algorithm), WireOf(needs));
+}
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strategy/inner/inner.h"
+#include "transport/group.h"
+
+namespace trireme {
+
+// How `allreduce` sums summands.
+//
+//   shared  where they lie, in memory that all ranks address
+//   chain   a fold in shard order (trainer.deterministic), or in rank order
+//   others  by messages: transport/all_reduce.h
+struct AllReduceNeeds {
+  std::string algorithm = "auto";  // strategy.algorithm
+  std::string wire = "f32";        // strategy.wire
+  bool deterministic = false;
+  std::vector<int> shards;  // of each rank; deterministic
+  size_t bytes = 0;         // of the largest bucket
+};
+
+std::vector<std::string> AlgorithmNames();  // that strategy.algorithm may have
+// Whatever the number of ranks is: possible with trainer.deterministic.
+bool AddsInShardOrder(std::string_view algorithm);
+
+// What strategy.algorithm = "auto" is here: "auto" again where memory is shared or the order is
+// given, so that nothing needs to be chosen; else the algorithm with the least estimate of a model
+// whose latency and bandwidth are measured now. Every rank calls it, and gets the same.
+std::string ChooseAlgorithm(const AllReduceNeeds& needs, Group& group);
+
+// With a resolved algorithm; `group` has several ranks. UsageError where it cannot work.
+std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, Group& group);
+
+}  // namespace trireme

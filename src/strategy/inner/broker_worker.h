@@ -1,0 +1,44 @@
+#pragma once
+#include "base/clock.h"
+#include "base/error.h"
+#include "strategy/inner/broker.h"
+#include "strategy/inner/inner.h"
+
+namespace trireme {
+
+// One worker of `bsp`: reads the parent model where the broker keeps it, brings its summands to the
+// broker's barrier after backward. No traffic: everything lies in one process.
+class InnerBroker : public Inner {
+ public:
+  InnerBroker(Broker& broker, int worker, int summands)
+      : broker_(broker), worker_(worker), summands_(summands) {}
+  ~InnerBroker() override { broker_.Leave(worker_); }
+
+  int Summands() const override { return summands_; }
+  void Begin(Replica& r) override {
+    if (!r.device.host_visible()) {
+      throw UsageError(
+          "strategy bsp keeps its model in the processor's memory, which device {} "
+          "does not read",
+          r.device.name());
+    }
+  }
+  void Agree(Replica& r, FunctionRef<void()> update) override {
+    const Stopwatch watch;
+    const bool adds = !r.work.shards.empty();
+    broker_.Meet(worker_, {.parts = adds ? r.summands : std::span<const Slice>{},
+                           .into = r.summands[0],
+                           .state = r.state,
+                           .tallies = {r.layout.loss(), Layout::kTallies},
+                           .update = [update] { update(); }});
+    waited_s_ += watch.seconds();
+  }
+  double waited_s() const override { return waited_s_; }
+
+ private:
+  Broker& broker_;
+  const int worker_, summands_;
+  double waited_s_ = 0;
+};
+
+}  // namespace trireme

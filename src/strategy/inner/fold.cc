@@ -1,0 +1,69 @@
+#include "strategy/inner/fold.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "flat/arithmetic.h"
+#include "strategy/step/tags.h"
+
+namespace trireme {
+
+InnerFold::InnerFold(Group& group, const std::vector<int>& shards) : group_(group) {
+  const auto turn = [this](const Range&, std::span<const float> sum) {
+    return group_.Send(group_.rank() - 1, kTagFoldBack, std::as_bytes(sum));
+  };
+  const auto left = [this](const Range& segment) { back_->Push(segment); };
+  chain_ = std::make_unique<FoldChain>(group, shards, FoldChain::Ends{turn, left});
+}
+
+InnerFold::~InnerFold() {
+  chain_.reset();
+  back_.reset();
+  DrainQuietly(back_queue_.get());
+}
+
+int InnerFold::Summands() const { return std::max(1, chain_->shards()); }
+
+void InnerFold::Begin(Replica& r) {
+  sum_ = r.summands[0];
+  back_queue_ = r.device.NewQueue();
+  landed_ = back_queue_->Record();
+  staged_ = !r.device.host_visible();
+  if (staged_) host_back_.resize(r.layout.summand);
+  back_ = std::make_unique<CommThread<Range>>(
+      [this](Range& range) { Back(range); },
+      [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans, Track::kReturn);
+  chain_->Begin(r);
+}
+
+void InnerFold::BucketReady(Replica&, const Bucket& bucket, const Event& event) {
+  chain_->BucketReady(bucket, event);
+}
+
+void InnerFold::Reduce(Replica& r) {
+  const Stopwatch watch;
+  chain_->Drain();
+  back_->Drain();
+  waited_s_ += watch.seconds();
+  landed_ = back_queue_->Record();
+  r.queue.Wait(chain_->Record());
+  r.queue.Wait(landed_);
+}
+
+void InnerFold::Back(const Range& segment) {
+  const Slice sum = sum_.Sub(segment.begin, segment.size);
+  std::span<float> host;
+  if (staged_) {
+    landed_.Wait();
+    host = std::span<float>(host_back_).subspan(segment.begin, segment.size);
+  } else {
+    host = sum.host();
+  }
+  const int rank = group_.rank();
+  group_.Receive(rank + 1, kTagFoldBack, std::as_writable_bytes(host)).Wait();
+  if (staged_) flat::Put(*back_queue_, host.data(), sum);
+  if (rank > 0)
+    group_.Send(rank - 1, kTagFoldBack, std::as_bytes(std::span<const float>(host))).Wait();
+}
+
+}  // namespace trireme

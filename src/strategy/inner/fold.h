@@ -1,0 +1,46 @@
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "strategy/inner/fold_chain.h"
+
+namespace trireme {
+
+// The sum of --deterministic by messages: a fold along the chain of ranks, and from the last rank
+// the result goes back along it. Traffic per step: each rank sends and receives at most two
+// summands, no more in total than a ring.
+//
+// Two communication threads: with one, bucket b + 1 could not go forward before b has come back.
+class InnerFold : public Inner {
+ public:
+  // `shards[r]` summands belong to rank r.
+  InnerFold(Group& group, const std::vector<int>& shards);
+  ~InnerFold() override;
+
+  int Summands() const override;
+  void Begin(Replica& replica) override;
+  void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
+  double waited_s() const override { return waited_s_; }
+  // Its two threads work at the same time.
+  double busy_s() const override { return back_ ? std::max(chain_->busy_s(), back_->busy_s()) : 0; }
+  Volume volume() const override { return group_.volume(); }
+
+ protected:
+  void Reduce(Replica& replica) override;
+
+ private:
+  void Back(const Range& segment);
+
+  Group& group_;
+  Slice sum_;            // summands[0]
+  bool staged_ = false;  // the host may not touch the device's memory
+  std::unique_ptr<Queue> back_queue_;
+  std::vector<float> host_back_;  // staged: the results
+  Event landed_;                  // staged: the last step's results have left host_back_
+  double waited_s_ = 0;
+  std::unique_ptr<CommThread<Range>> back_;
+  std::unique_ptr<FoldChain> chain_;  // feeds back_
+};
+
+}  // namespace trireme

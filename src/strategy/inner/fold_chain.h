@@ -1,0 +1,60 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "strategy/inner/comm_thread.h"
+#include "strategy/inner/inner.h"
+
+namespace trireme {
+
+// A left fold over shards along a chain of ranks: the running sum begins with a copy of shard 0 and
+// travels in segments, each rank adds its own shards' summands in order; the last rank has the
+// whole. So the bits do not depend on the number of workers. On a communication thread, bucket by
+// bucket while backward goes on. Each rank sends and receives at most one summand.
+class FoldChain {
+ public:
+  struct Ends {
+    // At the last rank: a segment of the whole sum, which lies in summands[0] and on the host.
+    // What it sends is waited for before the next segment but one.
+    std::function<Ticket(const Range&, std::span<const float> sum)> turn;
+    // Elsewhere: the sum has left, the segment of summands[0] is free for the result.
+    std::function<void(const Range&)> left;
+  };
+  // `shards[r]` summands belong to rank r.
+  FoldChain(Group& group, const std::vector<int>& shards, Ends ends);
+  ~FoldChain();
+
+  int shards() const { return shards_; }  // own ones
+  bool last() const { return last_; }     // in the chain
+  void Begin(Replica& replica);
+  void BucketReady(const Bucket& bucket, const Event& event);
+  double busy_s() const { return comm_thread_ ? comm_thread_->busy_s() : 0; }
+  void Drain();  // all buckets have gone through this rank
+  // What this rank's queues still do to the summands.
+  Event Record() { return queue_->Record(); }
+
+ private:
+  struct Job {
+    Range range;
+    Event event;
+  };
+  void Forward(const Job& job);  // a bucket
+  std::span<const float> AddOwn(const Range& segment);
+  Ticket SendOn(const Range& segment, std::span<const float> sum);
+
+  Group& group_;
+  const int shards_;
+  const int first_;  // the first rank that has a shard: the fold begins there
+  const bool last_;
+  const Ends ends_;
+  std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads
+  std::vector<Slice> parts_;     // own summands of a segment
+  bool staged_ = false;          // the host may not touch the device's memory
+  std::unique_ptr<Queue> queue_;
+  Buffer arrived_;                              // a segment from the rank before
+  std::vector<float> host_arrived_, host_sum_;  // staged: the same, and a whole summand
+  std::unique_ptr<CommThread<Job>> comm_thread_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,52 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+class Group;
+class Inner;
+class StrategyCommon;
+struct Plan;
+
+// What an inner choice is made of.
+struct InnerNeeds {
+  const Plan& plan;
+  int ranks = 1, servers = 0;
+  bool deterministic = false;
+  bool in_step = true;
+  bool differences = false;                      // of weights are added up, not gradients
+  std::string algorithm = "auto", wire = "f32";  // of an all-reduce
+  size_t bucket_bytes = 0;                       // at most
+  StrategyCommon* common = nullptr;              // what the row made, if it did
+};
+
+// How replicas advance inside a step (strategy.inner): a row of one list.
+struct InnerKind {
+  const char* name;
+  const char* help;
+
+  // What its workers need of each other.
+  bool in_step;                // they wait for each other in every step
+  bool alone = false;          // they do not: something else must bring them together
+  bool one_process = false;    // they are threads of one process
+  bool shares_memory = false;  // they are threads, or processes that share memory
+  bool groups = false;         // some of them can be a group, below a server or an average
+  int servers = 0;             // the first ranks, which hold the weights and do not train
+  bool differences = false;    // strategy.merge = "difference" is possible
+
+  // Of this rank; `group` are those who advance together, null where there is no group.
+  std::unique_ptr<Inner> (*make)(const InnerNeeds& needs, Group* group);
+  // Not null: what strategy.algorithm is here, where it is left open. Every rank calls it.
+  std::string (*algorithm)(const InnerNeeds& needs, Group& group) = nullptr;
+  // Not null: what the workers of one process have in common, made before them.
+  std::unique_ptr<StrategyCommon> (*common)(int workers, double timeout_s) = nullptr;
+};
+
+std::span<const InnerKind> InnerKinds();
+const InnerKind& FindInner(std::string_view name);
+
+}  // namespace trireme

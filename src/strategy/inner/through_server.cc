@@ -1,0 +1,99 @@
+#include "strategy/inner/through_server.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "flat/arithmetic.h"
+#include "strategy/step/tags.h"
+#include "transport/collective/broadcast.h"
+
+namespace trireme {
+
+InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& shards,
+                                       bool deterministic, Sends sends)
+    : group_(group),
+      sends_(sends),
+      summands_(deterministic ? std::max(1, shards[group.rank()]) : 1),
+      order_(group.Split(0, group.rank() == kServer ? group.size() : group.rank())) {
+  std::vector<int> in_order(shards.begin() + 1, shards.end());
+  if (!deterministic) std::fill(in_order.begin(), in_order.end(), 1);
+  in_order.push_back(0);
+  // The server keeps what arrives; nothing comes back by the chain.
+  const auto turn = [](const Range&, std::span<const float>) { return Ticket(); };
+  const auto left = [](const Range&) {};
+  chain_ = std::make_unique<FoldChain>(*order_, in_order, FoldChain::Ends{turn, left});
+}
+
+InnerThroughServer::~InnerThroughServer() = default;
+
+int InnerThroughServer::Summands() const { return summands_; }
+
+void InnerThroughServer::Begin(Replica& r) {
+  if (!r.device.host_visible()) host_.resize(r.layout.state);
+  if (sends_ == Sends::kDifferences && !is_server()) moved_ = Buffer(r.device, r.layout.state);
+  chain_->Begin(r);
+}
+
+void InnerThroughServer::BeforeStep(Replica& r) {
+  // More workers than shards: what this one adds is nothing.
+  const bool adds = !is_server() && chain_->shards() > 0;
+  if (r.work.shards.empty() && adds) flat::Fill(r.queue, 0, r.summands[0]);
+}
+
+void InnerThroughServer::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
+  if (sends_ == Sends::kGradients) return chain_->BucketReady(bucket, event);
+  // A difference is known only when the whole gradient is.
+  if (&bucket != &r.buckets.back()) return;
+  if (!is_server()) MakeDifference(r);
+  const Event made = r.queue.Record();
+  for (const Bucket& b : r.buckets) chain_->BucketReady(b, made);
+}
+
+void InnerThroughServer::MakeDifference(Replica& r) {
+  const size_t weights = r.layout.weights;
+  const Slice gradient = r.summands[0].Sub(0, weights);
+  flat::Copy(r.queue, r.state, moved_);
+  r.updater.Apply(r.queue, r.work.step, r.summands[0], moved_);
+  flat::Copy(r.queue, moved_.slice().Sub(0, weights), gradient);
+  flat::Blend(r.queue, -1, r.state.Sub(0, weights), 1, gradient);
+}
+
+void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
+  const Stopwatch watch;
+  chain_->Drain();
+  waited_s_ += watch.seconds();
+  r.queue.Wait(chain_->Record());
+  if (is_server()) {
+    if (sends_ == Sends::kDifferences) {
+      r.updater.ApplyMove(r.queue, r.summands[0], r.state);
+    } else {
+      update();
+    }
+  }
+  ShareState(r);
+}
+
+// The server's state, and what the summand says about the step besides gradients.
+void InnerThroughServer::ShareState(Replica& r) {
+  const Stopwatch watch;
+  const Slice tail = r.summands[0].Sub(r.layout.loss(), Layout::kTallies);
+  std::array<float, Layout::kTallies> tallies = {};
+  const bool staged = !host_.empty();
+  if (is_server()) {
+    flat::Get(r.queue, tail, tallies);
+    if (staged) flat::Get(r.queue, r.state, host_);
+  }
+  r.queue.Sync();
+  if (is_server()) tallies[Layout::kVotes] += r.vote;  // it has no shard that could
+  const std::span<float> state = staged ? std::span<float>(host_) : r.state.host();
+  Broadcast(group_, kTagState, kServer, std::as_writable_bytes(state));
+  Broadcast(group_, kTagState, kServer, std::as_writable_bytes(std::span(tallies)));
+  if (!is_server() && staged) flat::Put(r.queue, host_, r.state);
+  flat::Put(r.queue, tallies, tail);
+  r.queue.Sync();  // the host's copies are used again
+  const double seconds = watch.seconds();
+  waited_s_ += seconds;
+  shared_s_ += seconds;
+}
+
+}  // namespace trireme

@@ -1,0 +1,194 @@
+#include "strategy/server/partition_server.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "strategy/server/partition.h"
+#include "strategy/server/protocol.h"
+
+namespace trireme {
+namespace {
+
+constexpr size_t kMostOpenWords = 256;  // of a client: one that means well has a few
+constexpr double kLookAtLinks_s = 0.02;
+
+}  // namespace
+
+PartitionServer::PartitionServer(Setup setup)
+    : setup_(std::move(setup)),
+      queue_(device_.NewQueue()),
+      partition_(device_, setup_.floats),
+      rule_(setup_.rule(device_)) {
+  for (Link* link : setup_.clients) peers_.push_back({.link = link});
+}
+
+void PartitionServer::Load(const StateReader& reader) { rule_->Load(*queue_, reader); }
+
+void PartitionServer::Save(StateWriter& writer) const { rule_->Save(*queue_, writer); }
+
+void PartitionServer::Run(ServerKeeper*) {
+  const struct Listening {  // no link wakes a server that is gone
+    PartitionServer& server;
+    explicit Listening(PartitionServer& s) : server(s) { Wake(&s.wake_); }
+    ~Listening() { Wake(nullptr); }
+    void Wake(WakeEvent* wake) {
+      server.setup_.first->SetWakeEvent(wake);
+      for (Peer& peer : server.peers_) peer.link->SetWakeEvent(wake);
+    }
+  } listening(*this);
+  alone_since_ = After(0);
+  while (!over_) {
+    // Clients are heard when there is something to answer with.
+    const bool heard = HearFirst() | (loaded_ && HearClients());
+    if (!heard) wake_.Wait(After(kLookAtLinks_s));
+  }
+}
+
+// ---- the first server
+
+bool PartitionServer::HearFirst() {
+  bool heard = false;
+  Message message;
+  for (;;) {
+    const Arrival arrival = setup_.first->Receive(message, After(0));
+    if (arrival == Arrival::kNothing) break;
+    heard = true;
+    if (arrival == Arrival::kMessage) {
+      alone_ = false;
+      Obey(message);
+    } else if (arrival == Arrival::kRenewed) {
+      throw PeerLost("the first server was started again, and this one was not");
+    } else {
+      alone_ = arrival == Arrival::kGone;
+      alone_since_ = After(0);
+    }
+  }
+  const double timeout_s = setup_.first->timeout_s();
+  if ((alone_ || !loaded_) && After(-timeout_s) > alone_since_) {
+    throw PeerLost("no word from the first server for {:g} s (transport.timeout_s)", timeout_s);
+  }
+  return heard;
+}
+
+void PartitionServer::Obey(Message& message) {
+  const auto numbers = [&](size_t least) {
+    if (message.ints.size() >= least && (loaded_ || message.kind == kLoad)) return;
+    throw Error("the first server sent {} numbers, or too early (word {})", message.ints.size(),
+                message.kind);
+  };
+  switch (message.kind) {
+    case kLoad:
+      return Begin(message);
+    case kApply:
+      numbers(4);
+      return Apply(message);
+    case kForget:
+      numbers(2);
+      return Decided({message.ints[0], int(message.ints[1])});
+    case kSave: {
+      numbers(0);
+      StateImage memory;
+      Save(memory);
+      return setup_.first->Send(PackPartition(kSaved, centre(), &memory));
+    }
+    case kOver:
+      over_ = true;
+      return;
+    default:
+      throw Error("the first server said a word that it does not say ({})", message.kind);
+  }
+}
+
+void PartitionServer::Begin(const Message& message) {
+  StateImage memory;
+  Save(memory);  // names
+  if (UnpackPartition(message, partition_.slice().host(), memory)) Load(memory);
+  loaded_ = true;
+}
+
+void PartitionServer::Apply(const Message& message) {
+  const Key push{message.ints[0], int(message.ints[1])};
+  const auto found = held_.find(push);
+  if (found == held_.end()) {
+    throw Error("the first server applies a push (lease {}) that this one does not have",
+                push.first);
+  }
+  std::vector<float>& body = found->second;
+  const ServerRule::Part part{.body = {body.data(), body.size(), &device_}};
+  rule_->Apply(*queue_, {&part, 1}, message.ints[2], float(RealOf(message.ints[3])), partition_);
+  queue_->Sync();
+  Decided(push);
+}
+
+void PartitionServer::Decided(const Key& push) {
+  if (!held_.erase(push)) return;  // it was bad
+  std::erase_if(peers_[size_t(push.second)].open,
+                [&](const Word& word) { return !word.fetch && word.number == push.first; });
+  Answer(push.second);
+}
+
+// ---- clients
+
+bool PartitionServer::HearClients() {
+  bool heard = false;
+  Message message;
+  for (int c = 0; c < int(peers_.size()); ++c) {
+    Peer& peer = peers_[size_t(c)];
+    for (;;) {
+      const Arrival arrival = peer.link->Receive(message, After(0));
+      if (arrival == Arrival::kNothing) break;
+      heard = true;
+      if (arrival == Arrival::kMessage) Hear(c, message);
+      // Another life: it waits for nothing. What the first sent is the first server's to decide.
+      if (arrival == Arrival::kRenewed) peer.open.clear();
+    }
+  }
+  return heard;
+}
+
+void PartitionServer::Hear(int client, Message& message) {
+  Peer& peer = peers_[size_t(client)];
+  if (message.kind == kBye) return;
+  const bool fetch = message.kind == kFetch, partition = message.kind == kPartition;
+  const bool fits = message.ints.size() == (fetch ? 2u : 1u) && (fetch || partition) &&
+                    peer.open.size() < kMostOpenWords;
+  if (!fits) {
+    if (!std::exchange(peer.named, true) && setup_.log) {
+      setup_.log->Warn("server", "client {} said something that no client says (word {})",
+                       client + 1, message.kind);
+    }
+    // A push that is known must not wait for ever.
+    if (partition && !message.ints.empty()) {
+      setup_.first->Send({.kind = kHas, .ints = {message.ints[0], client, 0}});
+    }
+    return;
+  }
+  if (partition) return Keep(client, message);
+  peer.open.push_back({.fetch = true, .number = message.ints[0]});
+  Answer(client);
+}
+
+void PartitionServer::Keep(int client, Message& message) {
+  const int64_t lease = message.ints[0];
+  const bool good = message.body.size() == setup_.floats && !held_.contains({lease, client}) &&
+                    std::all_of(message.body.begin(), message.body.end(),
+                                [](float value) { return std::isfinite(value); });
+  if (good) {
+    held_.emplace(Key{lease, client}, std::move(message.body));
+    peers_[size_t(client)].open.push_back({.number = lease});
+  }
+  setup_.first->Send({.kind = kHas, .ints = {lease, client, good}});
+}
+
+void PartitionServer::Answer(int client) {
+  Peer& peer = peers_[size_t(client)];
+  while (!peer.open.empty() && peer.open.front().fetch) {
+    Message answer{.kind = kFetched, .ints = {peer.open.front().number}};
+    answer.body.assign(centre().begin(), centre().end());
+    peer.link->Send(std::move(answer));
+    peer.open.pop_front();
+  }
+}
+
+}  // namespace trireme

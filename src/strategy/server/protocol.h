@@ -1,0 +1,53 @@
+#pragma once
+#include <bit>
+#include <cstdint>
+
+namespace trireme {
+
+// What a client and a server with a centre say to each other: kinds of Message.
+enum Word : int {
+  // From a client.
+  kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most
+  kFetch,  // the centre, please. A number that the answer repeats; computes (0, 1): from it, until
+           // I
+           // push (staleness that waits)
+  kPush,   // PushHead, then leases; body: what to merge
+  kLeave,  // I shall work no more; what I hold is free
+  kBye,    // I shall say no more
+
+  // From the server.
+  kGrant,      // epoch, then id, begin, end of each lease
+  kDrain,      // nothing left to lease in this epoch: push what you hold, then ask again
+  kEnd,        // the run is over and drained
+  kCentre,     // version, clients that are here, the fetch's number; body: the centre. Answers
+               // kFetch, and kPush where weights are merged
+  kNews,       // (offered) the same, unasked: the newest centre
+  kRefused,    // your push did not count and your leases are void: begin anew from the centre
+  kDismissed,  // too many of your pushes were not finite: do not come back
+  kWait,       // (offered) your ask stands, others still work
+
+  // Where the centre lies on several servers (see partition.h). A push is known by its first lease.
+  kPartition,  // client to a server but the first: lease; body: that server's partition of the push
+  kAnew,     // client to the first: another server is a new one; what I hold and have sent is void
+  kFetched,  // a server but the first to a client: the fetch's number; body: its partition
+  kHas,      // to the first: lease, client, good (0, 1): a partition of a push has come
+  kLoad,     // from the first: the partition to begin with (PackPartition)
+  kApply,    // from the first: lease, client, step, bits of the share: the push counts now
+  kForget,   // from the first: lease, client: the push does not count
+  kSave,     // from the first: what is your partition now?
+  kSaved,    // to the first: this (PackPartition)
+  kOver,     // from the first: the run is over
+};
+
+// The first numbers of a push.
+struct PushHead {
+  int64_t version = 0;  // of the centre it was made from
+  double loss_sum = 0;  // over the samples of its leases
+  double correct = 0;
+  static constexpr size_t kInts = 3;
+};
+
+inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }
+inline double RealOf(int64_t bits) { return std::bit_cast<double>(bits); }
+
+}  // namespace trireme

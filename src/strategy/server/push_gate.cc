@@ -1,0 +1,179 @@
+#include "strategy/server/push_gate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "strategy/server/protocol.h"
+
+namespace trireme {
+namespace {
+
+bool Finite(const Message& push) {
+  return std::isfinite(RealOf(push.ints[1])) &&
+         std::all_of(push.body.begin(), push.body.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+PushGate::PushGate(const Rules& rules, ServerState& centre, std::function<void(int client)> applied)
+    : rules_(rules),
+      centre_(centre),
+      leases_(centre.leases()),
+      applied_(std::move(applied)),
+      stale_gate_(rules.staleness) {}
+
+// ---- does it count?
+
+// The head, then leases that are the client's, each once; a value for each of the centre.
+const char* PushGate::Fault(int client, const Message& push) const {
+  if (push.ints.size() <= PushHead::kInts) return "it names no lease";
+  if (push.ints[0] < 0 || push.ints[0] > centre_.version()) {
+    return "it is made from a version that is not";
+  }
+  if (push.body.size() != centre_.partition().size()) return "it is of another shape";
+  if (rules_.stale == Stale::kWait) {
+    const auto from = from_.find(client);
+    if (from == from_.end() || push.ints[0] != from->second) {
+      return "it is made from weights that were not given for it";
+    }
+  }
+  if (rules_.when == When::kClock && push.ints.size() != PushHead::kInts + 1) {
+    return "it names several shards";
+  }
+  std::vector<int64_t> ids(push.ints.begin() + PushHead::kInts, push.ints.end());
+  std::sort(ids.begin(), ids.end());
+  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) return "it names a lease twice";
+  const bool own =
+      std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return leases_.Owns(id, client); });
+  return own ? nullptr : "it names a lease that is not its own";
+}
+
+PartitionSequencer::Standing PushGate::StandingOf(const Message& push) const {
+  const PartitionSequencer* board = centre_.board();
+  return board ? board->Of(push.ints[PushHead::kInts]) : PartitionSequencer::Standing::kComplete;
+}
+
+bool PushGate::AwaitsPartitions(int client, const Message& push) const {
+  return !Fault(client, push) && StandingOf(push) == PartitionSequencer::Standing::kIncomplete;
+}
+
+PushGate::Verdict PushGate::Take(int client, Message& message) {
+  if (const char* fault = Fault(client, message)) return {fault};
+  const auto standing = StandingOf(message);
+  if (standing == PartitionSequencer::Standing::kIncomplete) return {"its partitions do not come"};
+  const bool bad = standing == PartitionSequencer::Standing::kBad;
+  if (bad || !Finite(message)) {
+    return {
+        .fault = bad ? "a partition of it holds values that are not finite or is of another shape"
+                     : "it holds values that are not finite",
+        .diverged = ++diverged_[client] >= kDiverged};
+  }
+  diverged_.erase(client);
+  const bool at_once = rules_.when == When::kArrival && rules_.stale != Stale::kWait;
+  if (at_once && rules_.stale == Stale::kDrop &&
+      centre_.version() - message.ints[0] > rules_.staleness) {
+    return {"it is staler than strategy.staleness"};
+  }
+  GoodPush push = Accept(client, message);
+  if (at_once) {
+    ApplyAlone(std::move(push));
+    return {};
+  }
+  for (const int64_t id : push.leases) leases_.Hold(id);
+  switch (rules_.when) {
+    case When::kArrival:
+      from_.erase(client);
+      early_.push_back(std::move(push));
+      ApplyInTime();
+      break;
+    case When::kClock: {
+      const Lease& lease = leases_.Get(push.leases[0]);
+      clocks_[StepOf(rules_.plan, lease.epoch, lease.begin)].emplace(lease.begin, std::move(push));
+      ApplyClocks();
+      break;
+    }
+    case When::kRound:
+      round_.push_back(std::move(push));
+      break;
+  }
+  return {};
+}
+
+GoodPush PushGate::Accept(int client, Message& message) const {
+  GoodPush push{.client = client};
+  push.leases.assign(message.ints.begin() + PushHead::kInts, message.ints.end());
+  for (const int64_t id : push.leases) {
+    const Lease& lease = leases_.Get(id);
+    push.samples += lease.end - lease.begin;
+  }
+  push.message = std::move(message);
+  return push;
+}
+
+// ---- when?
+
+void PushGate::ApplyAlone(GoodPush push) {
+  const int64_t behind = centre_.version() - push.version();
+  float share = 1;
+  if (behind > rules_.staleness && rules_.stale == Stale::kScale) {
+    share = float(rules_.staleness + 1) / float(behind + 1);
+  }
+  const int64_t step = leases_.closed_positions() / rules_.plan.batch;
+  if (PartitionSequencer* board = centre_.board()) board->Apply(push.leases[0], step, share);
+  centre_.Apply({&push, 1}, step, share);
+  applied_(push.client);
+}
+
+// Whatever does not make an older one too stale.
+void PushGate::ApplyInTime() {
+  for (;;) {
+    const auto next = std::find_if(early_.begin(), early_.end(), [&](const GoodPush& push) {
+      return stale_gate_.MayApply(push.version(), centre_.version());
+    });
+    if (next == early_.end()) return;
+    GoodPush push = std::move(*next);
+    early_.erase(next);
+    stale_gate_.End(push.version());
+    ApplyAlone(std::move(push));
+  }
+}
+
+void PushGate::Begin(int client) {
+  from_[client] = centre_.version();
+  stale_gate_.Begin(centre_.version());
+}
+
+void PushGate::GiveUp(int client) {
+  const auto from = from_.find(client);
+  if (from == from_.end()) return;
+  stale_gate_.End(from->second);
+  from_.erase(from);
+}
+
+// The version is the number of complete clocks.
+void PushGate::ApplyClocks() {
+  for (;;) {
+    const auto clock = clocks_.find(centre_.version());
+    if (clock == clocks_.end()) return;
+    int64_t here = 0;
+    for (const auto& [begin, push] : clock->second) here += push.samples;
+    if (here < StepSamples(rules_.plan, centre_.version())) return;
+    std::vector<GoodPush> parts;
+    for (auto& [begin, push] : clock->second) parts.push_back(std::move(push));
+    clocks_.erase(clock);
+    centre_.Apply(parts, centre_.version(), 1);
+  }
+}
+
+bool PushGate::ApplyRound() {
+  if (round_.empty()) return false;
+  // In the order of clients: not of arrivals, which differs from run to run.
+  std::sort(round_.begin(), round_.end(),
+            [](const GoodPush& a, const GoodPush& b) { return a.client < b.client; });
+  centre_.Apply(round_, leases_.closed_positions() / rules_.plan.batch, 1);
+  round_.clear();
+  return true;
+}
+
+}  // namespace trireme

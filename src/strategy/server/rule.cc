@@ -1,0 +1,110 @@
+#include "strategy/server/rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+#include "flat/arithmetic.h"
+
+namespace trireme {
+namespace {
+
+class AddRule : public ServerRule {
+ public:
+  void Apply(Queue& queue, std::span<const Part> parts, int64_t, float share,
+             Slice centre) override {
+    for (const Part& part : parts) flat::Blend(queue, share, part.body, 1, centre);
+  }
+};
+
+class MixRule : public ServerRule {
+ public:
+  MixRule(float mixing, double typical) : mixing_(mixing), typical_(typical) {}
+  void Apply(Queue& queue, std::span<const Part> parts, int64_t, float share,
+             Slice centre) override {
+    for (const Part& part : parts) {
+      const double weight = typical_ > 0 ? double(part.samples) / typical_ : 1;
+      const float a = std::min(1.0f, share * mixing_ * float(weight));
+      flat::Blend(queue, a, part.body, 1 - a, centre);
+    }
+  }
+
+ private:
+  const float mixing_;
+  const double typical_;
+};
+
+class UpdateRule : public ServerRule {
+ public:
+  UpdateRule(const OptimizerOptions& options, const Schedule& schedule, const Layout& layout,
+             Device& device)
+      : weights_(layout.weights), updater_(options, schedule, layout, device) {}
+  void Apply(Queue& queue, std::span<const Part> parts, int64_t step, float share,
+             Slice centre) override {
+    // A left fold, as --deterministic adds in step.
+    const Slice sum = parts[0].body;
+    for (const Part& part : parts.subspan(1)) flat::Add(queue, part.body, sum);
+    if (share != 1) {  // of the gradients: statistics are what they are
+      queue.Sync();
+      for (float& gradient : sum.Sub(0, weights_).host()) gradient *= share;
+    }
+    updater_.Apply(queue, step, sum, centre);
+  }
+  void Save(Queue& queue, StateWriter& writer) const override { updater_.Save(queue, writer); }
+  void Load(Queue& queue, const StateReader& reader) override { updater_.Load(queue, reader); }
+
+ private:
+  const size_t weights_;
+  Updater updater_;
+};
+
+class RoundRule : public ServerRule {
+ public:
+  RoundRule(float momentum, size_t floats, Device& device)
+      : momentum_(momentum), mean_(device, floats), velocity_(device, floats) {}
+  void Apply(Queue& queue, std::span<const Part> parts, int64_t, float, Slice centre) override {
+    double samples = 0;
+    for (const Part& part : parts) samples += double(part.samples);
+    flat::Fill(queue, 0, mean_);
+    for (const Part& part : parts) {
+      flat::Blend(queue, float(double(part.samples) / samples), part.body, 1, mean_);
+    }
+    flat::Blend(queue, -1, centre, 1, mean_);            // how far the mean is
+    flat::Blend(queue, 1, mean_, momentum_, velocity_);  // v = move + m v
+    flat::Add(queue, velocity_, centre);
+  }
+  void Save(Queue& queue, StateWriter& writer) const override {
+    queue.Sync();
+    const Slice velocity = velocity_;
+    writer.Tensor("centre.velocity", std::array{int64_t(velocity.size)}, velocity.host());
+  }
+  void Load(Queue& queue, const StateReader& reader) override {
+    queue.Sync();
+    const Slice velocity = velocity_;
+    reader.Tensor("centre.velocity", std::array{int64_t(velocity.size)}, velocity.host());
+  }
+
+ private:
+  const float momentum_;
+  Buffer mean_, velocity_;
+};
+
+}  // namespace
+
+std::unique_ptr<ServerRule> MakeAddRule() { return std::make_unique<AddRule>(); }
+
+std::unique_ptr<ServerRule> MakeMixRule(float mixing, double typical) {
+  return std::make_unique<MixRule>(mixing, typical);
+}
+
+std::unique_ptr<ServerRule> MakeUpdateRule(const OptimizerOptions& options,
+                                           const Schedule& schedule, const Layout& layout,
+                                           Device& device) {
+  return std::make_unique<UpdateRule>(options, schedule, layout, device);
+}
+
+std::unique_ptr<ServerRule> MakeRoundRule(float momentum, size_t floats, Device& device) {
+  return std::make_unique<RoundRule>(momentum, floats, device);
+}
+
+}  // namespace trireme
