@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "record/metrics.h"
-#include "record/page/page_json.h"
+#include "report/page/page_json.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {

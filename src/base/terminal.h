@@ -13,4 +13,8 @@ bool ShowsColour(int fd);
 enum class Ink { kRed, kYellow, kGreen, kFaint, kBold };
 std::string Inked(std::string_view text, Ink ink);  // and back to what was before
 
+// What others have named must not steer the terminal: control characters become '?', and without
+// `unicode` all that is not ASCII.
+std::string Printable(std::string_view text, bool unicode = true);
+
 }  // namespace trireme

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "record/run_reader.h"
+#include "report/run_reader.h"
 
 namespace trireme {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "record/page/run_curves.h"
+#include "report/page/run_curves.h"
 
 namespace trireme {
 namespace {

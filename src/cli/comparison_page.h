@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/comparison.h"
-#include "record/page/page.h"
+#include "report/page/page.h"
 
 namespace trireme {
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cli/result_text.h"
 #include "record/checkpoint_folder.h"
-#include "record/run_reader.h"
+#include "report/run_reader.h"
 #include "trainer/start.h"
 
 namespace trireme {

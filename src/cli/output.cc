@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
-
-#include "base/text.h"
 
 namespace trireme {
 
@@ -33,16 +30,6 @@ bool Output::Is(const std::string& path) const {
   if (path == "-") return true;
   return ::stat(path.c_str(), &named) == 0 && ::fstat(fd_, &own) == 0 &&
          named.st_dev == own.st_dev && named.st_ino == own.st_ino;
-}
-
-std::string Printable(std::string_view text, bool unicode) {
-  std::string out;
-  for (const char c : text) {
-    const bool control = uint8_t(c) < 0x20 || c == 0x7F;
-    const bool wide = uint8_t(c) >= 0x80;
-    out += control || (wide && !unicode) ? '?' : c;
-  }
-  return unicode && !IsUtf8(out) ? Printable(out, false) : out;
 }
 
 }  // namespace trireme

@@ -39,8 +39,4 @@ class Output {
   bool reader_gone_ = false;
 };
 
-// What others have named must not steer the terminal: control characters become '?', and without
-// `unicode` all that is not ASCII.
-std::string Printable(std::string_view text, bool unicode = true);
-
 }  // namespace trireme

@@ -5,9 +5,9 @@
 
 #include "base/files.h"
 #include "cli/command.h"
-#include "record/page/page_html.h"
-#include "record/page/page_json.h"
-#include "record/page/run_page.h"
+#include "report/page/page_html.h"
+#include "report/page/page_json.h"
+#include "report/page/run_page.h"
 
 namespace trireme {
 namespace {

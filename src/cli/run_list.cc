@@ -11,9 +11,8 @@
 #include "base/files.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "cli/output.h"
-#include "record/plot/ticks.h"
-#include "record/run_reader.h"
+#include "report/plot/ticks.h"
+#include "report/run_reader.h"
 
 namespace trireme {
 namespace {

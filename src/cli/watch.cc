@@ -12,10 +12,10 @@
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/page_server.h"
-#include "cli/watch_view.h"
 #include "record/json.h"
-#include "record/page/page_html.h"
-#include "record/page/run_page.h"
+#include "report/page/page_html.h"
+#include "report/page/run_page.h"
+#include "report/terminal/watch_view.h"
 
 namespace trireme {
 namespace {

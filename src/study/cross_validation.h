@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "record/json.h"
-#include "record/page/page.h"
+#include "report/page/page.h"
 #include "trainer/evaluation.h"
 #include "trainer/recipe.h"
 

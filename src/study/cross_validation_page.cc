@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "record/page/run_sections.h"
+#include "report/page/run_sections.h"
 #include "study/cross_validation.h"
 #include "study/statistics.h"
 

@@ -11,7 +11,7 @@
 #include "base/signals.h"
 #include "data/folds.h"
 #include "data/sources.h"
-#include "record/page/page_html.h"
+#include "report/page/page_html.h"
 #include "trainer/predictor.h"
 #include "trainer/train.h"
 

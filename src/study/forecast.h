@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record/json.h"
-#include "record/page/page.h"
+#include "report/page/page.h"
 #include "study/scaling_law.h"
 #include "study/step_fit.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "record/json.h"
-#include "record/page/page.h"
+#include "report/page/page.h"
 #include "study/published.h"
 #include "study/sweep_table.h"
 

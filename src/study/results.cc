@@ -5,8 +5,8 @@
 #include <ctime>
 
 #include "base/files.h"
-#include "record/page/page_html.h"
-#include "record/page/page_json.h"
+#include "report/page/page_html.h"
+#include "report/page/page_json.h"
 
 namespace trireme {
 

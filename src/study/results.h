@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "record/page/page.h"
+#include "report/page/page.h"
 
 namespace trireme {
 

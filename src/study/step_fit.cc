@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "launch/transports.h"
-#include "record/run_reader.h"
+#include "report/run_reader.h"
 #include "study/statistics.h"
 #include "transport/tcp/rate_limiter.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record/json.h"
-#include "record/page/page.h"
+#include "report/page/page.h"
 #include "study/statistics.h"
 #include "study/sweep.h"
 
