@@ -2,8 +2,8 @@
 #include <span>
 #include <string>
 
-#include "cli/comparison.h"
 #include "report/page/page.h"
+#include "study/comparison.h"
 
 namespace trireme {
 

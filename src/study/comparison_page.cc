@@ -1,4 +1,4 @@
-#include "cli/comparison_page.h"
+#include "study/comparison_page.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/comparison.h"
+#include "study/comparison.h"
 
 #include <gtest/gtest.h>
 
