@@ -19,7 +19,7 @@
 #include "study/link_words.h"
 #include "study/plan_file.h"
 #include "study/results.h"
-#include "study/turns.h"
+#include "study/run_queue.h"
 #include "trainer/emulate.h"
 #include "trainer/recipe.h"
 
@@ -243,10 +243,10 @@ int RunAll(const Comparison& c, const Args& args, const Signals& signals, StopNo
     const std::string error = c.out + "/" + strategy + ".error";
     if (args.Has("--retry") && Exists(error)) RemoveTree(error);
   }
-  return RunTurns(
+  return RunQueued(
       {.count = c.strategies.size(),
-       .done = [&](size_t turn) { return ReadOne(c, c.strategies[turn]).has_value(); },
-       .run = [&](size_t turn, int, int) { return RunOne(c, c.strategies[turn], notice); },
+       .done = [&](size_t run) { return ReadOne(c, c.strategies[run]).has_value(); },
+       .run = [&](size_t run, int, int) { return RunOne(c, c.strategies[run], notice); },
        .kind = [](size_t) { return size_t{0}; },
        .stopped = [&] { return signals.ExitCode(); },
        .say = [&](const std::string& line) { log.Info("compare", "{}", line); }});

@@ -14,8 +14,8 @@
 #include "record/metrics.h"
 #include "record/run_lock.h"
 #include "study/child.h"
+#include "study/run_queue.h"
 #include "study/statistics.h"
-#include "study/turns.h"
 #include "trainer/job.h"
 #include "trainer/saved_model.h"
 
@@ -144,11 +144,11 @@ int TrainFolds(const FoldsPlan& plan, const FoldsContext& context) {
   MakeDirectories(plan.out);
   const RunLock lock(plan.out);
   AdoptRecipe(plan);
-  return RunTurns(
+  return RunQueued(
       {.count = size_t(plan.folds()),
-       .done = [&](size_t turn) { return ReadDone(plan.Folder(int(turn))).has_value(); },
-       .run = [&](size_t turn, int slot,
-                  int slots) { return TrainFold(plan, context, int(turn), slot, slots); },
+       .done = [&](size_t fold) { return ReadDone(plan.Folder(int(fold))).has_value(); },
+       .run = [&](size_t fold, int slot,
+                  int slots) { return TrainFold(plan, context, int(fold), slot, slots); },
        .kind = [](size_t) { return size_t{0}; },
        .stopped = context.stopped,
        .say = context.say,

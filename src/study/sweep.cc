@@ -8,18 +8,18 @@
 #include "record/run_lock.h"
 #include "study/child.h"
 #include "study/plan_file.h"
-#include "study/turns.h"
+#include "study/run_queue.h"
 
 namespace trireme {
 namespace {
 
-struct SweepTurn {
+struct PlannedRun {
   Combination combination;
   int repetition = 0;
 };
 
-std::string RunFolder(const std::string& out, const SweepTurn& turn) {
-  return fmt::format("{}/runs/c{:03}-r{}", out, turn.combination.index, turn.repetition + 1);
+std::string RunFolder(const std::string& out, const PlannedRun& run) {
+  return fmt::format("{}/runs/c{:03}-r{}", out, run.combination.index, run.repetition + 1);
 }
 
 std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
@@ -45,19 +45,19 @@ std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
 }
 
 // All combinations once, then again: what drifts with time drifts for all alike.
-std::vector<SweepTurn> TurnsOf(const SweepPlan& plan) {
+std::vector<PlannedRun> PlannedRuns(const SweepPlan& plan) {
   const std::vector<Combination> combinations = Combinations(plan);
-  std::vector<SweepTurn> turns;
+  std::vector<PlannedRun> runs;
   for (int repetition = 0; repetition < plan.repeat; ++repetition) {
-    for (const Combination& combination : combinations) turns.push_back({combination, repetition});
+    for (const Combination& combination : combinations) runs.push_back({combination, repetition});
   }
-  return turns;
+  return runs;
 }
 
-void RunOnce(const SweepPlan& plan, const SweepContext& context, const SweepTurn& turn,
+void RunOnce(const SweepPlan& plan, const SweepContext& context, const PlannedRun& run,
              const std::string& folder) {
   ClearRun(folder);
-  std::vector<std::string> words = TrainWords(plan, turn.combination);
+  std::vector<std::string> words = TrainWords(plan, run.combination);
   words.insert(words.end(), {"--out", folder});
   const int code = context.train(words, folder + ".log");
   if (context.stopped()) return;
@@ -83,31 +83,31 @@ int RunSweep(const SweepPlan& plan, const SweepContext& context) {
   MakeDirectories(context.out + "/runs");
   const RunLock lock(context.out);
   AdoptPlan(context.out, PlanJson(plan), "sweep");
-  const std::vector<SweepTurn> all = TurnsOf(plan);
-  const auto folder_of = [&](size_t turn) { return RunFolder(context.out, all[turn]); };
+  const std::vector<PlannedRun> all = PlannedRuns(plan);
+  const auto folder_of = [&](size_t run) { return RunFolder(context.out, all[run]); };
   for (size_t i = 0; context.retry && i < all.size(); ++i) {
     if (Exists(folder_of(i) + ".error")) RemoveTree(folder_of(i) + ".error");
   }
-  return RunTurns({.count = all.size(),
-                   .done = [&](size_t turn) { return ReadSweepRun(folder_of(turn)).has_value(); },
-                   .run =
-                       [&](size_t turn, int /*slot*/, int /*slots*/) {
-                         RunOnce(plan, context, all[turn], folder_of(turn));
-                         if (context.stopped()) return std::string();
-                         return fmt::format("{}: {}", CombinationText(plan, all[turn].combination),
-                                            OutcomeText(ReadSweepRun(folder_of(turn)).value()));
-                       },
-                   .kind = [&](size_t turn) { return size_t(all[turn].combination.index); },
-                   .stopped = context.stopped,
-                   .say = context.say});
+  return RunQueued({.count = all.size(),
+                    .done = [&](size_t run) { return ReadSweepRun(folder_of(run)).has_value(); },
+                    .run =
+                        [&](size_t run, int /*slot*/, int /*slots*/) {
+                          RunOnce(plan, context, all[run], folder_of(run));
+                          if (context.stopped()) return std::string();
+                          return fmt::format("{}: {}", CombinationText(plan, all[run].combination),
+                                             OutcomeText(ReadSweepRun(folder_of(run)).value()));
+                        },
+                    .kind = [&](size_t run) { return size_t(all[run].combination.index); },
+                    .stopped = context.stopped,
+                    .say = context.say});
 }
 
 std::vector<SweepRow> ReadSweep(const SweepPlan& plan, const std::string& out) {
   std::vector<SweepRow> rows;
   for (const Combination& combination : Combinations(plan)) rows.push_back({combination, {}});
-  for (const SweepTurn& turn : TurnsOf(plan)) {
-    const auto run = ReadSweepRun(RunFolder(out, turn));
-    if (run) rows[size_t(turn.combination.index)].runs.push_back(*run);
+  for (const PlannedRun& planned : PlannedRuns(plan)) {
+    const auto run = ReadSweepRun(RunFolder(out, planned));
+    if (run) rows[size_t(planned.combination.index)].runs.push_back(*run);
   }
   return rows;
 }

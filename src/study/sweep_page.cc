@@ -70,9 +70,9 @@ void AddCharts(const SweepPlan& plan, std::span<const SweepNumbers> rows, size_t
                Section& section) {
   const Variation& variation = plan.vary[axis];
   const std::string over = AxisTitle(variation.key);
-  const bool hands = CountsHands(variation.key);
+  const bool parallelism = SetsParallelism(variation.key);
   const Axis x{
-      .title = over, .logarithmic = !hands && GrowsByFactors(variation), .from_zero = false};
+      .title = over, .logarithmic = !parallelism && GrowsByFactors(variation), .from_zero = false};
   const auto add = [&](const char* title, const Axis& y, PickNumber pick, const Curve* ideal) {
     LineChart chart{.title = fmt::format("{} over {}", title, over), .x = x, .y = y};
     chart.curves = CurvesOver(plan, rows, axis, pick);
@@ -86,9 +86,9 @@ void AddCharts(const SweepPlan& plan, std::span<const SweepNumbers> rows, size_t
         nullptr);
     add("Test loss", {.title = "loss", .from_zero = false}, LossOf, nullptr);
   };
-  if (!hands) learned();
+  if (!parallelism) learned();
   add("Training time", {.title = "training time", .unit = "s"}, SecondsOf, nullptr);
-  if (!hands) return;
+  if (!parallelism) return;
   const Curve line = Ideal(variation, false), flat = Ideal(variation, true);
   add("Speed-up", {.title = "speed-up"}, SpeedupOf, &line);
   add("Efficiency", {.title = "efficiency", .unit = "%"}, EfficiencyOf, &flat);

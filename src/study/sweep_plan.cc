@@ -125,25 +125,25 @@ Recipe RecipeOf(const SweepPlan& plan, const Combination& combination) {
   return recipe;
 }
 
-bool CountsHands(const std::string& key) {
+bool SetsParallelism(const std::string& key) {
   return key == "transport.ranks" || key == "trainer.threads" || key == "data.threads";
 }
 
-std::optional<double> HandsOf(const SweepPlan& plan, const Combination& combination) {
+std::optional<double> ParallelismOf(const SweepPlan& plan, const Combination& combination) {
   const Recipe recipe = RecipeOf(plan, combination);
-  double hands = 1;
+  double parallelism = 1;
   try {
-    hands = ChooseStrategy(recipe).workers();
+    parallelism = ChooseStrategy(recipe).workers();
   } catch (const UsageError&) {
     return {};
   }
   for (size_t i = 0; i < plan.vary.size(); ++i) {
-    if (plan.vary[i].key == "transport.ranks" || !CountsHands(plan.vary[i].key)) continue;
+    if (plan.vary[i].key == "transport.ranks" || !SetsParallelism(plan.vary[i].key)) continue;
     const auto threads = ParseNumber<double>(combination.values[i]);
     if (!threads || *threads <= 0) return {};
-    hands *= *threads;
+    parallelism *= *threads;
   }
-  return hands;
+  return parallelism;
 }
 
 std::string NameOf(const SweepPlan& plan) {

@@ -39,8 +39,8 @@ Recipe RecipeOf(const SweepPlan& plan, const Combination& combination);
 
 // How many work at a run: workers of the strategy, times the threads that are varied (those that
 // compute, and those that load). Nothing where the strategy cannot be.
-std::optional<double> HandsOf(const SweepPlan& plan, const Combination& combination);
-bool CountsHands(const std::string& key);  // a key by which HandsOf changes
+std::optional<double> ParallelismOf(const SweepPlan& plan, const Combination& combination);
+bool SetsParallelism(const std::string& key);  // a key by which ParallelismOf changes
 
 // What is trained, for titles: the recipe, or where there is none the data.
 std::string NameOf(const SweepPlan& plan);

@@ -17,7 +17,7 @@ size_t BaseOf(const SweepPlan& plan, const Combination& combination) {
   for (size_t i = 0; i < plan.vary.size(); ++i) {
     const auto& values = plan.vary[i].values;
     const auto at = std::find(values.begin(), values.end(), combination.values[i]);
-    const size_t place = CountsHands(plan.vary[i].key) ? 0 : size_t(at - values.begin());
+    const size_t place = SetsParallelism(plan.vary[i].key) ? 0 : size_t(at - values.begin());
     index = index * values.size() + place;
   }
   return index;
@@ -45,7 +45,8 @@ void Compare(const SweepNumbers& base, SweepNumbers& row) {
   if (!row.rate || !base.rate || base.rate->median <= 0) return;
   const double unit = base.rate->median;
   row.speedup = {row.rate->median / unit, row.rate->low / unit, row.rate->high / unit};
-  if (row.hands && base.hands) row.efficiency = row.speedup->median / (*row.hands / *base.hands);
+  if (row.parallelism && base.parallelism)
+    row.efficiency = row.speedup->median / (*row.parallelism / *base.parallelism);
 }
 
 std::string SpeedText(const std::optional<double>& value, const char* format, double scale = 1) {
@@ -118,7 +119,7 @@ std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const Sweep
   for (const SweepRow& row : rows) {
     all.push_back({.combination = row.combination,
                    .runs = row.runs,
-                   .hands = HandsOf(plan, row.combination)});
+                   .parallelism = ParallelismOf(plan, row.combination)});
     ReadNumbers(all.back());
   }
   if (!CountsAny(plan)) return all;
@@ -128,7 +129,7 @@ std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const Sweep
 
 bool CountsAny(const SweepPlan& plan) {
   return std::any_of(plan.vary.begin(), plan.vary.end(),
-                     [](const Variation& v) { return CountsHands(v.key); });
+                     [](const Variation& v) { return SetsParallelism(v.key); });
 }
 
 std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumbers> rows) {

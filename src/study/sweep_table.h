@@ -12,13 +12,13 @@
 namespace trireme {
 
 // A row of a sweep in numbers. Speed-up: by samples/s, against the same combination with the first
-// values of the keys that say how many work (CountsHands); efficiency: that, divided by how many
-// times as many work. So both hold for a fixed global batch (strong scaling) and for
+// values of the keys that say how many work (SetsParallelism); efficiency: that, divided by how
+// many times as many work. So both hold for a fixed global batch (strong scaling) and for
 // trainer.batch_per_worker (weak scaling).
 struct SweepNumbers {
   Combination combination;
   std::vector<SweepRun> runs;
-  std::optional<double> hands;
+  std::optional<double> parallelism;
   std::optional<Spread> seconds, rate, accuracy, loss;  // of the runs that did not fail
   std::optional<Spread> speedup;
   std::optional<double> efficiency;
@@ -28,7 +28,7 @@ struct SweepNumbers {
 std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const SweepRow> rows);
 
 // The row that a reader looks for: of settings, the one with the highest test accuracy; of numbers
-// of hands, the fastest. Nothing where all are alike.
+// that work, the fastest. Nothing where all are alike.
 std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumbers> rows);
 bool CountsAny(const SweepPlan& plan);  // a key that says how many work is varied
 
@@ -37,7 +37,7 @@ std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows);
 Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows);
 
 // Charts of accuracy, loss and time over each key that has numbers, of speed-up and efficiency over
-// numbers of hands, and all as a table.
+// how many work, and all as a table.
 Page SweepPage(const SweepPlan& plan, std::span<const SweepNumbers> rows,
                const std::string& command);
 

@@ -173,8 +173,8 @@ TEST(SweepPlan, CountsWorkersNotRanks) {
                                 {"transport.ranks", {"3"}},
                                 {"trainer.threads", {"2"}}}};
   const auto all = Combinations(plan);
-  EXPECT_EQ(HandsOf(plan, all[0]), 4);
-  EXPECT_EQ(HandsOf(plan, all[1]), 6);
+  EXPECT_EQ(ParallelismOf(plan, all[0]), 4);
+  EXPECT_EQ(ParallelismOf(plan, all[1]), 6);
 }
 
 TEST_F(SweepTest, ASearchShowsAccuracyAndLossOnALogarithmicAxisAndMarksTheBest) {

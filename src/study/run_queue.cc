@@ -1,4 +1,4 @@
-#include "study/turns.h"
+#include "study/run_queue.h"
 
 #include <fmt/format.h>
 
@@ -41,36 +41,36 @@ void WhenFree(const std::string& folder, Use use) {
 // What is left to do, and how long that takes: each as its kind took, or as all did.
 class Agenda {
  public:
-  explicit Agenda(const Turns& turns) : turns_(turns) {
-    for (size_t i = 0; i < turns.count; ++i) {
-      if (!turns.done(i)) left_.push_back(i);
+  explicit Agenda(const RunQueue& queue) : queue_(queue) {
+    for (size_t i = 0; i < queue.count; ++i) {
+      if (!queue.done(i)) left_.push_back(i);
     }
-    if (left_.size() < turns.count) {
-      turns.say(
-          fmt::format("{} of {} runs are done already", turns.count - left_.size(), turns.count));
+    if (left_.size() < queue.count) {
+      queue.say(
+          fmt::format("{} of {} runs are done already", queue.count - left_.size(), queue.count));
     }
   }
 
   // Takes one after another until there is none, somebody stops it or something fails.
   void Work(int slot, int slots) {
     std::unique_lock lock(mutex_);
-    while (!failed_ && begun_ < left_.size() && !turns_.stopped()) {
-      const size_t turn = left_[begun_++];
+    while (!failed_ && begun_ < left_.size() && !queue_.stopped()) {
+      const size_t run = left_[begun_++];
       lock.unlock();
       const Stopwatch watch;
       std::string outcome;
       std::exception_ptr failed;
       try {
-        outcome = turns_.run(turn, slot, slots);
+        outcome = queue_.run(run, slot, slots);
       } catch (const std::exception&) {
         failed = std::current_exception();
       }
       lock.lock();
       if (failed && !failed_) failed_ = failed;
-      if (failed || turns_.stopped()) return;
+      if (failed || queue_.stopped()) return;
       ++ended_;
-      Took(turn, watch.seconds());
-      turns_.say(fmt::format("{}/{} {}{}", turns_.count - left_.size() + ended_, turns_.count,
+      Took(run, watch.seconds());
+      queue_.say(fmt::format("{}/{} {}{}", queue_.count - left_.size() + ended_, queue_.count,
                              outcome, TimeLeft()));
     }
   }
@@ -86,8 +86,8 @@ class Agenda {
   size_t left() const { return left_.size(); }
 
  private:
-  void Took(size_t turn, double seconds) {
-    seconds_[turns_.kind(turn)].push_back(seconds);
+  void Took(size_t run, double seconds) {
+    seconds_[queue_.kind(run)].push_back(seconds);
     all_.push_back(seconds);
   }
 
@@ -96,13 +96,13 @@ class Agenda {
     if (ended_ == left_.size()) return "";
     double left = 0;
     for (size_t i = std::min(begun_, left_.size() - 1); i < left_.size(); ++i) {
-      const auto own = seconds_.find(turns_.kind(left_[i]));
+      const auto own = seconds_.find(queue_.kind(left_[i]));
       left += SpreadOf(own == seconds_.end() ? all_ : own->second).median;
     }
-    return fmt::format("; about {} left", FormatSeconds(left / turns_.parallel));
+    return fmt::format("; about {} left", FormatSeconds(left / queue_.parallel));
   }
 
-  const Turns& turns_;
+  const RunQueue& queue_;
   std::vector<size_t> left_;
   std::mutex mutex_;  // guards what follows
   size_t begun_ = 0, ended_ = 0;
@@ -113,9 +113,9 @@ class Agenda {
 
 }  // namespace
 
-int RunTurns(const Turns& turns) {
-  Agenda agenda(turns);
-  const int at_once = int(std::min<size_t>(size_t(turns.parallel), agenda.left()));
+int RunQueued(const RunQueue& queue) {
+  Agenda agenda(queue);
+  const int at_once = int(std::min<size_t>(size_t(queue.parallel), agenda.left()));
   if (at_once <= 1) {
     agenda.Work(0, 1);
   } else {
@@ -130,7 +130,7 @@ int RunTurns(const Turns& turns) {
       agenda.Fail(std::current_exception());
     }
   }
-  if (const int code = turns.stopped()) return code;
+  if (const int code = queue.stopped()) return code;
   agenda.Rethrow();
   return 0;
 }

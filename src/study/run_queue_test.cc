@@ -1,4 +1,4 @@
-#include "study/turns.h"
+#include "study/run_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -12,50 +12,50 @@
 namespace trireme {
 namespace {
 
-// Ten turns; those that were run are done.
-class TurnsTest : public testing::Test {
+// Ten runs; those that were run are done.
+class RunQueueTest : public testing::Test {
  protected:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<size_t> done_;  // guarded by mutex_
   std::vector<std::string> said_;
   std::atomic<int> stop_ = 0;
-  Turns turns_;
+  RunQueue queue_;
 
-  TurnsTest() {
-    turns_ = {.count = 10,
-              .done = [&](size_t turn) { return done_.count(turn) > 0; },
-              .run = [&](size_t turn, int, int) { return Done(turn); },
-              .kind = [](size_t turn) { return turn % 2; },
+  RunQueueTest() {
+    queue_ = {.count = 10,
+              .done = [&](size_t run) { return done_.count(run) > 0; },
+              .run = [&](size_t run, int, int) { return Done(run); },
+              .kind = [](size_t run) { return run % 2; },
               .stopped = [&] { return stop_.load(); },
               .say = [&](const std::string& line) { said_.push_back(line); }};
   }
 
-  std::string Done(size_t turn) {
+  std::string Done(size_t run) {
     std::lock_guard lock(mutex_);
-    EXPECT_TRUE(done_.insert(turn).second) << turn << " ran twice";
+    EXPECT_TRUE(done_.insert(run).second) << run << " ran twice";
     changed_.notify_all();
-    return "turn " + std::to_string(turn);
+    return "run " + std::to_string(run);
   }
 };
 
-TEST_F(TurnsTest, OnlyWhatIsLeftIsRun) {
+TEST_F(RunQueueTest, OnlyWhatIsLeftIsRun) {
   done_ = {0, 4, 5};
-  EXPECT_EQ(RunTurns(turns_), 0);
+  EXPECT_EQ(RunQueued(queue_), 0);
   EXPECT_EQ(done_.size(), 10u);
   ASSERT_EQ(said_.size(), 8u);
   EXPECT_EQ(said_[0], "3 of 10 runs are done already");
-  EXPECT_EQ(said_[1].find("4/10 turn 1; about "), 0u) << said_[1];
-  EXPECT_EQ(said_[7], "10/10 turn 9");
+  EXPECT_EQ(said_[1].find("4/10 run 1; about "), 0u) << said_[1];
+  EXPECT_EQ(said_[7], "10/10 run 9");
 }
 
 // Three at once: each waits until two others have begun.
-TEST_F(TurnsTest, SeveralGoOnAtOnceInSlotsOfTheirOwn) {
-  turns_.parallel = 3;
-  turns_.count = 9;
+TEST_F(RunQueueTest, SeveralGoOnAtOnceInSlotsOfTheirOwn) {
+  queue_.parallel = 3;
+  queue_.count = 9;
   std::set<int> busy;
   size_t begun = 0;
-  turns_.run = [&](size_t turn, int slot, int slots) {
+  queue_.run = [&](size_t run, int slot, int slots) {
     {
       std::unique_lock lock(mutex_);
       EXPECT_TRUE(busy.insert(slot).second) << "two in slot " << slot;
@@ -66,35 +66,35 @@ TEST_F(TurnsTest, SeveralGoOnAtOnceInSlotsOfTheirOwn) {
       changed_.wait(lock, [&] { return begun >= wanted; });
       busy.erase(slot);
     }
-    return Done(turn);
+    return Done(run);
   };
-  EXPECT_EQ(RunTurns(turns_), 0);
+  EXPECT_EQ(RunQueued(queue_), 0);
   EXPECT_EQ(done_.size(), 9u);
   EXPECT_EQ(said_.size(), 9u);
 }
 
-TEST_F(TurnsTest, WhatFailsEndsItWhenTheOthersAreOver) {
+TEST_F(RunQueueTest, WhatFailsEndsItWhenTheOthersAreOver) {
   for (const int parallel : {1, 2}) {
     done_.clear();
-    turns_.parallel = parallel;
-    turns_.run = [&](size_t turn, int, int) {
-      if (turn == 0) throw Error("too hot");
+    queue_.parallel = parallel;
+    queue_.run = [&](size_t run, int, int) {
+      if (run == 0) throw Error("too hot");
       std::unique_lock lock(mutex_);
-      done_.insert(turn);
+      done_.insert(run);
       return std::string();
     };
-    EXPECT_THROW(RunTurns(turns_), Error);
+    EXPECT_THROW(RunQueued(queue_), Error);
     EXPECT_FALSE(done_.count(0));
     EXPECT_TRUE(parallel > 1 || done_.empty());
   }
 }
 
-TEST_F(TurnsTest, StopsWithTheCode) {
-  turns_.run = [&](size_t turn, int, int) {
-    if (turn == 3) stop_ = 143;
-    return Done(turn);
+TEST_F(RunQueueTest, StopsWithTheCode) {
+  queue_.run = [&](size_t run, int, int) {
+    if (run == 3) stop_ = 143;
+    return Done(run);
   };
-  EXPECT_EQ(RunTurns(turns_), 143);
+  EXPECT_EQ(RunQueued(queue_), 143);
   EXPECT_EQ(done_.size(), 4u);
 }
 
