@@ -6,7 +6,7 @@ foreach(path ${RECIPES})
   get_filename_component(name ${path} NAME_WE)
   string(APPEND rows "    {\"${name}\", R\"toml(${text})toml\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"trainer/recipe.h\"
+file(WRITE ${OUTPUT} "#include \"recipe/recipe.h\"
 
 namespace trireme {
 namespace {

@@ -28,15 +28,18 @@ const std::map<std::string, Folders> kStandsOn = {
     {"launch", {"base", "flat", "transport"}},
     {"engine", {"base", "flat", "graph"}},
     {"strategy", {"base", "flat", "optimizer", "transport"}},
-    {"trainer",
+    {"recipe",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy"}},
+    {"trainer",
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
+      "engine", "strategy", "recipe"}},
     {"study",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "trainer"}},
+      "launch", "engine", "strategy", "recipe", "trainer"}},
     {"cli",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "trainer", "study"}},
+      "launch", "engine", "strategy", "recipe", "trainer", "study"}},
 };
 
 TEST(Architecture, IncludesFollowTheArrows) {

@@ -10,6 +10,8 @@
 #include "cli/command.h"
 #include "cli/recipe_flags.h"
 #include "launch/transports.h"
+#include "recipe/emulate_options.h"
+#include "recipe/recipe.h"
 #include "record/run_lock.h"
 #include "strategy/choice.h"
 #include "strategy/presets.h"
@@ -20,8 +22,6 @@
 #include "study/plan_file.h"
 #include "study/results.h"
 #include "study/run_queue.h"
-#include "trainer/emulate.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 namespace {

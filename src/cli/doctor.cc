@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/parts.h"
 #include "engine/engines.h"
-#include "trainer/options.h"
+#include "recipe/trainer_options.h"
 #include "transport/launched.h"
 #include "transport/mpi/library.h"
 

@@ -9,8 +9,8 @@
 #include "graph/op.h"
 #include "launch/transports.h"
 #include "optimizer/rules.h"
+#include "recipe/recipe.h"
 #include "strategy/presets.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/signals.h"
 #include "cli/commands.h"
 #include "engine/engines.h"
-#include "trainer/options.h"
+#include "recipe/trainer_options.h"
 
 namespace trireme {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 #include <string>
 
+#include "recipe/recipe.h"
 #include "record/json.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 

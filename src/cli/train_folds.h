@@ -2,7 +2,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "trainer/recipe.h"
+#include "recipe/recipe.h"
 
 namespace trireme {
 

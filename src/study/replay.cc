@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "engine/engines.h"
-#include "trainer/options.h"
+#include "recipe/trainer_options.h"
 
 namespace trireme {
 namespace {

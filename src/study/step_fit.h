@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "recipe/recipe.h"
 #include "record/metrics.h"
 #include "study/step_model.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 

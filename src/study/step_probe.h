@@ -1,6 +1,6 @@
 #pragma once
+#include "recipe/recipe.h"
 #include "study/step_model.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 

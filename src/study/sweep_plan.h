@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "recipe/recipe.h"
 #include "record/json.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 

@@ -4,8 +4,8 @@
 
 #include "base/sections.h"
 #include "data/source.h"
+#include "recipe/recipe.h"
 #include "strategy/step/work.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 

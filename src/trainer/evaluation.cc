@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/assert.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
 
 namespace trireme {

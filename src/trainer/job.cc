@@ -9,6 +9,7 @@
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "launch/transports.h"
+#include "trainer/emulate.h"
 
 namespace trireme {
 namespace {
@@ -32,11 +33,6 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
 }
 
 }  // namespace
-
-int CountThreads(const TrainerOptions& options, int sharing, bool process_each) {
-  if (!options.threads.is_word()) return int(options.threads.number);
-  return ThreadsOfEach(ReadCoreFacts(), std::max(1, sharing), process_each);
-}
 
 MakeBackend BackendOf(const Recipe& recipe) {
   const EngineKind& kind = FindEngine(recipe.trainer.device);

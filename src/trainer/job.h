@@ -9,11 +9,11 @@
 #include "graph/graph.h"
 #include "launch/launcher.h"
 #include "optimizer/schedule.h"
+#include "recipe/recipe.h"
 #include "strategy/choice.h"
 #include "strategy/step/work.h"
 #include "trainer/defaults.h"
 #include "trainer/model_card.h"
-#include "trainer/recipe.h"
 
 namespace trireme {
 
@@ -66,9 +66,6 @@ ModelCard ModelCardOf(const Job& job);
 
 // For a client of a server whose plan is another one than its own data would make.
 void AdoptPlan(Job& job, const Plan& plan);
-
-// trainer.threads as a number: of each of so many ranks that share processors.
-int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);
 
 // The backend that trainer.device, trainer.precision and section [engine] name.
 MakeBackend BackendOf(const Recipe& recipe);

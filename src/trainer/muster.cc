@@ -16,7 +16,7 @@
 #include "base/toml.h"
 #include "base/version.h"
 #include "data/feed.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/state_io.h"
-#include "trainer/options.h"
+#include "recipe/trainer_options.h"
 
 namespace trireme {
 

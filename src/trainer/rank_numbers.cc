@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/start_thread.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 #include "transport/threads/run.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
 #include "transport/collective/broadcast.h"
 

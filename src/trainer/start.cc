@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "record/checkpoint_folder.h"
+#include "strategy/step/tags.h"
 #include "trainer/model_file.h"
-#include "trainer/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

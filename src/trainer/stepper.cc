@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "flat/arithmetic.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
 
 namespace trireme {

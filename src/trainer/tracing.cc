@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "strategy/step/tags.h"
 #include "trainer/model_file.h"
-#include "trainer/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

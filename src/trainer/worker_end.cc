@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "flat/arithmetic.h"
-#include "trainer/tags.h"
+#include "strategy/step/tags.h"
 #include "trainer/worker.h"
 #include "transport/collective/broadcast.h"
 

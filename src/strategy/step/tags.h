@@ -3,7 +3,8 @@
 
 namespace trireme {
 
-// The streams of a group that strategies use. Others (a trainer's sums) begin at kFirstFreeTag.
+// The streams of a group: no two that may be under way at once have the same number. Those of
+// strategies.
 constexpr Tag kTagSum = 0;
 constexpr Tag kTagFoldForward = 1;
 constexpr Tag kTagFoldBack = 2;
@@ -11,6 +12,13 @@ constexpr Tag kTagState = 3;
 constexpr Tag kTagHandout = 4;
 constexpr Tag kTagMeeting = 5;
 constexpr Tag kTagLease = 6;
-constexpr Tag kFirstFreeTag = 16;
+// Of training and what watches over it.
+constexpr Tag kTagScore = 16;
+constexpr Tag kTagStart = 17;
+constexpr Tag kTagMuster = 18;
+constexpr Tag kTagWeights = 19;
+constexpr Tag kTagTimes = 20;
+constexpr Tag kTagBatchNorm = 21;
+constexpr Tag kTagWatch = 22;
 
 }  // namespace trireme

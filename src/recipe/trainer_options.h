@@ -40,4 +40,7 @@ struct TrainerOptions {
 
 void Describe(OptionTable<TrainerOptions>& t);
 
+// trainer.threads as a number: of each of so many ranks that share processors.
+int CountThreads(const TrainerOptions& options, int sharing = 1, bool process_each = false);
+
 }  // namespace trireme

@@ -8,10 +8,10 @@
 #include "graph/models/options.h"
 #include "launch/options.h"
 #include "optimizer/options.h"
+#include "recipe/emulate_options.h"
+#include "recipe/trainer_options.h"
 #include "record/options.h"
 #include "strategy/options.h"
-#include "trainer/emulate.h"
-#include "trainer/options.h"
 
 namespace trireme {
 

@@ -1,9 +1,11 @@
-#include "trainer/options.h"
+#include "recipe/trainer_options.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "base/cores.h"
 #include "engine/engines.h"
 
 namespace trireme {
@@ -77,6 +79,11 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("stall_seconds", &T::stall_seconds, AtLeast(0),
         "seconds without any progress of ranks in step after which the run says what each of them "
         "waits for and fails; 0: never");
+}
+
+int CountThreads(const TrainerOptions& options, int sharing, bool process_each) {
+  if (!options.threads.is_word()) return int(options.threads.number);
+  return ThreadsOfEach(ReadCoreFacts(), std::max(1, sharing), process_each);
 }
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "trainer/recipe.h"
+#include "recipe/recipe.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,8 @@ TEST(Recipe, AllShippedOnesAreBuiltInAndParse) {
 // It was trained on train and tested on val; what stands beside them was not looked at.
 TEST(Recipe, OfARunThatKnowsNoValidationKeepsItsTwoParts) {
   const TemporaryDirectory folder;
-  for (const char* part : {"train", "val", "test"}) MakeDirectories(folder / (std::string("set/") + part));
+  for (const char* part : {"train", "val", "test"})
+    MakeDirectories(folder / (std::string("set/") + part));
   MakeDirectories(folder / "run");
   const auto load = [&](bool old) {
     Recipe recipe;

@@ -1,4 +1,4 @@
-#include "trainer/recipe.h"
+#include "recipe/recipe.h"
 
 #include <fmt/ranges.h>
 
