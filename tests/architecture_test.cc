@@ -31,15 +31,18 @@ const std::map<std::string, Folders> kStandsOn = {
     {"recipe",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy"}},
-    {"trainer",
+    {"model",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy", "recipe"}},
+    {"trainer",
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
+      "engine", "strategy", "recipe", "model"}},
     {"study",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "recipe", "trainer"}},
+      "launch", "engine", "strategy", "recipe", "model", "trainer"}},
     {"cli",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "recipe", "trainer", "study"}},
+      "launch", "engine", "strategy", "recipe", "model", "trainer", "study"}},
 };
 
 TEST(Architecture, IncludesFollowTheArrows) {

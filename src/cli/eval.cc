@@ -9,7 +9,7 @@
 #include "cli/recipe_flags.h"
 #include "data/sources.h"
 #include "flat/arithmetic.h"
-#include "trainer/evaluation.h"
+#include "model/evaluation.h"
 
 namespace trireme {
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/evaluation.h"
+#include "model/evaluation.h"
 
 namespace trireme {
 

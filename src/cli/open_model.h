@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "engine/engines.h"
-#include "trainer/saved_model.h"
+#include "model/saved_model.h"
 
 namespace trireme {
 

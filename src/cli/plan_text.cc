@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "model/chunk_feed.h"
 #include "optimizer/rules.h"
-#include "trainer/evaluation.h"
 #include "trainer/stepper.h"
 
 namespace trireme {
@@ -44,8 +44,9 @@ std::string PlanText(const Job& job) {
   const Backend backend = job.make_backend(job.threads_per_rank);
   const auto program =
       Compile(job.graph, *backend.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
-  const auto evaluation = Compile(job.graph, *backend.engine,
-                                  Evaluator::ChunkSize(job.graph.input()), Mode::kEvaluate, 0);
+  const auto evaluation =
+      Compile(job.graph, *backend.engine, ChunkFeed::ChunkSize(job.graph.input().size()),
+              Mode::kEvaluate, 0);
   const DataSet& data = job.data;
   const OptimizerOptions& optimizer = job.recipe.optimizer;
   return Describe(*program) + MemoryText(job, *backend.engine, *program, *evaluation) +

@@ -14,8 +14,8 @@
 #include "cli/recipe_flags.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
+#include "model/predictor.h"
 #include "record/json.h"
-#include "trainer/predictor.h"
 
 namespace trireme {
 namespace {

@@ -20,10 +20,10 @@
 #include "cli/resume_check.h"
 #include "cli/train_folds.h"
 #include "data/sources.h"
+#include "model/given_weights.h"
 #include "record/checkpoint.h"
 #include "record/timestamp.h"
 #include "report/page/run_page.h"
-#include "trainer/given_weights.h"
 #include "trainer/guessing.h"
 #include "trainer/train.h"
 

@@ -11,13 +11,13 @@
 #include "base/version.h"
 #include "data/sources.h"
 #include "flat/arithmetic.h"
+#include "model/saved_model.h"
 #include "record/metrics.h"
 #include "record/run_lock.h"
 #include "study/child.h"
 #include "study/run_queue.h"
 #include "study/statistics.h"
 #include "trainer/job.h"
-#include "trainer/saved_model.h"
 
 namespace trireme {
 namespace {

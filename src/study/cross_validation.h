@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "model/evaluation.h"
 #include "recipe/recipe.h"
 #include "record/json.h"
 #include "report/page/page.h"
-#include "trainer/evaluation.h"
 
 namespace trireme {
 

@@ -11,8 +11,8 @@
 #include "base/signals.h"
 #include "data/folds.h"
 #include "data/sources.h"
+#include "model/predictor.h"
 #include "report/page/page_html.h"
-#include "trainer/predictor.h"
 #include "trainer/train.h"
 
 namespace trireme {

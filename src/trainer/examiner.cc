@@ -4,6 +4,13 @@
 #include <limits>
 
 namespace trireme {
+namespace {
+
+LoaderThreads ThreadsFor(const Job& job, const Source& samples) {
+  return EvaluationThreads(job.recipe.data, samples, job.cores_per_rank, job.threads_per_rank);
+}
+
+}  // namespace
 
 double Findings::Judged() const {
   const Evaluation& judge = validation ? *validation : test;
@@ -25,10 +32,10 @@ void Findings::AddTo(EpochRecord& record) const {
 
 Examiner::Examiner(const Job& job, Engine& engine, Queue& queue)
     : test_(job.graph, engine, queue, *job.data.test, job.normalizer,
-            EvaluationThreads(job, *job.data.test)) {
+            ThreadsFor(job, *job.data.test)) {
   if (!job.data.validation) return;
   validation_.emplace(job.graph, engine, queue, *job.data.validation, job.normalizer,
-                      EvaluationThreads(job, *job.data.validation));
+                      ThreadsFor(job, *job.data.validation));
 }
 
 Findings Examiner::Run(Slice state, int worker, int workers, Group* group, const Observer& observer,

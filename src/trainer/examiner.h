@@ -2,8 +2,8 @@
 #include <memory>
 #include <optional>
 
+#include "model/evaluation.h"
 #include "record/metrics.h"
-#include "trainer/evaluation.h"
 #include "trainer/job.h"
 
 namespace trireme {

@@ -8,12 +8,12 @@
 #include "flat/layout.h"
 #include "graph/graph.h"
 #include "launch/launcher.h"
+#include "model/model_card.h"
 #include "optimizer/schedule.h"
 #include "recipe/recipe.h"
 #include "strategy/choice.h"
 #include "strategy/step/work.h"
 #include "trainer/defaults.h"
-#include "trainer/model_card.h"
 
 namespace trireme {
 

@@ -9,9 +9,9 @@
 #include "base/machine.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "model/model_card.h"
+#include "model/model_file.h"
 #include "record/timestamp.h"
-#include "trainer/model_card.h"
-#include "trainer/model_file.h"
 
 namespace trireme {
 namespace {
@@ -79,7 +79,8 @@ Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress,
 void Recorder::Step(const StepResult& result, const Progression& at,
                     FunctionRef<RankRecord()> spent) {
   if (last_line_samples_ < 0) {  // a resumed run has some behind it
-    const int64_t own = job_.strategy.in_step() ? StepSamples(job_.plan, result.step) : result.samples;
+    const int64_t own =
+        job_.strategy.in_step() ? StepSamples(job_.plan, result.step) : result.samples;
     last_line_samples_ = at.all_samples - own;
   }
   const int64_t every = job_.recipe.trainer.metrics_steps;
@@ -207,7 +208,8 @@ void Recorder::Summarize(std::span<const float> state, const Progression& at, En
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
   // At a free pace this rank has trained a part of the samples that the workers have used.
-  const int64_t samples = job_.strategy.in_step() ? at.all_samples : SamplesUntil(job_.plan, at.step);
+  const int64_t samples =
+      job_.strategy.in_step() ? at.all_samples : SamplesUntil(job_.plan, at.step);
   summary.samples_per_second = double(samples) / at.train_seconds;
   summary.train_seconds = at.train_seconds;
   summary.seconds = at.seconds;

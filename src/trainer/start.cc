@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "model/model_file.h"
 #include "record/checkpoint_folder.h"
 #include "strategy/step/tags.h"
-#include "trainer/model_file.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "model/model_file.h"
 #include "strategy/step/tags.h"
-#include "trainer/model_file.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {

@@ -6,7 +6,7 @@
 #include "data/source.h"
 #include "flat/device.h"
 #include "graph/engine.h"
-#include "trainer/saved_model.h"
+#include "model/saved_model.h"
 
 namespace trireme {
 

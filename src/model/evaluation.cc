@@ -1,4 +1,4 @@
-#include "trainer/evaluation.h"
+#include "model/evaluation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,16 +67,11 @@ Evaluation Score::Result() const {
   return result;
 }
 
-int Evaluator::ChunkSize(const Shape& input) {
-  constexpr int64_t kFloats = 1 << 20;  // of samples: their activations are some ten times that
-  return int(std::clamp<int64_t>(kFloats / input.size(), 1, 100));
-}
-
 Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
                      const Normalizer& normalizer, const LoaderThreads& threads)
     : samples_(samples),
       classes_(graph.num_classes()),
-      chunk_size_(ChunkSize(graph.input())),
+      chunk_size_(ChunkFeed::ChunkSize(graph.input().size())),
       executable_(engine.Load(Compile(graph, engine, chunk_size_, Mode::kEvaluate, 0), queue)),
       logits_(size_t(chunk_size_) * classes_),
       probabilities_(logits_.size()),

@@ -1,10 +1,10 @@
-#include "trainer/saved_model.h"
+#include "model/saved_model.h"
 
 #include "base/error.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
+#include "model/model_file.h"
 #include "record/checkpoint.h"
-#include "trainer/model_file.h"
 
 namespace trireme {
 

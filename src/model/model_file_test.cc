@@ -1,4 +1,4 @@
-#include "trainer/model_file.h"
+#include "model/model_file.h"
 
 #include <gtest/gtest.h>
 

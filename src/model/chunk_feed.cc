@@ -1,18 +1,9 @@
-#include "trainer/chunk_feed.h"
+#include "model/chunk_feed.h"
 
 #include <algorithm>
 
-#include "trainer/evaluation.h"
-
 namespace trireme {
 namespace {
-
-LoaderThreads ThreadsFor(const DataOptions& options, const Source& samples, int cores,
-                         int computing) {
-  const SampleShape& s = samples.shape();
-  const int chunk = Evaluator::ChunkSize({s.height, s.width, s.channels});
-  return ChooseLoaderThreads(options.threads, chunk * s.size(), cores, computing, samples.cuts());
-}
 
 std::vector<Slot> CutSlots(std::vector<float>& inputs, std::vector<int32_t>& labels, int slots) {
   std::vector<Slot> all;
@@ -26,13 +17,21 @@ std::vector<Slot> CutSlots(std::vector<float>& inputs, std::vector<int32_t>& lab
 
 }  // namespace
 
-LoaderThreads EvaluationThreads(const Job& job, const Source& samples) {
-  return ThreadsFor(job.recipe.data, samples, job.cores_per_rank, job.threads_per_rank);
+LoaderThreads EvaluationThreads(const DataOptions& options, const Source& samples, int cores,
+                                int computing) {
+  const int64_t values = samples.shape().size();
+  return ChooseLoaderThreads(options.threads, ChunkFeed::ChunkSize(values) * values, cores,
+                             computing, samples.cuts());
 }
 
 LoaderThreads EvaluationThreads(const Recipe& recipe, const Source& samples) {
-  return ThreadsFor(recipe.data, samples, CountThreads(TrainerOptions{}),
-                    CountThreads(recipe.trainer));
+  return EvaluationThreads(recipe.data, samples, CountThreads(TrainerOptions{}),
+                           CountThreads(recipe.trainer));
+}
+
+int ChunkFeed::ChunkSize(int64_t values) {
+  constexpr int64_t kFloats = 1 << 20;  // of samples: their activations are some ten times that
+  return int(std::clamp<int64_t>(kFloats / values, 1, 100));
 }
 
 ChunkFeed::ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,

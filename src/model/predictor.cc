@@ -1,13 +1,12 @@
-#include "trainer/predictor.h"
+#include "model/predictor.h"
 
 #include "flat/arithmetic.h"
-#include "trainer/chunk_feed.h"
-#include "trainer/evaluation.h"
+#include "model/chunk_feed.h"
 
 namespace trireme {
 Predictor::Predictor(const SavedModel& model, Engine& engine)
     : model_(model),
-      chunk_size_(Evaluator::ChunkSize(model.graph.input())),
+      chunk_size_(ChunkFeed::ChunkSize(model.graph.input().size())),
       queue_(engine.device().NewQueue()),
       executable_(
           engine.Load(Compile(model.graph, engine, chunk_size_, Mode::kEvaluate, 0), *queue_)),

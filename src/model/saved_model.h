@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "flat/layout.h"
 #include "graph/graph.h"
+#include "model/model_card.h"
 #include "recipe/recipe.h"
-#include "trainer/model_card.h"
 
 namespace trireme {
 

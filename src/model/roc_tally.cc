@@ -1,4 +1,4 @@
-#include "trainer/roc_tally.h"
+#include "model/roc_tally.h"
 
 #include <algorithm>
 #include <bit>

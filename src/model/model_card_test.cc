@@ -1,4 +1,4 @@
-#include "trainer/model_card.h"
+#include "model/model_card.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -7,9 +7,9 @@
 #include "data/normalizer.h"
 #include "data/source.h"
 #include "graph/engine.h"
+#include "model/chunk_feed.h"
+#include "model/roc_tally.h"
 #include "record/class_report.h"
-#include "trainer/chunk_feed.h"
-#include "trainer/roc_tally.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -41,10 +41,6 @@ class Score {
 // Runs the test samples through a program of its own. One thread.
 class Evaluator {
  public:
-  // Samples that are evaluated at once. A function of the sample's size alone: the sums of chunks
-  // must not depend on the ranks.
-  static int ChunkSize(const Shape& input);
-
   Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
             const Normalizer& normalizer, const LoaderThreads& threads = {});
 

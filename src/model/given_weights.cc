@@ -1,13 +1,13 @@
-#include "trainer/given_weights.h"
+#include "model/given_weights.h"
 
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "model/model_file.h"
 #include "record/checkpoint.h"
 #include "record/checkpoint_folder.h"
 #include "record/state_files.h"
-#include "trainer/model_file.h"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "trainer/model_card.h"
+#include "model/model_card.h"
 
 #include "base/error.h"
 #include "record/json.h"

@@ -1,12 +1,12 @@
-#include "trainer/evaluation.h"
+#include "model/evaluation.h"
 
 #include <gtest/gtest.h>
 
 #include "data/memory_source.h"
+#include "engine/engines.h"
 #include "flat/arithmetic.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
-#include "trainer/job.h"
 
 namespace trireme {
 namespace {

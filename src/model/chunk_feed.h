@@ -5,18 +5,24 @@
 
 #include "data/loader.h"
 #include "data/options.h"
-#include "trainer/job.h"
+#include "recipe/recipe.h"
 
 namespace trireme {
 
-// data.threads for fetching samples that are evaluated.
-LoaderThreads EvaluationThreads(const Job& job, const Source& samples);
+// data.threads for fetching samples that are evaluated, of a rank that has so many cores and
+// computes with so many threads.
+LoaderThreads EvaluationThreads(const DataOptions& options, const Source& samples, int cores,
+                                int computing);
 LoaderThreads EvaluationThreads(const Recipe& recipe, const Source& samples);  // a rank alone
 
 // Samples in their order, chunk by chunk; the next chunk is fetched while one is evaluated. One
 // thread.
 class ChunkFeed {
  public:
+  // Samples that are evaluated at once, each of so many values. A function of the sample's size
+  // alone: the sums of chunks must not depend on the ranks.
+  static int ChunkSize(int64_t values);
+
   ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
             const LoaderThreads& threads);
 
