@@ -34,15 +34,18 @@ const std::map<std::string, Folders> kStandsOn = {
     {"model",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy", "recipe"}},
-    {"trainer",
+    {"watch",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy", "recipe", "model"}},
+    {"trainer",
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
+      "engine", "strategy", "recipe", "model", "watch"}},
     {"study",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "recipe", "model", "trainer"}},
+      "launch", "engine", "strategy", "recipe", "model", "watch", "trainer"}},
     {"cli",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "recipe", "model", "trainer", "study"}},
+      "launch", "engine", "strategy", "recipe", "model", "watch", "trainer", "study"}},
 };
 
 TEST(Architecture, IncludesFollowTheArrows) {

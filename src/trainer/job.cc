@@ -9,7 +9,7 @@
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "launch/transports.h"
-#include "trainer/emulate.h"
+#include "watch/emulate.h"
 
 namespace trireme {
 namespace {

@@ -12,10 +12,10 @@
 #include "record/tensorboard.h"
 #include "strategy/step/replica.h"
 #include "trainer/examiner.h"
-#include "trainer/input_bound.h"
 #include "trainer/job.h"
 #include "trainer/progression.h"
 #include "trainer/stepper.h"
+#include "watch/input_bound.h"
 
 namespace trireme {
 

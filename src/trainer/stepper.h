@@ -9,9 +9,9 @@
 #include "graph/engine.h"
 #include "record/metrics.h"
 #include "strategy/strategy.h"
-#include "trainer/emulate.h"
 #include "trainer/job.h"
 #include "transport/group.h"
+#include "watch/emulate.h"
 
 namespace trireme {
 

@@ -12,13 +12,13 @@
 #include "strategy/step/tags.h"
 #include "trainer/centre_recorder.h"
 #include "trainer/muster.h"
-#include "trainer/rank_watch.h"
 #include "trainer/start.h"
-#include "trainer/tracing.h"
 #include "trainer/worker.h"
 #include "transport/collective/broadcast.h"
 #include "transport/forked.h"
 #include "transport/tcp/server_world.h"
+#include "watch/rank_watch.h"
+#include "watch/tracing.h"
 
 namespace trireme {
 namespace {

@@ -10,7 +10,7 @@
 #include "record/run_directory.h"
 #include "trainer/job.h"
 #include "trainer/recorder.h"
-#include "trainer/self_test.h"
+#include "watch/self_test.h"
 
 namespace trireme {
 

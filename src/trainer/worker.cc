@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
-#include "trainer/rank_numbers.h"
+#include "watch/rank_numbers.h"
 
 namespace trireme {
 namespace {

@@ -8,17 +8,17 @@
 #include "base/state_io.h"
 #include "strategy/strategy.h"
 #include "trainer/examiner.h"
-#include "trainer/input_bound.h"
 #include "trainer/job.h"
-#include "trainer/lateness.h"
 #include "trainer/progression.h"
-#include "trainer/rank_watch.h"
 #include "trainer/recorder.h"
-#include "trainer/self_test.h"
 #include "trainer/start.h"
 #include "trainer/stepper.h"
-#include "trainer/weight_check.h"
 #include "transport/world.h"
+#include "watch/input_bound.h"
+#include "watch/rank_watch.h"
+#include "watch/self_test.h"
+#include "watch/straggler.h"
+#include "watch/weight_check.h"
 
 namespace trireme {
 
@@ -80,7 +80,7 @@ class Worker {
   Progression at_;
   RankRecord before_epoch_, before_line_;  // spent until then
   std::vector<double> silences_before_;
-  LateWatch late_;
+  StragglerWatch late_;
   InputLoad input_;          // of all epochs of this life
   int64_t judged_step_ = 0;  // until which it is
   Stopwatch clock_;

@@ -1,4 +1,4 @@
-#include "trainer/self_test.h"
+#include "watch/self_test.h"
 
 #include <cmath>
 

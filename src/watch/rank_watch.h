@@ -11,9 +11,9 @@
 
 #include "base/log.h"
 #include "base/observer.h"
-#include "trainer/lateness.h"
-#include "trainer/stall.h"
 #include "transport/group.h"
+#include "watch/stall.h"
+#include "watch/straggler.h"
 
 namespace trireme {
 
@@ -80,8 +80,8 @@ class RankWatch {
   RankShare totals_;
   int64_t published_step_ = -1;
   double published_s_ = 0;
-  LateWatch late_;
-  std::optional<Late> named_;
+  StragglerWatch late_;
+  std::optional<Straggler> named_;
   std::jthread clock_, talk_;
 };
 

@@ -1,4 +1,4 @@
-#include "trainer/emulate.h"
+#include "watch/emulate.h"
 
 #include <gtest/gtest.h>
 

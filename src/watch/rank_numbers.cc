@@ -1,4 +1,4 @@
-#include "trainer/rank_numbers.h"
+#include "watch/rank_numbers.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "trainer/emulate.h"
+#include "watch/emulate.h"
 
 #include <chrono>
 #include <thread>

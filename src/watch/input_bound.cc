@@ -1,4 +1,4 @@
-#include "trainer/input_bound.h"
+#include "watch/input_bound.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/lateness.h"
+#include "watch/straggler.h"
 
 #include <fmt/format.h>
 
@@ -24,23 +24,23 @@ double MedianOfOthers(std::span<const RankShare> ranks, int but, double RankShar
   return *middle;
 }
 
-std::optional<Late> FindSilent(std::span<const RankShare> ranks, double seconds) {
+std::optional<Straggler> FindSilent(std::span<const RankShare> ranks, double seconds) {
   const auto most =
       std::max_element(ranks.begin(), ranks.end(),
                        [](const RankShare& a, const RankShare& b) { return a.silent <= b.silent; });
   if (most->silent < kShare * seconds) return {};
-  return Late{int(most - ranks.begin()), most->silent / seconds, most->silent, Cause::kLink};
+  return Straggler{int(most - ranks.begin()), most->silent / seconds, most->silent, Cause::kLink};
 }
 
 }  // namespace
 
-std::string Late::Text() const {
+std::string Straggler::Text() const {
   constexpr const char* kCauses[] = {"data", "compute", "link"};
   return fmt::format("rank {} is late by {:.0f} % of the step: {}", rank, 100 * share,
                      kCauses[int(cause)]);
 }
 
-std::optional<Late> FindLate(std::span<const RankShare> ranks, double seconds) {
+std::optional<Straggler> FindStraggler(std::span<const RankShare> ranks, double seconds) {
   if (ranks.size() < 2 || !(seconds > 0)) return {};
   if (const auto silent = FindSilent(ranks, seconds)) return silent;
   int late = 0;
@@ -58,11 +58,11 @@ std::optional<Late> FindLate(std::span<const RankShare> ranks, double seconds) {
   };
   const double data = excess(&RankShare::data), compute = excess(&RankShare::compute);
   if (std::max(data, 0.0) + std::max(compute, 0.0) < kExplained * by) return {};
-  return Late{late, by / seconds, by, data > compute ? Cause::kData : Cause::kCompute};
+  return Straggler{late, by / seconds, by, data > compute ? Cause::kData : Cause::kCompute};
 }
 
-std::optional<Late> LateWatch::Add(std::span<const RankShare> ranks, double seconds) {
-  const auto late = FindLate(ranks, seconds);
+std::optional<Straggler> StragglerWatch::Add(std::span<const RankShare> ranks, double seconds) {
+  const auto late = FindStraggler(ranks, seconds);
   const bool same = late && last_ && late->rank == last_->rank && late->cause == last_->cause;
   stretches_ = late ? (same ? stretches_ + 1 : 1) : 0;
   seconds_ = late ? (same ? seconds_ + late->seconds : late->seconds) : 0;

@@ -1,4 +1,4 @@
-#include "trainer/rank_watch.h"
+#include "watch/rank_watch.h"
 
 #include <algorithm>
 #include <chrono>

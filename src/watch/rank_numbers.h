@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "record/metrics.h"
-#include "trainer/lateness.h"
 #include "transport/group.h"
+#include "watch/straggler.h"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "trainer/weight_check.h"
+#include "watch/weight_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/tracing.h"
+#include "watch/tracing.h"
 
 #include <fmt/format.h>
 

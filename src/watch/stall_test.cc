@@ -1,4 +1,4 @@
-#include "trainer/stall.h"
+#include "watch/stall.h"
 
 #include <gtest/gtest.h>
 
