@@ -7,7 +7,7 @@
 #include "cli/recipe_flags.h"
 #include "launch/lookout.h"
 #include "strategy/presets.h"
-#include "trainer/muster.h"
+#include "trainer/preflight.h"
 #include "trainer/train.h"
 #include "transport/tcp/server_world.h"
 
@@ -34,8 +34,8 @@ int Run(const Args& args, Process& process) {
   own.transport.name = "tcp";
   const std::string secret = Launcher(own.transport, false, {}).Secret();
 
-  const Notice notice = ReadNotice(ReadNotice(meet, secret, own.transport.timeout_s));
-  const Job job = PrepareClient(notice, [&](Sections& sections) { args.ApplyTo(sections); });
+  const RunInfo run_info = ReadRunInfo(FetchRunInfo(meet, secret, own.transport.timeout_s));
+  const Job job = PrepareClient(run_info, [&](Sections& sections) { args.ApplyTo(sections); });
 
   const Signals signals;
   StopNotice stop(signals, log, "join", "leaves the run after this step");

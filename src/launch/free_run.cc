@@ -52,9 +52,9 @@ int RunServers(const LocalRanks& ranks, const FreeNeeds& needs, FunctionRef<int(
     }
   };
   return RunServerRanks({.setup = {.tcp = tcp,
-                                   .card = needs.card,
+                                   .fingerprint = needs.fingerprint,
                                    .judge = needs.judge,
-                                   .notice = needs.notice,
+                                   .run_info = needs.run_info,
                                    .refused = needs.refused},
                          .local = ranks.count,
                          .servers = needs.servers,

@@ -35,9 +35,9 @@ struct InStepNeeds {
 
 // What ranks of a free pace need: the first is the server.
 struct FreeNeeds {
-  std::string card;  // see ServerWorldSetup, and so for the next three
-  std::function<std::string(const std::string& card)> judge;
-  std::string notice;
+  std::string fingerprint;  // see ServerWorldSetup, and so for the next three
+  std::function<std::string(const std::string& fingerprint)> judge;
+  std::string run_info;
   std::function<void(const std::string& who, const std::string& why)> refused;
   int servers = 1;  // see ServerRanks, and so for the next two
   std::vector<int> groups = {};

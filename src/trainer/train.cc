@@ -11,7 +11,7 @@
 #include "strategy/make.h"
 #include "strategy/step/tags.h"
 #include "trainer/centre_recorder.h"
-#include "trainer/muster.h"
+#include "trainer/preflight.h"
 #include "trainer/start.h"
 #include "trainer/worker.h"
 #include "transport/collective/broadcast.h"
@@ -152,11 +152,13 @@ int RunFreeRank(const Job& job, const Site& site, World& world) {
 }
 
 int TrainFree(const Job& job, const Site& site) {
-  const std::string card = CardOf(job);
+  const std::string fingerprint = FingerprintOf(job);
   const bool other_data = job.strategy.own_data();
   int refused = 0;
-  FreeNeeds needs{.card = card, .notice = NoticeOf(job), .log = &site.log};
-  needs.judge = [&](const std::string& shown) { return JudgeCard(card, shown, other_data); };
+  FreeNeeds needs{.fingerprint = fingerprint, .run_info = RunInfoOf(job), .log = &site.log};
+  needs.judge = [&](const std::string& shown) {
+    return JudgeFingerprint(fingerprint, shown, other_data);
+  };
   needs.refused = [&](const std::string& who, const std::string& why) {
     constexpr int kNamed = 20;
     if (++refused > kNamed) return;
@@ -171,7 +173,7 @@ int TrainFree(const Job& job, const Site& site) {
   needs.announce = site.show_ranks;
   return site.launcher.RunFree(needs, [&](World& world) {
     const int code = RunFreeRank(job, site, world);
-    if (site.launcher.launched()) Barrier(world.group(), kTagMuster);  // see Train
+    if (site.launcher.launched()) Barrier(world.group(), kTagPreflight);  // see Train
     return code;
   });
 }
@@ -226,7 +228,7 @@ int TrainInStep(const Job& job, const Site& site) {
     const int code = RunRank(job, site, shared, common.get(), world);
     // mpirun and srun kill the others when one ends with a code like 143: not before the one that
     // records has written its checkpoint.
-    if (site.launcher.launched()) Barrier(world.group(), kTagMuster);
+    if (site.launcher.launched()) Barrier(world.group(), kTagPreflight);
     return code;
   });
 }
@@ -260,7 +262,7 @@ int Join(const Job& job, const JoinSite& site) {
                                               .meet = site.meet,
                                               .secret = site.secret,
                                               .timeout_s = job.recipe.transport.timeout_s},
-                                      .card = CardOf(job)});
+                                      .fingerprint = FingerprintOf(job)});
   const StrategySetup setup = SetupOf(job, nullptr, site.log);
   Backend backend = job.make_backend(job.threads_per_rank);
   const auto strategy = MakeWorker(setup, *world);

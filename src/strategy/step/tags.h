@@ -15,7 +15,7 @@ constexpr Tag kTagLease = 6;
 // Of training and what watches over it.
 constexpr Tag kTagScore = 16;
 constexpr Tag kTagStart = 17;
-constexpr Tag kTagMuster = 18;
+constexpr Tag kTagPreflight = 18;
 constexpr Tag kTagWeights = 19;
 constexpr Tag kTagTimes = 20;
 constexpr Tag kTagBatchNorm = 21;

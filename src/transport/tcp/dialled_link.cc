@@ -36,7 +36,7 @@ asio::awaitable<void> DialledLink::KeepConnected() {
       Socket socket = co_await Dial(endpoint_, hello, setup_.tcp.secret, &found);
       {
         const Watch watch(socket, After(kHandshakeSeconds));
-        co_await WriteText(socket, setup_.card);
+        co_await WriteText(socket, setup_.fingerprint);
         co_await ReadText(socket, kMostText);
       }
       wait = 0.02;

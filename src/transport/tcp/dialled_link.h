@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-constexpr size_t kMostText = 1 << 20;  // of a card, a notice
+constexpr size_t kMostText = 1 << 20;  // of a fingerprint, a run info
 
 // A link whose connection this end makes, to a server, as often as it is lost. The loop runs it.
 class DialledLink {

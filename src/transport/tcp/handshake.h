@@ -17,8 +17,8 @@ enum class Purpose : uint32_t {
   kMeet = 1,
   kPair,
   kLink,
-  kJoin,    // to a server: the card of the one that connects follows
-  kNotice,  // to a server: the notice of the other one follows
+  kJoin,     // to a server: the fingerprint of the one that connects follows
+  kRunInfo,  // to a server: the run info of the other one follows
 };
 
 struct Hello {

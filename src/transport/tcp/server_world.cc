@@ -151,7 +151,7 @@ class ServerEnd : public ServerWorld, private Acceptor {
   }
 
   std::string Judge(const Hello& hello) {
-    if (hello.purpose == Purpose::kNotice) return "";
+    if (hello.purpose == Purpose::kRunInfo) return "";
     if (hello.purpose != Purpose::kJoin) return "this is a server of clients that join";
     if (hello.from == kNoRank && servers() > 1) {
       return "a run with several servers (strategy.servers) takes no clients but its own";
@@ -170,12 +170,12 @@ class ServerEnd : public ServerWorld, private Acceptor {
     std::string words;
     try {
       const Watch watch(guest.socket, After(kHandshakeSeconds));
-      if (guest.hello.purpose == Purpose::kNotice) {
-        co_await WriteText(guest.socket, setup_.notice);
+      if (guest.hello.purpose == Purpose::kRunInfo) {
+        co_await WriteText(guest.socket, setup_.run_info);
         co_return;
       }
-      const std::string card = co_await ReadText(guest.socket, kMostText);
-      words = setup_.judge(card);
+      const std::string fingerprint = co_await ReadText(guest.socket, kMostText);
+      words = setup_.judge(fingerprint);
       const std::string answer = words.empty() ? "welcome" : words;
       co_await WriteText(guest.socket, answer, !words.empty());
     } catch (const std::system_error& error) {
@@ -301,11 +301,11 @@ std::unique_ptr<World> JoinServerWorld(const ServerWorldSetup& setup) {
   }
 }
 
-std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s) {
+std::string FetchRunInfo(const std::string& meet, const std::string& secret, double timeout_s) {
   asio::io_context io(1);
   std::string text;
   const auto read = [&]() -> asio::awaitable<void> {
-    const Hello hello{.purpose = Purpose::kNotice, .from = kNoRank, .incarnation = RandomNumber()};
+    const Hello hello{.purpose = Purpose::kRunInfo, .from = kNoRank, .incarnation = RandomNumber()};
     uint64_t found = 0;
     Socket socket = co_await Dial(Resolve(io, meet), hello, secret, &found);
     const Watch watch(socket, After(timeout_s));

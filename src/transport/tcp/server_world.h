@@ -21,15 +21,16 @@ struct ServerWorldSetup {
   // kNoRank: a client that comes by itself. The listener is this server's own.
   TcpSetup tcp;
   std::vector<std::string> more_servers = {};  // HOST:PORT of each server after the first
-  std::string card;                            // of a client: what it would train
+  std::string fingerprint;                     // of a client: what it would train
   // Where the ranks of this rank's group meet: a listening socket of this machine; -1: it has none.
   int group_listener = -1;
   std::string group_meet;
   ShmSegment* group_memory = nullptr;     // not null: instead, in memory that its ranks share
   std::atomic<int64_t>* steps = nullptr;  // not null: counts what this rank has done
-  // Of the server: words against a card, or none. What a client may know before it makes one.
-  std::function<std::string(const std::string& card)> judge;
-  std::string notice;
+  // Of the server: words against a fingerprint, or none. What a client may know before it makes
+  // one.
+  std::function<std::string(const std::string& fingerprint)> judge;
+  std::string run_info;
   // Of the server, on a thread of its own: somebody was not let in.
   std::function<void(const std::string& who, const std::string& why)> refused;
 };
@@ -38,7 +39,7 @@ struct ServerWorldSetup {
 // hears it from its link (PeerLost with the server's words).
 std::unique_ptr<World> JoinServerWorld(const ServerWorldSetup& setup);
 
-// The server's notice. Throws Error where nobody answers, or not to this one.
-std::string ReadNotice(const std::string& meet, const std::string& secret, double timeout_s);
+// The server's run info. Throws Error where nobody answers, or not to this one.
+std::string FetchRunInfo(const std::string& meet, const std::string& secret, double timeout_s);
 
 }  // namespace trireme

@@ -41,14 +41,16 @@ class ServerWorldTest : public testing::Test {
   ServerWorldSetup Setup(int rank, const std::string& secret = "s") const {
     ServerWorldSetup setup{.tcp = {.rank = rank, .size = 3, .meet = Meet(), .timeout_s = kSoon}};
     setup.tcp.secret = secret;
-    setup.card = "good";
+    setup.fingerprint = "good";
     return setup;
   }
   std::unique_ptr<World> Serve() {
     ServerWorldSetup setup = Setup(0);
     setup.tcp.listener = dup(listener_);
-    setup.judge = [](const std::string& card) { return card == "good" ? "" : "another model"; };
-    setup.notice = "a notice";
+    setup.judge = [](const std::string& fingerprint) {
+      return fingerprint == "good" ? "" : "another model";
+    };
+    setup.run_info = "a run info";
     setup.refused = [this](const std::string&, const std::string& why) {
       std::lock_guard lock(mutex_);
       ++refused_;
@@ -161,14 +163,14 @@ TEST_F(ServerWorldTest, StrangersAreRefusedWithOneClearLine) {
   };
   EXPECT_NE(refusal(Setup(1, "guess")).find("secret"), std::string::npos);
   ServerWorldSetup other = Setup(1);
-  other.card = "bad";
+  other.fingerprint = "bad";
   EXPECT_NE(refusal(other).find("another model"), std::string::npos);
   ServerWorldSetup none = Setup(7);
   EXPECT_NE(refusal(none).find("no rank 7"), std::string::npos);
   EXPECT_EQ(Refused(3), 3);
 
-  EXPECT_EQ(ReadNotice(Meet(), "s", kSoon), "a notice");
-  EXPECT_THROW(ReadNotice(Meet(), "guess", kSoon), Error);
+  EXPECT_EQ(FetchRunInfo(Meet(), "s", kSoon), "a run info");
+  EXPECT_THROW(FetchRunInfo(Meet(), "guess", kSoon), Error);
   const auto good = JoinServerWorld(Setup(1));  // and the server goes on
   good->LinkTo(0).Send({.ints = {5}});
   EXPECT_EQ(Hear(server->LinkTo(1)), 5);

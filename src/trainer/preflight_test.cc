@@ -1,11 +1,11 @@
-#include "trainer/muster.h"
+#include "trainer/preflight.h"
 
 #include <gtest/gtest.h>
 
 namespace trireme {
 namespace {
 
-TEST(Muster, RanksOfTwoBuildsAreToldApart) {
+TEST(Preflight, RanksOfTwoBuildsAreToldApart) {
   const std::string one = "0.1.0 (commit 9000c29d0f2e)", other = "0.1.0 (commit 1190726aa0b1)";
   EXPECT_EQ(OtherBuild({one, one, one}), "");
   EXPECT_EQ(OtherBuild({one, one, other}),
@@ -14,13 +14,13 @@ TEST(Muster, RanksOfTwoBuildsAreToldApart) {
   EXPECT_NE(OtherBuild({one, one + "-dirty"}), "");
 }
 
-TEST(Muster, AClientOfAnotherBuildIsNotLetIn) {
-  const auto card = [](const std::string& build) {
+TEST(Preflight, AClientOfAnotherBuildIsNotLetIn) {
+  const auto fingerprint = [](const std::string& build) {
     return build + "\n1x1x4 samples, 3 classes, 843 weights\n0123\n[model]\nname = \"mlp\"\n";
   };
-  const std::string own = card("0.1.0 (commit 9000c29d0f2e)");
-  EXPECT_EQ(JudgeCard(own, own, false), "");
-  EXPECT_EQ(JudgeCard(own, card("0.1.0 (commit 1190726aa0b1)"), false),
+  const std::string own = fingerprint("0.1.0 (commit 9000c29d0f2e)");
+  EXPECT_EQ(JudgeFingerprint(own, own, false), "");
+  EXPECT_EQ(JudgeFingerprint(own, fingerprint("0.1.0 (commit 1190726aa0b1)"), false),
             "it is another version of trireme: 0.1.0 (commit 1190726aa0b1), the server is 0.1.0 "
             "(commit 9000c29d0f2e)");
 }

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "flat/cpu/host.h"
-#include "trainer/muster.h"
+#include "trainer/preflight.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
@@ -43,7 +43,7 @@ std::string Agree(bool deterministic, const std::string& first, const std::strin
   return "";
 }
 
-TEST(Muster, ComparesTheInstructionsThatCompute) {
+TEST(Preflight, ComparesTheInstructionsThatCompute) {
   EXPECT_EQ(Agree(true, "AVX3", "AVX3"), "");
   EXPECT_NE(Agree(true, "AVX3", "AVX2").find("another instruction set"), std::string::npos);
   EXPECT_NE(Agree(true, "AVX3", "AVX3+amx").find("another instruction set"), std::string::npos);
@@ -58,15 +58,15 @@ std::string ChoiceOfClient(const std::string& winograd) {
   recipe.strategy.name = "easgd";
   recipe.transport.ranks = 2;
   recipe.engine.winograd = winograd;
-  const Notice notice = ReadNotice(NoticeOf(PrepareJob(recipe, BackendOf(recipe))));
+  const RunInfo run_info = ReadRunInfo(RunInfoOf(PrepareJob(recipe, BackendOf(recipe))));
   const Job job = PrepareClient(
-      notice, [](Sections& sections) { sections.SetAssignment("trainer.threads=1"); });
+      run_info, [](Sections& sections) { sections.SetAssignment("trainer.threads=1"); });
   EXPECT_EQ(job.threads_per_rank, 1);
   Graph graph = job.graph;
   return job.make_backend(1).engine->Choose(graph);
 }
 
-TEST(Muster, AClientComputesAsTheServersRecipeSays) {
+TEST(Preflight, AClientComputesAsTheServersRecipeSays) {
   for (const std::string how : {"off", "f2", "auto"}) {
     EXPECT_NE(ChoiceOfClient(how).find("winograd (" + how + ")"), std::string::npos) << how;
   }

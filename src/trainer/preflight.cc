@@ -1,4 +1,4 @@
-#include "trainer/muster.h"
+#include "trainer/preflight.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -112,13 +112,13 @@ std::vector<std::string> DifferencesFromRank0(Group& group, const std::string& o
   using Text = std::array<char, 600>;
   std::vector<std::byte> first(own.size());
   std::memcpy(first.data(), own.data(), own.size());
-  BroadcastBytes(group, kTagMuster, 0, first);
+  BroadcastBytes(group, kTagPreflight, 0, first);
   const std::string other(reinterpret_cast<const char*>(first.data()), first.size());
   const std::string words = WhereTheyDiffer(own, other, "at rank 0");
   Text text{};
   std::copy_n(words.begin(), std::min(words.size(), text.size() - 1), text.begin());
   std::vector<std::string> all;
-  for (const Text& each : AllGather(group, kTagMuster, text)) all.emplace_back(each.data());
+  for (const Text& each : AllGather(group, kTagPreflight, text)) all.emplace_back(each.data());
   return all;
 }
 
@@ -136,7 +136,7 @@ std::string OtherBuild(const std::vector<std::string>& builds) {
 }
 
 void CheckAgreement(Group& group, const Job& job) {
-  const auto all = AllGather(group, kTagMuster, WordsOf(job));
+  const auto all = AllGather(group, kTagPreflight, WordsOf(job));
   const auto check = [&](const char* what, HexHash Words::*word) {
     for (int r = 1; r < group.size(); ++r) {
       if (all[r].*word == all[0].*word) continue;
@@ -162,7 +162,7 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
       fmt::format("{:>5}  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", group.rank(), HostName(), getpid(),
                   server ? "server" : "worker", job.recipe.trainer.device, job.threads_per_rank,
                   FormatCpuList(ReadCoreFacts().affinity));
-  const auto all = GatherBytes(group, kTagMuster, 0, std::as_bytes(std::span(own)), 1 << 12);
+  const auto all = GatherBytes(group, kTagPreflight, 0, std::as_bytes(std::span(own)), 1 << 12);
   if (all.empty()) return;
   log.Info("ranks", "{} over {}:", group.size(), job.recipe.transport.name);
   log.Info("ranks", " rank  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", "host", "process", "role",
@@ -172,7 +172,7 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
   }
 }
 
-std::string CardOf(const Job& job) {
+std::string FingerprintOf(const Job& job) {
   Recipe recipe = job.recipe;
   recipe.data.source = recipe.data.ledger = "";
   recipe.data.threads = DataOptions{}.threads;
@@ -190,30 +190,30 @@ std::string CardOf(const Job& job) {
 
 namespace {
 
-// A card's parts, in their order; the last is the rest.
-struct Card {
+// A fingerprint's parts, in their order; the last is the rest.
+struct Fingerprint {
   std::string version, model, data, recipe;
 };
 
-std::optional<Card> ReadCard(const std::string& text) {
-  Card card;
+std::optional<Fingerprint> ReadFingerprint(const std::string& text) {
+  Fingerprint fingerprint;
   size_t at = 0;
-  for (std::string* part : {&card.version, &card.model, &card.data}) {
+  for (std::string* part : {&fingerprint.version, &fingerprint.model, &fingerprint.data}) {
     const size_t end = text.find('\n', at);
     if (end == text.npos) return std::nullopt;
     *part = text.substr(at, end - at);
     at = end + 1;
   }
-  card.recipe = text.substr(at);
-  return card;
+  fingerprint.recipe = text.substr(at);
+  return fingerprint;
 }
 
 }  // namespace
 
-std::string JudgeCard(const std::string& own, const std::string& shown, bool other_data) {
-  const Card mine = ReadCard(own).value();
-  const std::optional<Card> theirs = ReadCard(shown);
-  if (!theirs) return "what it shows is no card of a client";
+std::string JudgeFingerprint(const std::string& own, const std::string& shown, bool other_data) {
+  const Fingerprint mine = ReadFingerprint(own).value();
+  const std::optional<Fingerprint> theirs = ReadFingerprint(shown);
+  if (!theirs) return "what it shows is no fingerprint of a client";
   if (theirs->version != mine.version) {
     return fmt::format("it is another version of trireme: {}, the server is {}",
                        theirs->version.substr(0, 80), mine.version);
@@ -230,7 +230,7 @@ std::string JudgeCard(const std::string& own, const std::string& shown, bool oth
   return "";
 }
 
-std::string NoticeOf(const Job& job) {
+std::string RunInfoOf(const Job& job) {
   Recipe recipe = job.recipe;
   recipe.transport.secret_file = recipe.transport.hosts = recipe.transport.meet = "";
   recipe.transport.bind = recipe.transport.listen = "";
@@ -238,7 +238,7 @@ std::string NoticeOf(const Job& job) {
                      job.plan.steps, ConfigText(recipe));
 }
 
-Notice ReadNotice(const std::string& text) {
+RunInfo ReadRunInfo(const std::string& text) {
   const size_t line = text.find('\n');
   const std::vector<std::string> words = Split(text.substr(0, line), ' ');
   std::vector<int64_t> numbers;
@@ -247,22 +247,22 @@ Notice ReadNotice(const std::string& text) {
                     std::all_of(numbers.begin(), numbers.end(),
                                 [](int64_t n) { return n > 0 && n < int64_t(1) << 50; }) &&
                     numbers[2] < 1 << 20;
-  if (!good) throw Error("the server's notice cannot be read");
+  if (!good) throw Error("the server's run info cannot be read");
   return {
       {.samples = numbers[0], .batch = numbers[1], .shards = int(numbers[2]), .steps = numbers[3]},
       text.substr(line + 1)};
 }
 
-Job PrepareClient(const Notice& notice, FunctionRef<void(Sections&)> own) {
+Job PrepareClient(const RunInfo& run_info, FunctionRef<void(Sections&)> own) {
   constexpr char kWhere[] = "the server's recipe";
   Recipe recipe;
   Sections sections;
   Bind(sections, recipe);
-  sections.Load(ParseToml(notice.recipe, kWhere), kWhere);
+  sections.Load(ParseToml(run_info.recipe, kWhere), kWhere);
   recipe.trainer.threads = TrainerOptions{}.threads;
   own(sections);
   Job job = PrepareJob(recipe, BackendOf(recipe), {.ranks = {0}});
-  AdoptPlan(job, notice.plan);
+  AdoptPlan(job, run_info.plan);
   return job;
 }
 

@@ -23,19 +23,19 @@ void ShowRanks(Group& group, const Job& job, const Log& log);
 
 // For ranks that have no group: what a client shows at the server's door, and the server's words
 // against it, if any. `other_data`: clients may have samples of their own.
-std::string CardOf(const Job& job);
-std::string JudgeCard(const std::string& own, const std::string& shown, bool other_data);
+std::string FingerprintOf(const Job& job);
+std::string JudgeFingerprint(const std::string& own, const std::string& shown, bool other_data);
 
-// What a client that is no rank must know before it can make its card: the server's plan and
+// What a client that is no rank must know before it can make its fingerprint: the server's plan and
 // recipe.
-std::string NoticeOf(const Job& job);
-struct Notice {
+std::string RunInfoOf(const Job& job);
+struct RunInfo {
   Plan plan;
   std::string recipe;  // TOML
 };
-Notice ReadNotice(const std::string& text);  // throws Error
+RunInfo ReadRunInfo(const std::string& text);  // throws Error
 
 // The client's job: the server's recipe and plan, this machine's threads, and what `own` sets.
-Job PrepareClient(const Notice& notice, FunctionRef<void(Sections&)> own);
+Job PrepareClient(const RunInfo& run_info, FunctionRef<void(Sections&)> own);
 
 }  // namespace trireme
