@@ -70,7 +70,7 @@ class CentreRecorder : public ServerKeeper {
   std::mutex shown_;         // guards progress_ and recorder_'s use of it
 
   // The thread's.
-  Progression at_;
+  TrainState at_;
   const double seconds_before_;
   double evaluation_s_ = 0;
   uint64_t sent_before_ = 0, received_before_ = 0;

@@ -16,7 +16,7 @@
 namespace trireme {
 namespace {
 
-std::optional<int64_t> BestOf(const Progression& at) {
+std::optional<int64_t> BestOf(const TrainState& at) {
   return at.best_step < 0 ? std::nullopt : std::optional(at.best_step);
 }
 
@@ -66,7 +66,7 @@ std::string MachineText(const Job& job) {
 }
 
 Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress,
-                   const Progression& at)
+                   const TrainState& at)
     : job_(job),
       directory_(directory),
       progress_(progress),
@@ -76,7 +76,7 @@ Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress,
   }
 }
 
-void Recorder::Step(const StepResult& result, const Progression& at,
+void Recorder::Step(const StepResult& result, const TrainState& at,
                     FunctionRef<RankRecord()> spent) {
   if (last_line_samples_ < 0) {  // a resumed run has some behind it
     const int64_t own =
@@ -133,15 +133,13 @@ void Recorder::Epoch(const EpochRecord& record) {
 
 void Recorder::Paused(double seconds) { last_line_s_ += seconds; }
 
-void Recorder::Stopped(int signal, const Progression& at) {
-  directory_.AppendStop(signal, at.step);
-}
+void Recorder::Stopped(int signal, const TrainState& at) { directory_.AppendStop(signal, at.step); }
 
 void ThrowDiverged(const std::string& fault) {
   throw Error("{} (lower optimizer.lr or set trainer.clip)", fault);
 }
 
-std::string Recorder::FaultOf(std::span<const float> state, const Progression& at,
+std::string Recorder::FaultOf(std::span<const float> state, const TrainState& at,
                               const Findings* findings) const {
   const std::string tensor = FirstNotFinite(job_.graph, job_.layout, state);
   if (!tensor.empty()) return fmt::format("{} is not finite after step {}", tensor, at.step);
@@ -150,7 +148,7 @@ std::string Recorder::FaultOf(std::span<const float> state, const Progression& a
                      std::isfinite(findings->test.loss) ? "validation" : "test", at.step);
 }
 
-void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
+void Recorder::Checkpoint(std::span<const float> state, const TrainState& at,
                           const std::string& fault, FunctionRef<void(StateWriter&)> save) {
   if (!fault.empty()) {
     if (!said_fault_) progress_.Message("no checkpoint is written: " + fault);
@@ -168,11 +166,11 @@ void Recorder::Checkpoint(std::span<const float> state, const Progression& at,
   writer->Commit(BestOf(at));
 }
 
-std::optional<Recorder::Saved> Recorder::ReturnToBest(const Progression& at) {
+std::optional<Recorder::Saved> Recorder::ReturnToBest(const TrainState& at) {
   if (at.best_step < 0) return {};
   try {
     const trireme::Checkpoint best(checkpoints_.FolderOf(at.best_step));
-    Saved saved{job_.initial_state, Progression::Load(best.state())};
+    Saved saved{job_.initial_state, TrainState::Load(best.state())};
     ReadModel(job_.graph, job_.layout, best.model(), saved.state);
     checkpoints_.ReturnTo(at.best_step);
     return saved;
@@ -182,7 +180,7 @@ std::optional<Recorder::Saved> Recorder::ReturnToBest(const Progression& at) {
   }
 }
 
-void Recorder::Summarize(std::span<const float> state, const Progression& at, Ending ending,
+void Recorder::Summarize(std::span<const float> state, const TrainState& at, Ending ending,
                          const Findings& findings, RocCurves roc, const InputLoad& input,
                          const ClientsRecord& clients) {
   if (at.best_step >= 0) checkpoints_.SetBest(at.best_step);  // the last evaluation may be it

@@ -13,8 +13,8 @@
 #include "strategy/step/replica.h"
 #include "trainer/examiner.h"
 #include "trainer/job.h"
-#include "trainer/progression.h"
 #include "trainer/stepper.h"
+#include "trainer/train_state.h"
 #include "watch/input_bound.h"
 
 namespace trireme {
@@ -39,29 +39,29 @@ std::string MachineText(const Job& job);
 class Recorder {
  public:
   // `at`: what a resumed run has behind it.
-  Recorder(const Job& job, RunDirectory& directory, Progress& progress, const Progression& at);
+  Recorder(const Job& job, RunDirectory& directory, Progress& progress, const TrainState& at);
 
   // Cheap: called after every step. `spent` since the last line is asked where one is written.
-  void Step(const StepResult& result, const Progression& at, FunctionRef<RankRecord()> spent);
+  void Step(const StepResult& result, const TrainState& at, FunctionRef<RankRecord()> spent);
   void Epoch(const EpochRecord& record);
   void Paused(double seconds);  // for an evaluation, a checkpoint: no time of steps
-  void Stopped(int signal, const Progression& at);
+  void Stopped(int signal, const TrainState& at);
   // What makes a state worthless: values that are not finite, in it or in what was found of it
   // (null: nothing yet). Empty: nothing does.
-  std::string FaultOf(std::span<const float> state, const Progression& at,
+  std::string FaultOf(std::span<const float> state, const TrainState& at,
                       const Findings* findings) const;
   // `save` writes what belongs to the state besides: optimizer, strategy. With a `fault` nothing is
   // written: the good checkpoints stay.
-  void Checkpoint(std::span<const float> state, const Progression& at, const std::string& fault,
+  void Checkpoint(std::span<const float> state, const TrainState& at, const std::string& fault,
                   FunctionRef<void(StateWriter&)> save);
   // The best checkpoint becomes the last one, too: what the run leaves. Nothing if it is lost.
   struct Saved {
     std::vector<float> state;
-    Progression at;
+    TrainState at;
   };
-  std::optional<Saved> ReturnToBest(const Progression& at);
+  std::optional<Saved> ReturnToBest(const TrainState& at);
   const Summary& summary() const { return summary_; }  // empty before Summarize
-  void Summarize(std::span<const float> state, const Progression& at, Ending ending,
+  void Summarize(std::span<const float> state, const TrainState& at, Ending ending,
                  const Findings& findings, RocCurves roc, const InputLoad& input,
                  const ClientsRecord& clients);
 

@@ -42,7 +42,7 @@ void CheckData(const ModelCard& then, const ModelCard& now) {
 }
 
 // The run's state says which checkpoint is its best; the disk, whether that is there.
-void CheckBest(const Job& job, const RunDirectory& directory, Progression& at, const Log& log) {
+void CheckBest(const Job& job, const RunDirectory& directory, TrainState& at, const Log& log) {
   if (at.best_step < 0 || at.best_step == at.step || !job.recipe.trainer.KeepsBest()) return;
   try {
     const Checkpoint best(directory.checkpoints() + "/" + StepName(at.best_step));
@@ -72,7 +72,7 @@ Start OpenStart(const Job& job, Checkpoint checkpoint) {
   Start start;
   start.loaded = job.initial_state;
   ReadModel(job.graph, job.layout, checkpoint.model(), start.loaded);
-  start.at = Progression::Load(checkpoint.state());
+  start.at = TrainState::Load(checkpoint.state());
   start.checkpoint.emplace(std::move(checkpoint));
   start.state = start.loaded;
   return start;

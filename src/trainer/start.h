@@ -7,7 +7,7 @@
 #include "record/checkpoint.h"
 #include "record/run_directory.h"
 #include "trainer/job.h"
-#include "trainer/progression.h"
+#include "trainer/train_state.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -17,7 +17,7 @@ struct Start {
   std::optional<Checkpoint> checkpoint;
   std::vector<float> loaded;
   std::span<const float> state;
-  Progression at;  // how far the run is
+  TrainState at;  // how far the run is
 
   const StateReader* resume() const { return checkpoint ? &checkpoint->state() : nullptr; }
 };

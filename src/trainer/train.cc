@@ -23,8 +23,8 @@
 namespace trireme {
 namespace {
 
-int ReceivedSignal(const Site& site) {
-  return site.notice ? site.notice->received() : site.signals.received();
+int ReceivedSignal(const RunContext& context) {
+  return context.notice ? context.notice->received() : context.signals.received();
 }
 
 // What a rank places in memory that others reach: its summands, and what all have in common (a
@@ -41,47 +41,48 @@ size_t SharedBytes(const Job& job) {
   return size_t(most) * (job.layout.summand * sizeof(float) + kPadding) + common;
 }
 
-int RunServer(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
-              World& world) {
+int RunServer(const Job& job, const RunContext& context, const Start& start,
+              const StrategySetup& setup, World& world) {
   const auto server = MakeServer(setup, world, start.state);
   if (start.resume()) server->Load(*start.resume());
   if (world.rank() != kRecordingRank) {
     server->Run(nullptr);
-    return site.signals.ExitCode();
+    return context.signals.ExitCode();
   }
-  CentreRecorder recorder(job, *site.directory, site.progress, site.signals, start);
+  CentreRecorder recorder(job, *context.directory, context.progress, context.signals, start);
   server->Run(&recorder);
   const Ending ending = recorder.Finish(*server);
-  site.report({ending, recorder.summary(), {}});
-  return ending == Ending::kSignal ? site.signals.ExitCode() : 0;
+  context.report({ending, recorder.summary(), {}});
+  return ending == Ending::kSignal ? context.signals.ExitCode() : 0;
 }
 
 // What was measured goes into the config: a repetition needs it.
-void WriteChoice(const Job& job, const Site& site, const StrategyOptions& options) {
-  if (site.show_ranks) {
-    site.log.Info("strategy", "algorithm {}, by measured latency and bandwidth", options.algorithm);
+void WriteChoice(const Job& job, const RunContext& context, const StrategyOptions& options) {
+  if (context.show_ranks) {
+    context.log.Info("strategy", "algorithm {}, by measured latency and bandwidth",
+                     options.algorithm);
   }
   Recipe recipe = job.recipe;
   recipe.strategy = options;
-  site.directory->WriteConfig(ConfigText(recipe));
+  context.directory->WriteConfig(ConfigText(recipe));
 }
 
-int RunWorker(const Job& job, const Site& site, const Start& start, const StrategySetup& setup,
-              World& world, RankWatch* watch, SpanSink* spans) {
+int RunWorker(const Job& job, const RunContext& context, const Start& start,
+              const StrategySetup& setup, World& world, RankWatch* watch, SpanSink* spans) {
   Backend backend =
       job.make_backend(job.threads_per_rank);  // before the strategy, whose memory is on it
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
-    recorder.emplace(job, *site.directory, site.progress, start.at);
+    recorder.emplace(job, *context.directory, context.progress, start.at);
     if (setup.choice.options.algorithm != job.recipe.strategy.algorithm) {
-      WriteChoice(job, site, setup.choice.options);
+      WriteChoice(job, context, setup.choice.options);
     }
   }
-  Worker worker(job, world, backend, *strategy, recorder ? &*recorder : nullptr, site.signals,
+  Worker worker(job, world, backend, *strategy, recorder ? &*recorder : nullptr, context.signals,
                 watch, spans);
   const Ending ending = worker.Run(start);
-  if (recorder) site.report({ending, recorder->summary(), worker.self_test()});
+  if (recorder) context.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 
@@ -97,83 +98,83 @@ StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log) {
 }
 
 // The life of one rank; its exit code.
-int RunRank(const Job& job, const Site& site, const Start& start, StrategyCommon* common,
+int RunRank(const Job& job, const RunContext& context, const Start& start, StrategyCommon* common,
             World& world) {
   const PinnedThread pinned(job.CpusOf(world.rank()));
   Group& group = world.group();
   if (world.size() > 1) {
     CheckAgreement(group, job);
-    if (site.show_ranks) ShowRanks(group, job, site.log);
+    if (context.show_ranks) ShowRanks(group, job, context.log);
   }
-  StrategySetup setup = SetupOf(job, common, site.log);
+  StrategySetup setup = SetupOf(job, common, context.log);
   setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
   // A rank alone waits for nobody: a long step is no stall.
   if (job.strategy.in_step() && world.size() > 1)
-    watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, site.log});
+    watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, context.log});
   bool trained = false;
   try {
     const int status =
-        RunWorker(job, site, start, setup, world, watch ? &*watch : nullptr, tracing.buffer());
+        RunWorker(job, context, start, setup, world, watch ? &*watch : nullptr, tracing.buffer());
     trained = true;
     tracing.Share();
     return status;
   } catch (const std::exception& error) {
     group.Abort(error.what());  // before the watch goes, which talks to the others
-    if (!trained) tracing.Rescue(site.log);
+    if (!trained) tracing.Rescue(context.log);
     const std::string verdict = watch ? watch->Verdict(error) : "";
     if (!verdict.empty()) throw Error(verdict);
     throw;
   }
 }
 
-Start OpenRun(const Job& job, const Site& site);
+Start OpenRun(const Job& job, const RunContext& context);
 
 // The life of one rank of a free pace with a server; its exit code. The server finds out itself
 // where it begins: it may have been killed and started again.
-int RunFreeRank(const Job& job, const Site& site, World& world) {
+int RunFreeRank(const Job& job, const RunContext& context, World& world) {
   const PinnedThread pinned(job.CpusOf(world.rank()));
   try {
     if (world.together() && world.size() > 1) {
       CheckAgreement(world.group(), job);
-      if (site.show_ranks) ShowRanks(world.group(), job, site.log);
+      if (context.show_ranks) ShowRanks(world.group(), job, context.log);
     }
-    const StrategySetup setup = SetupOf(job, nullptr, site.log);
-    if (world.rank() == 0) return RunServer(job, site, OpenRun(job, site), setup, world);
+    const StrategySetup setup = SetupOf(job, nullptr, context.log);
+    if (world.rank() == 0) return RunServer(job, context, OpenRun(job, context), setup, world);
     Start start;
     start.state = job.initial_state;  // and then the centre's
-    if (world.rank() < job.strategy.servers) return RunServer(job, site, start, setup, world);
-    return RunWorker(job, site, start, setup, world, nullptr, nullptr);
+    if (world.rank() < job.strategy.servers) return RunServer(job, context, start, setup, world);
+    return RunWorker(job, context, start, setup, world, nullptr, nullptr);
   } catch (const std::exception& error) {
     if (world.together()) world.group().Abort(error.what());
     throw;
   }
 }
 
-int TrainFree(const Job& job, const Site& site) {
+int TrainFree(const Job& job, const RunContext& context) {
   const std::string fingerprint = FingerprintOf(job);
   const bool other_data = job.strategy.own_data();
   int refused = 0;
-  FreeNeeds needs{.fingerprint = fingerprint, .run_info = RunInfoOf(job), .log = &site.log};
+  FreeNeeds needs{.fingerprint = fingerprint, .run_info = RunInfoOf(job), .log = &context.log};
   needs.judge = [&](const std::string& shown) {
     return JudgeFingerprint(fingerprint, shown, other_data);
   };
   needs.refused = [&](const std::string& who, const std::string& why) {
     constexpr int kNamed = 20;
     if (++refused > kNamed) return;
-    site.log.Warn("server", "refused {}: {}{}", who, why,
-                  refused == kNamed ? " (no more of these are told)" : "");
+    context.log.Warn("server", "refused {}: {}{}", who, why,
+                     refused == kNamed ? " (no more of these are told)" : "");
   };
-  const auto signal = [&] { return ReceivedSignal(site); };
+  const auto signal = [&] { return ReceivedSignal(context); };
   needs.signal = signal;
   needs.servers = job.strategy.servers;
   needs.groups = job.strategy.GroupOfRank();
   if (job.strategy.inner->shares_memory) needs.group_bytes = SharedBytes(job);
-  needs.announce = site.show_ranks;
-  return site.launcher.RunFree(needs, [&](World& world) {
-    const int code = RunFreeRank(job, site, world);
-    if (site.launcher.launched()) Barrier(world.group(), kTagPreflight);  // see Train
+  needs.announce = context.show_ranks;
+  return context.launcher.RunFree(needs, [&](World& world) {
+    const int code = RunFreeRank(job, context, world);
+    if (context.launcher.launched()) Barrier(world.group(), kTagPreflight);  // see Train
     return code;
   });
 }
@@ -202,71 +203,72 @@ void WarnOfCrowds(const Job& job, const Log& log) {
 }
 
 // What the process does that holds the run's directory.
-Start OpenRun(const Job& job, const Site& site) {
-  Start start = FindStart(job, *site.directory, site.log);
+Start OpenRun(const Job& job, const RunContext& context) {
+  Start start = FindStart(job, *context.directory, context.log);
   if (start.at.step > job.plan.steps) {
     throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
-                     site.directory->path(), start.at.step, job.plan.steps);
+                     context.directory->path(), start.at.step, job.plan.steps);
   }
-  if (site.start_line) site.directory->AppendStart(*site.start_line);
-  site.directory->WriteConfig(ConfigText(job.recipe));
-  site.directory->DropMetricsAfter(start.at.step);
+  if (context.start_line) context.directory->AppendStart(*context.start_line);
+  context.directory->WriteConfig(ConfigText(job.recipe));
+  context.directory->DropMetricsAfter(start.at.step);
   return start;
 }
 
-int TrainInStep(const Job& job, const Site& site) {
+int TrainInStep(const Job& job, const RunContext& context) {
   std::optional<Start> own;
-  if (site.directory) own.emplace(OpenRun(job, site));
+  if (context.directory) own.emplace(OpenRun(job, context));
   const auto make_common = job.strategy.inner->common;
   const auto common =
       make_common ? make_common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
-  const auto signal = [&] { return ReceivedSignal(site); };
-  const InStepNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &site.log};
-  return site.launcher.Run(needs, [&](World& world) {
-    if (site.launcher.complete()) return RunRank(job, site, *own, common.get(), world);
+  const auto signal = [&] { return ReceivedSignal(context); };
+  const InStepNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &context.log};
+  return context.launcher.Run(needs, [&](World& world) {
+    if (context.launcher.complete()) return RunRank(job, context, *own, common.get(), world);
     const Start shared = ShareStart(world.group(), kRecordingRank, job, own ? &*own : nullptr);
-    const int code = RunRank(job, site, shared, common.get(), world);
+    const int code = RunRank(job, context, shared, common.get(), world);
     // mpirun and srun kill the others when one ends with a code like 143: not before the one that
     // records has written its checkpoint.
-    if (site.launcher.launched()) Barrier(world.group(), kTagPreflight);
+    if (context.launcher.launched()) Barrier(world.group(), kTagPreflight);
     return code;
   });
 }
 
 }  // namespace
 
-int Train(const Job& job, const Site& site) {
+int Train(const Job& job, const RunContext& context) {
   const auto emulated = Emulated(job.recipe.emulate);
   for (const auto& [key, value] : emulated) {
-    site.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
+    context.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
   }
-  if (site.directory && site.show_ranks && emulated.empty()) WarnOfCrowds(job, site.log);
+  if (context.directory && context.show_ranks && emulated.empty()) WarnOfCrowds(job, context.log);
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
-  TRIREME_ASSERT(site.launcher.holds(kRecordingRank) == (site.directory != nullptr));
+  TRIREME_ASSERT(context.launcher.holds(kRecordingRank) == (context.directory != nullptr));
   try {
-    return job.strategy.has_server() ? TrainFree(job, site) : TrainInStep(job, site);
+    return job.strategy.has_server() ? TrainFree(job, context) : TrainInStep(job, context);
   } catch (const Killed& error) {
-    if (!site.directory || !HasCheckpoint(site.directory->checkpoints())) throw;
-    throw Error("{}; go on with: trireme train --resume {}", error.what(), site.directory->path());
+    if (!context.directory || !HasCheckpoint(context.directory->checkpoints())) throw;
+    throw Error("{}; go on with: trireme train --resume {}", error.what(),
+                context.directory->path());
   }
 }
 
-int Join(const Job& job, const JoinSite& site) {
+int Join(const Job& job, const JoinContext& context) {
   if (job.strategy.servers > 1) {
     throw Error("the run at {} has {} servers (strategy.servers) and takes no clients but its own",
-                site.meet, job.strategy.servers);
+                context.meet, job.strategy.servers);
   }
   const DenormalsOff denormals_off;
   const auto world = JoinServerWorld({.tcp = {.rank = kNoRank,
                                               .size = job.recipe.transport.ranks,
-                                              .meet = site.meet,
-                                              .secret = site.secret,
+                                              .meet = context.meet,
+                                              .secret = context.secret,
                                               .timeout_s = job.recipe.transport.timeout_s},
                                       .fingerprint = FingerprintOf(job)});
-  const StrategySetup setup = SetupOf(job, nullptr, site.log);
+  const StrategySetup setup = SetupOf(job, nullptr, context.log);
   Backend backend = job.make_backend(job.threads_per_rank);
   const auto strategy = MakeWorker(setup, *world);
-  Worker worker(job, *world, backend, *strategy, nullptr, site.signals, nullptr, nullptr);
+  Worker worker(job, *world, backend, *strategy, nullptr, context.signals, nullptr, nullptr);
   Start start;
   start.state = job.initial_state;
   const Ending ending = worker.Run(start);

@@ -21,7 +21,7 @@ struct Outcome {
 };
 
 // What a run has besides its job.
-struct Site {
+struct RunContext {
   RunDirectory* directory;  // of the process that holds the rank that records, else null
   Progress& progress;
   const Signals& signals;
@@ -38,14 +38,14 @@ struct Site {
 // when all have ended: 0, or the exit code of a signal that stopped it. `job.initial_state` is
 // where a run without checkpoint begins. Throws UsageError where the run is longer already than the
 // job asks for.
-int Train(const Job& job, const Site& site);
+int Train(const Job& job, const RunContext& context);
 
 // The life of a client that joins a run whose server is elsewhere: 0, or the exit code of a signal.
-struct JoinSite {
+struct JoinContext {
   std::string meet, secret;
   const Signals& signals;
   const Log& log;
 };
-int Join(const Job& job, const JoinSite& site);
+int Join(const Job& job, const JoinContext& context);
 
 }  // namespace trireme

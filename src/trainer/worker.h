@@ -9,10 +9,10 @@
 #include "strategy/strategy.h"
 #include "trainer/examiner.h"
 #include "trainer/job.h"
-#include "trainer/progression.h"
 #include "trainer/recorder.h"
 #include "trainer/start.h"
 #include "trainer/stepper.h"
+#include "trainer/train_state.h"
 #include "transport/world.h"
 #include "watch/input_bound.h"
 #include "watch/rank_watch.h"
@@ -77,7 +77,7 @@ class Worker {
   std::optional<GradientMatch> self_test_;
   std::unique_ptr<WeightCheck> weight_check_;  // since the first
 
-  Progression at_;
+  TrainState at_;
   RankRecord before_epoch_, before_line_;  // spent until then
   std::vector<double> silences_before_;
   StragglerWatch late_;

@@ -12,7 +12,7 @@ enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
 const char* ReasonOf(Ending ending);  // in a word, as files name it
 
 // How far a run is: what a checkpoint holds besides weights, optimizer and strategy.
-struct Progression {
+struct TrainState {
   int64_t step = 0;  // steps done
   int64_t epochs_done = 0;
   double seconds = 0;        // of the run, over all its lives
@@ -39,7 +39,7 @@ struct Progression {
   void ForgetBest();
 
   void Save(StateWriter& writer) const;
-  static Progression Load(const StateReader& reader);
+  static TrainState Load(const StateReader& reader);
 };
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "trainer/progression.h"
+#include "trainer/train_state.h"
 
 namespace trireme {
 
@@ -15,7 +15,7 @@ const char* ReasonOf(Ending ending) {
   }
 }
 
-std::optional<Ending> Progression::Judge(double accuracy, const TrainerOptions& options) {
+std::optional<Ending> TrainState::Judge(double accuracy, const TrainerOptions& options) {
   if (accuracy > best_accuracy) {
     best_accuracy = accuracy;
     best_epoch = epochs_done;
@@ -28,27 +28,27 @@ std::optional<Ending> Progression::Judge(double accuracy, const TrainerOptions& 
   return Verdict(options);
 }
 
-std::optional<Ending> Progression::Verdict(const TrainerOptions& options) const {
+std::optional<Ending> TrainState::Verdict(const TrainerOptions& options) const {
   const double target = options.target_accuracy;
   if (target > 0 && best_step == step && best_accuracy >= target) return Ending::kTarget;
   if (options.patience && evaluations_since_best >= options.patience) return Ending::kPatience;
   return {};
 }
 
-bool Progression::CheckpointIsDue(const TrainerOptions& options) const {
+bool TrainState::CheckpointIsDue(const TrainerOptions& options) const {
   const int every = options.checkpoint_epochs;
   if (every && epochs_done % every == 0) return true;
   return options.KeepsBest() && best_step == step;
 }
 
-void Progression::ForgetBest() {
+void TrainState::ForgetBest() {
   best_accuracy = -1;
   best_epoch = 0;
   best_step = -1;
   evaluations_since_best = 0;
 }
 
-void Progression::Save(StateWriter& writer) const {
+void TrainState::Save(StateWriter& writer) const {
   writer.Int("step", step);
   writer.Int("epochs_done", epochs_done);
   writer.Real("seconds", seconds);
@@ -65,20 +65,20 @@ void Progression::Save(StateWriter& writer) const {
   writer.Int("evaluations_since_best", evaluations_since_best);
 }
 
-Progression Progression::Load(const StateReader& reader) {
-  Progression at{.step = reader.Int("step"),
-                 .epochs_done = reader.Int("epochs_done"),
-                 .seconds = reader.Real("seconds"),
-                 .train_seconds = reader.Real("train_seconds"),
-                 .epoch_began_s = reader.Real("epoch_began_s"),
-                 .loss_sum = reader.Real("epoch_loss_sum"),
-                 .correct = reader.Real("epoch_correct"),
-                 .samples = reader.Int("epoch_samples"),
-                 .all_samples = reader.Int("all_samples"),
-                 .train_loss = reader.Real("train_loss"),
-                 .best_accuracy = reader.Real("best_accuracy"),
-                 .best_epoch = reader.Int("best_epoch"),
-                 .evaluations_since_best = reader.Int("evaluations_since_best")};
+TrainState TrainState::Load(const StateReader& reader) {
+  TrainState at{.step = reader.Int("step"),
+                .epochs_done = reader.Int("epochs_done"),
+                .seconds = reader.Real("seconds"),
+                .train_seconds = reader.Real("train_seconds"),
+                .epoch_began_s = reader.Real("epoch_began_s"),
+                .loss_sum = reader.Real("epoch_loss_sum"),
+                .correct = reader.Real("epoch_correct"),
+                .samples = reader.Int("epoch_samples"),
+                .all_samples = reader.Int("all_samples"),
+                .train_loss = reader.Real("train_loss"),
+                .best_accuracy = reader.Real("best_accuracy"),
+                .best_epoch = reader.Int("best_epoch"),
+                .evaluations_since_best = reader.Int("evaluations_since_best")};
   if (reader.Has("best_step")) {
     at.best_step = reader.Int("best_step");
   } else {
