@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -31,7 +31,7 @@ void Tighten(std::optional<T>& limit, std::optional<T> other) {
   if (other && (!limit || *other < *limit)) limit = other;
 }
 
-std::string Text(const fs::path& file) { return ReadKernelFile(file).value_or(""); }
+std::string Text(const fs::path& file) { return ReadProcFile(file).value_or(""); }
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "base/cgroup.h"
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -107,7 +107,7 @@ std::vector<int> OrderByCore(std::vector<int> cpus, const std::filesystem::path&
   for (const int cpu : cpus) {
     const auto folder = root / fmt::format("sys/devices/system/cpu/cpu{}/topology", cpu);
     const auto number = [&](const char* file) {
-      return ParseNumber<int>(Trim(ReadKernelFile(folder / file).value_or(""))).value_or(0);
+      return ParseNumber<int>(Trim(ReadProcFile(folder / file).value_or(""))).value_or(0);
     };
     places.emplace_back(number("physical_package_id"), number("core_id"), cpu);
   }

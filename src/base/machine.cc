@@ -10,7 +10,7 @@
 
 #include "base/cgroup.h"
 #include "base/cores.h"
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -50,7 +50,7 @@ std::string Lower(std::string text) {
 std::vector<Cache> ReadCaches(const fs::path& folder) {
   std::vector<Cache> caches;
   const auto text = [](const fs::path& file) {
-    return std::string(Trim(ReadKernelFile(file).value_or("")));
+    return std::string(Trim(ReadProcFile(file).value_or("")));
   };
   for (int i = 0; i < 16; ++i) {
     const fs::path index = folder / fmt::format("index{}", i);
@@ -81,9 +81,9 @@ Machine ReadMachine(const fs::path& root) {
     machine.architecture = name.machine;
     machine.kernel = fmt::format("{} {}", name.sysname, name.release);
   }
-  machine.cpu_model = ParseCpuModel(ReadKernelFile(root / "proc/cpuinfo").value_or(""));
+  machine.cpu_model = ParseCpuModel(ReadProcFile(root / "proc/cpuinfo").value_or(""));
   machine.caches = ReadCaches(root / "sys/devices/system/cpu/cpu0/cache");
-  const std::string meminfo = ReadKernelFile(root / "proc/meminfo").value_or("");
+  const std::string meminfo = ReadProcFile(root / "proc/meminfo").value_or("");
   machine.memory_bytes = ParseMeminfo(meminfo, "MemTotal");
   machine.memory_available_bytes = ParseMeminfo(meminfo, "MemAvailable");
   machine.memory_limit_bytes = ReadCgroupLimits(root).memory_bytes;
@@ -126,7 +126,7 @@ int64_t ParseMeminfo(std::string_view meminfo, std::string_view field) {
 
 int64_t PeakMemoryBytes() {
   // Not ru_maxrss: that is at least what the program held that started this one.
-  return ParseMeminfo(ReadKernelFile("/proc/self/status").value_or(""), "VmHWM");
+  return ParseMeminfo(ReadProcFile("/proc/self/status").value_or(""), "VmHWM");
 }
 
 }  // namespace trireme

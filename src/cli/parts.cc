@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <initializer_list>
 
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -44,7 +44,7 @@ std::vector<std::string> GpuModels() {
   std::vector<std::string> models;
   std::error_code none;
   for (const auto& gpu : fs::directory_iterator("/proc/driver/nvidia/gpus", none)) {
-    const auto text = ReadKernelFile(gpu.path() / "information").value_or("");
+    const auto text = ReadProcFile(gpu.path() / "information").value_or("");
     const std::string first = Split(text, '\n').front();  // Model:  NVIDIA H200
     models.emplace_back(Trim(first.substr(first.find(':') + 1)));
   }

@@ -12,7 +12,7 @@
 #include <regex>
 #include <thread>
 
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 #include "base/text.h"
 
 namespace trireme::whole {
@@ -110,7 +110,7 @@ void RanksTest::TrainRanks(const Transport& transport, int ranks, const Words& w
 std::vector<pid_t> RanksTest::AwaitRanks(Running& running, int ranks) {
   for (const Stopwatch watch; watch.seconds() < kTimeout && !running.Over(); Nap(1)) {
     const pid_t launcher = running.pid();
-    const auto text = ReadKernelFile(fmt::format("/proc/{0}/task/{0}/children", launcher));
+    const auto text = ReadProcFile(fmt::format("/proc/{0}/task/{0}/children", launcher));
     std::vector<pid_t> children;  // in the order of their births
     for (const std::string& word : Split(text.value_or(""), ' ')) {
       if (const auto child = ParseNumber<pid_t>(word)) children.push_back(*child);
@@ -198,9 +198,9 @@ bool RanksTest::AwaitClients(
 bool RanksTest::KillRank(Running& running, const std::string& name) {
   const std::string list = fmt::format("/proc/{}/task/{}/children", running.pid(), running.pid());
   for (int i = 0; i < 3000 && !running.Over(); ++i) {
-    for (const std::string& word : Split(ReadKernelFile(list).value_or(""), ' ')) {
+    for (const std::string& word : Split(ReadProcFile(list).value_or(""), ' ')) {
       const auto pid = ParseNumber<int>(word);
-      if (!pid || ReadKernelFile(fmt::format("/proc/{}/comm", *pid)) != name + "\n") continue;
+      if (!pid || ReadProcFile(fmt::format("/proc/{}/comm", *pid)) != name + "\n") continue;
       return kill(*pid, SIGKILL) == 0;
     }
     Nap(10);  // it is about to be started

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/files.h"
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 #include "transport/collective/broadcast.h"
 #include "transport/mpi/library.h"
 #include "transport/mpi/testing.h"
@@ -136,7 +136,7 @@ std::vector<pid_t> ReadProcesses(const TemporaryDirectory& folder, int ranks) {
 
 // One that has ended and that nobody has asked for yet (Z) is not there.
 bool IsThere(pid_t process) {
-  const auto text = ReadKernelFile(fmt::format("/proc/{}/stat", process));
+  const auto text = ReadProcFile(fmt::format("/proc/{}/stat", process));
   return text && text->find(") Z ") == text->npos;
 }
 

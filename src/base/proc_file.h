@@ -7,6 +7,6 @@ namespace trireme {
 
 // The beginning (64 KiB) of a file in /proc or /sys, where sizes are not known before reading;
 // nothing when it cannot be read.
-std::optional<std::string> ReadKernelFile(const std::filesystem::path& path);
+std::optional<std::string> ReadProcFile(const std::filesystem::path& path);
 
 }  // namespace trireme

@@ -1,10 +1,10 @@
-#include "base/kernel_file.h"
+#include "base/proc_file.h"
 
 #include <fstream>
 
 namespace trireme {
 
-std::optional<std::string> ReadKernelFile(const std::filesystem::path& path) {
+std::optional<std::string> ReadProcFile(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(64 << 10, '\0');
   if (!file) return std::nullopt;
