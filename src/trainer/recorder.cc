@@ -59,6 +59,25 @@ double SamplesOfEpoch(const Plan& plan, int64_t step) {
   return double(SamplesUntil(plan, step) - epochs_before * plan.samples);
 }
 
+EpochRecord CloseEpoch(const Job& job, double epoch, TrainState& at) {
+  EpochRecord record;
+  record.epoch = epoch;
+  record.step = at.step;
+  record.time = at.train_seconds;
+  record.seconds = at.train_seconds - std::exchange(at.epoch_began_s, at.train_seconds);
+  if (at.samples) {
+    at.train_loss = at.loss_sum / double(at.samples);
+    record.train_loss = at.train_loss;
+    record.train_accuracy = at.correct / double(at.samples);
+  }
+  at.loss_sum = at.correct = 0;
+  at.samples = 0;
+  record.samples_per_second = SamplesOfEpoch(job.plan, at.step) / record.seconds;
+  record.samples = at.all_samples;
+  record.lr = job.schedule->rate(std::max<int64_t>(0, at.step - 1));
+  return record;
+}
+
 std::string MachineText(const Job& job) {
   const Machine machine = ReadMachine();
   return fmt::format("{}, {}, {} a rank", machine.cpu_model, machine.architecture,

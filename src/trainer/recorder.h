@@ -27,6 +27,8 @@ ClientsRecord RecordsOf(std::span<const ClientNumbers> clients);  // each, and t
 // of the part that there is.
 int64_t SamplesUntil(const Plan& plan, int64_t step);
 double SamplesOfEpoch(const Plan& plan, int64_t step);
+// What has been done of the epoch that ends at `epoch`; begins the next one's sums.
+EpochRecord CloseEpoch(const Job& job, double epoch, TrainState& at);
 
 // "CPU, architecture, threads": what the numbers of a run were measured on.
 std::string MachineText(const Job& job);

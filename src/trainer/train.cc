@@ -10,8 +10,8 @@
 #include "record/checkpoint.h"
 #include "strategy/make.h"
 #include "strategy/step/tags.h"
-#include "trainer/centre_recorder.h"
 #include "trainer/preflight.h"
+#include "trainer/server_recorder.h"
 #include "trainer/start.h"
 #include "trainer/worker.h"
 #include "transport/collective/broadcast.h"
@@ -49,7 +49,7 @@ int RunServer(const Job& job, const RunContext& context, const Start& start,
     server->Run(nullptr);
     return context.signals.ExitCode();
   }
-  CentreRecorder recorder(job, *context.directory, context.progress, context.signals, start);
+  ServerRecorder recorder(job, *context.directory, context.progress, context.signals, start);
   server->Run(&recorder);
   const Ending ending = recorder.Finish(*server);
   context.report({ending, recorder.summary(), {}});

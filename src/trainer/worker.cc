@@ -32,13 +32,15 @@ Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strateg
       signals_(signals),
       watch_(watch),
       worker_(world.rank() - job.strategy.servers),
+      all_(strategy.InStep() ? &world.group() : nullptr),
+      takes_part_(all_ || recorder),
       workers_(GroupOfWorkers(job, world)),
       observer_{watch ? &watch->status() : nullptr, spans},
       stepper_(job, strategy, *backend.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
                observer_),
       snapshot_(backend.engine->device(), job.layout.state),
       silences_before_(world.size()) {
-  if (strategy.InStep() || recorder) {
+  if (takes_part_) {
     examiner_.emplace(job, *backend.engine, stepper_.queue());
   }
 }
@@ -61,7 +63,7 @@ Ending Worker::Run(const Start& start) {
   unsaved_ = !resume;
   saved_step_ = judged_step_ = at_.step;
 
-  const bool together = strategy_.InStep() && world_.size() > 1;
+  const bool together = all_ && all_->size() > 1;
   if (job_.only_self_test || (together && job_.recipe.trainer.self_test)) SelfTest();
   if (job_.only_self_test) return Ending::kTested;
   if (watch_) watch_->Start();
@@ -71,7 +73,7 @@ Ending Worker::Run(const Start& start) {
 
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
   std::optional<Ending> ending = at_.Verdict(job_.recipe.trainer);
-  if (ending && !strategy_.InStep()) strategy_.Stop();
+  if (ending) strategy_.Stop();
   StepResult result;
   for (int64_t turn_number = at_.step; !ending;) {
     const Turn turn = stepper_.Take(turn_number);
@@ -83,7 +85,7 @@ Ending Worker::Run(const Start& start) {
       continue;
     }
     const int signal = signals_.received();
-    if (signal && !strategy_.InStep()) strategy_.Stop();
+    if (signal) strategy_.Stop();
     if (stepper_.Run(signal, result)) Count(result);
     world_.Worked();
     if (watch_ && watch_->wants()) Publish();
@@ -97,12 +99,12 @@ Ending Worker::Run(const Start& start) {
     }
     // With a centre the end of the epoch is told later, and its line comes first: a checkpoint of
     // the same step would keep that line and write it again.
-    const bool line_to_come = !strategy_.InStep() && at_.step % job_.plan.steps_per_epoch() == 0;
+    const bool line_to_come = !all_ && at_.step % job_.plan.steps_per_epoch() == 0;
     const bool due =
         checkpoint_steps && at_.step / checkpoint_steps > saved_step_ / checkpoint_steps;
     if (!ending && (due || owed_) && !line_to_come) SaveCheckpoint();
   }
-  if (!ending && !strategy_.InStep()) {
+  if (!ending && !all_) {
     if (signals_.stop()) {
       ending = Ending::kSignal;
     } else {
@@ -162,7 +164,7 @@ void Worker::Count(const StepResult& result) {
     at_.correct += result.correct;
     at_.samples += result.samples;
   }
-  at_.all_samples += strategy_.InStep() ? StepSamples(job_.plan, result.step) : result.samples;
+  at_.all_samples += all_ ? StepSamples(job_.plan, result.step) : result.samples;
   if (!stop_signal_) stop_signal_ = SignalOf(result.votes);
   if (std::isfinite(result.loss)) {
     diverged_since_ = -1;
@@ -211,9 +213,8 @@ void Worker::AddPause(double seconds, SpanKind kind) {
 
 void Worker::EvaluateSnapshot() {
   evaluated_step_ = at_.step;
-  findings_ = strategy_.InStep() ? examiner_->Run(snapshot_, worker_, job_.workers(),
-                                                  &world_.group(), observer_, at_.step)
-                                 : examiner_->Run(snapshot_);
+  findings_ = all_ ? examiner_->Run(snapshot_, worker_, job_.workers(), all_, observer_, at_.step)
+                   : examiner_->Run(snapshot_);
 }
 
 void Worker::DrainStepper() {
@@ -221,33 +222,17 @@ void Worker::DrainStepper() {
   if (stepper_.Drain(last)) Count(last);
 }
 
-// What has been done of the epoch that ends at `epoch`; begins the next one's sums.
 EpochRecord Worker::MeasureEpoch(double epoch) {
-  const double now = at_.train_seconds;
-  EpochRecord record;
-  record.epoch = epoch;
-  record.step = at_.step;
-  record.seconds = now - at_.epoch_began_s;
-  at_.epoch_began_s = now;
-  if (at_.samples) {
-    at_.train_loss = at_.loss_sum / double(at_.samples);
-    record.train_loss = at_.train_loss;
-    record.train_accuracy = at_.correct / double(at_.samples);
-  } else if (diverged_since_ >= 0) {
-    record.train_loss = at_.train_loss = std::numeric_limits<double>::quiet_NaN();
-  }
+  const bool lost = at_.samples == 0 && diverged_since_ >= 0;
+  EpochRecord record = CloseEpoch(job_, epoch, at_);
+  if (lost) record.train_loss = at_.train_loss = std::numeric_limits<double>::quiet_NaN();
   // Where workers count their own samples, together they have done all of them.
-  record.samples_per_second = SamplesOfEpoch(job_.plan, at_.step) / record.seconds;
-  record.samples = strategy_.InStep() ? at_.all_samples : SamplesUntil(job_.plan, at_.step);
-  record.time = now;
-  record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
+  if (!all_) record.samples = SamplesUntil(job_.plan, at_.step);
   const RankRecord spent = SpentSince(before_epoch_);
   record.times = spent.times.Within(record.seconds);
   record.bytes_sent = spent.bytes_sent;
   record.bytes_received = spent.bytes_received;
   record.loader = spent.loader;
-  at_.loss_sum = at_.correct = 0;
-  at_.samples = 0;
   return record;
 }
 
@@ -292,11 +277,10 @@ std::optional<Ending> Worker::EndOfEpoch() {
   DrainStepper();
   at_.train_seconds = TrainSeconds();
   EpochRecord record = MeasureEpoch(double(++at_.epochs_done));
-  if (strategy_.InStep() && world_.size() > 1) GatherTimes(record);
+  if (all_ && all_->size() > 1) GatherTimes(record);
   JudgeInput(record);
-  const bool takes_part = strategy_.InStep() || recorder_;
   std::optional<Ending> ending;
-  if (takes_part && EvaluationIsDue()) {
+  if (takes_part_ && EvaluationIsDue()) {
     const double began = Now();
     Evaluate();
     ending = at_.Judge(findings_->Judged(), job_.recipe.trainer);
@@ -310,7 +294,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
 
   if (at_.CheckpointIsDue(job_.recipe.trainer)) SaveCheckpoint();
   if (stop_signal_) return Ending::kSignal;
-  if (ending && !strategy_.InStep()) strategy_.Stop();
+  if (ending) strategy_.Stop();
   return ending;
 }
 

@@ -69,6 +69,8 @@ class Worker {
   const Signals& signals_;
   RankWatch* const watch_;
   const int worker_;
+  Group* const all_;       // that advance in step with this one; null: its pace is free
+  const bool takes_part_;  // in evaluations and checkpoints; at a free pace only who records does
   std::unique_ptr<Group> workers_;  // all of them, with strategy.sync_batch_norm
   const Observer observer_;
   Stepper stepper_;

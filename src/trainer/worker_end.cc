@@ -12,7 +12,7 @@ namespace trireme {
 
 void Worker::SaveCheckpoint() {
   DrainStepper();
-  if (!strategy_.InStep() && !recorder_) return;  // a centre: nobody else stops
+  if (!takes_part_) return;  // the others go on
   owed_ = !strategy_.Agreed();
   if (!unsaved_ || owed_) return;
   unsaved_ = false;
@@ -64,7 +64,7 @@ bool Worker::ReturnToBest() {
   if (recorder_) best = recorder_->ReturnToBest(at_);
   int64_t found = best.has_value();
   std::vector<float> state = best ? std::move(best->state) : std::vector<float>(job_.layout.state);
-  if (strategy_.InStep() && world_.size() > 1) {
+  if (all_ && all_->size() > 1) {
     observer_.Tell(Phase::kScore, at_.step);
     Broadcast(world_.group(), kTagStart, 0, std::as_writable_bytes(std::span(&found, 1)));
     if (found) Broadcast(world_.group(), kTagStart, 0, std::as_writable_bytes(std::span(state)));
@@ -84,11 +84,11 @@ bool Worker::ReturnToBest() {
 void Worker::Finish(Ending ending) {
   DrainStepper();
   strategy_.End(stepper_.replica());
-  if (!strategy_.InStep() && !recorder_) return;
+  if (!takes_part_) return;
   at_.train_seconds = TrainSeconds();
   const bool returned = ending == Ending::kPatience && ReturnToBest();
   if (!returned) {
-    unsaved_ |= !strategy_.InStep();  // the others' last updates moved the centre
+    unsaved_ |= !all_;  // the others' last updates moved the weights
     SaveCheckpoint();
   }
   if (ending != Ending::kSignal && evaluated_step_ != at_.step) {
@@ -98,7 +98,7 @@ void Worker::Finish(Ending ending) {
   RocCurves roc;
   if (ending != Ending::kSignal) {
     observer_.Tell(Phase::kScore, at_.step);
-    roc = examiner_->Curves(strategy_.InStep() ? &world_.group() : nullptr);
+    roc = examiner_->Curves(all_);
   }
   if (watch_) watch_->End();  // nobody waits for another any more
   if (!recorder_) return;

@@ -19,11 +19,11 @@ namespace trireme {
 // Writes the run of a server: evaluates its centre, writes metrics, checkpoints, the summary. A
 // thread of its own works on images of the server, taken between two updates; meanwhile the server
 // serves on. Lines come before the checkpoint of the same step.
-class CentreRecorder : public ServerKeeper {
+class ServerRecorder : public ServerKeeper {
  public:
-  CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
+  ServerRecorder(const Job& job, RunDirectory& directory, Progress& progress,
                  const Signals& signals, const Start& start);
-  ~CentreRecorder() override;
+  ~ServerRecorder() override;
 
   void EpochEnded(const Server& server) override;
   void Look(const Server& server) override;

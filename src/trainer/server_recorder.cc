@@ -1,4 +1,4 @@
-#include "trainer/centre_recorder.h"
+#include "trainer/server_recorder.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr size_t kMostImages = 3;  // that wait: then the server does
 
 }  // namespace
 
-CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress& progress,
+ServerRecorder::ServerRecorder(const Job& job, RunDirectory& directory, Progress& progress,
                                const Signals& signals, const Start& start)
     : job_(job),
       progress_(progress),
@@ -26,7 +26,7 @@ CentreRecorder::CentreRecorder(const Job& job, RunDirectory& directory, Progress
   if (const auto ending = start.at.Verdict(job.recipe.trainer)) EndWith(*ending);
 }
 
-CentreRecorder::~CentreRecorder() {
+ServerRecorder::~ServerRecorder() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
@@ -35,7 +35,7 @@ CentreRecorder::~CentreRecorder() {
 }
 
 // Steps that a run in step would have done with as many positions.
-int64_t CentreRecorder::StepOf(const Server::Progress& progress) const {
+int64_t ServerRecorder::StepOf(const Server::Progress& progress) const {
   const Plan& plan = job_.plan;
   const int64_t epoch = progress.positions / plan.samples;
   const int64_t rest = progress.positions - epoch * plan.samples;
@@ -45,7 +45,7 @@ int64_t CentreRecorder::StepOf(const Server::Progress& progress) const {
 
 // ---- on the server's thread
 
-void CentreRecorder::Take(const Server& server, What what) {
+void ServerRecorder::Take(const Server& server, What what) {
   server.Gather();
   const double now = clock_.seconds();
   Image image{.what = what,
@@ -65,9 +65,9 @@ void CentreRecorder::Take(const Server& server, What what) {
   Rethrow();
 }
 
-void CentreRecorder::EpochEnded(const Server& server) { Take(server, What::kEpoch); }
+void ServerRecorder::EpochEnded(const Server& server) { Take(server, What::kEpoch); }
 
-void CentreRecorder::Look(const Server& server) {
+void ServerRecorder::Look(const Server& server) {
   const Server::Progress progress = server.progress();
   const int64_t step = StepOf(progress);
   if (std::unique_lock lock(shown_, std::try_to_lock); lock && progress.samples > 0) {
@@ -92,9 +92,9 @@ void CentreRecorder::Look(const Server& server) {
   if (due && step > taken_step_ && !ends_epoch) Take(server, What::kSnapshot);
 }
 
-bool CentreRecorder::Stop() { return enough_ || signals_.received() != 0; }
+bool ServerRecorder::Stop() { return enough_ || signals_.received() != 0; }
 
-Ending CentreRecorder::Finish(const Server& server) {
+Ending ServerRecorder::Finish(const Server& server) {
   Take(server, What::kEnd);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return images_.empty() || error_; });
@@ -103,14 +103,14 @@ Ending CentreRecorder::Finish(const Server& server) {
   return ending();
 }
 
-void CentreRecorder::Rethrow() {
+void ServerRecorder::Rethrow() {
   std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
 }
 
 // ---- on its own thread
 
-void CentreRecorder::Work() {
+void ServerRecorder::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return closing_ || (!images_.empty() && !error_); });
@@ -130,7 +130,7 @@ void CentreRecorder::Work() {
   }
 }
 
-void CentreRecorder::Handle(Image& image) {
+void ServerRecorder::Handle(Image& image) {
   at_.step = StepOf(image.progress);
   at_.all_samples = image.progress.positions;
   at_.loss_sum = image.progress.loss_sum;
@@ -149,7 +149,7 @@ void CentreRecorder::Handle(Image& image) {
 }
 
 // Patience has run out: the image becomes that of the best checkpoint; false if it is lost.
-bool CentreRecorder::ReturnToBest(Image& image) {
+bool ServerRecorder::ReturnToBest(Image& image) {
   auto best = recorder_.ReturnToBest(at_);
   if (!best) {
     at_.ForgetBest();
@@ -163,7 +163,7 @@ bool CentreRecorder::ReturnToBest(Image& image) {
   return true;
 }
 
-void CentreRecorder::Summarize(const Image& image, bool returned) {
+void ServerRecorder::Summarize(const Image& image, bool returned) {
   if (evaluated_step_ != at_.step) {
     Evaluate(image);
     at_.Judge(findings_->Judged(), job_.recipe.trainer);
@@ -183,24 +183,8 @@ void CentreRecorder::Summarize(const Image& image, bool returned) {
   recorder_.Summarize(image.state, at_, ending(), *findings_, examiner_->Curves(), {}, clients);
 }
 
-// What has been done of the epoch that ends at `epoch`; begins the next one's sums.
-EpochRecord CentreRecorder::MeasureEpoch(const Image& image, double epoch) {
-  EpochRecord record;
-  record.epoch = epoch;
-  record.step = at_.step;
-  record.seconds = at_.seconds - at_.epoch_began_s;
-  at_.epoch_began_s = at_.seconds;
-  if (at_.samples) {
-    at_.train_loss = at_.loss_sum / double(at_.samples);
-    record.train_loss = at_.train_loss;
-    record.train_accuracy = at_.correct / double(at_.samples);
-  }
-  at_.loss_sum = at_.correct = 0;
-  at_.samples = 0;
-  record.samples_per_second = SamplesOfEpoch(job_.plan, at_.step) / record.seconds;
-  record.samples = at_.all_samples;
-  record.time = at_.train_seconds;
-  record.lr = job_.schedule->rate(std::max<int64_t>(0, at_.step - 1));
+EpochRecord ServerRecorder::MeasureEpoch(const Image& image, double epoch) {
+  EpochRecord record = CloseEpoch(job_, epoch, at_);
   record.bytes_sent = int64_t(image.progress.bytes_sent - sent_before_);
   record.bytes_received = int64_t(image.progress.bytes_received - received_before_);
   sent_before_ = image.progress.bytes_sent;
@@ -209,7 +193,7 @@ EpochRecord CentreRecorder::MeasureEpoch(const Image& image, double epoch) {
   return record;
 }
 
-void CentreRecorder::EndEpoch(const Image& image) {
+void ServerRecorder::EndEpoch(const Image& image) {
   EpochRecord record = MeasureEpoch(image, double(++at_.epochs_done));
   const int every = job_.recipe.trainer.evaluate_every;
   if (every && at_.epochs_done % every == 0) {
@@ -226,7 +210,7 @@ void CentreRecorder::EndEpoch(const Image& image) {
   recorder_.Epoch(record);
 }
 
-void CentreRecorder::Evaluate(const Image& image) {
+void ServerRecorder::Evaluate(const Image& image) {
   if (!examiner_) {
     backend_ = job_.make_backend(job_.threads_per_rank);
     queue_ = backend_.engine->device().NewQueue();
@@ -239,11 +223,11 @@ void CentreRecorder::Evaluate(const Image& image) {
   evaluated_step_ = at_.step;
 }
 
-std::string CentreRecorder::FaultOf(const Image& image) const {
+std::string ServerRecorder::FaultOf(const Image& image) const {
   return recorder_.FaultOf(image.state, at_, evaluated_step_ == at_.step ? &*findings_ : nullptr);
 }
 
-void CentreRecorder::EndWith(Ending ending) {
+void ServerRecorder::EndWith(Ending ending) {
   {
     std::lock_guard lock(mutex_);
     if (!early_) early_ = ending;
@@ -251,12 +235,12 @@ void CentreRecorder::EndWith(Ending ending) {
   enough_ = true;
 }
 
-Ending CentreRecorder::ending() {
+Ending ServerRecorder::ending() {
   std::lock_guard lock(mutex_);
   return early_.value_or(signals_.received() ? Ending::kSignal : Ending::kDone);
 }
 
-void CentreRecorder::Save(const Image& image) {
+void ServerRecorder::Save(const Image& image) {
   recorder_.Checkpoint(image.state, at_, FaultOf(image),
                        [&](StateWriter& writer) { image.saved.WriteTo(writer); });
   saved_step_ = at_.step;
