@@ -198,6 +198,19 @@ TEST_F(ResumeTest, WhatWouldMakeItAnotherRunIsRefused) {
   EXPECT_EQ(Read("a/config.toml"), config);
 }
 
+TEST_F(ResumeTest, WhatOnlySaysHowItGoesOnMayChange) {
+  Succeed({"train", "--steps", "20", "--out", "a", "--set", "model.dropout=0.2"});
+  Words words = {"train", "--resume", "a", "--steps", "40", "--ranks", "2", "--lr", "0.01"};
+  for (const char* change :
+       {"model.dropout=0.1", "model.smoothing=0.1", "trainer.shards=2", "engine.winograd=auto",
+        "trainer.precision=bf16-or-f32", "optimizer.schedule=cosine"}) {
+    words = words + Words{"--set", change};
+  }
+  Succeed(words);
+  Refuse({"train", "--resume", "a", "--set", "data.centre=0.5"}, 2, {"data.centre cannot be"});
+  Refuse({"train", "--resume", "a", "--set", "model.dropout=0"}, 2, {"model.dropout (from or to"});
+}
+
 TEST_F(ResumeTest, ColumnsInAnotherOrderAreRefused) {
   std::string rows, turned;
   for (int i = 0; i < 12; ++i) {

@@ -184,8 +184,22 @@ std::string WriteToml(const T& value) {
 
 }  // namespace
 
-Option::Option(std::string key, Target target, Check check, std::string help)
-    : key_(std::move(key)), target_(target), check_(std::move(check)), help_(std::move(help)) {
+std::string TextOf(Binds binds) {
+  if (binds == Binds::kNothing) return "nothing";
+  std::vector<std::string_view> words;
+  if (Includes(binds, Binds::kLocal)) words.push_back("this machine");
+  if (Includes(binds, Binds::kRanks)) words.push_back("ranks");
+  if (Includes(binds, Binds::kClients)) words.push_back("clients");
+  if (Includes(binds, Binds::kResume)) words.push_back("resume");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Option::Option(std::string key, Target target, Check check, Binds binds, std::string help)
+    : key_(std::move(key)),
+      target_(target),
+      check_(std::move(check)),
+      binds_(binds),
+      help_(std::move(help)) {
   default_toml_ = Toml();
 }
 

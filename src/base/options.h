@@ -24,6 +24,23 @@ struct IntOrWord {
   std::string word;
 };
 
+// Whom the value of a key binds, besides the process that was given it. There is no default:
+// whoever adds a key decides.
+enum class Binds : unsigned {
+  kNothing = 0,  // each rank may have its own
+  kLocal = 1,    // the same, and it is of use on this machine only: others are not told
+  kRanks = 2,    // all ranks of a job need the same
+  kClients = 4,  // who joins a run needs its server's
+  kResume = 8,   // a run keeps it to its end
+  kJob = kRanks | kClients,
+  kRun = kJob | kResume,
+};
+constexpr Binds operator|(Binds a, Binds b) { return Binds(unsigned(a) | unsigned(b)); }
+constexpr bool Includes(Binds all, Binds part) {
+  return (unsigned(all) & unsigned(part)) == unsigned(part);
+}
+std::string TextOf(Binds binds);  // ranks, clients, resume
+
 // One key of a recipe, bound to the variable that holds its value.
 class Option {
  public:
@@ -31,12 +48,13 @@ class Option {
                               IntOrWord*, std::vector<int>*, std::vector<int64_t>*,
                               std::vector<double>*, std::vector<std::string>*>;
 
-  Option(std::string key, Target target, Check check, std::string help);
+  Option(std::string key, Target target, Check check, Binds binds, std::string help);
 
   const std::string& key() const { return key_; }
   const std::string& help() const { return help_; }
   const std::string& default_toml() const { return default_toml_; }
   const Check& check() const { return check_; }
+  Binds binds() const { return binds_; }
   std::string Toml() const;  // the present value; reading it back gives the same bits
   std::string Type() const;  // an integer, a number, true or false, ...
 
@@ -48,6 +66,7 @@ class Option {
   std::string key_;
   Target target_;
   Check check_;
+  Binds binds_;
   std::string help_;
   std::string default_toml_;
 };
@@ -56,19 +75,23 @@ class Option {
 //
 //   struct ElasticOptions { int period = 10; float alpha = 0.1f; };
 //   inline void Describe(OptionTable<ElasticOptions>& t) {
-//     t.Add("period", &ElasticOptions::period, AtLeast(1), "local steps between meetings");
-//     t.Add("alpha", &ElasticOptions::alpha, Between(0, 1), "share of the distance given up");
+//     using enum Binds;
+//     t.Add("period", &ElasticOptions::period, AtLeast(1), kJob, "local steps between meetings");
+//     t.Add("alpha", &ElasticOptions::alpha, Between(0, 1), kJob, "share of the way to the
+//     centre");
 //   }
 //
-// The row is parser, range check, default (what the struct holds now), help and reference page.
+// The row is parser, range check, default (what the struct holds now), help and reference page, and
+// all that resumes and ranks compare (Binds).
 template <class T>
 class OptionTable {
  public:
   OptionTable(T& options, std::vector<Option>& rows) : options_(options), rows_(rows) {}
 
   template <class Member>
-  void Add(std::string key, Member T::*member, Check check, std::string help) {
-    rows_.emplace_back(std::move(key), &(options_.*member), std::move(check), std::move(help));
+  void Add(std::string key, Member T::*member, Check check, Binds binds, std::string help) {
+    rows_.emplace_back(std::move(key), &(options_.*member), std::move(check), binds,
+                       std::move(help));
   }
 
  private:

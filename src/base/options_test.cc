@@ -20,11 +20,14 @@ struct TrainerOptions {
 };
 
 void Describe(OptionTable<TrainerOptions>& t) {
-  t.Add("batch", &TrainerOptions::batch, AtLeast(1) || OneOf({"full"}), "samples per step");
-  t.Add("epochs", &TrainerOptions::epochs, AtLeast(1), "passes over the data");
-  t.Add("steps", &TrainerOptions::steps, AtLeast(0), "steps, 0: by epochs");
-  t.Add("seed", &TrainerOptions::seed, Any(), "what all random numbers follow from");
-  t.Add("deterministic", &TrainerOptions::deterministic, Any(), "equal bits | any ranks");
+  t.Add("batch", &TrainerOptions::batch, AtLeast(1) || OneOf({"full"}), Binds::kNothing,
+        "samples per step");
+  t.Add("epochs", &TrainerOptions::epochs, AtLeast(1), Binds::kNothing, "passes over the data");
+  t.Add("steps", &TrainerOptions::steps, AtLeast(0), Binds::kNothing, "steps, 0: by epochs");
+  t.Add("seed", &TrainerOptions::seed, Any(), Binds::kNothing,
+        "what all random numbers follow from");
+  t.Add("deterministic", &TrainerOptions::deterministic, Any(), Binds::kNothing,
+        "equal bits | any ranks");
 }
 
 struct OptimizerOptions {
@@ -37,12 +40,14 @@ struct OptimizerOptions {
 };
 
 void Describe(OptionTable<OptimizerOptions>& t) {
-  t.Add("name", &OptimizerOptions::name, OneOf({"sgd", "adam", "adamw"}), "update rule");
-  t.Add("lr", &OptimizerOptions::lr, Above(0) && AtMost(0.1), "learning rate");
-  t.Add("decay", &OptimizerOptions::decay, AtLeast(0) && Below(1), "weight decay");
-  t.Add("mean", &OptimizerOptions::mean, Between(0, 1), "means");
-  t.Add("milestones", &OptimizerOptions::milestones, AtLeast(1), "epochs at which lr falls");
-  t.Add("hosts", &OptimizerOptions::hosts, Any(), "names");
+  t.Add("name", &OptimizerOptions::name, OneOf({"sgd", "adam", "adamw"}), Binds::kNothing,
+        "update rule");
+  t.Add("lr", &OptimizerOptions::lr, Above(0) && AtMost(0.1), Binds::kNothing, "learning rate");
+  t.Add("decay", &OptimizerOptions::decay, AtLeast(0) && Below(1), Binds::kNothing, "weight decay");
+  t.Add("mean", &OptimizerOptions::mean, Between(0, 1), Binds::kNothing, "means");
+  t.Add("milestones", &OptimizerOptions::milestones, AtLeast(1), Binds::kNothing,
+        "epochs at which lr falls");
+  t.Add("hosts", &OptimizerOptions::hosts, Any(), Binds::kNothing, "names");
 }
 
 struct Recipe {
@@ -227,13 +232,23 @@ TEST(Sections, PrintACompleteRecipe) {
   EXPECT_NE(r.sections.HelpText().find(
                 "batch = \"full\"         # samples per step (at least 1 or \"full\")\n"),
             std::string::npos);
-  EXPECT_NE(r.sections.Markdown().find(
-                "| `batch` | `64` | an integer, at least 1 or \"full\" | samples per step |\n"),
-            std::string::npos);
+  EXPECT_NE(
+      r.sections.Markdown().find(
+          "| `batch` | `64` | an integer, at least 1 or \"full\" | nothing | samples per step |\n"),
+      std::string::npos);
   EXPECT_NE(r.sections.Markdown().find("equal bits \\| any ranks"), std::string::npos);
   Recipe from_help;
   from_help.Load(r.sections.HelpText());
   EXPECT_EQ(from_help.sections.ToToml(), r.sections.ToToml());
+}
+
+TEST(Options, SayWhatTheyBind) {
+  using enum Binds;
+  EXPECT_EQ(TextOf(kNothing), "nothing");
+  EXPECT_EQ(TextOf(kLocal), "this machine");
+  EXPECT_EQ(TextOf(kRun), "ranks, clients, resume");
+  EXPECT_TRUE(Includes(kRun, kJob));
+  EXPECT_FALSE(Includes(kRanks | kResume, kJob));
 }
 
 TEST(Sections, SeveralStructsShareASection) {
@@ -286,12 +301,12 @@ struct AnyNumbers {
 };
 
 void Describe(OptionTable<AnyNumbers>& t) {
-  t.Add("f", &AnyNumbers::f, Any(), "");
-  t.Add("d", &AnyNumbers::d, Any(), "");
-  t.Add("i", &AnyNumbers::i, Any(), "");
-  t.Add("u", &AnyNumbers::u, Any(), "");
-  t.Add("s", &AnyNumbers::s, Any(), "");
-  t.Add("list", &AnyNumbers::list, Any(), "");
+  t.Add("f", &AnyNumbers::f, Any(), Binds::kNothing, "");
+  t.Add("d", &AnyNumbers::d, Any(), Binds::kNothing, "");
+  t.Add("i", &AnyNumbers::i, Any(), Binds::kNothing, "");
+  t.Add("u", &AnyNumbers::u, Any(), Binds::kNothing, "");
+  t.Add("s", &AnyNumbers::s, Any(), Binds::kNothing, "");
+  t.Add("list", &AnyNumbers::list, Any(), Binds::kNothing, "");
 }
 
 TEST(Sections, RoundTripEveryBit) {

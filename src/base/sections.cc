@@ -148,11 +148,24 @@ void Sections::RefuseBoth(std::string_view path, std::string_view other) const {
                    other, Where(other));
 }
 
+std::vector<std::string> Sections::Paths() const {
+  std::vector<std::string> paths;
+  for (const Section& section : sections_) {
+    for (const Key& key : section.keys) paths.push_back(key.path);
+  }
+  return paths;
+}
+
 std::string Sections::ToToml() const {
+  return ToToml([](Binds) { return true; });
+}
+
+std::string Sections::ToToml(FunctionRef<bool(Binds)> which) const {
   std::string text;
   for (const Section& section : sections_) {
     text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section.name);
     for (const Key& key : section.keys) {
+      if (!which(key.option.binds())) continue;
       text += fmt::format("{} = {}\n", key.option.key(), key.option.Toml());
     }
   }
@@ -178,15 +191,16 @@ std::string Sections::HelpText() const {
 std::string Sections::Markdown() const {
   std::string text;
   for (const Section& section : sections_) {
-    text += fmt::format("{}## `[{}]`\n\n| key | default | takes | meaning |\n|---|---|---|---|\n",
-                        text.empty() ? "" : "\n", section.name);
+    text += fmt::format(
+        "{}## `[{}]`\n\n| key | default | takes | binds | meaning |\n|---|---|---|---|---|\n",
+        text.empty() ? "" : "\n", section.name);
     for (const Key& key : section.keys) {
       const Option& option = key.option;
       const std::string allowed = option.check().Words();
       const std::string takes = allowed.empty() ? option.Type() : option.Type() + ", " + allowed;
-      text += fmt::format("| `{}` | `{}` | {} | {} |\n", option.key(),
+      text += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", option.key(),
                           EscapePipes(option.default_toml()), EscapePipes(takes),
-                          EscapePipes(option.help()));
+                          TextOf(option.binds()), EscapePipes(option.help()));
     }
   }
   return text;

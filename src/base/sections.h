@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/options.h"
 
 namespace trireme {
@@ -47,11 +48,15 @@ class Sections {
   bool IsChanged(std::string_view path) const;            // differs from its default
   const std::string& Where(std::string_view path) const;  // mnist.toml:14, --batch 64, or empty
 
+  const Option& At(std::string_view path) const { return Known(path).option; }
+  std::vector<std::string> Paths() const;  // of all keys, in their order
+
   // Refuses two keys that say the same thing. The complete config.toml of a run gives every key,
   // so of its pairs only those where both differ from the default count.
   void RefuseBoth(std::string_view path, std::string_view other) const;
 
-  std::string ToToml() const;    // all keys; loading it gives the same values to the bit
+  std::string ToToml() const;  // all keys; loading it gives the same values to the bit
+  std::string ToToml(FunctionRef<bool(Binds)> which) const;  // the keys with such rows
   std::string HelpText() const;  // the same, with what each key means: a recipe to start from
   std::string Markdown() const;  // the tables of docs/keys.md
 

@@ -94,9 +94,9 @@ struct TrainerOptions {
 };
 
 void Describe(OptionTable<TrainerOptions>& t) {
-  t.Add("batch", &TrainerOptions::batch, AtLeast(1) || OneOf({"full"}), "");
-  t.Add("shuffle", &TrainerOptions::shuffle, Any(), "");
-  t.Add("deterministic", &TrainerOptions::deterministic, Any(), "");
+  t.Add("batch", &TrainerOptions::batch, AtLeast(1) || OneOf({"full"}), Binds::kNothing, "");
+  t.Add("shuffle", &TrainerOptions::shuffle, Any(), Binds::kNothing, "");
+  t.Add("deterministic", &TrainerOptions::deterministic, Any(), Binds::kNothing, "");
 }
 
 TEST(Args, FlagsStandForKeys) {

@@ -72,7 +72,18 @@ std::string Keys() {
   Recipe recipe;
   Sections sections;
   Bind(sections, recipe);
-  return "# The keys of a recipe\n\nPrinted by `trireme list keys`.\n\n" + sections.Markdown();
+  return "# The keys of a recipe\n\nPrinted by `trireme list keys`. What a key binds:\n\n"
+         "- ranks: all ranks of a job need the same value; clients: so does who joins a run.\n"
+         "- resume: a run keeps the value to its end, `--resume` refuses another. Dropout (but "
+         "not\n"
+         "  from or to 0: its layers would come or go), smoothing, augmentation, shards, "
+         "precision\n"
+         "  and `[engine]` may change: they say how the next steps compute, and a checkpoint "
+         "holds\n"
+         "  nothing of them. `data.centre` may not: the best checkpoint is chosen by the pictures\n"
+         "  that it cuts.\n"
+         "- nothing: each rank may have its own; this machine: and no other machine is told.\n\n" +
+         sections.Markdown();
 }
 
 struct Topic {

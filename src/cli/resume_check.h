@@ -7,7 +7,7 @@
 namespace trireme {
 
 // What binds a resumed run: other values would make it another run. UsageError names the key.
-void CheckResume(const Recipe& before, const Recipe& now);
+void CheckResume(Recipe before, Recipe now);
 
 // One line where another build wrote the run's last start (an object of starts.jsonl, or null): its
 // numbers may differ in the last digits. Empty where it was this one, or nobody knows.

@@ -9,19 +9,20 @@
 namespace trireme {
 
 void Describe(OptionTable<EmulateOptions>& t) {
+  using enum Binds;
   t.Add(
-      "step_ms", &EmulateOptions::step_ms, AtLeast(0) && AtMost(1e6),
+      "step_ms", &EmulateOptions::step_ms, AtLeast(0) && AtMost(1e6), kRanks,
       "every step of a worker takes so many milliseconds: it sleeps in forward for what computing "
       "leaves of them, so that a few processors carry many workers; 0: as long as it takes");
-  t.Add("decode_ms", &EmulateOptions::decode_ms, AtLeast(0) && AtMost(1e6),
+  t.Add("decode_ms", &EmulateOptions::decode_ms, AtLeast(0) && AtMost(1e6), kRanks,
         "every training sample takes so many milliseconds more to fetch: the thread that fetches "
         "it (data.threads) sleeps, so that a few processors carry many of them");
-  t.Add("slow", &EmulateOptions::slow, Any(),
+  t.Add("slow", &EmulateOptions::slow, Any(), kRanks,
         "RANK:MS: that rank sleeps so many milliseconds more in the forward part of every step; "
         "RANK:FACTORx: its steps take so many times as long");
-  t.Add("hang", &EmulateOptions::hang, Any(),
+  t.Add("hang", &EmulateOptions::hang, Any(), kRanks,
         "RANK:STEP: that rank stops for ever in that step (see trainer.stall_seconds)");
-  t.Add("flip", &EmulateOptions::flip, Any(),
+  t.Add("flip", &EmulateOptions::flip, Any(), kRanks,
         "RANK:STEP: in that rank one bit of a weight flips behind that step (see "
         "trainer.check_steps)");
 }

@@ -61,6 +61,18 @@ std::string ConfigText(Recipe recipe) {
   return sections.ToToml();
 }
 
+std::string BoundText(Recipe recipe, Binds whom) {
+  Sections sections;
+  Bind(sections, recipe);
+  return sections.ToToml([whom](Binds binds) { return Includes(binds, whom); });
+}
+
+std::string ToldText(Recipe recipe) {
+  Sections sections;
+  Bind(sections, recipe);
+  return sections.ToToml([](Binds binds) { return !Includes(binds, Binds::kLocal); });
+}
+
 void LoadRecipe(Sections& sections, const std::string& path_or_name) {
   for (const BuiltInRecipe& recipe : BuiltInRecipes()) {
     // A name means the recipe, whatever the present folder holds; a path means the file if it is

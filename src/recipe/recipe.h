@@ -39,6 +39,10 @@ void SettlePairs(const Sections& sections, Recipe& recipe);
 // The recipe as a file that repeats the run.
 std::string ConfigText(Recipe recipe);
 
+// Parts of it: the keys that bind all of `whom`, and those that other machines may be told.
+std::string BoundText(Recipe recipe, Binds whom);
+std::string ToldText(Recipe recipe);
+
 // The recipes that are part of the program (recipes/*.toml).
 struct BuiltInRecipe {
   std::string_view name;  // iris

@@ -30,6 +30,54 @@ TEST(Recipe, AllShippedOnesAreBuiltInAndParse) {
   EXPECT_EQ(names, files);
 }
 
+std::set<std::string> KeysThat(bool (*which)(Binds)) {
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  std::set<std::string> paths;
+  for (const std::string& path : sections.Paths()) {
+    const std::string section = path.substr(0, path.find('.'));
+    const bool whole = section == "record" || section == "emulate";  // all keys are alike
+    if (which(sections.At(path).binds())) paths.insert(whole ? section : path);
+  }
+  return paths;
+}
+
+// Most keys bind all ranks and clients. These do not.
+TEST(Recipe, KeysSayWhatTheyBind) {
+  using enum Binds;
+  const std::set<std::string> local = {"trainer.threads", "transport.secret_file",
+                                       "transport.hosts", "transport.meet",
+                                       "transport.bind",  "transport.listen"};
+  EXPECT_EQ(KeysThat([](Binds binds) { return Includes(binds, kLocal); }), local);
+  std::set<std::string> differ = local;  // between ranks
+  differ.insert({"trainer.pin", "transport.name", "transport.ranks", "transport.join_s",
+                 "transport.timeout_s", "transport.throttle", "transport.latency_ms",
+                 "transport.plugin"});
+  EXPECT_EQ(KeysThat([](Binds binds) { return !Includes(binds, kRanks); }), differ);
+  differ.insert({"data.source", "data.ledger", "data.threads", "trainer.device", "trainer.init",
+                 "record", "emulate"});
+  EXPECT_EQ(KeysThat([](Binds binds) { return !Includes(binds, kJob); }), differ);
+  // What stays on this machine binds nobody, and clients are not asked for less than ranks.
+  EXPECT_TRUE(KeysThat([](Binds b) { return Includes(b, kLocal) && b != kLocal; }).empty());
+  EXPECT_TRUE(
+      KeysThat([](Binds b) { return Includes(b, kClients) && !Includes(b, kRanks); }).empty());
+}
+
+TEST(Recipe, PartsOfItHoldTheKeysThatBind) {
+  Recipe one, other;
+  other.trainer.threads = 3;
+  other.transport.secret_file = "s";
+  EXPECT_EQ(BoundText(one, Binds::kRanks), BoundText(other, Binds::kRanks));
+  EXPECT_EQ(ToldText(one), ToldText(other));
+  other.data.source = "csv:mine";
+  EXPECT_NE(BoundText(one, Binds::kRanks), BoundText(other, Binds::kRanks));
+  EXPECT_EQ(BoundText(one, Binds::kJob), BoundText(other, Binds::kJob));
+  EXPECT_NE(ToldText(one), ToldText(other));
+  other.model.dropout = 0.5;
+  EXPECT_NE(BoundText(one, Binds::kJob), BoundText(other, Binds::kJob));
+}
+
 // It was trained on train and tested on val; what stands beside them was not looked at.
 TEST(Recipe, OfARunThatKnowsNoValidationKeepsItsTwoParts) {
   const TemporaryDirectory folder;

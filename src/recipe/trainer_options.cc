@@ -11,6 +11,7 @@
 namespace trireme {
 
 void Describe(OptionTable<TrainerOptions>& t) {
+  using enum Binds;
   using T = TrainerOptions;
   std::vector<std::string> engines;
   std::string computes = "who computes:";
@@ -18,65 +19,69 @@ void Describe(OptionTable<TrainerOptions>& t) {
     computes += fmt::format("{} {}: {}", engines.empty() ? "" : ";", kind.name, kind.help);
     engines.emplace_back(kind.name);
   }
-  t.Add("epochs", &T::epochs, Above(0), "passes over the training samples; 0.5 is half a pass");
-  t.Add("steps", &T::steps, AtLeast(0), "steps of the whole run; 0: as many as the epochs need");
-  t.Add("batch", &T::batch, AtLeast(1) || OneOf({"full"}),
+  t.Add("epochs", &T::epochs, Above(0), kJob,
+        "passes over the training samples; 0.5 is half a pass");
+  t.Add("steps", &T::steps, AtLeast(0), kJob,
+        "steps of the whole run; 0: as many as the epochs need");
+  t.Add("batch", &T::batch, AtLeast(1) || OneOf({"full"}), kRun,
         "samples of a step over all workers; \"full\": all of them");
-  t.Add("batch_per_worker", &T::batch_per_worker, AtLeast(0),
+  t.Add("batch_per_worker", &T::batch_per_worker, AtLeast(0), kRun,
         "instead of batch: samples of a step for each worker (weak scaling); 0: not used");
-  t.Add("shards", &T::shards, AtLeast(0),
+  t.Add("shards", &T::shards, AtLeast(0), kJob,
         "parts of a step's batch, each with its own batch-norm statistics and gradient; 0: one per "
         "worker, times accumulate");
-  t.Add("accumulate", &T::accumulate, Between(1, 1 << 20),
+  t.Add("accumulate", &T::accumulate, Between(1, 1 << 20), kJob,
         "shards that each worker computes one after the other: less memory, the same step");
-  t.Add("seed", &T::seed, AtLeast(0), "determines initial weights, order, augmentation and split");
+  t.Add("seed", &T::seed, AtLeast(0), kRun,
+        "determines initial weights, order, augmentation and split");
   t.Add(
-      "init", &T::init, Any(),
+      "init", &T::init, Any(), kRanks,
       "weights that the run starts from: a safetensors file, a checkpoint's folder, or a run (its "
       "best checkpoint, else its last); empty: random ones by seed");
   t.Add(
-      "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}),
+      "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}), kLocal,
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
       "of the machine");
   t.Add(
-      "pin", &T::pin, Any(),
+      "pin", &T::pin, Any(), kNothing,
       "each of several ranks stays on its own share of the machine's cores, where there is one for "
       "each");
   t.Add(
-      "precision", &T::precision, OneOf({"f32", "bf16", "bf16-or-f32"}),
+      "precision", &T::precision, OneOf({"f32", "bf16", "bf16-or-f32"}), kJob,
       "\"bf16\" rounds the operands of products and holds what lies between layers in bf16, sums, "
       "weights and statistics in float32, with instructions that not every processor has; "
       "\"bf16-or-f32\" where they are missing goes on in float32");
-  t.Add("device", &T::device, OneOf(engines), computes);
-  t.Add("deterministic", &T::deterministic, Any(),
+  t.Add("device", &T::device, OneOf(engines), kRanks, computes);
+  t.Add("deterministic", &T::deterministic, Any(), kJob,
         "equal bits for any number of workers at the same trainer.shards (set it, or each "
         "worker has one)");
-  t.Add("clip", &T::clip, AtLeast(0), "largest norm of a step's gradient; 0: no limit");
-  t.Add("self_test", &T::self_test, Any(),
+  t.Add("clip", &T::clip, AtLeast(0), kJob, "largest norm of a step's gradient; 0: no limit");
+  t.Add("self_test", &T::self_test, Any(), kJob,
         "with several ranks in step: before the first step, the gradient of one sample per shard "
         "is compared with the one that rank 0 computes alone");
   t.Add(
-      "check_steps", &T::check_steps, AtLeast(0),
+      "check_steps", &T::check_steps, AtLeast(0), kJob,
       "with several ranks in step: steps between checks that all hold the same weights; 0: never");
-  t.Add("evaluate_every", &T::evaluate_every, AtLeast(0),
+  t.Add("evaluate_every", &T::evaluate_every, AtLeast(0), kJob,
         "epochs between evaluations on the test and the validation samples; 0: only at the end of "
         "the run");
-  t.Add("patience", &T::patience, AtLeast(0),
+  t.Add("patience", &T::patience, AtLeast(0), kJob,
         "stop after so many evaluations without a better accuracy (of the validation samples; "
         "where there are none, of the test samples) and go back to the best checkpoint; 0: never");
-  t.Add("target_accuracy", &T::target_accuracy, Between(0, 1),
+  t.Add("target_accuracy", &T::target_accuracy, Between(0, 1), kJob,
         "stop when the accuracy (as for patience) reaches this; 0: never");
-  t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0),
+  t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0), kJob,
         "steps between checkpoints; 0: none inside an epoch");
-  t.Add("checkpoint_epochs", &T::checkpoint_epochs, AtLeast(0),
+  t.Add("checkpoint_epochs", &T::checkpoint_epochs, AtLeast(0), kJob,
         "epochs between checkpoints, besides that of the best evaluation; 0: only at the end of "
         "the run");
-  t.Add("keep", &T::keep, AtLeast(1), "checkpoints to keep: the newest, and the best besides");
+  t.Add("keep", &T::keep, AtLeast(1), kJob,
+        "checkpoints to keep: the newest, and the best besides");
   t.Add(
-      "metrics_steps", &T::metrics_steps, AtLeast(0),
+      "metrics_steps", &T::metrics_steps, AtLeast(0), kJob,
       "steps between lines of metrics.jsonl inside an epoch, each with the mean loss of its steps; "
       "0: one line per epoch");
-  t.Add("stall_seconds", &T::stall_seconds, AtLeast(0),
+  t.Add("stall_seconds", &T::stall_seconds, AtLeast(0), kJob,
         "seconds without any progress of ranks in step after which the run says what each of them "
         "waits for and fails; 0: never");
 }

@@ -3,12 +3,13 @@
 namespace trireme {
 
 void Describe(OptionTable<RecordOptions>& t) {
-  t.Add("trace", &RecordOptions::trace, Any(),
+  using enum Binds;
+  t.Add("trace", &RecordOptions::trace, Any(), kRanks,
         "file for a Chrome trace of all ranks on one clock (chrome://tracing, Perfetto); empty: "
         "none");
-  t.Add("trace_mb", &RecordOptions::trace_mb, Between(1, 4096),
+  t.Add("trace_mb", &RecordOptions::trace_mb, Between(1, 4096), kRanks,
         "megabytes of the trace at most; what is older than fits is left out");
-  t.Add("tensorboard", &RecordOptions::tensorboard, Any(),
+  t.Add("tensorboard", &RecordOptions::tensorboard, Any(), kRanks,
         "write the metrics for TensorBoard, too: RUN/tensorboard");
 }
 

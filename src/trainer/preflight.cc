@@ -38,14 +38,7 @@ struct Words {
   std::array<char, 128> build;
 };
 
-// [transport] and the number of threads may differ between ranks.
-std::string RecipeText(const Job& job) {
-  Recipe recipe = job.recipe;
-  recipe.transport = {};
-  recipe.trainer.threads = TrainerOptions{}.threads;
-  recipe.trainer.pin = TrainerOptions{}.pin;
-  return ConfigText(recipe);
-}
+std::string RecipeText(const Job& job) { return BoundText(job.recipe, Binds::kRanks); }
 
 // A few samples as the network sees them: cheap, and one training sample that differs shows in all,
 // by the normalisation.
@@ -173,19 +166,11 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
 }
 
 std::string FingerprintOf(const Job& job) {
-  Recipe recipe = job.recipe;
-  recipe.data.source = recipe.data.ledger = "";
-  recipe.data.threads = DataOptions{}.threads;
-  recipe.record = {};
-  recipe.emulate = {};
-  recipe.trainer.device = TrainerOptions{}.device;
-  recipe.trainer.init = "";
-  Job same;
-  same.recipe = recipe;
   const Shape input = job.graph.input();
   return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n{}", BuildText(),
                      input.height, input.width, input.channels, job.data.classes.size(),
-                     job.layout.weights, Sha256Hex(DataText(job)), RecipeText(same));
+                     job.layout.weights, Sha256Hex(DataText(job)),
+                     BoundText(job.recipe, Binds::kJob));
 }
 
 namespace {
@@ -231,11 +216,8 @@ std::string JudgeFingerprint(const std::string& own, const std::string& shown, b
 }
 
 std::string RunInfoOf(const Job& job) {
-  Recipe recipe = job.recipe;
-  recipe.transport.secret_file = recipe.transport.hosts = recipe.transport.meet = "";
-  recipe.transport.bind = recipe.transport.listen = "";
   return fmt::format("{} {} {} {}\n{}", job.plan.samples, job.plan.batch, job.plan.shards,
-                     job.plan.steps, ConfigText(recipe));
+                     job.plan.steps, ToldText(job.recipe));
 }
 
 RunInfo ReadRunInfo(const std::string& text) {
@@ -259,7 +241,6 @@ Job PrepareClient(const RunInfo& run_info, FunctionRef<void(Sections&)> own) {
   Sections sections;
   Bind(sections, recipe);
   sections.Load(ParseToml(run_info.recipe, kWhere), kWhere);
-  recipe.trainer.threads = TrainerOptions{}.threads;
   own(sections);
   Job job = PrepareJob(recipe, BackendOf(recipe), {.ranks = {0}});
   AdoptPlan(job, run_info.plan);

@@ -7,6 +7,7 @@
 namespace trireme {
 
 void Describe(OptionTable<ModelOptions>& t) {
+  using enum Binds;
   using O = ModelOptions;
   std::string names;
   for (const ModelDef& model : AllModels()) {
@@ -16,20 +17,20 @@ void Describe(OptionTable<ModelOptions>& t) {
   for (const InputKind& kind : InputKinds()) {
     kinds += fmt::format("{}{} for {}", kinds.empty() ? "" : ", ", kind.model, kind.words);
   }
-  t.Add("name", &O::name, Any(), "which network: " + names + "; without a recipe: " + kinds);
-  t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}),
+  t.Add("name", &O::name, Any(), kRun, "which network: " + names + "; without a recipe: " + kinds);
+  t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}), kRun,
         "behind every hidden layer (mlp, cnn); with squared-error an mlp's sigmoid or tanh stands "
         "behind the output layer, too");
-  t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}),
+  t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}), kRun,
         "between a hidden layer and its activation (mlp, cnn); layer-plain: without scale and "
         "shift; auto: batch, for an mlp none");
-  t.Add("loss", &O::loss, OneOf({"cross-entropy", "squared-error"}),
+  t.Add("loss", &O::loss, OneOf({"cross-entropy", "squared-error"}), kRun,
         "softmax cross-entropy, or half the squared distance to the one-hot label");
-  t.Add("dropout", &O::dropout, AtLeast(0) && Below(1),
+  t.Add("dropout", &O::dropout, AtLeast(0) && Below(1), kJob,
         "share of hidden values set to zero (mlp; cnn: around its first dense layer)");
-  t.Add("smoothing", &O::smoothing, AtLeast(0) && Below(1),
+  t.Add("smoothing", &O::smoothing, AtLeast(0) && Below(1), kJob,
         "share of a label that is spread over all classes (cross-entropy)");
-  t.Add("stem", &O::stem, OneOf({"auto", "7x7", "3x3"}),
+  t.Add("stem", &O::stem, OneOf({"auto", "7x7", "3x3"}), kRun,
         "first layers of a resnet: 7x7 with stride 2 and pooling, or 3x3; auto: 3x3 for images of "
         "at most 64 px");
 }
