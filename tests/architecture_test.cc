@@ -9,6 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/engines.h"
+#include "launch/transports.h"
+#include "strategy/choice.h"
+#include "strategy/presets.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,6 +126,60 @@ TEST(Architecture, OnlyTheListOfEnginesIncludesThem) {
       EXPECT_TRUE(folder == "engine" && line.starts_with("engines.cc:")) << folder << "/" << line;
     }
   }
+}
+
+// ---- kinds
+
+// The names of all rows that a recipe chooses from, and of the words of a strategy.
+std::set<std::string> NamesOfKinds() {
+  std::set<std::string> names;
+  for (const auto& kind : trireme::EngineKinds()) names.emplace(kind.name);
+  for (const auto& kind : trireme::TransportKinds()) names.emplace(kind.name);
+  for (const auto& kind : trireme::StrategyPresets()) names.emplace(kind.name);
+  for (const auto& kind : trireme::InnerKinds()) names.emplace(kind.name);
+  for (const auto& kind : trireme::MergeKinds()) names.emplace(kind.name);
+  for (const std::string& word : trireme::CentreWords()) names.insert(word);
+  for (const std::string& word : trireme::PaceWords()) names.insert(word);
+  names.erase("auto");  // no kind: what is left open
+  return names;
+}
+
+// Where a kind is a row, and so may be told by its name.
+bool IsListOfKinds(const fs::path& path) {
+  static const std::set<std::string> lists = {"engines.cc", "transports.cc",  "presets.cc",
+                                              "kinds.cc",   "merge_kinds.cc", "choice.cc"};
+  return lists.contains(path.filename().string());
+}
+
+// model.norm and data.normalize have a "none" of their own; nothing there knows strategies.
+bool MeansSomethingElse(const std::string& name, const std::string& folder) {
+  return name == "none" && (folder == "data" || folder == "graph");
+}
+
+// A comparison with a literal, either way round, or a helper that hides one: Is("shm").
+TEST(Architecture, NobodyAsksForTheNameOfAKind) {
+  const std::set<std::string> names = NamesOfKinds();
+  EXPECT_GT(names.size(), 20u);
+  const fs::path src = fs::path(TRIREME_SOURCE_DIR) / "src";
+  const std::regex compare(
+      "[=!]=\\s*\"([a-z-]+)\"|\"([a-z-]+)\"(?:sv?)?\\s*[=!]=|\\bIs[A-Z]?\\w*\\(\"([a-z-]+)\"");
+  int in_lists = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(src)) {
+    const fs::path path = entry.path();
+    if (path.extension() != ".h" && path.extension() != ".cc") continue;
+    if (path.stem().string().ends_with("_test")) continue;
+    const std::string folder = *fs::relative(path, src).begin();
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      for (std::sregex_iterator at(line.begin(), line.end(), compare), end; at != end; ++at) {
+        const std::string name = (*at)[1].str() + (*at)[2].str() + (*at)[3].str();
+        if (!names.contains(name) || MeansSomethingElse(name, folder)) continue;
+        EXPECT_TRUE(IsListOfKinds(path)) << path << " asks for a name, not for the row: " << line;
+        ++in_lists;
+      }
+    }
+  }
+  EXPECT_LE(in_lists, 4);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "launch/transports.h"
 #include "report/run_reader.h"
+#include "strategy/choice.h"
 #include "study/statistics.h"
 #include "transport/tcp/rate_limiter.h"
 
@@ -183,7 +184,10 @@ StepMeasurement ReadMeasurement(const std::string& run) {
   Sections sections;
   Bind(sections, measured.recipe);
   LoadRunRecipe(sections, run);
-  if (measured.recipe.strategy.name != "allreduce") {
+  const StrategyChoice choice = ResolveStrategy(
+      measured.recipe.strategy, {.ranks = measured.recipe.transport.ranks,
+                                 .deterministic = measured.recipe.trainer.deterministic});
+  if (!choice.inner->algorithm || choice.centre != CentreKind::kNone) {
     throw UsageError("{}: only strategy allreduce is modelled, this run's is {}", run,
                      measured.recipe.strategy.name);
   }
