@@ -9,8 +9,10 @@ endif()
 if(TRIREME_WERROR)
   target_compile_options(trireme_flags INTERFACE -Werror)
 endif()
-# Files compiled together see each other's names.
-target_compile_options(trireme_flags INTERFACE -Wno-subobject-linkage)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Files compiled together see each other's names.
+  target_compile_options(trireme_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(TRIREME_SANITIZE)
   target_compile_options(trireme_flags INTERFACE -fsanitize=${TRIREME_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
@@ -73,8 +75,18 @@ function(trireme_files variable)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
+# trireme_check_library(engine_check ...): what tests of several folders call, with GoogleTest. There is
+# none without tests.
+function(trireme_check_library name)
+  if(BUILD_TESTING)
+    trireme_library(${name} ${ARGN})
+    target_link_libraries(trireme_${name} PUBLIC GTest::gtest)
+  endif()
+endfunction()
+
 # Half of a build's time were the tests' headers and what optimizing makes of their templates. What
 # tests do themselves is watched for addresses and threads only.
+if(BUILD_TESTING)
 add_library(trireme_test_flags INTERFACE)
 target_link_libraries(trireme_test_flags INTERFACE trireme_flags fmt::fmt GTest::gtest_main)
 if(TRIREME_SANITIZE)
@@ -88,6 +100,7 @@ target_link_libraries(trireme_test_headers PRIVATE trireme_test_flags)
 target_precompile_headers(trireme_test_headers PRIVATE
   <gtest/gtest.h> <fmt/core.h> <algorithm> <atomic> <chrono> <filesystem> <functional> <memory>
   <random> <span> <string> <thread> <vector>)
+endif()
 
 # trireme_test_program(NAME SOURCE libraries...)
 function(trireme_test_program target source)
@@ -110,17 +123,21 @@ endfunction()
 add_custom_target(tests_fast)
 add_custom_target(tests_threads)
 
-# trireme_test(transport/collective/all_reduce [DEPENDS strategy] [TIMEOUT 60] [LABELS threads]) builds
-# src/transport/collective/all_reduce_test.cc, linked to the folder's own library. One that is LONG computes for
-# so long that the sanitizers leave it out.
+# trireme_test(transport/collective/all_reduce [DEPENDS strategy] [TIMEOUT 60] [LABELS threads] [DEFINES A="b"])
+# builds src/transport/collective/all_reduce_test.cc, linked to the folder's own library. One that is LONG
+# computes for so long that the sanitizers leave it out.
 function(trireme_test path)
-  cmake_parse_arguments(ARG "LONG" "TIMEOUT" "DEPENDS;LABELS;PRIVATE" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "LONG" "TIMEOUT" "DEPENDS;LABELS;PRIVATE;DEFINES" ${ARGN})
   string(REPLACE "/" "_" target ${path}_test)
   get_filename_component(folder ${path} DIRECTORY)
   string(REPLACE "/" "_" folder ${folder})
   list(TRANSFORM ARG_DEPENDS PREPEND trireme::)
   trireme_test_program(${target} ${PROJECT_SOURCE_DIR}/src/${path}_test.cc
     trireme::${folder} ${ARG_DEPENDS} ${ARG_PRIVATE})
+  target_compile_definitions(${target} PRIVATE ${ARG_DEFINES})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
