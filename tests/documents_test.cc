@@ -81,6 +81,7 @@ const Exception kExceptions[] = {
     {"head -c 32 ", Exception::kNot, "is for the shell"},
     {"python3 -m venv", Exception::kNot, "fetches packages"},
     {"/tmp/tb/bin/python", Exception::kNot, "needs TensorBoard"},
+    {"scripts/check", Exception::kNot, "compiles everything once more"},
     {"scripts/compare-with-pytorch", Exception::kNot, "needs PyTorch"},
     {"scripts/make-pictures", Exception::kNot, "writes into docs/pictures/"},
     {"for link in", Exception::kNot, "eight trainings in a loop of the shell"},
