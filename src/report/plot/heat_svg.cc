@@ -7,11 +7,11 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kMostCells = 50;  // in a row; more are added up
+constexpr size_t kMostCellsInARow = 50;  // more are added up
 constexpr double kCountSize = 11;
 constexpr double kLabelWidth = 110;
 
-// The matrix in at most kMostCells rows and columns, each the sum of `block` of them.
+// The matrix in at most kMostCellsInARow rows and columns, each the sum of `block` of them.
 struct Cells {
   size_t block = 1;
   std::vector<std::string> rows, columns;
@@ -32,7 +32,7 @@ std::vector<std::string> BlockNames(const std::vector<std::string>& names, size_
 Cells CellsOf(const HeatChart& chart) {
   Cells cells;
   const size_t longest = std::max(chart.rows.size(), chart.columns.size());
-  cells.block = std::max<size_t>(1, (longest + kMostCells - 1) / kMostCells);
+  cells.block = std::max<size_t>(1, (longest + kMostCellsInARow - 1) / kMostCellsInARow);
   cells.rows = BlockNames(chart.rows, cells.block);
   cells.columns = BlockNames(chart.columns, cells.block);
   cells.values.assign(cells.rows.size(), std::vector<double>(cells.columns.size(), 0));
