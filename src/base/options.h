@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/check.h"
+#include "base/option_range.h"
 #include "base/toml.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "base/check.h"
+#include "base/option_range.h"
 
 #include <fmt/format.h>
 
