@@ -73,17 +73,18 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
   TableOf(q, centre, weights, pull).elastic_pull(q, alpha, centre, weights, pull);
 }
 
-void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice verdict) {
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip, Slice scale) {
+  TRIREME_ASSERT(scale.size == UpdateScale::kSize);
   TRIREME_ASSERT(clip <= 0 || gradients.unwritten.empty());
-  TableOf(q, gradients.values, statistics, verdict).guard(q, gradients, statistics, clip, verdict);
+  TableOf(q, gradients.values, statistics, scale)
+      .check_and_clip(q, gradients, statistics, clip, scale);
 }
 
-void CheckUpdate(const Queue& q, Slice verdict, Slice decays, const Gradient& gradient,
+void CheckUpdate(const Queue& q, Slice scale, Slice decays, const Gradient& gradient,
                  std::span<const Slice> kept, Slice weight) {
-  TableOf(q, verdict, gradient.values, weight);
+  TableOf(q, scale, gradient.values, weight);
   CheckSizes(weight, gradient.values);
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
+  TRIREME_ASSERT(scale.size == UpdateScale::kSize);
   for (const Slice& slice : kept) {
     TableOf(q, slice);
     CheckSizes(weight, slice);
@@ -93,10 +94,10 @@ void CheckUpdate(const Queue& q, Slice verdict, Slice decays, const Gradient& gr
   TableOf(q, decays);
 }
 
-void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running) {
+void Track(Queue& q, float momentum, Slice scale, Slice seen, Slice running) {
   CheckSizes(seen, running);
-  TRIREME_ASSERT(verdict.size == Verdict::kSize);
-  TableOf(q, verdict, seen, running).track(q, momentum, verdict, seen, running);
+  TRIREME_ASSERT(scale.size == UpdateScale::kSize);
+  TableOf(q, scale, seen, running).track(q, momentum, scale, seen, running);
 }
 
 }  // namespace trireme::flat

@@ -56,7 +56,7 @@ template <class Rates>
 using Kept = std::array<Slice, Rates::kKeeps>;
 
 template <class Rates>
-using UpdateEntry = void (*)(Queue&, const Rates&, Slice verdict, Slice decays, Gradient gradient,
+using UpdateEntry = void (*)(Queue&, const Rates&, Slice scale, Slice decays, Gradient gradient,
                              const Kept<Rates>&, Slice weight);
 template <class... Rates>
 struct UpdateList {
@@ -64,11 +64,10 @@ struct UpdateList {
 };
 using UpdateRules = UpdateList<SgdRates, AdamRates, AdagradRates>;
 
-// What the guard of an update leaves on the device.
-struct Verdict {
-  static constexpr size_t kFactor = 0;  // of the gradients; 0 skips the update
-  static constexpr size_t kSkipped =
-      1;  // updates that were skipped since the slice was filled with 0
+// What CheckAndClip leaves on the device for an update.
+struct UpdateScale {
+  static constexpr size_t kFactor = 0;   // of the gradients; 0 skips the update
+  static constexpr size_t kSkipped = 1;  // updates skipped since the slice was filled with 0
   static constexpr size_t kSize = 2;
 };
 
@@ -83,9 +82,9 @@ struct FlatTable {
   void (*blend)(Queue&, float a, Slice x, float b, Slice y);
   void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
-  void (*guard)(Queue&, Gradient gradients, Slice statistics, float clip, Slice verdict);
+  void (*check_and_clip)(Queue&, Gradient gradients, Slice statistics, float clip, Slice scale);
   UpdateRules::Entries updates;
-  void (*track)(Queue&, float momentum, Slice verdict, Slice seen, Slice running);
+  void (*track)(Queue&, float momentum, Slice scale, Slice seen, Slice running);
 };
 
 // Arithmetic on slices. All slices of a call have the same length and device, and do not overlap
@@ -107,27 +106,27 @@ void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out);
 // pull = alpha (weights - centre);  weights -= pull
 void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull);
 
-// The guard of an update: verdict[kFactor] = 0 if any gradient or statistic is not finite, else
+// Before an update: scale[kFactor] = 0 if any gradient or statistic is not finite, else
 // clip / norm where the gradients' norm exceeds clip (clip > 0), else 1. A 0 also adds one to
-// verdict[kSkipped]. The verdict stays on the device: nobody asks the host. To clip, all gradients
+// scale[kSkipped]. The scale stays on the device: nobody asks the host. To clip, all gradients
 // must be written. Gradients that are known to be finite are read only to clip.
-void Guard(Queue& q, Gradient gradients, Slice statistics, float clip, Slice verdict);
+void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip, Slice scale);
 
 // The lengths and devices of an update.
-void CheckUpdate(const Queue& q, Slice verdict, Slice decays, const Gradient& gradient,
+void CheckUpdate(const Queue& q, Slice scale, Slice decays, const Gradient& gradient,
                  std::span<const Slice> kept, Slice weight);
 // Applies a rule. decays[b] is the weight decay d of the b-th block of Layout::kAlignment weights;
-// an empty slice: none decays. g = verdict[kFactor] * gradient; nothing moves when the factor is 0.
+// an empty slice: none decays. g = scale[kFactor] * gradient; nothing moves when the factor is 0.
 template <class Rates>
-void Update(Queue& q, const Rates& r, Slice verdict, Slice decays, Gradient gradient,
+void Update(Queue& q, const Rates& r, Slice scale, Slice decays, Gradient gradient,
             const Kept<Rates>& kept, Slice weight) {
-  CheckUpdate(q, verdict, decays, gradient, r.keeps() ? std::span(kept) : std::span<const Slice>(),
+  CheckUpdate(q, scale, decays, gradient, r.keeps() ? std::span(kept) : std::span<const Slice>(),
               weight);
-  std::get<UpdateEntry<Rates>>(q.device().table().updates)(q, r, verdict, decays, gradient, kept,
+  std::get<UpdateEntry<Rates>>(q.device().table().updates)(q, r, scale, decays, gradient, kept,
                                                            weight);
 }
 // Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
-void Track(Queue& q, float momentum, Slice verdict, Slice seen, Slice running);
+void Track(Queue& q, float momentum, Slice scale, Slice seen, Slice running);
 
 }  // namespace flat
 }  // namespace trireme

@@ -40,7 +40,7 @@ struct Gradient {
 
   Slice values;
   std::span<const Outer> unwritten;
-  bool known_finite = false;  // whoever added them up has looked: a guard need not
+  bool known_finite = false;  // whoever added them up has looked: CheckAndClip need not
 };
 
 }  // namespace trireme

@@ -48,7 +48,7 @@ class Bench {
     queue_->Sync();
     return x;
   }
-  Slice Verdict1() { return Load({1, 0}); }
+  Slice Scale1() { return Load({1, 0}); }
 
   // Nothing was written outside the slices.
   void CheckFences() {
@@ -132,13 +132,13 @@ void CheckFold(Bench& bench) {
   }
 }
 
-void CheckGuardFactor(Bench& bench) {
+void CheckClipFactor(Bench& bench) {
   const auto judge = [&](const Floats& g, const Floats& s, float clip) {
-    const Slice verdict = bench.Load({-1, 5});
-    flat::Guard(bench.queue(), bench.Load(g), bench.Load(s), clip, verdict);
-    const Floats got = bench.Read(verdict);
-    EXPECT_EQ(got[Verdict::kSkipped], got[Verdict::kFactor] == 0 ? 6 : 5);
-    return got[Verdict::kFactor];
+    const Slice scale = bench.Load({-1, 5});
+    flat::CheckAndClip(bench.queue(), bench.Load(g), bench.Load(s), clip, scale);
+    const Floats got = bench.Read(scale);
+    EXPECT_EQ(got[UpdateScale::kSkipped], got[UpdateScale::kFactor] == 0 ? 6 : 5);
+    return got[UpdateScale::kFactor];
   };
   const Floats g = bench.Draw(), s = {0.5f, 2};
   double squares = 0;
@@ -160,17 +160,17 @@ void CheckGuardFactor(Bench& bench) {
 }
 
 // That gradients are known to be finite says nothing of their length, nor of statistics.
-void CheckGuardOfKnown(Bench& bench) {
+void CheckClipOfKnown(Bench& bench) {
   const Slice values = bench.Load(bench.Draw());
   for (const Floats& statistics : {Floats{0.5f, 2}, Floats{kNan, 0}}) {
     for (float clip : {0.0f, 0.1f, 1e9f}) {
       const auto judge = [&](bool known) {
         Gradient gradients(values);
         gradients.known_finite = known;
-        const Slice verdict = bench.Load({-1, 5});
-        flat::Guard(bench.queue(), gradients.First(bench.n()), bench.Load(statistics), clip,
-                    verdict);
-        return bench.Read(verdict);
+        const Slice scale = bench.Load({-1, 5});
+        flat::CheckAndClip(bench.queue(), gradients.First(bench.n()), bench.Load(statistics), clip,
+                           scale);
+        return bench.Read(scale);
       };
       EXPECT_EQ(judge(true), judge(false)) << "clip " << clip;
     }
@@ -178,19 +178,19 @@ void CheckGuardOfKnown(Bench& bench) {
 }
 
 // Wherever the bad value stands. Long slices: at some places only.
-void CheckGuardFinds(Bench& bench) {
+void CheckClipFinds(Bench& bench) {
   const Floats good = bench.Draw();
-  const Slice verdict = bench.Load({1, 0}), empty = bench.Load({}), slice = bench.Load(good);
+  const Slice scale = bench.Load({1, 0}), empty = bench.Load({}), slice = bench.Load(good);
   float skipped = 0;
   for (size_t at = 0; at < bench.n(); at += bench.n() < 100 ? 1 : bench.n() / 37) {
     for (float bad : {kNan, kInf, -kInf}) {
       for (float clip : {0.0f, 1.0f}) {
         flat::Put(bench.queue(), &bad, slice.Sub(at, 1));
-        flat::Guard(bench.queue(), slice, empty, clip, verdict);
+        flat::CheckAndClip(bench.queue(), slice, empty, clip, scale);
         flat::Put(bench.queue(), &good[at], slice.Sub(at, 1));
-        const Floats got = bench.Read(verdict);
-        ASSERT_EQ(got[Verdict::kFactor], 0) << bad << " at " << at << ", clip " << clip;
-        ASSERT_EQ(got[Verdict::kSkipped], ++skipped);
+        const Floats got = bench.Read(scale);
+        ASSERT_EQ(got[UpdateScale::kFactor], 0) << bad << " at " << at << ", clip " << clip;
+        ASSERT_EQ(got[UpdateScale::kSkipped], ++skipped);
       }
     }
   }
@@ -220,9 +220,9 @@ void CheckSgd(Bench& bench, bool decay) {
   for (double momentum : {0.0, 0.9}) {
     for (bool nesterov : {false, true}) {
       const Floats g = bench.Draw(), v = bench.Draw(), w = bench.Draw();
-      const Slice verdict = bench.Load({float(factor), 0}), gradient = bench.Load(g);
+      const Slice scale = bench.Load({float(factor), 0}), gradient = bench.Load(g);
       const Slice velocity = momentum == 0 ? Slice{} : bench.Load(v), weight = bench.Load(w);
-      flat::Update(bench.queue(), SgdRates{float(rate), float(momentum), nesterov}, verdict,
+      flat::Update(bench.queue(), SgdRates{float(rate), float(momentum), nesterov}, scale,
                    decays.slice(), gradient, {velocity}, weight);
       const auto seen = [&](size_t i) { return factor * g[i] + decays.at(i) * w[i]; };
       const auto moved = [&](size_t i) { return momentum * v[i] + seen(i); };
@@ -245,9 +245,9 @@ void CheckSgdSkippingZeros(Bench& bench) {
       if (i / period % 2 == 0) g[i] = 0;
     }
     const Slice gradient = bench.Load(g), weight = bench.Load(w), dense = bench.Load(w);
-    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, true}, bench.Verdict1(), {}, gradient, {},
+    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, true}, bench.Scale1(), {}, gradient, {},
                  weight);
-    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, false}, bench.Verdict1(), {}, gradient, {},
+    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, false}, bench.Scale1(), {}, gradient, {},
                  dense);
     EXPECT_EQ(bench.Read(weight), bench.Read(dense)) << period;
   }
@@ -306,7 +306,7 @@ void CheckRules(Bench& bench) {
 void CheckTrack(Bench& bench) {
   const Floats x = bench.Draw(), y = bench.Draw();
   const Slice running = bench.Load(y);
-  flat::Track(bench.queue(), 0.1f, bench.Verdict1(), bench.Load(x), running);
+  flat::Track(bench.queue(), 0.1f, bench.Scale1(), bench.Load(x), running);
   ExpectNear(
       bench.Read(running), [&](size_t i) { return y[i] + 0.1 * (x[i] - y[i]); }, "track");
 }
@@ -377,35 +377,34 @@ void CheckUnwritten(Bench& bench) {
   };
   Queue& q = bench.queue();
   for (const Decays* decays : {&none, &some}) {
-    const Slice d = decays->slice(), verdict = bench.Load({0.5f, 0});
+    const Slice d = decays->slice(), scale = bench.Load({0.5f, 0});
     for (float momentum : {0.0f, 0.9f}) {
       for (bool skips : {false, true}) {
         compare("sgd", [&](Gradient g, Slice x, Slice, Slice weight) {
-          flat::Update(q, SgdRates{0.1f, momentum, momentum != 0, skips}, verdict, d, g, {x},
-                       weight);
+          flat::Update(q, SgdRates{0.1f, momentum, momentum != 0, skips}, scale, d, g, {x}, weight);
         });
       }
     }
     for (bool decoupled : {false, true}) {
       compare("adam", [&](Gradient g, Slice x, Slice y, Slice weight) {
-        flat::Update(q, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, decoupled, 0.1f}, verdict,
+        flat::Update(q, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, decoupled, 0.1f}, scale,
                      d, g, {x, y}, weight);
       });
     }
     compare("adagrad", [&](Gradient g, Slice x, Slice, Slice weight) {
-      flat::Update(q, AdagradRates{0.1f, 1e-3f}, verdict, d, g, {x}, weight);
+      flat::Update(q, AdagradRates{0.1f, 1e-3f}, scale, d, g, {x}, weight);
     });
   }
 }
 
 // A product may be infinite where its factors are not.
-void CheckGuardOfUnwritten(Bench& bench) {
+void CheckClipOfUnwritten(Bench& bench) {
   OuterCase outer(bench);
   const Slice empty = bench.Load({});
   const auto factor = [&] {
-    const Slice verdict = bench.Load({-1, 0});
-    flat::Guard(bench.queue(), outer.unwritten(), empty, 0, verdict);
-    return bench.Read(verdict)[Verdict::kFactor];
+    const Slice scale = bench.Load({-1, 0});
+    flat::CheckAndClip(bench.queue(), outer.unwritten(), empty, 0, scale);
+    return bench.Read(scale)[UpdateScale::kFactor];
   };
   EXPECT_EQ(factor(), 1);
   for (Outer& item : outer.outers()) {
@@ -431,14 +430,14 @@ void CheckGuardOfUnwritten(Bench& bench) {
 // A factor of 0: not one bit moves, though the gradient is full of NaN.
 void CheckSkip(Bench& bench) {
   const Floats a = bench.Draw(), b = bench.Draw(), c = bench.Draw();
-  const Slice verdict = bench.Load({0, 0}), bad = bench.Load(Floats(bench.n(), kNan));
+  const Slice scale = bench.Load({0, 0}), bad = bench.Load(Floats(bench.n(), kNan));
   const Slice x = bench.Load(a), y = bench.Load(b), z = bench.Load(c);
   const Decays decays(bench, true);
-  flat::Update(bench.queue(), SgdRates{0.1f, 0.9f, true}, verdict, decays.slice(), bad, {x}, y);
-  flat::Update(bench.queue(), AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, true, 0.1f},
-               verdict, decays.slice(), bad, {x, y}, z);
-  flat::Update(bench.queue(), AdagradRates{0.1f, 1e-3f}, verdict, decays.slice(), bad, {x}, y);
-  flat::Track(bench.queue(), 0.1f, verdict, bad, z);
+  flat::Update(bench.queue(), SgdRates{0.1f, 0.9f, true}, scale, decays.slice(), bad, {x}, y);
+  flat::Update(bench.queue(), AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1e-3f, true, 0.1f}, scale,
+               decays.slice(), bad, {x, y}, z);
+  flat::Update(bench.queue(), AdagradRates{0.1f, 1e-3f}, scale, decays.slice(), bad, {x}, y);
+  flat::Track(bench.queue(), 0.1f, scale, bad, z);
   EXPECT_EQ(bench.Read(x), a);
   EXPECT_EQ(bench.Read(y), b);
   EXPECT_EQ(bench.Read(z), c);
@@ -448,8 +447,8 @@ void CheckSkip(Bench& bench) {
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
   for (const auto check :
-       {CheckMoves, CheckSums, CheckFold, CheckGuardFactor, CheckGuardOfKnown, CheckGuardFinds,
-        CheckRules, CheckUnwritten, CheckGuardOfUnwritten, CheckTrack, CheckSkip}) {
+       {CheckMoves, CheckSums, CheckFold, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
+        CheckRules, CheckUnwritten, CheckClipOfUnwritten, CheckTrack, CheckSkip}) {
     Bench bench(device, n, offset, seed);
     check(bench);
     bench.CheckFences();

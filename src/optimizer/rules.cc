@@ -24,8 +24,8 @@ class SgdRule : public Rule {
   }
   void Apply(Queue& queue, const Update& u) const override {
     const SgdRates rates = {float(u.rate), momentum_, nesterov_, skip_zeros_};
-    flat::Update(queue, rates, u.verdict, u.decays, u.gradients,
-                 {u.own.empty() ? Slice{} : u.own[0]}, u.weights);
+    flat::Update(queue, rates, u.scale, u.decays, u.gradients, {u.own.empty() ? Slice{} : u.own[0]},
+                 u.weights);
   }
 
  private:
@@ -53,7 +53,7 @@ class AdamRule : public Rule {
         .decoupled = decoupled_,
         .shrink = float(u.rate),
     };
-    flat::Update(queue, rates, u.verdict, u.decays, u.gradients, {u.own[0], u.own[1]}, u.weights);
+    flat::Update(queue, rates, u.scale, u.decays, u.gradients, {u.own[0], u.own[1]}, u.weights);
   }
 
  private:
@@ -69,7 +69,7 @@ class AdagradRule : public Rule {
     return kNames;
   }
   void Apply(Queue& queue, const Update& u) const override {
-    flat::Update(queue, AdagradRates{float(u.rate), epsilon_}, u.verdict, u.decays, u.gradients,
+    flat::Update(queue, AdagradRates{float(u.rate), epsilon_}, u.scale, u.decays, u.gradients,
                  {u.own[0]}, u.weights);
   }
 

@@ -15,7 +15,7 @@ namespace trireme {
 struct Update {
   double rate = 0;
   int64_t count = 1;  // of updates since the rule's slices were zero, this one included
-  Slice verdict;      // of the guard
+  Slice scale;        // from flat::CheckAndClip
   Slice decays;       // by block of weights; empty: none
   Gradient gradients;
   Slice weights;

@@ -42,7 +42,7 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
       weights_(layout.weights),
       statistics_(layout.state - layout.weights),
       clip_(float(options.clip)),
-      verdict_(device, Verdict::kSize) {
+      scale_(device, UpdateScale::kSize) {
   if (options.weight_decay != 0) {
     const std::vector<float> decays = BlockDecays(layout, float(options.weight_decay));
     decays_ = Buffer(device, decays.size());
@@ -61,26 +61,26 @@ void Updater::Apply(Queue& queue, int64_t step, Gradient summand, Slice state) {
   TRIREME_ASSERT(state.size == weights_ + statistics_ && summand.values.size >= state.size);
   const Update update = {.rate = schedule_.rate(step),
                          .count = ++count_,
-                         .verdict = verdict_,
+                         .scale = scale_,
                          .decays = decays_,
                          .gradients = summand.First(weights_),
                          .weights = state.Sub(0, weights_),
                          .own = own_};
   const Slice seen = summand.values.Sub(weights_, statistics_);
-  flat::Guard(queue, update.gradients, seen, clip_, verdict_);
+  flat::CheckAndClip(queue, update.gradients, seen, clip_, scale_);
   rule_->Apply(queue, update);
   if (statistics_ > 0) {
-    flat::Track(queue, kTrackMomentum, verdict_, seen, state.Sub(weights_, statistics_));
+    flat::Track(queue, kTrackMomentum, scale_, seen, state.Sub(weights_, statistics_));
   }
 }
 
 void Updater::ApplyMove(Queue& queue, Slice summand, Slice state) {
   const Slice moves = summand.Sub(0, weights_), seen = summand.Sub(weights_, statistics_);
-  flat::Guard(queue, moves, seen, 0, verdict_);
+  flat::CheckAndClip(queue, moves, seen, 0, scale_);
   const SgdRates forward{.rate = -1, .momentum = 0, .nesterov = false};
-  flat::Update(queue, forward, verdict_, {}, moves, {}, state.Sub(0, weights_));
+  flat::Update(queue, forward, scale_, {}, moves, {}, state.Sub(0, weights_));
   if (statistics_ > 0) {
-    flat::Track(queue, kTrackMomentum, verdict_, seen, state.Sub(weights_, statistics_));
+    flat::Track(queue, kTrackMomentum, scale_, seen, state.Sub(weights_, statistics_));
   }
 }
 
@@ -90,10 +90,10 @@ void Updater::Reset(Queue& queue) {
 }
 
 int64_t Updater::Skipped(Queue& queue) const {
-  std::array<float, Verdict::kSize> verdict;
-  flat::Get(queue, verdict_, verdict);
+  std::array<float, UpdateScale::kSize> scale;
+  flat::Get(queue, scale_, scale);
   queue.Sync();
-  return int64_t(verdict[Verdict::kSkipped]);
+  return int64_t(scale[UpdateScale::kSkipped]);
 }
 
 void Updater::Save(Queue& queue, StateWriter& writer) const {
@@ -115,8 +115,8 @@ void Updater::Load(Queue& queue, const StateReader& reader) {
     queue.Sync();
   }
   count_ = LoadCount(reader, "updates");
-  const std::array<float, Verdict::kSize> verdict = {1, float(LoadCount(reader, "skipped"))};
-  flat::Put(queue, verdict, verdict_);
+  const std::array<float, UpdateScale::kSize> scale = {1, float(LoadCount(reader, "skipped"))};
+  flat::Put(queue, scale, scale_);
   queue.Sync();
 }
 

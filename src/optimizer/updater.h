@@ -13,8 +13,8 @@
 
 namespace trireme {
 
-// Guard, optimizer and running statistics over one summand: runs wherever the update runs (on a
-// replica, on a server, on shared weights). Clips, skips an update that is not finite, spares
+// CheckAndClip, optimizer and running statistics over one summand: runs wherever the update runs
+// (on a replica, on a server, on shared weights). Clips, skips an update that is not finite, spares
 // biases and norms from weight decay. Not thread-safe.
 class Updater {
  public:
@@ -53,7 +53,7 @@ class Updater {
   const std::unique_ptr<const Rule> rule_;
   const size_t weights_, statistics_;  // floats
   const float clip_;
-  Buffer verdict_;
+  Buffer scale_;
   Buffer decays_;  // weight decay by block of weights; empty: none
   std::vector<Buffer> memory_;
   std::vector<Slice> own_;  // of memory_

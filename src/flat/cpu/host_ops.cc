@@ -145,15 +145,15 @@ void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Sli
   });
 }
 
-void Guard(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice verdict) {
+void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale) {
   const float factor = FactorOf(team, gradients, statistics, clip);
-  verdict.data[Verdict::kFactor] = factor;
-  if (factor == 0) verdict.data[Verdict::kSkipped] += 1;
+  scale.data[UpdateScale::kFactor] = factor;
+  if (factor == 0) scale.data[UpdateScale::kSkipped] += 1;
 }
 
-void ForStretches(SharedTeam* team, Slice verdict, const Gradient& gradient,
+void ForStretches(SharedTeam* team, Slice scale, const Gradient& gradient,
                   FunctionRef<void(const Stretch&)> work) {
-  const float factor = verdict.data[Verdict::kFactor];
+  const float factor = scale.data[UpdateScale::kFactor];
   if (factor == 0) return;
   Split(team, gradient.values.size, [&](size_t begin, size_t count) {
     WalkStretches(gradient, begin, count, [&](const loops::GradientsAt& g, size_t at, size_t size) {
@@ -162,8 +162,8 @@ void ForStretches(SharedTeam* team, Slice verdict, const Gradient& gradient,
   });
 }
 
-void Track(SharedTeam* team, float momentum, Slice verdict, Slice seen, Slice running) {
-  if (verdict.data[Verdict::kFactor] == 0) return;
+void Track(SharedTeam* team, float momentum, Slice scale, Slice seen, Slice running) {
+  if (scale.data[UpdateScale::kFactor] == 0) return;
   Split(team, running.size, [=](size_t at, size_t size) {
     loops::Track(momentum, seen.data + at, running.data + at, size);
   });

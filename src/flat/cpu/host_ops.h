@@ -30,23 +30,23 @@ void Add(SharedTeam* team, Slice from, Slice to);
 void Blend(SharedTeam* team, float a, Slice x, float b, Slice y);
 void Fold(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
-void Guard(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice verdict);
-void Track(SharedTeam* team, float momentum, Slice verdict, Slice seen, Slice running);
+void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale);
+void Track(SharedTeam* team, float momentum, Slice scale, Slice seen, Slice running);
 
 // Cuts an update between blocks of weights, and gradients that are written from others. Nothing is
-// called when the verdict is to skip it.
+// called when the scale is to skip it.
 struct Stretch {
   float factor;  // of the gradients
   loops::GradientsAt gradients;
   size_t at, size;  // of the weights
 };
-void ForStretches(SharedTeam* team, Slice verdict, const Gradient& gradient,
+void ForStretches(SharedTeam* team, Slice scale, const Gradient& gradient,
                   FunctionRef<void(const Stretch&)> work);
 
 template <class Rates>
-void Update(SharedTeam* team, const Rates& r, Slice verdict, Slice decays, Gradient gradient,
+void Update(SharedTeam* team, const Rates& r, Slice scale, Slice decays, Gradient gradient,
             const Kept<Rates>& kept, Slice weight) {
-  ForStretches(team, verdict, gradient, [&](const Stretch& s) {
+  ForStretches(team, scale, gradient, [&](const Stretch& s) {
     loops::KeptAt<Rates> own = {};
     for (size_t i = 0; i < own.size() && r.keeps(); ++i) own[i] = kept[i].data + s.at;
     const float* d = decays.size > 0 ? decays.data + s.at / Layout::kAlignment : nullptr;
@@ -76,7 +76,7 @@ constexpr FlatTable LiftedTable() {
           .blend = Lift<Blend>::Call,
           .fold = Lift<Fold>::Call,
           .elastic_pull = Lift<ElasticPull>::Call,
-          .guard = Lift<Guard>::Call,
+          .check_and_clip = Lift<CheckAndClip>::Call,
           .updates = LiftedUpdates<Lift>(UpdateRules()),
           .track = Lift<Track>::Call};
 }

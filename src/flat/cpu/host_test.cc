@@ -85,20 +85,20 @@ TEST(HostDevice, ATeamKeepsTheBits) {
     HostDevice device(team);
     auto queue = device.NewQueue();
     Buffer a(device, kSize), b(device, kSize), c(device, kSize), d(device, kSize),
-        square(device, kSize), verdict(device, 2), decays(device, kSize / 16 + 1);
+        square(device, kSize), scale(device, 2), decays(device, kSize / 16 + 1);
     flat::Put(*queue, x, a);
     flat::Put(*queue, y, b);
     flat::Copy(*queue, b, c);
     flat::Put(*queue, x.data(), decays);
-    flat::Guard(*queue, a, b, 2.5f, verdict);
-    flat::Update(*queue, SgdRates{0.1f, 0.9f, true}, verdict, decays, a, {b}, c);
+    flat::CheckAndClip(*queue, a, b, 2.5f, scale);
+    flat::Update(*queue, SgdRates{0.1f, 0.9f, true}, scale, decays, a, {b}, c);
     const std::vector<Slice> parts = {a, b, c};
     flat::Fold(*queue, a, parts, d);
     flat::ElasticPull(*queue, 0.3f, a, d, c);
-    flat::Update(*queue, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, verdict, decays,
+    flat::Update(*queue, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, scale, decays,
                  c, {b, square}, d);
     std::vector<float> all(2 + kSize);
-    flat::Get(*queue, verdict, all.data());
+    flat::Get(*queue, scale, all.data());
     flat::Get(*queue, d, all.data() + 2);
     return all;
   };

@@ -18,7 +18,7 @@ void Fold(const float* start, const SliceList& parts, size_t at, float* out,
           size_t n);  // parts + at
 void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n);
 
-// flat/cpu/guard.cc
+// flat/cpu/check_and_clip.cc
 // Without signs; infinity or NaN exactly if an x is not finite.
 float Largest(const float* x, size_t n);
 // The sum of squares in double, where no finite floats overflow: not finite exactly if an x is not.

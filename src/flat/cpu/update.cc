@@ -79,7 +79,7 @@ HWY_INLINE void WithSource(const GradientsAt& g, const Work& work) {
   g.values ? work(Written{g.values}) : work(Formed(*g.outer, g.at));
 }
 
-// The gradient that a rule sees: scaled by the guard, with the decay of i's block.
+// The gradient that a rule sees: scaled as CheckAndClip says, with the decay of i's block.
 template <Decay kDecay, class D, class V, class G>
 HWY_INLINE V Seen(D d, float factor, const float* decays, G& gradients, size_t i, V weight) {
   const auto scaled = hn::Mul(hn::Set(d, factor), gradients.Take(d, i));

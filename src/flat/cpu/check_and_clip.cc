@@ -1,4 +1,4 @@
-// What the guard of an update asks of the gradients: are all finite, and how long is the vector?
+// What CheckAndClip asks of the gradients: are all finite, and how long is the vector?
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include "flat/cpu/loops.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "flat/cpu/guard.cc"
+#define HWY_TARGET_INCLUDE "flat/cpu/check_and_clip.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "hwy/highway.h"
