@@ -20,9 +20,9 @@ struct Range {
 //
 // Every range begins at a multiple of kAlignment floats; the gaps hold zeros.
 struct Layout {
-  static constexpr size_t kAlignment = 16;  // 64 bytes: a cache line, an AVX-512 vector
-  static constexpr size_t kTallies = 3;     // loss, correct, votes
-  static constexpr size_t kVotes = 2;       // of the tallies
+  static constexpr size_t kAlignment = 16;   // 64 bytes: a cache line, an AVX-512 vector
+  static constexpr size_t kStepMetrics = 3;  // loss, correct, votes
+  static constexpr size_t kVotes = 2;        // of the metrics
 
   std::vector<Range> parameters;  // by parameter index of the graph
   std::vector<bool> decays;       // by parameter index: weight decay applies
@@ -32,7 +32,7 @@ struct Layout {
   size_t state = 0;               // floats of a state slice
   size_t summand = 0;             // floats of a summand slice
 
-  Range tail() const { return {weights, summand - weights}; }  // statistics and tallies
+  Range tail() const { return {weights, summand - weights}; }  // statistics and metrics
   size_t loss() const { return state; }                        // index in a summand
   size_t correct() const { return state + 1; }
   size_t votes() const { return state + kVotes; }  // shards whose rank wants to stop (Batch::vote)

@@ -96,7 +96,7 @@ Layout LayOut(const Graph& graph) {
     layout.statistics[i] = Append(graph.statistics[i], end);
   }
   layout.state = end;
-  layout.summand = layout.state + Layout::kTallies;
+  layout.summand = layout.state + Layout::kStepMetrics;
   return layout;
 }
 

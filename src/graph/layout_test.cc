@@ -30,7 +30,7 @@ TEST(LayOut, PutsTheLastLayerFirstAndALayersParametersTogether) {
   EXPECT_GE(layout.weights, end);
   EXPECT_EQ(layout.statistics[0].begin, layout.weights);
   EXPECT_GE(layout.state, layout.statistics.back().end());
-  EXPECT_EQ(layout.summand, layout.state + Layout::kTallies);
+  EXPECT_EQ(layout.summand, layout.state + Layout::kStepMetrics);
 }
 
 TEST(CutBuckets, TileTheSummandAndEndWithTheTail) {

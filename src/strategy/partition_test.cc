@@ -47,7 +47,7 @@ TEST(CutLayout, KeepsWhatDecaysAndWhatIsAStatistic) {
   for (int s = 0; s < 3; ++s) {
     const Layout cut = CutLayout(layout, PartitionOf(layout.state, s, 3));
     weights += cut.weights;
-    EXPECT_EQ(cut.summand, cut.state + Layout::kTallies);
+    EXPECT_EQ(cut.summand, cut.state + Layout::kStepMetrics);
     for (size_t p = 0; p < cut.parameters.size(); ++p) {
       EXPECT_LE(cut.parameters[p].end(), cut.weights);
       if (cut.decays[p]) decaying += cut.parameters[p].size;

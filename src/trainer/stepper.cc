@@ -232,9 +232,9 @@ bool Stepper::Run(int signal, StepResult& previous) {
     ledger_->Note(replica_.work.step, range, loader_->feed().order());
   }
 
-  Tallies& now = tallies_[turn_];
+  StepMetrics& now = metrics_[turn_];
   turn_ = 1 - turn_;
-  flat::Get(*queue_, summands_[0].Sub(job_.layout.loss(), Layout::kTallies), now.values.data());
+  flat::Get(*queue_, summands_[0].Sub(job_.layout.loss(), Layout::kStepMetrics), now.values.data());
   now.event = queue_->Record();
   now.step = replica_.work.step;
   now.samples = replica_.work.batch;
@@ -246,7 +246,7 @@ bool Stepper::Run(int signal, StepResult& previous) {
     loader_->Release();
   }
   in_use_.clear();
-  return Collect(tallies_[turn_], previous);
+  return Collect(metrics_[turn_], previous);
 }
 
 // The work of a step, with one sample of each shard.
@@ -288,20 +288,20 @@ std::vector<float> Stepper::GradientOnHost() {
   return gradient;
 }
 
-bool Stepper::Collect(Tallies& tallies, StepResult& result) {
-  if (!tallies.open) return false;
-  tallies.event.Wait();
-  tallies.open = false;
-  result = {.step = tallies.step,
-            .samples = tallies.samples,
-            .loss = tallies.values[0],
-            .correct = tallies.values[1],
-            .votes = tallies.values[Layout::kVotes],
-            .ended_s = tallies.ended_s};
+bool Stepper::Collect(StepMetrics& metrics, StepResult& result) {
+  if (!metrics.open) return false;
+  metrics.event.Wait();
+  metrics.open = false;
+  result = {.step = metrics.step,
+            .samples = metrics.samples,
+            .loss = metrics.values[0],
+            .correct = metrics.values[1],
+            .votes = metrics.values[Layout::kVotes],
+            .ended_s = metrics.ended_s};
   return true;
 }
 
-bool Stepper::Drain(StepResult& last) { return Collect(tallies_[1 - turn_], last); }
+bool Stepper::Drain(StepResult& last) { return Collect(metrics_[1 - turn_], last); }
 
 StepTimes Stepper::times() const {
   StepTimes times = times_;

@@ -64,9 +64,9 @@ class Stepper {
   const Traffic traffic() const { return strategy_.traffic(); }
 
  private:
-  struct Tallies {  // on their way to the host
+  struct StepMetrics {  // on their way to the host
     Event event;
-    std::array<float, Layout::kTallies> values = {};
+    std::array<float, Layout::kStepMetrics> values = {};
     int64_t step = 0, samples = 0;
     double ended_s = 0;
     bool open = false;
@@ -83,7 +83,7 @@ class Stepper {
   void Rehearse(int64_t step, int worker, int workers);
   std::vector<float> GradientOnHost();
   uint64_t RandomKey(int64_t epoch);
-  bool Collect(Tallies& tallies, StepResult& result);
+  bool Collect(StepMetrics& metrics, StepResult& result);
 
   const Job& job_;
   Pretence pretence_;
@@ -108,7 +108,7 @@ class Stepper {
 
   uint64_t random_key_ = 0;
   int64_t random_epoch_ = -1;
-  std::array<Tallies, 2> tallies_;
+  std::array<StepMetrics, 2> metrics_;
   int turn_ = 0;  // which of the two is filled next
   StepTimes times_;
 };

@@ -58,8 +58,8 @@ testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layou
       return r;
     }
   }
-  const Range tallies = {layout.loss(), Layout::kTallies};
-  if (auto r = compare("tallies", tallies, tolerances.values); !r) return r;
+  const Range metrics = {layout.loss(), Layout::kStepMetrics};
+  if (auto r = compare("metrics", metrics, tolerances.values); !r) return r;
   std::vector<bool> used(layout.summand);
   for (const auto& ranges : {layout.parameters, layout.statistics}) {
     for (const Range& r : ranges) std::fill_n(used.begin() + std::ptrdiff_t(r.begin), r.size, true);

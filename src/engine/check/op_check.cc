@@ -109,7 +109,7 @@ std::vector<Stretch> Written(const Program& program) {
     for (const Range& range : instruction.statistics) all.push_back({"statistic", range});
   }
   if (Begins(*instruction.op, "tally")) {
-    all.push_back({"tally", {program.layout.loss(), Layout::kTallies}});
+    all.push_back({"tally", {program.layout.loss(), Layout::kStepMetrics}});
   }
   return all;
 }

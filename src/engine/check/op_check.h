@@ -34,7 +34,7 @@ class Judgement {
   ~Judgement();
   Judgement(const Judgement&) = delete;
 
-  // Outputs, gradients, statistics and tallies, overwriting and accumulating; and that nothing
+  // Outputs, gradients, statistics and metrics, overwriting and accumulating; and that nothing
   // beside the outputs is touched. A number may differ by `tolerance` times the largest of its
   // tensor (at least 1).
   testing::AssertionResult Check(OpRunner& runner, double tolerance = 1e-5) const;

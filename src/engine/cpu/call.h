@@ -48,7 +48,7 @@ struct Call {
   std::array<Value, 3> outputs;
   std::array<Range, 2> parameters;  // size 0: not there
   std::array<Range, 2> statistics;
-  size_t loss = 0, correct = 0;      // where the tallies stand in a summand
+  size_t loss = 0, correct = 0;      // where the metrics stand in a summand
   const MatrixUnit* unit = nullptr;  // computes products in bf16; null: float32
 };
 

@@ -25,7 +25,7 @@ struct Call {
   // Their stretches of the summand, and its last values. Kernels add; who calls has put zeros
   // there or what is to be accumulated.
   std::vector<std::span<double>> gradients, seen;
-  std::span<double> tallies;
+  std::span<double> metrics;
 
   int64_t samples() const { return batch.count; }
 };

@@ -54,7 +54,7 @@ Call Runner::MakeCall(const Instruction& instruction, const Slices& s) {
     call.running.push_back(s.state.subspan(range.begin, range.size));
     call.seen.push_back(s.summand.subspan(range.begin, range.size));
   }
-  call.tallies = s.summand.last(Layout::kTallies);
+  call.metrics = s.summand.last(Layout::kStepMetrics);
   return call;
 }
 

@@ -9,10 +9,10 @@ void Tally(const Call& call) {
   for (int64_t n = 0; n < call.samples(); ++n) {
     const double* logits = call.inputs[0].sample(n);
     const auto first_largest = std::max_element(logits, logits + classes) - logits;
-    call.tallies[0] += call.batch.loss_scale * call.inputs[1].values[n];
-    call.tallies[1] += first_largest == call.batch.labels[n];
+    call.metrics[0] += call.batch.loss_scale * call.inputs[1].values[n];
+    call.metrics[1] += first_largest == call.batch.labels[n];
   }
-  call.tallies[2] += call.batch.vote;  // an empty shard votes, too
+  call.metrics[2] += call.batch.vote;  // an empty shard votes, too
 }
 
 }  // namespace trireme::ref

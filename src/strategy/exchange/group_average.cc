@@ -29,7 +29,7 @@ void GroupAverage::Begin(Replica& r) {
 void GroupAverage::AfterStep(Replica& r) {
   const Slice summand = r.summands[0];
   if (r.work.batch == 0) {
-    flat::Fill(r.queue, 0, summand.Sub(r.layout.loss(), Layout::kTallies));
+    flat::Fill(r.queue, 0, summand.Sub(r.layout.loss(), Layout::kStepMetrics));
   } else {
     flat::Fill(r.queue, 0, summand.Sub(r.layout.votes(), 1));
   }

@@ -15,11 +15,11 @@ void ServerExchange::AfterStep(Replica& r) {
 
 // For the push that names this step's leases.
 void ServerExchange::CountLoss(Replica& r) {
-  std::array<float, Layout::kTallies> tallies;
-  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kTallies), tallies);
+  std::array<float, Layout::kStepMetrics> metrics;
+  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics), metrics);
   r.queue.Sync();
-  head_.loss_sum += double(tallies[0]) * double(r.work.batch);
-  head_.correct += double(tallies[1]);
+  head_.loss_sum += double(metrics[0]) * double(r.work.batch);
+  head_.correct += double(metrics[1]);
 }
 
 void ServerExchange::Meet(Replica& replica) {

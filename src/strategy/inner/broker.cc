@@ -93,7 +93,7 @@ void Broker::Fold() {
   }
   shares_[0].update();
   for (size_t w = 1; w < shares_.size(); ++w) {
-    const auto [begin, size] = shares_[w].tallies;
+    const auto [begin, size] = shares_[w].metrics;
     flat::Copy(*queue, sum.Sub(begin, size), Own(shares_[w].into).Sub(begin, size));
   }
 }

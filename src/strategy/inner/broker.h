@@ -24,11 +24,11 @@ class Broker : public StrategyCommon {
   ~Broker() override;
 
   // What a worker brings: its summands in shard order (none: it adds nothing), where the sum goes
-  // (for all but worker 0 its tallies only), the model, and how the sum moves it.
+  // (for all but worker 0 its metrics only), the model, and how the sum moves it.
   struct Share {
     std::span<const Slice> parts;
     Slice into, state;
-    Range tallies;                 // of `into`
+    Range metrics;                 // of `into`
     std::function<void()> update;  // of worker 0 is called: into moves state
   };
   // Returns when the parent has moved and `state` is equal to it. Throws PeerLost if a worker has

@@ -29,7 +29,7 @@ class InnerBroker : public Inner {
     broker_.Meet(worker_, {.parts = adds ? r.summands : std::span<const Slice>{},
                            .into = r.summands[0],
                            .state = r.state,
-                           .tallies = {r.layout.loss(), Layout::kTallies},
+                           .metrics = {r.layout.loss(), Layout::kStepMetrics},
                            .update = [update] { update(); }});
     waited_s_ += watch.seconds();
   }

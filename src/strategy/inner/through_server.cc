@@ -76,20 +76,20 @@ void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
 // The server's state, and what the summand says about the step besides gradients.
 void InnerThroughServer::ShareState(Replica& r) {
   const Stopwatch watch;
-  const Slice tail = r.summands[0].Sub(r.layout.loss(), Layout::kTallies);
-  std::array<float, Layout::kTallies> tallies = {};
+  const Slice tail = r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics);
+  std::array<float, Layout::kStepMetrics> metrics = {};
   const bool staged = !host_.empty();
   if (is_server()) {
-    flat::Get(r.queue, tail, tallies);
+    flat::Get(r.queue, tail, metrics);
     if (staged) flat::Get(r.queue, r.state, host_);
   }
   r.queue.Sync();
-  if (is_server()) tallies[Layout::kVotes] += r.vote;  // it has no shard that could
+  if (is_server()) metrics[Layout::kVotes] += r.vote;  // it has no shard that could
   const std::span<float> state = staged ? std::span<float>(host_) : r.state.host();
   Broadcast(group_, kTagState, kServer, std::as_writable_bytes(state));
-  Broadcast(group_, kTagState, kServer, std::as_writable_bytes(std::span(tallies)));
+  Broadcast(group_, kTagState, kServer, std::as_writable_bytes(std::span(metrics)));
   if (!is_server() && staged) flat::Put(r.queue, host_, r.state);
-  flat::Put(r.queue, tallies, tail);
+  flat::Put(r.queue, metrics, tail);
   r.queue.Sync();  // the host's copies are used again
   const double seconds = watch.seconds();
   waited_s_ += seconds;

@@ -41,7 +41,7 @@ class InnerThroughServer : public Inner {
   const Sends sends_;
   const int summands_;
   std::unique_ptr<Group> order_;  // the workers, then the server
-  std::vector<float> host_;       // the new state and the step's tallies, on their way
+  std::vector<float> host_;       // the new state and the step's metrics, on their way
   Buffer moved_;                  // kDifferences, at a worker: its own updated state
   double waited_s_ = 0;
   double shared_s_ = 0;  // of it: the state's way back

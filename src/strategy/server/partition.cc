@@ -42,7 +42,7 @@ Layout CutLayout(const Layout& layout, Range partition) {
   }
   cut.weights = Inside({0, layout.weights}, partition).size;
   cut.state = partition.size;
-  cut.summand = cut.state + Layout::kTallies;
+  cut.summand = cut.state + Layout::kStepMetrics;
   return cut;
 }
 
