@@ -90,8 +90,9 @@ std::vector<Row> MeasureAll(World& world, const Settings& settings) {
   for (const size_t bytes : settings.bytes) {
     const size_t floats = bytes / sizeof(float);
     if (SharedMemory* memory = group.shared_memory()) {
-      rows.push_back(Measure(group, settings.repeat, memory->Allocate(floats),
-                             [&](std::span<float> values) { memory->Fold({{values}}, values); }));
+      rows.push_back(
+          Measure(group, settings.repeat, memory->Allocate(floats),
+                  [&](std::span<float> values) { memory->SumInOrder({{values}}, values); }));
       rows.back().algorithm = "shared";
     }
     std::vector<float> values(floats);

@@ -51,11 +51,11 @@ void Blend(Queue& q, float a, Slice x, float b, Slice y) {
   TableOf(q, x, y).blend(q, a, x, b, y);
 }
 
-void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out) {
+void SumInOrder(Queue& q, Slice start, std::span<const Slice> parts, Slice out) {
   CheckSizes(start, out);
   const FlatTable& table = TableOf(q, start, out);
   size_t done = 0;
-  do {  // at least once: without parts the fold is a copy
+  do {  // at least once: without parts the sum is a copy
     SliceList list;
     list.size = std::min(SliceList::kMost, parts.size() - done);
     for (size_t i = 0; i < list.size; ++i) {
@@ -63,7 +63,7 @@ void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out) {
       CheckSizes(list.items[i], out);
       TRIREME_ASSERT(list.items[i].device == out.device);
     }
-    table.fold(q, done == 0 ? start : out, list, out);
+    table.sum_in_order(q, done == 0 ? start : out, list, out);
     done += list.size;
   } while (done < parts.size());
 }

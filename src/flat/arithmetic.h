@@ -80,7 +80,7 @@ struct FlatTable {
   void (*copy)(Queue&, Slice from, Slice to);
   void (*add)(Queue&, Slice from, Slice to);
   void (*blend)(Queue&, float a, Slice x, float b, Slice y);
-  void (*fold)(Queue&, Slice start, const SliceList& parts, Slice out);
+  void (*sum_in_order)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
   void (*check_and_clip)(Queue&, Gradient gradients, Slice statistics, float clip, Slice scale);
   UpdateRules::Entries updates;
@@ -102,7 +102,7 @@ void Copy(Queue& q, Slice from, Slice to);                 // from may be to
 void Add(Queue& q, Slice from, Slice to);                  // to += from
 void Blend(Queue& q, float a, Slice x, float b, Slice y);  // y = a x + b y
 // out = ((start + parts[0]) + parts[1]) + ...: any number of parts; out may be start.
-void Fold(Queue& q, Slice start, std::span<const Slice> parts, Slice out);
+void SumInOrder(Queue& q, Slice start, std::span<const Slice> parts, Slice out);
 // pull = alpha (weights - centre);  weights -= pull
 void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull);
 

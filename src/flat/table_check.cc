@@ -110,7 +110,7 @@ void CheckSums(Bench& bench) {
 }
 
 // Values of very different size: any other order of additions gives other bits.
-void CheckFold(Bench& bench) {
+void CheckSumInOrder(Bench& bench) {
   for (size_t parts : {0, 1, 3, 16, 17, 35}) {
     const Floats start = bench.Draw();
     Floats want = start;
@@ -124,11 +124,11 @@ void CheckFold(Bench& bench) {
       slices.push_back(bench.Load(part));
     }
     const Slice from = bench.Load(start), out = bench.Load(bench.Draw());
-    flat::Fold(bench.queue(), from, slices, out);
-    EXPECT_EQ(bench.Read(out), want) << "fold of " << parts;
-    EXPECT_EQ(bench.Read(from), start) << "fold wrote its start";
-    flat::Fold(bench.queue(), from, slices, from);
-    EXPECT_EQ(bench.Read(from), want) << "fold in place of " << parts;
+    flat::SumInOrder(bench.queue(), from, slices, out);
+    EXPECT_EQ(bench.Read(out), want) << "sum of " << parts;
+    EXPECT_EQ(bench.Read(from), start) << "the sum wrote its start";
+    flat::SumInOrder(bench.queue(), from, slices, from);
+    EXPECT_EQ(bench.Read(from), want) << "sum in place of " << parts;
   }
 }
 
@@ -447,7 +447,7 @@ void CheckSkip(Bench& bench) {
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
   for (const auto check :
-       {CheckMoves, CheckSums, CheckFold, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
+       {CheckMoves, CheckSums, CheckSumInOrder, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
         CheckRules, CheckUnwritten, CheckClipOfUnwritten, CheckTrack, CheckSkip}) {
     Bench bench(device, n, offset, seed);
     check(bench);

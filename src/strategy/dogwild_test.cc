@@ -133,10 +133,10 @@ TEST(PartOfAGroup, HasTheCommonMemory) {
     std::fill(own.begin(), own.end(), float(1 + world.rank()));
     std::fill(more.begin(), more.end(), 0.5f);
     const std::vector<std::span<float>> parts{own, more};
-    memory->Fold(parts, own);
+    memory->SumInOrder(parts, own);
     const float sum = world.rank() % 2 ? 2 + 4 + 2 * 0.5f : 1 + 3 + 5 + 3 * 0.5f;
     for (const float value : own) EXPECT_EQ(value, sum);
-    for (int r = 0; r < part->size(); ++r) {  // after the meeting in Fold
+    for (int r = 0; r < part->size(); ++r) {  // after the meeting in SumInOrder
       EXPECT_EQ(shared[size_t(r)], float(2 * r + world.rank() % 2));
     }
   });

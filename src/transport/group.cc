@@ -46,7 +46,7 @@ class Part : public Group, private SharedMemory {
   void Await(int whom, FunctionRef<bool()> done) override {
     root_.shared_memory()->Await(members_[whom], done);
   }
-  bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+  bool SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) override;
 
   Tag Scoped(Tag tag) const {
     TRIREME_ASSERT(tag >= 0 && tag < kTags);
@@ -60,7 +60,7 @@ class Part : public Group, private SharedMemory {
 
 // The meeting place of a memory is for all of its ranks, so a part sums by messages: the running
 // sum goes from rank to rank and comes back from the last.
-bool Part::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+bool Part::SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) {
   std::vector<float> sum(into.size());
   bool begun = rank_ > 0;
   if (begun) Receive(rank_ - 1, kSplitTag, std::as_writable_bytes(std::span(sum))).Wait();

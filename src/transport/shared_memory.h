@@ -20,16 +20,16 @@ class SharedMemory {
   virtual std::span<float> Allocate(size_t floats) = 0;
 
   // Every member calls it, with equal lengths. `into` of every member = the sum of all members'
-  // parts, added in the order of ranks and then of the lists: a left fold, so the bits depend only
-  // on the parts. Parts and `into` are Allocate's; `into` may be one of the own parts. No parts:
-  // the member adds nothing.
+  // parts, added in the order of ranks and then of the lists: a sum in order, so the bits depend
+  // only on the parts. Parts and `into` are Allocate's; `into` may be one of the own parts. No
+  // parts: the member adds nothing.
   //
   // Says, to every member alike, whether all values of the sum are finite: each looks at those that
   // it adds while they are at hand.
   //
   // N ranks, n values, k parts in all: each rank adds n / N values of every part and writes them
   // to all. 2 meetings; (k + N) n values of memory traffic in all.
-  virtual bool Fold(std::span<const std::span<float>> parts, std::span<float> into) = 0;
+  virtual bool SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) = 0;
 
   // Returns when `done` says so of what rank `whom` writes here; it is asked again and again.
   // Throws PeerLost if the group is finished; after transport.timeout_s `whom` is lost.

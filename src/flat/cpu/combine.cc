@@ -28,7 +28,7 @@ void Blend(float a, const float* x, float b, float* y, size_t n) {
   });
 }
 
-void Fold(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
+void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
   EachLane(n, [=, &parts](auto d, size_t i) HWY_ATTR {
     auto sum = hn::LoadU(d, start + i);
     for (size_t p = 0; p < parts.size; ++p) {
@@ -55,7 +55,7 @@ namespace trireme::loops {
 HWY_EXPORT(Fill);
 HWY_EXPORT(Add);
 HWY_EXPORT(Blend);
-HWY_EXPORT(Fold);
+HWY_EXPORT(SumInOrder);
 HWY_EXPORT(ElasticPull);
 
 void Fill(float value, float* to, size_t n) { HWY_DYNAMIC_DISPATCH(Fill)(value, to, n); }
@@ -66,8 +66,8 @@ void Blend(float a, const float* x, float b, float* y, size_t n) {
   HWY_DYNAMIC_DISPATCH(Blend)(a, x, b, y, n);
 }
 
-void Fold(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(Fold)(start, parts, at, out, n);
+void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(SumInOrder)(start, parts, at, out, n);
 }
 
 void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n) {

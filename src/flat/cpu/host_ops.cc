@@ -133,9 +133,9 @@ void Blend(SharedTeam* team, float a, Slice x, float b, Slice y) {
         [=](size_t at, size_t size) { loops::Blend(a, x.data + at, b, y.data + at, size); });
 }
 
-void Fold(SharedTeam* team, Slice start, const SliceList& parts, Slice out) {
+void SumInOrder(SharedTeam* team, Slice start, const SliceList& parts, Slice out) {
   Split(team, out.size, [=, &parts](size_t at, size_t size) {
-    loops::Fold(start.data + at, parts, at, out.data + at, size);
+    loops::SumInOrder(start.data + at, parts, at, out.data + at, size);
   });
 }
 

@@ -28,7 +28,7 @@ void Fill(SharedTeam* team, float value, Slice to);
 void Copy(SharedTeam* team, Slice from, Slice to);
 void Add(SharedTeam* team, Slice from, Slice to);
 void Blend(SharedTeam* team, float a, Slice x, float b, Slice y);
-void Fold(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
+void SumInOrder(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
 void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale);
 void Track(SharedTeam* team, float momentum, Slice scale, Slice seen, Slice running);
@@ -74,7 +74,7 @@ constexpr FlatTable LiftedTable() {
           .copy = Lift<Copy>::Call,
           .add = Lift<Add>::Call,
           .blend = Lift<Blend>::Call,
-          .fold = Lift<Fold>::Call,
+          .sum_in_order = Lift<SumInOrder>::Call,
           .elastic_pull = Lift<ElasticPull>::Call,
           .check_and_clip = Lift<CheckAndClip>::Call,
           .updates = LiftedUpdates<Lift>(UpdateRules()),

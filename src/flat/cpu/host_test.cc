@@ -93,7 +93,7 @@ TEST(HostDevice, ATeamKeepsTheBits) {
     flat::CheckAndClip(*queue, a, b, 2.5f, scale);
     flat::Update(*queue, SgdRates{0.1f, 0.9f, true}, scale, decays, a, {b}, c);
     const std::vector<Slice> parts = {a, b, c};
-    flat::Fold(*queue, a, parts, d);
+    flat::SumInOrder(*queue, a, parts, d);
     flat::ElasticPull(*queue, 0.3f, a, d, c);
     flat::Update(*queue, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, scale, decays,
                  c, {b, square}, d);

@@ -14,8 +14,8 @@ namespace trireme::loops {
 void Fill(float value, float* to, size_t n);
 void Add(const float* from, float* to, size_t n);
 void Blend(float a, const float* x, float b, float* y, size_t n);
-void Fold(const float* start, const SliceList& parts, size_t at, float* out,
-          size_t n);  // parts + at
+void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out,
+                size_t n);  // parts + at
 void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n);
 
 // flat/cpu/check_and_clip.cc

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "strategy/inner/all_reduce.h"
-#include "strategy/inner/fold.h"
+#include "strategy/inner/ordered_sum.h"
 #include "strategy/inner/shared.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/link_model.h"
@@ -64,7 +64,7 @@ std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, Group& group) 
     const int summands = needs.deterministic ? std::max(1, needs.shards[group.rank()]) : 1;
     return std::make_unique<InnerShared>(group, summands);
   }
-  if (needs.deterministic) return std::make_unique<InnerFold>(group, needs.shards);
+  if (needs.deterministic) return std::make_unique<InnerOrderedSum>(group, needs.shards);
   return std::make_unique<InnerAllReduce>(group, FindAllReduce(needs.algorithm), WireOf(needs));
 }
 

@@ -12,7 +12,7 @@ namespace trireme {
 // How `allreduce` sums summands.
 //
 //   shared  where they lie, in memory that all ranks address
-//   chain   a fold in shard order (trainer.deterministic), or in rank order
+//   chain   a sum in shard order (trainer.deterministic), or in rank order
 //   others  by messages: transport/all_reduce.h
 struct AllReduceNeeds {
   std::string algorithm = "auto";  // strategy.algorithm

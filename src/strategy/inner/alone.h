@@ -15,7 +15,7 @@ class InnerAlone : public Inner {
  protected:
   void Reduce(Replica& r) override {
     if (summands_ == 1) return;
-    flat::Fold(r.queue, r.summands[0], r.summands.subspan(1), r.summands[0]);
+    flat::SumInOrder(r.queue, r.summands[0], r.summands.subspan(1), r.summands[0]);
   }
 
  private:

@@ -66,7 +66,7 @@ void Broker::Aggregate(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return arrived_ == shares_.size(); })) {
     try {
-      Fold();
+      SumInOrder();
     } catch (const std::exception&) {
       error_ = std::current_exception();
     }
@@ -77,7 +77,7 @@ void Broker::Aggregate(std::stop_token stop) {
 }
 
 // All workers wait, so everything is this thread's.
-void Broker::Fold() {
+void Broker::SumInOrder() {
   const auto queue = device_.NewQueue();
   parts_.clear();
   for (const Share& share : shares_) {
@@ -89,7 +89,7 @@ void Broker::Fold() {
   } else if (parts_.size() == 1) {
     flat::Copy(*queue, parts_[0], sum);
   } else {
-    flat::Fold(*queue, parts_[0], std::span<const Slice>(parts_).subspan(1), sum);
+    flat::SumInOrder(*queue, parts_[0], std::span<const Slice>(parts_).subspan(1), sum);
   }
   shares_[0].update();
   for (size_t w = 1; w < shares_.size(); ++w) {

@@ -15,7 +15,7 @@
 namespace trireme {
 
 // The broker of `bsp`: a cyclic barrier with an aggregator thread behind it. Workers bring their
-// summands; when all have come, the aggregator folds them in shard order, moves the parent model
+// summands; when all have come, the aggregator adds them up in shard order, moves the parent model
 // (the first worker's) by the sum, and opens the barrier; the others take the parent's weights.
 // Lives longer than its workers. Thread-safe.
 class Broker : public StrategyCommon {
@@ -38,7 +38,7 @@ class Broker : public StrategyCommon {
 
  private:
   void Aggregate(std::stop_token stop);
-  void Fold();
+  void SumInOrder();
   void AwaitRound(std::unique_lock<std::mutex>& lock, int worker, int64_t round);
   Slice Own(Slice slice);
 

@@ -52,7 +52,7 @@ void InnerShared::Run(const Job& job) {
   parts_.clear();
   for (size_t i = 0; i < job.parts; ++i) parts_.push_back(shared_[i].subspan(begin, size));
   const std::span<float> sum = shared_[0].subspan(begin, size);
-  if (!memory_.Fold(parts_, sum)) finite_ = false;
+  if (!memory_.SumInOrder(parts_, sum)) finite_ = false;
   if (staged_) flat::Put(*queue_, sum, summands_[0].Sub(begin, size));
 }
 

@@ -10,8 +10,8 @@ namespace trireme {
 
 // Sums summands where they lie, in memory that all ranks address (threads, processes of one
 // machine), bucket by bucket, on a communication thread while backward goes on. Each rank adds its
-// stretch of all summands in shard order and writes it to all: a left fold, so with a summand per
-// shard this is the sum of --deterministic at no extra price. Memory traffic per step: every
+// stretch of all summands in shard order and writes it to all: a sum in order, so with a summand
+// per shard this is the sum of --deterministic at no extra price. Memory traffic per step: every
 // summand is read once and one per rank is written. Each looks whether its stretch is finite, so
 // that no rank's guard has to read all of the sum again.
 class InnerShared : public Inner {

@@ -21,7 +21,7 @@ InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& sha
   // The server keeps what arrives; nothing comes back by the chain.
   const auto turn = [](const Range&, std::span<const float>) { return Ticket(); };
   const auto left = [](const Range&) {};
-  chain_ = std::make_unique<FoldChain>(*order_, in_order, FoldChain::Ends{turn, left});
+  chain_ = std::make_unique<SumChain>(*order_, in_order, SumChain::Ends{turn, left});
 }
 
 InnerThroughServer::~InnerThroughServer() = default;

@@ -2,12 +2,12 @@
 #include <memory>
 #include <vector>
 
-#include "strategy/inner/fold_chain.h"
+#include "strategy/inner/sum_chain.h"
 
 namespace trireme {
 
-// A server (rank 0) that does not train holds the weights: the workers' summands are folded along a
-// chain whose end it is, it updates, and its new state comes back to all (Go + MPI_Send/Recv).
+// A server (rank 0) that does not train holds the weights: the workers' summands are added up along
+// a chain whose end it is, it updates, and its new state comes back to all (Go + MPI_Send/Recv).
 // Traffic per step: each worker sends one summand and receives at most one, and gets the state once
 // by a broadcast; the server receives a summand.
 class InnerThroughServer : public Inner {
@@ -45,7 +45,7 @@ class InnerThroughServer : public Inner {
   Buffer moved_;                  // kDifferences, at a worker: its own updated state
   double waited_s_ = 0;
   double shared_s_ = 0;  // of it: the state's way back
-  std::unique_ptr<FoldChain> chain_;
+  std::unique_ptr<SumChain> chain_;
 };
 
 }  // namespace trireme

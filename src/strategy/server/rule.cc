@@ -41,7 +41,7 @@ class UpdateRule : public ServerRule {
       : weights_(layout.weights), updater_(options, schedule, layout, device) {}
   void Apply(Queue& queue, std::span<const Part> parts, int64_t step, float share,
              Slice centre) override {
-    // A left fold, as --deterministic adds in step.
+    // A sum in order, as --deterministic adds in step.
     const Slice sum = parts[0].body;
     for (const Part& part : parts.subspan(1)) flat::Add(queue, part.body, sum);
     if (share != 1) {  // of the gradients: statistics are what they are

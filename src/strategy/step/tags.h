@@ -6,8 +6,8 @@ namespace trireme {
 // The streams of a group: no two that may be under way at once have the same number. Those of
 // strategies.
 constexpr Tag kTagSum = 0;
-constexpr Tag kTagFoldForward = 1;
-constexpr Tag kTagFoldBack = 2;
+constexpr Tag kTagSumForward = 1;
+constexpr Tag kTagSumBack = 2;
 constexpr Tag kTagState = 3;
 constexpr Tag kTagHandout = 4;
 constexpr Tag kTagMeeting = 5;

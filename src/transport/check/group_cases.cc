@@ -241,8 +241,8 @@ void CollectivesWork(World& world) {
   for (int round = 0; round < 20; ++round) Barrier(group, 3);
 }
 
-// Where ranks share memory: the sum is a left fold over ranks and parts, to the bit.
-void TheCommonsFold(World& world) {
+// Where ranks share memory: the sum is a sum in order over ranks and parts, to the bit.
+void SharedMemorySums(World& world) {
   SharedMemory* memory = world.group().shared_memory();
   if (!memory) return;
   const int ranks = world.size();
@@ -257,7 +257,7 @@ void TheCommonsFold(World& world) {
       for (size_t i = 0; i < n; ++i) mine.back()[i] = value(world.rank(), p, i);
     }
     const std::span<float> into = mine.empty() ? memory->Allocate(n) : mine[0];
-    EXPECT_TRUE(memory->Fold(mine, into)) << n;
+    EXPECT_TRUE(memory->SumInOrder(mine, into)) << n;
     for (size_t i = 0; i < n; ++i) {
       float expected = 0;
       bool begun = false;
@@ -283,7 +283,7 @@ void SeesWhatIsNotFinite(Group& group) {
       for (size_t i = 0; i < n; ++i) values[i] = i == at ? kHuge : float(group.rank());
       if (group.rank() != 0) values[at] = 1;
       if (group.rank() == spoiler) values[at] = bad;
-      return group.shared_memory()->Fold({{values}}, values);
+      return group.shared_memory()->SumInOrder({{values}}, values);
     };
     for (size_t at : {size_t(0), n / 3, n / 2, n - 1}) {
       for (int spoiler = 0; spoiler < group.size(); ++spoiler) {
@@ -308,7 +308,7 @@ void TheCommonsMissARank(World& world) {
   if (!memory) throw Error("rank 1 is lost: there is no shared memory to wait in");
   const std::span<float> values = memory->Allocate(100);
   if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  memory->Fold({{values}}, values);
+  memory->SumInOrder({{values}}, values);
 }
 
 void LongBroadcastsAndRecordsArrive(World& world) {
@@ -376,8 +376,8 @@ constexpr ConformanceCase kGroupCases[] = {
     {"ADroppedTicketWaitsForItsBytes", 2, ADroppedTicketWaitsForItsBytes},
     {"PartsOfAGroupDoNotMixTheirMessages", 5, PartsOfAGroupDoNotMixTheirMessages},
     {"ThreadsOfARankShareAGroup", 3, ThreadsOfARankShareAGroup},
-    {"TheCommonsFoldFor2", 2, TheCommonsFold},
-    {"TheCommonsFoldFor4", 4, TheCommonsFold},
+    {"SharedMemorySumsFor2", 2, SharedMemorySums},
+    {"SharedMemorySumsFor4", 4, SharedMemorySums},
     {"TheCommonsSeeWhatIsNotFinite", 3, TheCommonsSeeWhatIsNotFinite},
     {.name = "TheCommonsMissARank",
      .ranks = 3,

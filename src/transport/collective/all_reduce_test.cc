@@ -145,17 +145,17 @@ TEST_P(AllReduceTest, AChainAddsInTheOrderOfRanks) {
     const auto travel = [&](float x) {
       return wire == WireType::kBf16 && GetParam() > 1 ? FromBfloat16(ToBfloat16(x)) : x;
     };
-    std::vector<float> fold = AnyNumbers(0, n);
+    std::vector<float> sum = AnyNumbers(0, n);
     for (int r = 1; r < GetParam(); ++r) {
       const auto v = AnyNumbers(r, n);
-      for (size_t i = 0; i < n; ++i) fold[i] = travel(fold[i]) + v[i];
+      for (size_t i = 0; i < n; ++i) sum[i] = travel(sum[i]) + v[i];
     }
-    for (float& x : fold) x = travel(x);
+    for (float& x : sum) x = travel(x);
     OnRanks({FindAllReduce("chain"), wire, HostLists(GetParam())[0]},
             [&](HostGroups& hosts, std::span<float> scratch) {
               auto v = AnyNumbers(hosts.all().rank(), n);
               AllReduceSum(FindAllReduce("chain"), wire, hosts, 0, v, scratch);
-              EXPECT_EQ(std::memcmp(v.data(), fold.data(), n * sizeof(float)), 0);
+              EXPECT_EQ(std::memcmp(v.data(), sum.data(), n * sizeof(float)), 0);
             });
   }
 }

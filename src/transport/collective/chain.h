@@ -3,9 +3,9 @@
 
 namespace trireme {
 
-// A left fold in the order of ranks: ((v0 + v1) + v2) + ... Pieces run along the ranks, each adds
-// its own, and the last sends the finished ones back the same way. While piece k goes forward at a
-// rank, piece k - lag comes back: it had time for the way to the end, so nobody waits for it.
+// A sum in order in the order of ranks: ((v0 + v1) + v2) + ... Pieces run along the ranks, each
+// adds its own, and the last sends the finished ones back the same way. While piece k goes forward
+// at a rank, piece k - lag comes back: it had time for the way to the end, so nobody waits for it.
 template <class W>
 void ChainSum(const Lane<W>& lane, std::span<typename W::Value> values) {
   const int rank = lane.rank(), last = lane.size() - 1;

@@ -39,7 +39,7 @@ Ticket ShmGroup::Receive(int from, Tag tag, std::span<std::byte> bytes) {
 
 Volume ShmGroup::volume() const {
   std::lock_guard lock(mutex_);
-  return {volume_.sent + folded_.sent, volume_.received + folded_.received};
+  return {volume_.sent + summed_.sent, volume_.received + summed_.received};
 }
 
 Ticket ShmGroup::Post(bool sends, int peer, Tag tag, std::byte* data, size_t size) {
@@ -276,7 +276,7 @@ bool ShmGroup::MoveReceive(std::unique_lock<std::mutex>& lock, Node& node) {
 
 void ShmGroup::Check(int silent) {
   if (segment_.aborted()) ThrowLost();
-  if (silent == SharedFold::kNobody) return;
+  if (silent == SharedSum::kNobody) return;
   segment_.Abort(silent, fmt::format("rank {} heard nothing from it for {:g} s "
                                      "(transport.timeout_s)",
                                      rank_, timeout_s_));
@@ -308,10 +308,10 @@ std::span<float> ShmGroup::Allocate(size_t floats) {
   return {data, floats};
 }
 
-bool ShmGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
-  const bool finite = meeting_.Fold(parts, into);
+bool ShmGroup::SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) {
+  const bool finite = meeting_.SumInOrder(parts, into);
   std::lock_guard lock(mutex_);
-  folded_ = meeting_.volume();
+  summed_ = meeting_.volume();
   return finite;
 }
 

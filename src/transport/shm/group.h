@@ -47,7 +47,7 @@ class ShmGroup : public Group, private SharedMemory {
   };
 
   std::span<float> Allocate(size_t floats) override;
-  bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+  bool SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) override;
   void Await(int whom, FunctionRef<bool()> done) override { meeting_.Await(whom, done); }
 
   Ticket Post(bool sends, int peer, Tag tag, std::byte* data, size_t size);
@@ -70,7 +70,7 @@ class ShmGroup : public Group, private SharedMemory {
   const int rank_;
   const double timeout_s_;
   const int spins_;
-  SharedFold meeting_;
+  SharedSum meeting_;
   size_t allocated_ = 0;  // of the own arena
 
   mutable std::mutex mutex_;  // guards all below
@@ -78,7 +78,7 @@ class ShmGroup : public Group, private SharedMemory {
   std::vector<Node*> free_;
   std::vector<Node*> open_;                                  // not settled, in the order posted
   std::map<std::pair<int, Tag>, uint64_t> sent_, received_;  // by peer and tag: posted so far
-  Volume volume_, folded_;
+  Volume volume_, summed_;
 };
 
 }  // namespace trireme

@@ -33,7 +33,7 @@ ShmSegment::ShmSegment(int ranks, size_t bytes) : ranks_(ranks) {
   append(sizeof(Header));
   events_ = append(size_t(ranks) * sizeof(PaddedEvent));
   slots_ = append(pairs * kSlots * sizeof(PaddedSlot));
-  meeting_ = append(FoldPlace::Bytes(ranks));
+  meeting_ = append(SumPlace::Bytes(ranks));
   staging_ = append(pairs * kSlots * ShmSlot::kStaging);
   arena_size_ = RoundUp(bytes, kPage);
   arenas_ = append(size_t(ranks) * arena_size_);
@@ -68,7 +68,7 @@ std::byte* ShmSegment::staging(int from, int to, int index) const {
   return base_ + staging_ + (pair * kSlots + size_t(index)) * ShmSlot::kStaging;
 }
 
-FoldPlace& ShmSegment::meeting() const { return *reinterpret_cast<FoldPlace*>(base_ + meeting_); }
+SumPlace& ShmSegment::meeting() const { return *reinterpret_cast<SumPlace*>(base_ + meeting_); }
 
 std::byte* ShmSegment::arena(int rank) const {
   return base_ + arenas_ + size_t(rank) * arena_size_;

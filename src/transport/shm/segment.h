@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "transport/futex_event.h"
-#include "transport/shared_fold.h"
+#include "transport/shared_sum.h"
 
 namespace trireme {
 
@@ -50,7 +50,7 @@ class ShmSegment {
   FutexEvent& event(int rank) const;
   ShmSlot& slot(int from, int to, int index) const;
   std::byte* staging(int from, int to, int index) const;
-  FoldPlace& meeting() const;
+  SumPlace& meeting() const;
   std::byte* arena(int rank) const;
   size_t arena_size() const { return arena_size_; }
 

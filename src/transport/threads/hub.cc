@@ -20,7 +20,7 @@ Hub::Memory Hub::Zeroed(size_t bytes) {
 }
 
 Hub::Hub(int size, double timeout_s)
-    : timeout_s_(timeout_s), meeting_(Zeroed(FoldPlace::Bytes(size))), ranks_(size) {
+    : timeout_s_(timeout_s), meeting_(Zeroed(SumPlace::Bytes(size))), ranks_(size) {
   constexpr size_t kAtATime = 64;  // transfers of a rank; more are possible
   for (Rank& rank : ranks_) {
     rank.sends.reserve(kAtATime);
@@ -108,7 +108,7 @@ void Hub::Wait(Node& node) {
 void Hub::Check(int rank, int silent) {
   std::lock_guard lock(mutex_);
   if (!aborted_) {
-    if (silent == SharedFold::kNobody) return;
+    if (silent == SharedSum::kNobody) return;
     Lose(silent, fmt::format("rank {} heard nothing from it for {:g} s (transport.timeout_s)", rank,
                              timeout_s_));
   }
@@ -177,13 +177,13 @@ std::string Hub::Lost(int rank) const { return LostText(rank, size(), lost_, rea
 Volume ThreadGroup::volume() const {
   const Volume sent = hub_.volume(rank_);
   std::lock_guard lock(mutex_);
-  return {sent.sent + folded_.sent, sent.received + folded_.received};
+  return {sent.sent + summed_.sent, sent.received + summed_.received};
 }
 
-bool ThreadGroup::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
-  const bool finite = meeting_.Fold(parts, into);
+bool ThreadGroup::SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) {
+  const bool finite = meeting_.SumInOrder(parts, into);
   std::lock_guard lock(mutex_);
-  folded_ = meeting_.volume();
+  summed_ = meeting_.volume();
   return finite;
 }
 

@@ -8,8 +8,8 @@
 
 #include "transport/deadline.h"
 #include "transport/group.h"
-#include "transport/shared_fold.h"
 #include "transport/shared_memory.h"
+#include "transport/shared_sum.h"
 
 namespace trireme {
 
@@ -27,7 +27,7 @@ class Hub {
   void Abort(int rank, std::string_view reason) noexcept;
   Volume volume(int rank) const;
 
-  FoldPlace& meeting() { return *reinterpret_cast<FoldPlace*>(meeting_.get()); }
+  SumPlace& meeting() { return *reinterpret_cast<SumPlace*>(meeting_.get()); }
   std::span<float> Allocate(size_t floats);
   // Throws PeerLost if the group is finished; told a rank, that one is silent, and lost.
   void Check(int rank, int silent);
@@ -106,14 +106,14 @@ class ThreadGroup : public Group, private SharedMemory {
 
  private:
   std::span<float> Allocate(size_t floats) override { return hub_.Allocate(floats); }
-  bool Fold(std::span<const std::span<float>> parts, std::span<float> into) override;
+  bool SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) override;
   void Await(int whom, FunctionRef<bool()> done) override { meeting_.Await(whom, done); }
 
   Hub& hub_;
   const int rank_;
-  SharedFold meeting_;
+  SharedSum meeting_;
   mutable std::mutex mutex_;
-  Volume folded_;  // guarded by mutex_
+  Volume summed_;  // guarded by mutex_
 };
 
 }  // namespace trireme

@@ -3,20 +3,20 @@
 #include <memory>
 #include <vector>
 
-#include "strategy/inner/fold_chain.h"
+#include "strategy/inner/sum_chain.h"
 
 namespace trireme {
 
-// The sum of --deterministic by messages: a fold along the chain of ranks, and from the last rank
+// The sum of --deterministic by messages: a sum along the chain of ranks, and from the last rank
 // the result goes back along it. Traffic per step: each rank sends and receives at most two
 // summands, no more in total than a ring.
 //
 // Two communication threads: with one, bucket b + 1 could not go forward before b has come back.
-class InnerFold : public Inner {
+class InnerOrderedSum : public Inner {
  public:
   // `shards[r]` summands belong to rank r.
-  InnerFold(Group& group, const std::vector<int>& shards);
-  ~InnerFold() override;
+  InnerOrderedSum(Group& group, const std::vector<int>& shards);
+  ~InnerOrderedSum() override;
 
   int Summands() const override;
   void Begin(Replica& replica) override;
@@ -40,7 +40,7 @@ class InnerFold : public Inner {
   Event landed_;                  // staged: the last step's results have left host_back_
   double waited_s_ = 0;
   std::unique_ptr<CommThread<Range>> back_;
-  std::unique_ptr<FoldChain> chain_;  // feeds back_
+  std::unique_ptr<SumChain> chain_;  // feeds back_
 };
 
 }  // namespace trireme

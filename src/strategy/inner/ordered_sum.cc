@@ -1,4 +1,4 @@
-#include "strategy/inner/fold.h"
+#include "strategy/inner/ordered_sum.h"
 
 #include <algorithm>
 
@@ -8,23 +8,23 @@
 
 namespace trireme {
 
-InnerFold::InnerFold(Group& group, const std::vector<int>& shards) : group_(group) {
+InnerOrderedSum::InnerOrderedSum(Group& group, const std::vector<int>& shards) : group_(group) {
   const auto turn = [this](const Range&, std::span<const float> sum) {
-    return group_.Send(group_.rank() - 1, kTagFoldBack, std::as_bytes(sum));
+    return group_.Send(group_.rank() - 1, kTagSumBack, std::as_bytes(sum));
   };
   const auto left = [this](const Range& segment) { back_->Push(segment); };
-  chain_ = std::make_unique<FoldChain>(group, shards, FoldChain::Ends{turn, left});
+  chain_ = std::make_unique<SumChain>(group, shards, SumChain::Ends{turn, left});
 }
 
-InnerFold::~InnerFold() {
+InnerOrderedSum::~InnerOrderedSum() {
   chain_.reset();
   back_.reset();
   DrainQuietly(back_queue_.get());
 }
 
-int InnerFold::Summands() const { return std::max(1, chain_->shards()); }
+int InnerOrderedSum::Summands() const { return std::max(1, chain_->shards()); }
 
-void InnerFold::Begin(Replica& r) {
+void InnerOrderedSum::Begin(Replica& r) {
   sum_ = r.summands[0];
   back_queue_ = r.device.NewQueue();
   landed_ = back_queue_->Record();
@@ -36,11 +36,11 @@ void InnerFold::Begin(Replica& r) {
   chain_->Begin(r);
 }
 
-void InnerFold::BucketReady(Replica&, const Bucket& bucket, const Event& event) {
+void InnerOrderedSum::BucketReady(Replica&, const Bucket& bucket, const Event& event) {
   chain_->BucketReady(bucket, event);
 }
 
-void InnerFold::Reduce(Replica& r) {
+void InnerOrderedSum::Reduce(Replica& r) {
   const Stopwatch watch;
   chain_->Drain();
   back_->Drain();
@@ -50,7 +50,7 @@ void InnerFold::Reduce(Replica& r) {
   r.queue.Wait(landed_);
 }
 
-void InnerFold::Back(const Range& segment) {
+void InnerOrderedSum::Back(const Range& segment) {
   const Slice sum = sum_.Sub(segment.begin, segment.size);
   std::span<float> host;
   if (staged_) {
@@ -60,10 +60,10 @@ void InnerFold::Back(const Range& segment) {
     host = sum.host();
   }
   const int rank = group_.rank();
-  group_.Receive(rank + 1, kTagFoldBack, std::as_writable_bytes(host)).Wait();
+  group_.Receive(rank + 1, kTagSumBack, std::as_writable_bytes(host)).Wait();
   if (staged_) flat::Put(*back_queue_, host.data(), sum);
   if (rank > 0)
-    group_.Send(rank - 1, kTagFoldBack, std::as_bytes(std::span<const float>(host))).Wait();
+    group_.Send(rank - 1, kTagSumBack, std::as_bytes(std::span<const float>(host))).Wait();
 }
 
 }  // namespace trireme

@@ -8,11 +8,11 @@
 
 namespace trireme {
 
-// A left fold over shards along a chain of ranks: the running sum begins with a copy of shard 0 and
-// travels in segments, each rank adds its own shards' summands in order; the last rank has the
+// A sum in order over shards along a chain of ranks: the running sum begins with a copy of shard 0
+// and travels in segments, each rank adds its own shards' summands in order; the last rank has the
 // whole. So the bits do not depend on the number of workers. On a communication thread, bucket by
 // bucket while backward goes on. Each rank sends and receives at most one summand.
-class FoldChain {
+class SumChain {
  public:
   struct Ends {
     // At the last rank: a segment of the whole sum, which lies in summands[0] and on the host.
@@ -22,8 +22,8 @@ class FoldChain {
     std::function<void(const Range&)> left;
   };
   // `shards[r]` summands belong to rank r.
-  FoldChain(Group& group, const std::vector<int>& shards, Ends ends);
-  ~FoldChain();
+  SumChain(Group& group, const std::vector<int>& shards, Ends ends);
+  ~SumChain();
 
   int shards() const { return shards_; }  // own ones
   bool last() const { return last_; }     // in the chain
@@ -45,7 +45,7 @@ class FoldChain {
 
   Group& group_;
   const int shards_;
-  const int first_;  // the first rank that has a shard: the fold begins there
+  const int first_;  // the first rank that has a shard: the sum begins there
   const bool last_;
   const Ends ends_;
   std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads

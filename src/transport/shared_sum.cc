@@ -1,4 +1,4 @@
-#include "transport/shared_fold.h"
+#include "transport/shared_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,33 +22,33 @@ bool Reached(uint32_t value, uint32_t round) { return int32_t(value - round) >= 
 
 }  // namespace
 
-size_t FoldPlace::Bytes(int ranks) { return sizeof(FoldPlace) + size_t(ranks) * sizeof(Seat); }
+size_t SumPlace::Bytes(int ranks) { return sizeof(SumPlace) + size_t(ranks) * sizeof(Seat); }
 
-SharedFold::SharedFold(FoldPlace& place, Member member)
+SharedSum::SharedSum(SumPlace& place, Member member)
     : place_(place), member_(std::move(member)), spins_(SpinsFor(member_.size)) {}
 
-bool SharedFold::Fold(std::span<const std::span<float>> parts, std::span<float> into) {
+bool SharedSum::SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) {
   Announce(parts, into);
-  AwaitAll(&FoldPlace::Seat::arrived);
-  FoldPlace::Seat& own = place_.seat(member_.rank);
-  own.finite = FoldStretch();
+  AwaitAll(&SumPlace::Seat::arrived);
+  SumPlace::Seat& own = place_.seat(member_.rank);
+  own.finite = SumStretch();
   own.done.store(round_, std::memory_order_release);
   place_.event().Notify();
-  AwaitAll(&FoldPlace::Seat::done);
+  AwaitAll(&SumPlace::Seat::done);
   // Nobody writes it again before this member has arrived at the next meeting.
   bool finite = true;
   for (int r = 0; r < member_.size; ++r) finite = finite && place_.seat(r).finite;
   return finite;
 }
 
-void SharedFold::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
+void SharedSum::Announce(std::span<const std::span<float>> parts, std::span<float> into) {
   TRIREME_ASSERT(parts.size() <= SharedMemory::kMostParts);
   const auto offset = [&](std::span<float> values) {
     TRIREME_ASSERT(values.size() == into.size());
     return uint64_t(reinterpret_cast<std::byte*>(values.data()) - member_.base);
   };
   ++round_;
-  FoldPlace::Seat& seat = place_.seat(member_.rank);
+  SumPlace::Seat& seat = place_.seat(member_.rank);
   seat.parts = uint32_t(parts.size());
   seat.length = into.size();
   seat.into = offset(into);
@@ -57,7 +57,7 @@ void SharedFold::Announce(std::span<const std::span<float>> parts, std::span<flo
   place_.event().Notify();
 }
 
-void SharedFold::AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what) {
+void SharedSum::AwaitAll(std::atomic<uint32_t> SumPlace::Seat::*what) {
   const Deadline deadline = After(member_.timeout_s);
   for (int r = 0; r < member_.size; ++r) {
     for (;;) {
@@ -70,7 +70,7 @@ void SharedFold::AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what) {
   }
 }
 
-void SharedFold::Await(int whom, FunctionRef<bool()> done) const {
+void SharedSum::Await(int whom, FunctionRef<bool()> done) const {
   constexpr int kLooks = 100;  // before it lets others run, and then before it sleeps
   const Deadline deadline = After(member_.timeout_s);
   for (int look = 0; !done(); ++look) {
@@ -85,7 +85,7 @@ void SharedFold::Await(int whom, FunctionRef<bool()> done) const {
   }
 }
 
-float* SharedFold::At(const FoldPlace::Seat& seat, uint64_t place) const {
+float* SharedSum::At(const SumPlace::Seat& seat, uint64_t place) const {
   const uint64_t bytes = seat.length * sizeof(float);
   if (member_.bytes && (place > member_.bytes || bytes > member_.bytes - place)) {
     throw Error("rank {}: a rank's entry in the shared memory is damaged", member_.rank);
@@ -94,7 +94,7 @@ float* SharedFold::At(const FoldPlace::Seat& seat, uint64_t place) const {
 }
 
 // Own stretch of the values, block by block: the sum of all parts, copied to every member.
-bool SharedFold::FoldStretch() {
+bool SharedSum::SumStretch() {
   const size_t length = place_.seat(member_.rank).length;
   const size_t lines = (length + kLine - 1) / kLine;
   const size_t begin = lines * size_t(member_.rank) / size_t(member_.size) * kLine;
@@ -102,7 +102,7 @@ bool SharedFold::FoldStretch() {
       std::min(length, lines * size_t(member_.rank + 1) / size_t(member_.size) * kLine);
   const uint64_t bytes = (end - std::min(begin, end)) * sizeof(float);
   for (int r = 0; r < member_.size; ++r) {
-    const FoldPlace::Seat& seat = place_.seat(r);
+    const SumPlace::Seat& seat = place_.seat(r);
     if (r != member_.rank) {
       volume_.received += seat.parts * bytes;
       volume_.sent += bytes;
@@ -119,11 +119,11 @@ bool SharedFold::FoldStretch() {
     SliceList list;
     bool begun = false;
     const auto add = [&] {
-      loops::Fold(sum, list, 0, sum, size);
+      loops::SumInOrder(sum, list, 0, sum, size);
       list.size = 0;
     };
     for (int r = 0; r < member_.size; ++r) {
-      const FoldPlace::Seat& seat = place_.seat(r);
+      const SumPlace::Seat& seat = place_.seat(r);
       for (uint32_t i = 0; i < seat.parts; ++i) {
         float* part = At(seat, seat.at[i]) + at;
         if (!begun) {
@@ -139,7 +139,7 @@ bool SharedFold::FoldStretch() {
     if (list.size) add();
     finite = finite && std::isfinite(loops::Largest(sum, size));
     for (int r = 0; r < member_.size; ++r) {
-      const FoldPlace::Seat& seat = place_.seat(r);
+      const SumPlace::Seat& seat = place_.seat(r);
       std::memcpy(At(seat, seat.into) + at, sum, size * sizeof(float));
     }
   }

@@ -12,7 +12,7 @@ namespace trireme {
 
 // Where the members of a SharedMemory meet: lies in memory that all of them address, zeroed at
 // first.
-class FoldPlace {
+class SumPlace {
  public:
   static size_t Bytes(int ranks);  // of a place, 64-byte aligned
 
@@ -32,7 +32,7 @@ class FoldPlace {
 };
 
 // One member's view of a meeting place.
-class SharedFold {
+class SharedSum {
  public:
   struct Member {
     int rank = 0, size = 1;
@@ -44,18 +44,18 @@ class SharedFold {
   };
   static constexpr int kNobody = -1;
 
-  SharedFold(FoldPlace& place, Member member);
-  bool Fold(std::span<const std::span<float>> parts, std::span<float> into);
+  SharedSum(SumPlace& place, Member member);
+  bool SumInOrder(std::span<const std::span<float>> parts, std::span<float> into);
   void Await(int whom, FunctionRef<bool()> done) const;  // see SharedMemory
   Volume volume() const { return volume_; }              // read and written in others' memory
 
  private:
   void Announce(std::span<const std::span<float>> parts, std::span<float> into);
-  void AwaitAll(std::atomic<uint32_t> FoldPlace::Seat::*what);
-  float* At(const FoldPlace::Seat& seat, uint64_t place) const;
-  bool FoldStretch();  // is it finite?
+  void AwaitAll(std::atomic<uint32_t> SumPlace::Seat::*what);
+  float* At(const SumPlace::Seat& seat, uint64_t place) const;
+  bool SumStretch();  // is it finite?
 
-  FoldPlace& place_;
+  SumPlace& place_;
   const Member member_;
   const int spins_;
   uint32_t round_ = 0;

@@ -1,4 +1,4 @@
-#include "strategy/inner/fold_chain.h"
+#include "strategy/inner/sum_chain.h"
 
 #include <algorithm>
 
@@ -18,19 +18,19 @@ int FirstWithShards(const std::vector<int>& shards) {
 
 }  // namespace
 
-FoldChain::FoldChain(Group& group, const std::vector<int>& shards, Ends ends)
+SumChain::SumChain(Group& group, const std::vector<int>& shards, Ends ends)
     : group_(group),
       shards_(shards[group.rank()]),
       first_(FirstWithShards(shards)),
       last_(group.rank() + 1 == group.size()),
       ends_(std::move(ends)) {}
 
-FoldChain::~FoldChain() {
+SumChain::~SumChain() {
   comm_thread_.reset();
   DrainQuietly(queue_.get());
 }
 
-void FoldChain::Begin(Replica& r) {
+void SumChain::Begin(Replica& r) {
   summands_.assign(r.summands.begin(), r.summands.end());
   queue_ = r.device.NewQueue();
   const size_t segment = std::min(kSegment, r.layout.summand);
@@ -46,13 +46,13 @@ void FoldChain::Begin(Replica& r) {
       r.observer.spans);
 }
 
-void FoldChain::BucketReady(const Bucket& bucket, const Event& event) {
+void SumChain::BucketReady(const Bucket& bucket, const Event& event) {
   comm_thread_->Push({bucket.range, event});
 }
 
-void FoldChain::Drain() { comm_thread_->Drain(); }
+void SumChain::Drain() { comm_thread_->Drain(); }
 
-void FoldChain::Forward(const Job& job) {
+void SumChain::Forward(const Job& job) {
   if (staged_) {
     queue_->Wait(job.event);
   } else {
@@ -75,20 +75,20 @@ void FoldChain::Forward(const Job& job) {
 }
 
 // summands[0] = (what came from the rank before + own shards, in order); the same on the host.
-std::span<const float> FoldChain::AddOwn(const Range& segment) {
+std::span<const float> SumChain::AddOwn(const Range& segment) {
   Queue& queue = *queue_;
   const Slice sum = summands_[0].Sub(segment.begin, segment.size);
   parts_.clear();
   for (int s = 0; s < shards_; ++s) parts_.push_back(summands_[s].Sub(segment.begin, segment.size));
   if (group_.rank() <= first_) {
-    if (shards_ > 1) flat::Fold(queue, sum, std::span<const Slice>(parts_).subspan(1), sum);
+    if (shards_ > 1) flat::SumInOrder(queue, sum, std::span<const Slice>(parts_).subspan(1), sum);
   } else {
     const Slice arrived = arrived_.slice().Sub(0, segment.size);
     const std::span<float> host =
         staged_ ? std::span<float>(host_arrived_).first(segment.size) : arrived.host();
-    group_.Receive(group_.rank() - 1, kTagFoldForward, std::as_writable_bytes(host)).Wait();
+    group_.Receive(group_.rank() - 1, kTagSumForward, std::as_writable_bytes(host)).Wait();
     if (staged_) flat::Put(queue, host.data(), arrived);
-    if (shards_ > 0) flat::Fold(queue, arrived, parts_, sum);
+    if (shards_ > 0) flat::SumInOrder(queue, arrived, parts_, sum);
     if (shards_ == 0) flat::Copy(queue, arrived, sum);
   }
   if (!staged_) return sum.host();
@@ -98,10 +98,10 @@ std::span<const float> FoldChain::AddOwn(const Range& segment) {
   return host;
 }
 
-Ticket FoldChain::SendOn(const Range& segment, std::span<const float> sum) {
+Ticket SumChain::SendOn(const Range& segment, std::span<const float> sum) {
   if (last_) return ends_.turn(segment, sum);
   if (group_.rank() < first_) return {};  // nothing to add up yet
-  return group_.Send(group_.rank() + 1, kTagFoldForward, std::as_bytes(sum));
+  return group_.Send(group_.rank() + 1, kTagSumForward, std::as_bytes(sum));
 }
 
 }  // namespace trireme
