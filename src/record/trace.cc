@@ -109,7 +109,7 @@ struct TracePart {
   }
 };
 
-std::vector<std::byte> TraceBuffer::Pack(double offset_s) const {
+std::vector<std::byte> TraceBuffer::Serialize(double offset_s) const {
   Header header{.offset_s = offset_s, .every = every_};
   size_t spans = 0;
   for (int track = 0; track < kTracks; ++track) {

@@ -24,7 +24,7 @@ class TraceBuffer : public SpanSink {
   int64_t every() const { return every_; }
 
   // For another rank's TracePart. `offset_s`: what this rank's clock lacks to the common one.
-  std::vector<std::byte> Pack(double offset_s) const;
+  std::vector<std::byte> Serialize(double offset_s) const;
 
  private:
   friend struct TracePart;
@@ -51,7 +51,7 @@ class TraceBuffer : public SpanSink {
   uint64_t last_added_ = 0;
 };
 
-// Writes all ranks' packed buffers, in the order of ranks, as one file that says what was cut.
+// Writes all ranks' serialized buffers, in the order of ranks, as one file that says what was cut.
 // `first_rank`: of the first part. Parts that are damaged are an Error.
 void WriteTrace(const std::string& path, std::span<const std::vector<std::byte>> parts,
                 int first_rank = 0);

@@ -27,7 +27,7 @@ TEST(Trace, RanksLieOnOneClock) {
   a.Add(Track::kCompute, SpanKind::kForward, 10.0, 10.5, -1);
   b.BeginStep(7);
   b.Add(Track::kCommunication, SpanKind::kBucket, 110.25, 110.5, 3);  // its clock is 100 s ahead
-  const std::vector<std::vector<std::byte>> parts = {a.Pack(0), b.Pack(-100)};
+  const std::vector<std::vector<std::byte>> parts = {a.Serialize(0), b.Serialize(-100)};
   std::map<std::string, Json> spans;
   std::map<int64_t, std::string> processes;
   const Json json = Written(parts);
@@ -57,7 +57,7 @@ TEST(Trace, StaysWithinItsSizeKeepsTheNewestAndSaysWhatIsCut) {
     }
   }
   size_t bytes = 0;
-  const std::vector<std::vector<std::byte>> parts = {buffer.Pack(0)};
+  const std::vector<std::vector<std::byte>> parts = {buffer.Serialize(0)};
   const Json json = Written(parts, &bytes);
   EXPECT_LE(bytes, kBytes + 1000);
   EXPECT_GT(bytes, kBytes / 2);
@@ -94,10 +94,10 @@ TEST(Trace, ShortStepsAreRecordedSeldomAndLongOnesAlways) {
 
 TEST(Trace, NothingAndDamage) {
   TraceBuffer empty(1);
-  const std::vector<std::vector<std::byte>> one = {empty.Pack(0)};
+  const std::vector<std::vector<std::byte>> one = {empty.Serialize(0)};
   EXPECT_EQ(Written(one).At("traceEvents").Items().size(), 1u);
   empty.Add(Track::kCompute, SpanKind::kData, 0, 1, 0);
-  std::vector<std::byte> bytes = empty.Pack(0);
+  std::vector<std::byte> bytes = empty.Serialize(0);
   bytes.pop_back();
   const std::vector<std::vector<std::byte>> damaged = {bytes};
   EXPECT_THROW(Written(damaged), Error);

@@ -23,7 +23,7 @@ ServerRecorder::ServerRecorder(const Job& job, RunDirectory& directory, Progress
       seconds_before_(at_.seconds),
       thread_(StartThread("the thread that evaluates", [this] { Work(); })) {
   if (start.resume()) saved_step_ = taken_step_ = start.at.step;
-  if (const auto ending = start.at.Verdict(job.recipe.trainer)) EndWith(*ending);
+  if (const auto ending = start.at.EndingFor(job.recipe.trainer)) EndWith(*ending);
 }
 
 ServerRecorder::~ServerRecorder() {
@@ -200,8 +200,8 @@ void ServerRecorder::EndEpoch(const Image& image) {
     const Stopwatch watch;
     Evaluate(image);
     if (!enough_) {  // what workers still did after the end changes nothing
-      const auto verdict = at_.Judge(findings_->Judged(), job_.recipe.trainer);
-      if (verdict) EndWith(*verdict);
+      const auto ending = at_.Judge(findings_->Judged(), job_.recipe.trainer);
+      if (ending) EndWith(*ending);
     }
     findings_->AddTo(record);
     record.evaluation_seconds = watch.seconds();

@@ -25,10 +25,10 @@ std::optional<Ending> TrainState::Judge(double accuracy, const TrainerOptions& o
     ++evaluations_since_best;
   }
   if (options.target_accuracy > 0 && accuracy >= options.target_accuracy) return Ending::kTarget;
-  return Verdict(options);
+  return EndingFor(options);
 }
 
-std::optional<Ending> TrainState::Verdict(const TrainerOptions& options) const {
+std::optional<Ending> TrainState::EndingFor(const TrainerOptions& options) const {
   const double target = options.target_accuracy;
   if (target > 0 && best_step == step && best_accuracy >= target) return Ending::kTarget;
   if (options.patience && evaluations_since_best >= options.patience) return Ending::kPatience;

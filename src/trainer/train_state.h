@@ -32,7 +32,7 @@ struct TrainState {
   // is no better than any.
   std::optional<Ending> Judge(double accuracy, const TrainerOptions& options);
   // The same for a run that was killed before its end.
-  std::optional<Ending> Verdict(const TrainerOptions& options) const;
+  std::optional<Ending> EndingFor(const TrainerOptions& options) const;
   // At the end of an epoch: every so many, and where the evaluation was the best so far.
   bool CheckpointIsDue(const TrainerOptions& options) const;
   // Its checkpoint is lost: the best of the evaluations to come counts.

@@ -72,7 +72,7 @@ Ending Worker::Run(const Start& start) {
   if (job_.given_weights && !resume) SaveCheckpoint();
 
   const int64_t checkpoint_steps = job_.recipe.trainer.checkpoint_steps;
-  std::optional<Ending> ending = at_.Verdict(job_.recipe.trainer);
+  std::optional<Ending> ending = at_.EndingFor(job_.recipe.trainer);
   if (ending) strategy_.Stop();
   StepResult result;
   for (int64_t turn_number = at_.step; !ending;) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kNumbers = 17;  // before the silences
 
-std::vector<double> Pack(const RankNumbers& own) {
+std::vector<double> ValuesOf(const RankNumbers& own) {
   const StepTimes& t = own.rank.times;
   const LoaderRecord& l = own.rank.loader;
   std::vector<double> values = {t.data,
@@ -63,7 +63,7 @@ RankNumbers Unpack(int rank, std::span<const double> v, size_t ranks) {
 }  // namespace
 
 std::vector<RankNumbers> GatherNumbers(Group& group, const RankNumbers& own) {
-  const auto values = Gather(group, kTagTimes, 0, Pack(own));
+  const auto values = Gather(group, kTagTimes, 0, ValuesOf(own));
   std::vector<RankNumbers> all;
   for (size_t r = 0; r < values.size(); ++r) {
     all.push_back(Unpack(int(r), values[r], group.size()));

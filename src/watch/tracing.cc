@@ -44,7 +44,7 @@ Tracing::Tracing(const RecordOptions& options, Group& group) : options_(options)
 
 void Tracing::Share() {
   if (!buffer_) return;
-  const auto parts = GatherBytes(group_, kTagTimes, 0, buffer_->Pack(offset_s_));
+  const auto parts = GatherBytes(group_, kTagTimes, 0, buffer_->Serialize(offset_s_));
   if (group_.rank() == 0) WriteTrace(options_.trace, parts);
 }
 
@@ -52,7 +52,7 @@ void Tracing::Rescue(const Log& log) noexcept {
   if (!buffer_) return;
   try {
     const std::string path = fmt::format("{}.rank{}", options_.trace, group_.rank());
-    const std::vector<std::byte> parts[] = {buffer_->Pack(offset_s_)};
+    const std::vector<std::byte> parts[] = {buffer_->Serialize(offset_s_)};
     WriteTrace(path, parts, group_.rank());
     log.Info("trace", "rank {}: what was recorded before the error is in {}", group_.rank(), path);
   } catch (const std::exception& error) {

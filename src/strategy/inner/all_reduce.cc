@@ -16,8 +16,8 @@ void InnerAllReduce::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
   scratch_.resize(kAllReduceScratch);
   if (!r.device.host_visible()) staged_.resize(r.layout.summand);
-  comm_thread_ = std::make_unique<CommThread<Job>>(
-      [this](Job& job) { Run(job); }, [this](std::string_view why) { group_.Abort(why); },
+  comm_thread_ = std::make_unique<CommThread<Task>>(
+      [this](Task& task) { Run(task); }, [this](std::string_view why) { group_.Abort(why); },
       r.observer.spans);
 }
 
@@ -38,18 +38,18 @@ void InnerAllReduce::Reduce(Replica& r) {
   r.queue.Wait(queue_->Record());
 }
 
-void InnerAllReduce::Run(const Job& job) {
+void InnerAllReduce::Run(const Task& task) {
   if (staged_.empty()) {
-    job.event.Wait();
-    Sum(job.wire, job.part.host());
+    task.event.Wait();
+    Sum(task.wire, task.part.host());
     return;
   }
-  float* host = staged_.data() + job.begin;
-  queue_->Wait(job.event);
-  flat::Get(*queue_, job.part, host);
+  float* host = staged_.data() + task.begin;
+  queue_->Wait(task.event);
+  flat::Get(*queue_, task.part, host);
   queue_->Sync();
-  Sum(job.wire, {host, job.part.size});
-  flat::Put(*queue_, host, job.part);
+  Sum(task.wire, {host, task.part.size});
+  flat::Put(*queue_, host, task.part);
 }
 
 void InnerAllReduce::Sum(WireType wire, std::span<float> values) {

@@ -30,13 +30,13 @@ class InnerAllReduce : public Inner {
   void Reduce(Replica& replica) override;
 
  private:
-  struct Job {
+  struct Task {
     Slice part;
     size_t begin;
     WireType wire;
     Event event;
   };
-  void Run(const Job& job);
+  void Run(const Task& task);
   void Sum(WireType wire, std::span<float> values);
 
   Group& group_;
@@ -47,7 +47,7 @@ class InnerAllReduce : public Inner {
   std::vector<float> scratch_;
   std::vector<float> staged_;  // the summand, where the host may not touch the device's memory
   double waited_s_ = 0;
-  std::unique_ptr<CommThread<Job>> comm_thread_;  // its thread uses the rest
+  std::unique_ptr<CommThread<Task>> comm_thread_;  // its thread uses the rest
 };
 
 }  // namespace trireme

@@ -14,47 +14,47 @@
 
 namespace trireme {
 
-// A communication thread: runs jobs in the order given, keeps its exception for whoever drains it.
-// `fail` is told at once when a job throws, and when a communication thread is destroyed with jobs
-// left (a step that an exception ended): it wakes those who wait for what will not come. What a job
-// waits for has a deadline of its own. Knows how long its jobs took; `spans`, if not null, gets
-// each of them.
-template <class Job>
+// A communication thread: runs tasks in the order given, keeps its exception for whoever drains it.
+// `fail` is told at once when a task throws, and when a communication thread is destroyed with
+// tasks left (a step that an exception ended): it wakes those who wait for what will not come. What
+// a task waits for has a deadline of its own. Knows how long its tasks took; `spans`, if not null,
+// gets each of them.
+template <class Task>
 class CommThread {
  public:
   using Fail = std::function<void(std::string_view reason)>;
-  CommThread(std::function<void(Job&)> run, Fail fail, SpanSink* spans = nullptr,
+  CommThread(std::function<void(Task&)> run, Fail fail, SpanSink* spans = nullptr,
              Track track = Track::kCommunication)
       : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), track_(track) {
-    jobs_.reserve(256);
+    tasks_.reserve(256);
     thread_ = StartThread("a communication thread", [this] { Run(); });
   }
   ~CommThread() {
     {
       std::lock_guard lock(mutex_);
-      if (!jobs_.empty()) fail_("left in the middle of a step");
+      if (!tasks_.empty()) fail_("left in the middle of a step");
       stopping_ = true;
     }
     changed_.notify_all();
   }
 
-  // Any thread. Never blocks; no memory is taken once as many jobs have waited before.
-  void Push(Job job) {
+  // Any thread. Never blocks; no memory is taken once as many tasks have waited before.
+  void Push(Task task) {
     {
       std::lock_guard lock(mutex_);
-      jobs_.push_back(std::move(job));
+      tasks_.push_back(std::move(task));
     }
     changed_.notify_all();
   }
 
-  // Waits until all jobs are done; throws what a job threw.
+  // Waits until all tasks are done; throws what a task threw.
   void Drain() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return error_ || jobs_.empty(); });
+    changed_.wait(lock, [&] { return error_ || tasks_.empty(); });
     if (error_) std::rethrow_exception(error_);
   }
 
-  // Seconds in which a job was running.
+  // Seconds in which a task was running.
   double busy_s() const {
     std::lock_guard lock(mutex_);
     return busy_s_;
@@ -64,15 +64,15 @@ class CommThread {
   void Run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return stopping_ || (!error_ && done_ < jobs_.size()); });
+      changed_.wait(lock, [&] { return stopping_ || (!error_ && done_ < tasks_.size()); });
       if (stopping_) return;
-      Job job = std::move(jobs_[done_]);
+      Task task = std::move(tasks_[done_]);
       const int number = int(done_);
       lock.unlock();
       const double began = Now();
       std::exception_ptr error;
       try {
-        run_(job);
+        run_(task);
       } catch (const std::exception& e) {
         error = std::current_exception();
         fail_(e.what());
@@ -82,22 +82,22 @@ class CommThread {
       lock.lock();
       busy_s_ += ended - began;
       if (error) error_ = error;
-      if (++done_ == jobs_.size()) {
-        jobs_.clear();
+      if (++done_ == tasks_.size()) {
+        tasks_.clear();
         done_ = 0;
       }
-      if (error_ || jobs_.empty()) changed_.notify_all();
+      if (error_ || tasks_.empty()) changed_.notify_all();
     }
   }
 
-  const std::function<void(Job&)> run_;
+  const std::function<void(Task&)> run_;
   const Fail fail_;
   SpanSink* const spans_;
   const Track track_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::vector<Job> jobs_;  // empty: all are done
-  size_t done_ = 0;        // of jobs_; the next one may be running
+  std::vector<Task> tasks_;  // empty: all are done
+  size_t done_ = 0;          // of tasks_; the next one may be running
   double busy_s_ = 0;
   bool stopping_ = false;
   std::exception_ptr error_;

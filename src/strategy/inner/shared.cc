@@ -19,8 +19,8 @@ void InnerShared::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
   staged_ = !r.device.host_visible();
   parts_.reserve(shared_.size());
-  comm_thread_ = std::make_unique<CommThread<Job>>(
-      [this](Job& job) { Run(job); }, [this](std::string_view why) { group_.Abort(why); },
+  comm_thread_ = std::make_unique<CommThread<Task>>(
+      [this](Task& task) { Run(task); }, [this](std::string_view why) { group_.Abort(why); },
       r.observer.spans);
 }
 
@@ -38,19 +38,19 @@ void InnerShared::Reduce(Replica& r) {
   r.queue.Wait(queue_->Record());
 }
 
-void InnerShared::Run(const Job& job) {
-  const auto [begin, size] = job.range;
+void InnerShared::Run(const Task& task) {
+  const auto [begin, size] = task.range;
   if (staged_) {
-    queue_->Wait(job.event);
-    for (size_t i = 0; i < job.parts; ++i) {
+    queue_->Wait(task.event);
+    for (size_t i = 0; i < task.parts; ++i) {
       flat::Get(*queue_, summands_[i].Sub(begin, size), shared_[i].subspan(begin, size));
     }
     queue_->Sync();
   } else {
-    job.event.Wait();
+    task.event.Wait();
   }
   parts_.clear();
-  for (size_t i = 0; i < job.parts; ++i) parts_.push_back(shared_[i].subspan(begin, size));
+  for (size_t i = 0; i < task.parts; ++i) parts_.push_back(shared_[i].subspan(begin, size));
   const std::span<float> sum = shared_[0].subspan(begin, size);
   if (!memory_.SumInOrder(parts_, sum)) finite_ = false;
   if (staged_) flat::Put(*queue_, sum, summands_[0].Sub(begin, size));

@@ -36,12 +36,12 @@ class InnerShared : public Inner {
   void Reduce(Replica& replica) override;
 
  private:
-  struct Job {
+  struct Task {
     Range range;
     size_t parts;
     Event event;
   };
-  void Run(const Job& job);
+  void Run(const Task& task);
 
   Group& group_;
   SharedMemory& memory_;
@@ -54,7 +54,7 @@ class InnerShared : public Inner {
   bool finite_ = true;          // what was summed of this step so far
   bool sum_is_finite_ = false;  // all of it
   double waited_s_ = 0;
-  std::unique_ptr<CommThread<Job>> comm_thread_;  // its thread uses the rest
+  std::unique_ptr<CommThread<Task>> comm_thread_;  // its thread uses the rest
 };
 
 }  // namespace trireme

@@ -41,9 +41,9 @@ void SumChain::Begin(Replica& r) {
     host_arrived_.resize(segment);
     host_sum_.resize(r.layout.summand);
   }
-  comm_thread_ = std::make_unique<CommThread<Job>>(
-      [this](Job& job) { Forward(job); }, [this](std::string_view reason) { group_.Abort(reason); },
-      r.observer.spans);
+  comm_thread_ = std::make_unique<CommThread<Task>>(
+      [this](Task& task) { Forward(task); },
+      [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans);
 }
 
 void SumChain::BucketReady(const Bucket& bucket, const Event& event) {
@@ -52,11 +52,11 @@ void SumChain::BucketReady(const Bucket& bucket, const Event& event) {
 
 void SumChain::Drain() { comm_thread_->Drain(); }
 
-void SumChain::Forward(const Job& job) {
+void SumChain::Forward(const Task& task) {
   if (staged_) {
-    queue_->Wait(job.event);
+    queue_->Wait(task.event);
   } else {
-    job.event.Wait();
+    task.event.Wait();
   }
   Ticket leaving;
   Range left;  // the segment of `leaving`
@@ -64,8 +64,8 @@ void SumChain::Forward(const Job& job) {
     leaving.Wait();
     if (!last_ && left.size > 0) ends_.left(left);
   };
-  for (size_t at = 0; at < job.range.size; at += kSegment) {
-    const Range segment{job.range.begin + at, std::min(kSegment, job.range.size - at)};
+  for (size_t at = 0; at < task.range.size; at += kSegment) {
+    const Range segment{task.range.begin + at, std::min(kSegment, task.range.size - at)};
     Ticket next = SendOn(segment, AddOwn(segment));
     wait();
     leaving = std::move(next);

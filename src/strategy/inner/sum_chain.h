@@ -35,11 +35,11 @@ class SumChain {
   Event Record() { return queue_->Record(); }
 
  private:
-  struct Job {
+  struct Task {
     Range range;
     Event event;
   };
-  void Forward(const Job& job);  // a bucket
+  void Forward(const Task& task);  // a bucket
   std::span<const float> AddOwn(const Range& segment);
   Ticket SendOn(const Range& segment, std::span<const float> sum);
 
@@ -54,7 +54,7 @@ class SumChain {
   std::unique_ptr<Queue> queue_;
   Buffer arrived_;                              // a segment from the rank before
   std::vector<float> host_arrived_, host_sum_;  // staged: the same, and a whole summand
-  std::unique_ptr<CommThread<Job>> comm_thread_;
+  std::unique_ptr<CommThread<Task>> comm_thread_;
 };
 
 }  // namespace trireme

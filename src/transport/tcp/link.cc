@@ -331,46 +331,46 @@ asio::awaitable<void> TcpLink::ReadAll(Line& line, void* data, size_t bytes, Wat
 // ---- writing
 
 // Messages first, then the offer: it comes after what was waiting.
-std::optional<TcpLink::Job> TcpLink::NextJob(Line& line) {
+std::optional<TcpLink::Outgoing> TcpLink::NextOutgoing(Line& line) {
   std::lock_guard lock(mutex_);
   if (line.acked < received_) {
     line.acked = received_;
-    return Job{Encode({FrameKind::kAck, 0, received_})};
+    return Outgoing{Encode({FrameKind::kAck, 0, received_})};
   }
-  Job job;
+  Outgoing out;
   Frame frame;
   if (!out_messages_.empty() && out_messages_.back().number > line.sent) {
     const Numbered& next = out_messages_[size_t(line.sent + 1 - out_messages_.front().number)];
     frame.kind = next.kind;
-    frame.number = job.number = next.number;
-    job.message = next.message;
+    frame.number = out.number = next.number;
+    out.message = next.message;
     line.sent = next.number;
   } else if (out_offer_) {
     frame.kind = FrameKind::kOffer;
-    job.message = std::move(out_offer_);
+    out.message = std::move(out_offer_);
   } else {
     return {};
   }
-  frame.tag = job.message->kind;
-  frame.length = job.message->ints.size();
-  frame.extra = job.message->body.size();
-  job.header = Encode(frame);
-  return job;
+  frame.tag = out.message->kind;
+  frame.length = out.message->ints.size();
+  frame.extra = out.message->body.size();
+  out.header = Encode(frame);
+  return out;
 }
 
 asio::awaitable<void> TcpLink::Write(std::shared_ptr<Line> line) {
   try {
     while (!line->broken) {
-      std::optional<Job> job = NextJob(*line);
-      if (!job) {
+      std::optional<Outgoing> out = NextOutgoing(*line);
+      if (!out) {
         const Deadline beat = After(kBeatSeconds);
         co_await line->wake.Wait(beat);
         if (After(0) < beat || line->broken) continue;
-        job = Job{Encode(Frame{FrameKind::kHeartbeat})};
+        out = Outgoing{Encode(Frame{FrameKind::kHeartbeat})};
       }
-      co_await WriteAll(*line, job->header.data(), job->header.size());
-      if (!job->message) continue;
-      const Message& message = *job->message;
+      co_await WriteAll(*line, out->header.data(), out->header.size());
+      if (!out->message) continue;
+      const Message& message = *out->message;
       co_await WriteAll(*line, message.ints.data(), message.ints.size() * sizeof(int64_t));
       co_await WriteAll(*line, message.body.data(), message.body.size() * sizeof(float));
     }

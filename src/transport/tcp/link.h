@@ -53,7 +53,7 @@ class TcpLink : public Link {
     bool broken = false;
   };
   // What the writer of a connection does next.
-  struct Job {
+  struct Outgoing {
     FrameBytes header;
     std::shared_ptr<const Message> message;
     uint64_t number = 0;
@@ -66,7 +66,7 @@ class TcpLink : public Link {
   asio::awaitable<void> AwaitFar(Line& line);
   asio::awaitable<void> ReadAll(Line& line, void* data, size_t bytes, Watch& watch);
   asio::awaitable<void> WriteAll(Line& line, const void* data, size_t bytes);
-  std::optional<Job> NextJob(Line& line);
+  std::optional<Outgoing> NextOutgoing(Line& line);
   void Renew(uint64_t incarnation);  // under mutex_
   void Forget(uint64_t number);      // all up to it has arrived; under mutex_
   void Beat();                       // the other end was heard
