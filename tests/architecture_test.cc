@@ -39,18 +39,18 @@ const std::map<std::string, Folders> kStandsOn = {
     {"model",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy", "recipe"}},
-    {"watch",
+    {"health",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy", "recipe", "model"}},
     {"trainer",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
-      "engine", "strategy", "recipe", "model", "watch"}},
+      "engine", "strategy", "recipe", "model", "health"}},
     {"study",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "recipe", "model", "watch", "trainer"}},
+      "launch", "engine", "strategy", "recipe", "model", "health", "trainer"}},
     {"cli",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
-      "launch", "engine", "strategy", "recipe", "model", "watch", "trainer", "study"}},
+      "launch", "engine", "strategy", "recipe", "model", "health", "trainer", "study"}},
 };
 
 TEST(Architecture, IncludesFollowTheArrows) {

@@ -52,7 +52,7 @@ class Trainee {
   void Step() {
     const Slice state = state_, summand = summand_;
     const int batch = program_->capacity;
-    std::span<const Outer> unwritten;
+    std::span<const OuterProduct> unwritten;
     executable_->RunShard({.inputs = samples_,
                            .labels = labels_,
                            .count = batch,

@@ -5,7 +5,7 @@
 #include "base/stop_notice.h"
 #include "cli/command.h"
 #include "cli/recipe_flags.h"
-#include "launch/lookout.h"
+#include "launch/signal_poller.h"
 #include "strategy/presets.h"
 #include "trainer/preflight.h"
 #include "trainer/train.h"
@@ -40,7 +40,7 @@ int Run(const Args& args, Process& process) {
   const Signals signals;
   StopNotice stop(signals, log, "join", "leaves the run after this step");
   const auto received = [&] { return stop.received(); };
-  const Lookout lookout(received);
+  const SignalPoller poller(received);
   log.Info("join", "{} with {}", meet, job.recipe.data.source);
   return Join(job, {.meet = meet, .secret = secret, .signals = signals, .log = log});
 }

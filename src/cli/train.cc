@@ -24,7 +24,7 @@
 #include "record/checkpoint.h"
 #include "record/timestamp.h"
 #include "report/page/run_page.h"
-#include "trainer/guessing.h"
+#include "trainer/chance_level.h"
 #include "trainer/train.h"
 
 namespace trireme {

@@ -10,7 +10,7 @@ namespace trireme {
 // Gradients that nobody wrote down: values `begin`, begin + 1, ... of a slice are the rows of
 // down * across, the gradient of a dense layer's weights for one sample. In the memory of the
 // slice's device.
-struct Outer {
+struct OuterProduct {
   static constexpr size_t kWrap = Layout::kAlignment;
   static constexpr size_t kLeastColumns = kWrap;
 
@@ -31,7 +31,7 @@ struct Outer {
 struct Gradient {
   Gradient(Slice slice) : values(slice) {}  // all written
   Gradient(const Buffer& buffer) : values(buffer) {}
-  Gradient(Slice slice, std::span<const Outer> outers) : values(slice), unwritten(outers) {}
+  Gradient(Slice slice, std::span<const OuterProduct> outers) : values(slice), unwritten(outers) {}
   Gradient First(size_t length) const {
     Gradient first = *this;
     first.values = values.Sub(0, length);
@@ -39,7 +39,7 @@ struct Gradient {
   }
 
   Slice values;
-  std::span<const Outer> unwritten;
+  std::span<const OuterProduct> unwritten;
   bool known_finite = false;  // whoever added them up has looked: CheckAndClip need not
 };
 

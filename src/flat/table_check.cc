@@ -333,7 +333,7 @@ class OuterCase {
       }
       for (size_t i = end; i < next; ++i) written_[i] = unwritten[i] = 0;
       gaps_.push_back({end, next - end});
-      across.insert(across.end(), across.begin(), across.begin() + Outer::kWrap);
+      across.insert(across.end(), across.begin(), across.begin() + OuterProduct::kWrap);
       outers_.push_back({begin, bench.Load(down).data, bench.Load(across).data, rows, columns});
       begin = next + kBlock;
     }
@@ -348,12 +348,12 @@ class OuterCase {
     for (const Range& gap : gaps_) std::fill_n(x.begin() + ptrdiff_t(gap.begin), gap.size, 0.0f);
     return x;
   }
-  std::vector<Outer>& outers() { return outers_; }
+  std::vector<OuterProduct>& outers() { return outers_; }
 
  private:
   Bench& bench_;
   Floats written_;
-  std::vector<Outer> outers_;
+  std::vector<OuterProduct> outers_;
   std::vector<Range> gaps_;
   Slice values_;
 };
@@ -407,10 +407,10 @@ void CheckClipOfUnwritten(Bench& bench) {
     return bench.Read(scale)[UpdateScale::kFactor];
   };
   EXPECT_EQ(factor(), 1);
-  for (Outer& item : outer.outers()) {
-    const Outer good = item;
+  for (OuterProduct& item : outer.outers()) {
+    const OuterProduct good = item;
     const auto judge = [&](float down, float across) {
-      Floats rows(good.rows, 0.5f), columns(good.columns + Outer::kWrap, 0.5f);
+      Floats rows(good.rows, 0.5f), columns(good.columns + OuterProduct::kWrap, 0.5f);
       rows.back() = down;
       columns[good.columns - 1] = across;
       item.down = bench.Load(rows).data;

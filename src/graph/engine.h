@@ -27,7 +27,7 @@ struct Batch {
   FunctionRef<void(std::span<double>)> sum_over_shards = {};
   // Null, or takes what an engine then may leave unwritten of the summand: gradients that cost less
   // to form where they are used. They stay alive until the next shard. Not with `accumulate`.
-  std::span<const Outer>* unwritten = nullptr;
+  std::span<const OuterProduct>* unwritten = nullptr;
 };
 
 // A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/hosts_file.h"
-#include "launch/lookout.h"
+#include "launch/signal_poller.h"
 #include "transport/address.h"
 #include "transport/collective/host_groups.h"
 
@@ -230,16 +230,16 @@ void Launcher::Abort(std::string_view reason) noexcept {
   if (world_) world_->group().Abort(reason);
 }
 
-int Launcher::Run(const InStepNeeds& needs, FunctionRef<int(World&)> fn) {
+int Launcher::Run(const PeerNeeds& needs, FunctionRef<int(World&)> fn) {
   if (!joins_) return kind_->run(*kind_, Local(needs.log, kind_->meets), needs, fn);
   Join(needs.log);
-  const Lookout lookout(needs.signal);
+  const SignalPoller poller(needs.signal);
   return fn(*world_);
 }
 
-int Launcher::RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
-  if (joins_ || !kind_->run_free) return Run({.signal = needs.signal, .log = needs.log}, fn);
-  return kind_->run_free(Local(needs.log, true), needs, fn);
+int Launcher::RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
+  if (joins_ || !kind_->run_served) return Run({.signal = needs.signal, .log = needs.log}, fn);
+  return kind_->run_served(Local(needs.log, true), needs, fn);
 }
 
 }  // namespace trireme

@@ -45,12 +45,12 @@ class Launcher {
 
   // Calls `fn` on every rank that this process holds. Returns what the first of them returned, 0
   // or 2 ... 255; throws the first error.
-  int Run(const InStepNeeds& needs, FunctionRef<int(World&)> fn);
+  int Run(const PeerNeeds& needs, FunctionRef<int(World&)> fn);
 
   // For ranks of a free pace, which need no group: the first is the server. Where processes of this
   // program are the ranks, they have none, and those that are killed are started again (see
   // RunServerRanks).
-  int RunFree(const FreeNeeds& needs, FunctionRef<int(World&)> fn);
+  int RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn);
 
  private:
   void Choose(const TransportKind* otherwise);

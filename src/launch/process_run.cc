@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-int RunProcesses(const TransportKind& kind, const LocalRanks& ranks, const InStepNeeds& needs,
+int RunProcesses(const TransportKind& kind, const LocalRanks& ranks, const PeerNeeds& needs,
                  FunctionRef<int(World&)> fn) {
   LoopbackPlace place;
   const TcpSetup tcp = ranks.tcp.meet.empty() ? place.In(ranks.tcp) : ranks.tcp;

@@ -2,19 +2,19 @@
 
 #include <atomic>
 
-#include "launch/free_run.h"
-#include "launch/lookout.h"
 #include "launch/process_run.h"
+#include "launch/served_run.h"
 #include "launch/shm_run.h"
+#include "launch/signal_poller.h"
 #include "transport/mpi/world.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
 namespace {
 
-int RunThreads(const TransportKind&, const LocalRanks& ranks, const InStepNeeds& needs,
+int RunThreads(const TransportKind&, const LocalRanks& ranks, const PeerNeeds& needs,
                FunctionRef<int(World&)> fn) {
-  const Lookout lookout(needs.signal);
+  const SignalPoller poller(needs.signal);
   std::atomic<int> status = 0;
   RunRanks(ranks.count, ranks.options.timeout_s, [&](World& world) {
     const int own = fn(world);
@@ -23,7 +23,7 @@ int RunThreads(const TransportKind&, const LocalRanks& ranks, const InStepNeeds&
   return status;
 }
 
-int RunSharing(const TransportKind&, const LocalRanks& ranks, const InStepNeeds& needs,
+int RunSharing(const TransportKind&, const LocalRanks& ranks, const PeerNeeds& needs,
                FunctionRef<int(World&)> fn) {
   return RunShm({.ranks = ranks.count,
                  .timeout_s = ranks.options.timeout_s,
@@ -51,13 +51,13 @@ constexpr TransportKind kKinds[] = {
      .help = "processes of this machine that share memory",
      .shares_memory = true,
      .run = RunSharing,
-     .run_free = RunServers},
+     .run_served = RunServers},
     {.name = "tcp",
      .help = "sockets, also between machines",
      .meets = true,
      .emulates_link = true,
      .run = RunProcesses,
-     .run_free = RunServers,
+     .run_served = RunServers,
      .join = JoinByTcp},
     {.name = "mpi", .help = "the MPI that started them", .join = JoinByMpi},
 };

@@ -27,14 +27,14 @@ struct LocalRanks {
 };
 
 // What ranks need that advance together.
-struct InStepNeeds {
+struct PeerNeeds {
   size_t shared_bytes = 0;         // that a rank will allocate in SharedMemory
   FunctionRef<int()> signal = {};  // see Forked
   const Log* log = nullptr;        // is told of long waits
 };
 
 // What ranks of a free pace need: the first is the server.
-struct FreeNeeds {
+struct ServerNeeds {
   std::string fingerprint;  // see ServerWorldSetup, and so for the next three
   std::function<std::string(const std::string& fingerprint)> judge;
   std::string run_info;
@@ -58,11 +58,11 @@ struct TransportKind {
 
   // Calls `fn` on all local ranks and returns what the first of them returned; throws the first
   // error. Null: ranks of this kind are started by a launcher only.
-  int (*run)(const TransportKind& kind, const LocalRanks& ranks, const InStepNeeds& needs,
+  int (*run)(const TransportKind& kind, const LocalRanks& ranks, const PeerNeeds& needs,
              FunctionRef<int(World&)> fn) = nullptr;
   // Likewise for ranks of a free pace, which have no group. Null: `run` does.
-  int (*run_free)(const LocalRanks& ranks, const FreeNeeds& needs,
-                  FunctionRef<int(World&)> fn) = nullptr;
+  int (*run_served)(const LocalRanks& ranks, const ServerNeeds& needs,
+                    FunctionRef<int(World&)> fn) = nullptr;
   // Makes this process the rank that a launcher says it is. Null: it cannot be one.
   std::unique_ptr<World> (*join)(const LocalRanks& rank) = nullptr;
 };

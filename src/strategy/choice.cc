@@ -54,7 +54,7 @@ PaceKind PaceWithoutServer(const StrategyChoice& c) {
 }
 
 int ServersOf(const StrategyChoice& c) {
-  return c.has_server() ? c.options.servers : c.inner->servers;
+  return c.leases_work() ? c.options.servers : c.inner->servers;
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   c.merge = &FindMerge(Or(options.merge, preset.merge));
   if (c.local_steps() && !c.merge->averages && options.merge == kAuto) c.merge = &AverageMerge();
   c.pace = KindOf(kPaces, Or(options.pace, preset.pace));
-  if (!c.has_server() && options.pace == kAuto) c.pace = PaceWithoutServer(c);
+  if (!c.leases_work() && options.pace == kAuto) c.pace = PaceWithoutServer(c);
   c.servers = ServersOf(c);
   if (c.inner->groups && c.centre != CentreKind::kNone) {
     c.groups = options.groups > 0 ? options.groups : kGroups;

@@ -42,7 +42,7 @@ struct StrategyChoice {
   int workers() const { return ranks - servers; }
   bool in_step() const { return pace == PaceKind::kInStep; }
   // Its workers take leases, and it keeps the run.
-  bool has_server() const { return centre == CentreKind::kServer; }
+  bool leases_work() const { return centre == CentreKind::kServer; }
   // In step, but each worker's or group's update is its own between meetings.
   bool local_steps() const { return centre == CentreKind::kGroup; }
   bool clocked() const { return pace == PaceKind::kClock; }  // a lease is a shard of a step
@@ -69,7 +69,7 @@ struct StrategyScene {
   const OptimizerOptions* optimizer = nullptr;  // null: not known yet, nothing is refused for it
 };
 
-// UsageError: the first refusal that holds, see choice.cc.
+// UsageError: the first refusal that holds, see refusals.cc.
 StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene);
 
 // What can be said only when the epoch is cut into steps.

@@ -21,7 +21,7 @@ constexpr double kSoon = 60;  // a busy machine must not make a test fail
 struct Outcome {
   std::vector<int> counted;  // by position of the run
   Server::Progress progress;
-  std::vector<ClientNumbers> clients;
+  std::vector<ClientStats> clients;
   std::vector<float> state;
   std::vector<const float*> weights;  // where each worker's are
   int64_t refused = 0;
@@ -79,7 +79,7 @@ void ExpectOnce(const Outcome& out) {
   EXPECT_EQ(out.progress.positions, 5 * 230);
   for (const int times : out.counted) EXPECT_EQ(times, 1);
   int64_t samples = 0;
-  for (const ClientNumbers& client : out.clients) samples += client.samples;
+  for (const ClientStats& client : out.clients) samples += client.samples;
   EXPECT_EQ(samples, 5 * 230);
   EXPECT_EQ(out.refused, 0);
 }

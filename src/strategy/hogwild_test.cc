@@ -33,7 +33,7 @@ struct HogwildRun {
   std::vector<int> epoch_ends;  // by rank
   std::vector<float> state;     // at the end, of worker 0
   std::vector<float> first_epoch;
-  std::vector<ClientNumbers> first_workers, workers;  // at the end of an epoch, of the run
+  std::vector<ClientStats> first_workers, workers;  // at the end of an epoch, of the run
 };
 
 void Train(HogwildRun& run) {
@@ -64,7 +64,7 @@ void Train(HogwildRun& run) {
       if (turn == Turn::kEpochEnd) {
         if (run.epoch_ends[world.rank()]++ == 0 && world.rank() == 0) {
           run.first_epoch = worker.Snapshot();
-          run.first_workers = strategy->workers();
+          run.first_workers = strategy->worker_stats();
         }
         continue;
       }
@@ -76,7 +76,7 @@ void Train(HogwildRun& run) {
     worker.Finish();
     if (world.rank() == 0) {
       run.state = worker.Snapshot();
-      run.workers = strategy->workers();
+      run.workers = strategy->worker_stats();
     }
   });
 }
@@ -141,14 +141,14 @@ TEST(Hogwild, CountsEachWorkersUpdatesSamplesAndStaleness) {
   run.in_step = [&](int rank, const Work&) { slow.Step(rank); };
   Train(run);
   ASSERT_EQ(run.workers.size(), 3u);
-  const auto samples = [](const std::vector<ClientNumbers>& workers) {
+  const auto samples = [](const std::vector<ClientStats>& workers) {
     int64_t sum = 0;
-    for (const ClientNumbers& worker : workers) sum += worker.samples;
+    for (const ClientStats& worker : workers) sum += worker.samples;
     return sum;
   };
   EXPECT_EQ(samples(run.first_workers), 100);  // of that epoch, though others have gone on
   EXPECT_EQ(samples(run.workers), 300);
-  for (const ClientNumbers& worker : run.workers) {
+  for (const ClientStats& worker : run.workers) {
     EXPECT_EQ(worker.staleness.updates(), worker.pushes);
     EXPECT_GE(worker.samples, worker.pushes);
   }

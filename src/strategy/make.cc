@@ -28,7 +28,7 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
                    .algorithm = c.options.algorithm,
                    .wire = c.options.wire,
                    .common = setup.common};
-  if (c.has_server()) {  // keys of all-reduce are those of all ranks
+  if (c.leases_work()) {  // keys of all-reduce are those of all ranks
     needs.algorithm = "ring";
     needs.wire = "f32";
   }
@@ -163,7 +163,7 @@ std::unique_ptr<Server> MakePartitionServer(const StrategySetup& setup, World& w
       .log = setup.log});
 }
 
-std::unique_ptr<PartitionSequencer> MakeBoard(const StrategySetup& setup, World& world) {
+std::unique_ptr<PartitionSequencer> MakeSequencer(const StrategySetup& setup, World& world) {
   if (setup.choice.servers == 1) return nullptr;
   std::vector<Link*> others;
   for (int s = 1; s < setup.choice.servers; ++s) others.push_back(&world.LinkTo(s));
@@ -196,19 +196,19 @@ int64_t LeaseSize(const Plan& plan, int clients) {
 
 std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
   const StrategyChoice& c = setup.choice;
-  if (c.has_server() || !c.inner->algorithm) return c.options.algorithm;
+  if (c.leases_work() || !c.inner->algorithm) return c.options.algorithm;
   return c.inner->algorithm(InnerNeedsOf(setup), world.group());
 }
 
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
   TRIREME_ASSERT(setup.choice.ranks == world.size());
-  return setup.choice.has_server() ? MakeClient(setup, world) : MakePeer(setup, world);
+  return setup.choice.leases_work() ? MakeClient(setup, world) : MakePeer(setup, world);
 }
 
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state) {
   const StrategyChoice& c = setup.choice;
-  TRIREME_ASSERT(c.has_server() && state.size() == setup.layout.state);
+  TRIREME_ASSERT(c.leases_work() && state.size() == setup.layout.state);
   if (setup.layout.state < size_t(c.servers) * Layout::kAlignment) {
     throw UsageError("strategy.servers = {}: the model has only {} parameters", c.servers,
                      setup.layout.state);
@@ -226,10 +226,10 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                 .answers = c.pace == PaceKind::kFree && c.merge->answers,
                                 .broadcasts = c.broadcasts,
                                 .log = setup.log};
-  auto board = MakeBoard(setup, world);
-  const Layout layout = board ? CutLayout(setup.layout, board->own()) : setup.layout;
+  auto sequencer = MakeSequencer(setup, world);
+  const Layout layout = sequencer ? CutLayout(setup.layout, sequencer->own()) : setup.layout;
   server.rule = [&](Device& device) { return MakeRule(setup, layout, device); };
-  auto centre = std::make_unique<ParameterServer>(std::move(server), state, std::move(board));
+  auto centre = std::make_unique<ParameterServer>(std::move(server), state, std::move(sequencer));
   centre->OnClose([&world](const Lease&) { world.Worked(); });
   return centre;
 }

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "strategy/choice.h"
-#include "strategy/inner/common_state.h"
+#include "strategy/inner/strategy_common.h"
 #include "strategy/server/server.h"
 #include "strategy/strategy.h"
 #include "transport/world.h"

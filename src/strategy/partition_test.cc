@@ -76,7 +76,7 @@ struct Trial {
 struct Seen {
   std::vector<float> state;
   Server::Progress progress;
-  std::vector<ClientNumbers> clients;
+  std::vector<ClientStats> clients;
   int64_t saved_positions = 0;
   std::map<int64_t, int> counted;  // by position of the run
 };
@@ -168,7 +168,7 @@ TEST(Partitions, EveryPositionOfManyClientsCountsOnce) {
     for (const auto& [position, times] : seen.counted) EXPECT_EQ(times, 1) << position;
     EXPECT_EQ(seen.progress.epochs, 3);
     int64_t samples = 0, pushes = 0;
-    for (const ClientNumbers& client : seen.clients) {
+    for (const ClientStats& client : seen.clients) {
       samples += client.samples;
       pushes += client.pushes;
       EXPECT_EQ(client.refused, 0);

@@ -37,20 +37,20 @@ bool PlainUpdate(const OptimizerOptions& o) {
 // ---- how the four choices go together
 
 constexpr Refusal kChoices[] = {
-    {[](const Case& x) { return x.c.has_server() && x.c.in_step(); },
+    {[](const Case& x) { return x.c.leases_work() && x.c.in_step(); },
      [](const Case&) -> std::string {
        return "strategy.centre = \"server\" has a pace of its own (strategy.pace free, clock or "
               "round: easgd, ssp and federated are examples); in step with a server is strategy "
               "sync-ps, which needs no leases";
      }},
-    {[](const Case& x) { return x.c.has_server() && !x.c.inner->groups && !x.c.inner->alone; },
+    {[](const Case& x) { return x.c.leases_work() && !x.c.inner->groups && !x.c.inner->alone; },
      [](const Case& x) {
        return fmt::format(
            "strategy.inner = \"{}\" brings all workers together in every step, so a server has "
            "nothing to merge; use alone, allreduce or hogwild",
            x.c.inner->name);
      }},
-    {[](const Case& x) { return ManyServers(x) && !x.c.has_server(); },
+    {[](const Case& x) { return ManyServers(x) && !x.c.leases_work(); },
      [](const Case& x) {
        return fmt::format("strategy.servers = {}: {} has no centre at servers (downpour has)",
                           x.o.servers, x.preset.name);
@@ -73,7 +73,7 @@ constexpr Refusal kChoices[] = {
      }},
     {[](const Case& x) {
        const bool in_step = x.c.local_steps() || x.c.inner->in_step;
-       return !x.c.has_server() && x.c.pace != (in_step ? PaceKind::kInStep : PaceKind::kFree);
+       return !x.c.leases_work() && x.c.pace != (in_step ? PaceKind::kInStep : PaceKind::kFree);
      },
      [](const Case& x) {
        return fmt::format("strategy.pace = \"{}\": {}", x.o.pace,
@@ -272,7 +272,7 @@ constexpr Refusal kOthers[] = {
            x.preset.name);
      }},
     {[](const Case& x) {
-       return x.c.inner->shares_memory && !x.c.has_server() && !x.scene.shared_memory;
+       return x.c.inner->shares_memory && !x.c.leases_work() && !x.scene.shared_memory;
      },
      [](const Case& x) {
        return fmt::format("strategy {}: its workers share memory (--transport threads, shm)",
@@ -310,7 +310,7 @@ void RefuseImpossible(const StrategyChoice& choice, const StrategyPreset& preset
                       const StrategyScene& scene) {
   const Case x{choice, choice.options, preset, scene};
   RefuseFirst(kChoices, x);
-  if (choice.has_server()) RefuseFirst(kServers, x);
+  if (choice.leases_work()) RefuseFirst(kServers, x);
   RefuseFirst(kOthers, x);
 }
 

@@ -11,7 +11,7 @@
 #include "strategy/check/toy_engine.h"
 #include "strategy/server/parameter_server.h"
 #include "strategy/server/protocol.h"
-#include "transport/threads/wire.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
@@ -82,7 +82,7 @@ struct Mortal : ServerKeeper {
 
 class CentreRestart : public testing::TestWithParam<OptimizerOptions> {
  protected:
-  ParameterServer::Setup SetupOf(Wire& wire) const {
+  ParameterServer::Setup SetupOf(ThreadLink& wire) const {
     return {.clients = {&wire.server()},
             .plan = plan,
             .positions = PositionsOf(plan),
@@ -95,7 +95,7 @@ class CentreRestart : public testing::TestWithParam<OptimizerOptions> {
   }
   // The centre at the end, and the optimizer's memory; -1: nobody dies.
   toy::Memory Train(int64_t save, int64_t die) {
-    Wire wire(20, 20);
+    ThreadLink wire(20, 20);
     Mortal keeper(save, die < 0 ? 1 << 30 : die);
     auto server = std::make_unique<ParameterServer>(SetupOf(wire), model.initial);
     std::vector<int64_t> ids;
@@ -144,7 +144,7 @@ TEST_P(CentreRestart, EndsAtTheBitsOfARunThatNobodyDisturbed) {
 
 // Snapshots of older versions do not say which life wrote them.
 TEST_P(CentreRestart, BeginsWithASnapshotThatKnowsNoLife) {
-  Wire wire(20, 20);
+  ThreadLink wire(20, 20);
   const ParameterServer server(SetupOf(wire), model.initial);
   struct Old : toy::Memory {
     bool Has(std::string_view name) const override {

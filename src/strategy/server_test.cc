@@ -19,7 +19,7 @@
 #include "strategy/make.h"
 #include "strategy/server/parameter_server.h"
 #include "transport/threads/run.h"
-#include "transport/threads/wire.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
@@ -37,7 +37,8 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
 // A rank of a field: its link is a wire that the test may cut and renew.
 class FieldWorld : public World {
  public:
-  FieldWorld(std::vector<std::unique_ptr<Wire>>& wires, int rank) : wires_(wires), rank_(rank) {}
+  FieldWorld(std::vector<std::unique_ptr<ThreadLink>>& wires, int rank)
+      : wires_(wires), rank_(rank) {}
   Group& group() override { throw Error("a field has no group"); }
   int rank() override { return rank_; }
   int size() override { return int(wires_.size()) + 1; }
@@ -46,7 +47,7 @@ class FieldWorld : public World {
   }
 
  private:
-  std::vector<std::unique_ptr<Wire>>& wires_;
+  std::vector<std::unique_ptr<ThreadLink>>& wires_;
   const int rank_;
 };
 
@@ -59,7 +60,7 @@ class Field {
         plan{.samples = 230, .batch = 30, .shards = clients, .steps = 24},
         schedule(c.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch),
         counter(plan) {
-    for (int i = 0; i < clients; ++i) wires.push_back(std::make_unique<Wire>(10, patience_s));
+    for (int i = 0; i < clients; ++i) wires.push_back(std::make_unique<ThreadLink>(10, patience_s));
     options.period = period;
     if (options.name == "async-ps") options.push = period;
     for (int r = 0; r <= clients; ++r) worlds.push_back(std::make_unique<FieldWorld>(wires, r));
@@ -117,7 +118,7 @@ class Field {
   const Plan plan;
   const toy::Model model{200};
   const Schedule schedule;
-  std::vector<std::unique_ptr<Wire>> wires;
+  std::vector<std::unique_ptr<ThreadLink>> wires;
   std::vector<std::unique_ptr<FieldWorld>> worlds;
   CountedOnce counter;
   std::optional<const StrategySetup> setup;
@@ -170,7 +171,7 @@ TEST_P(CentreField, EveryPositionCountsOnceAndEveryEpochEnds) {
     EXPECT_EQ(pushes, server->progress().updates);
     EXPECT_LE(server->version(), pushes);
     int64_t samples = 0;
-    for (const ClientNumbers& client : server->clients()) samples += client.samples;
+    for (const ClientStats& client : server->clients()) samples += client.samples;
     EXPECT_EQ(samples, 3 * 230);
     EXPECT_TRUE(std::equal(field.final_state.begin(), field.final_state.end(),
                            server->centre().begin()));  // the last snapshot holds all

@@ -41,7 +41,7 @@ class Strategy {
   bool Agreed() const { return exchange_->Agreed(); }
 
   void Begin(Replica& replica);
-  // In step: the work of step `step`. With a free pace the server says which work is next, and
+  // In step: the work of step `step`. With a free pace the source says which work is next, and
   // Work::step is the run's progress: the step in which an in-step run would take the positions.
   Turn Next(int64_t step, Work& work);
   // Free pace: the run ends early, for all; Next still hands out what is begun, then kEnd. In step
@@ -69,7 +69,7 @@ class Strategy {
   Traffic traffic() const;
   // Without a server: what each worker has done; none: in step, nothing is stale. At the end of an
   // epoch that of no later one.
-  std::vector<ClientNumbers> workers() const { return exchange_->workers(); }
+  std::vector<ClientStats> worker_stats() const { return exchange_->worker_stats(); }
 
  private:
   void AnnounceRest(Replica& replica);

@@ -46,7 +46,7 @@ struct StepCluster {
 };
 
 // How gradients are summed. "shared": where they lie, in memory that all ranks address; the others
-// are transport/all_reduce.h's.
+// are transport/collective/all_reduce.h's.
 struct StepChoice {
   std::string algorithm = "ring";
   double bucket_bytes = 4e6;

@@ -8,8 +8,8 @@
 #include "data/sources.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
+#include "health/emulate.h"
 #include "launch/transports.h"
-#include "watch/emulate.h"
 
 namespace trireme {
 namespace {
@@ -61,7 +61,7 @@ namespace {
 int FreeCapacity(const Job& job) {
   const Plan& plan = job.plan;
   if (job.strategy.clocked()) return int((plan.batch + plan.shards - 1) / plan.shards);
-  const int clients = job.strategy.has_server() ? job.strategy.clients() : job.workers();
+  const int clients = job.strategy.leases_work() ? job.strategy.clients() : job.workers();
   const int64_t lease = (plan.batch + clients - 1) / clients, least = job.workers() / clients;
   return int((lease + least - 1) / least);
 }

@@ -22,7 +22,7 @@ std::optional<int64_t> BestOf(const TrainState& at) {
 
 }  // namespace
 
-ClientRecord RecordOf(const ClientNumbers& numbers) {
+ClientRecord RecordOf(const ClientStats& numbers) {
   const auto counts = numbers.staleness.counts();
   return {.name = numbers.name,
           .here = numbers.here,
@@ -35,10 +35,10 @@ ClientRecord RecordOf(const ClientNumbers& numbers) {
           .staleness = {counts.begin(), counts.end()}};
 }
 
-ClientsRecord RecordsOf(std::span<const ClientNumbers> clients) {
+ClientsRecord RecordsOf(std::span<const ClientStats> clients) {
   ClientsRecord records;
-  ClientNumbers all{.name = "all"};
-  for (const ClientNumbers& numbers : clients) {
+  ClientStats all{.name = "all"};
+  for (const ClientStats& numbers : clients) {
     records.clients.push_back(RecordOf(numbers));
     all.pushes += numbers.pushes;
     all.samples += numbers.samples;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/function_ref.h"
+#include "health/input_bound.h"
 #include "record/checkpoint.h"
 #include "record/metrics.h"
 #include "record/progress.h"
@@ -15,13 +16,12 @@
 #include "trainer/job.h"
 #include "trainer/stepper.h"
 #include "trainer/train_state.h"
-#include "watch/input_bound.h"
 
 namespace trireme {
 
 // The numbers of a client, or of all, as the run keeps them.
-ClientRecord RecordOf(const ClientNumbers& numbers);
-ClientsRecord RecordsOf(std::span<const ClientNumbers> clients);  // each, and their sum
+ClientRecord RecordOf(const ClientStats& numbers);
+ClientsRecord RecordsOf(std::span<const ClientStats> clients);  // each, and their sum
 
 // Samples that a run in step has used after so many steps, and of them those of its last epoch, or
 // of the part that there is.

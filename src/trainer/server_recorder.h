@@ -41,7 +41,7 @@ class ServerRecorder : public ServerKeeper {
     std::vector<float> state;
     StateImage saved;
     Server::Progress progress;
-    std::vector<ClientNumbers> clients;
+    std::vector<ClientStats> clients;
     double seconds = 0;  // since this life began
   };
 

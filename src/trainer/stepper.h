@@ -7,11 +7,11 @@
 #include "data/ledger.h"
 #include "data/loader.h"
 #include "graph/engine.h"
+#include "health/emulate.h"
 #include "record/metrics.h"
 #include "strategy/strategy.h"
 #include "trainer/job.h"
 #include "transport/group.h"
-#include "watch/emulate.h"
 
 namespace trireme {
 

@@ -7,6 +7,8 @@
 #include "base/denormals.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "health/rank_watch.h"
+#include "health/tracing.h"
 #include "record/checkpoint.h"
 #include "strategy/make.h"
 #include "strategy/step/tags.h"
@@ -17,8 +19,6 @@
 #include "transport/collective/broadcast.h"
 #include "transport/forked.h"
 #include "transport/tcp/server_world.h"
-#include "watch/rank_watch.h"
-#include "watch/tracing.h"
 
 namespace trireme {
 namespace {
@@ -152,11 +152,11 @@ int RunFreeRank(const Job& job, const RunContext& context, World& world) {
   }
 }
 
-int TrainFree(const Job& job, const RunContext& context) {
+int TrainWithServer(const Job& job, const RunContext& context) {
   const std::string fingerprint = FingerprintOf(job);
   const bool other_data = job.strategy.own_data();
   int refused = 0;
-  FreeNeeds needs{.fingerprint = fingerprint, .run_info = RunInfoOf(job), .log = &context.log};
+  ServerNeeds needs{.fingerprint = fingerprint, .run_info = RunInfoOf(job), .log = &context.log};
   needs.judge = [&](const std::string& shown) {
     return JudgeFingerprint(fingerprint, shown, other_data);
   };
@@ -172,7 +172,7 @@ int TrainFree(const Job& job, const RunContext& context) {
   needs.groups = job.strategy.GroupOfRank();
   if (job.strategy.inner->shares_memory) needs.group_bytes = SharedBytes(job);
   needs.announce = context.show_ranks;
-  return context.launcher.RunFree(needs, [&](World& world) {
+  return context.launcher.RunServed(needs, [&](World& world) {
     const int code = RunFreeRank(job, context, world);
     if (context.launcher.launched()) Barrier(world.group(), kTagPreflight);  // see Train
     return code;
@@ -215,14 +215,14 @@ Start OpenRun(const Job& job, const RunContext& context) {
   return start;
 }
 
-int TrainInStep(const Job& job, const RunContext& context) {
+int TrainAsPeers(const Job& job, const RunContext& context) {
   std::optional<Start> own;
   if (context.directory) own.emplace(OpenRun(job, context));
   const auto make_common = job.strategy.inner->common;
   const auto common =
       make_common ? make_common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
   const auto signal = [&] { return ReceivedSignal(context); };
-  const InStepNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &context.log};
+  const PeerNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &context.log};
   return context.launcher.Run(needs, [&](World& world) {
     if (context.launcher.complete()) return RunRank(job, context, *own, common.get(), world);
     const Start shared = ShareStart(world.group(), kRecordingRank, job, own ? &*own : nullptr);
@@ -245,7 +245,7 @@ int Train(const Job& job, const RunContext& context) {
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
   TRIREME_ASSERT(context.launcher.holds(kRecordingRank) == (context.directory != nullptr));
   try {
-    return job.strategy.has_server() ? TrainFree(job, context) : TrainInStep(job, context);
+    return job.strategy.leases_work() ? TrainWithServer(job, context) : TrainAsPeers(job, context);
   } catch (const Killed& error) {
     if (!context.directory || !HasCheckpoint(context.directory->checkpoints())) throw;
     throw Error("{}; go on with: trireme train --resume {}", error.what(),

@@ -5,12 +5,12 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/stop_notice.h"
+#include "health/self_test.h"
 #include "launch/launcher.h"
 #include "record/progress.h"
 #include "record/run_directory.h"
 #include "trainer/job.h"
 #include "trainer/recorder.h"
-#include "watch/self_test.h"
 
 namespace trireme {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
-#include "watch/rank_numbers.h"
+#include "health/rank_stats.h"
 
 namespace trireme {
 namespace {
@@ -239,16 +239,16 @@ EpochRecord Worker::MeasureEpoch(double epoch) {
 // All ranks' numbers, at the rank that records (0 in step), and what they say together.
 void Worker::GatherTimes(EpochRecord& record) {
   observer_.Tell(Phase::kEpochEnd, at_.step);
-  RankNumbers own{.rank = {world_.rank(), record.times, record.bytes_sent, record.bytes_received,
-                           record.loader},
-                  .silences = watch_ ? watch_->Silences() : std::vector<double>(world_.size())};
+  RankStats own{.rank = {world_.rank(), record.times, record.bytes_sent, record.bytes_received,
+                         record.loader},
+                .silences = watch_ ? watch_->Silences() : std::vector<double>(world_.size())};
   for (int r = 0; r < world_.size(); ++r) {
     std::swap(own.silences[r], silences_before_[r]);
     own.silences[r] = silences_before_[r] - own.silences[r];
   }
   const auto all = GatherNumbers(world_.group(), own);
   if (!recorder_) return;
-  for (const RankNumbers& numbers : all) record.ranks.push_back(numbers.rank);
+  for (const RankStats& numbers : all) record.ranks.push_back(numbers.rank);
   if (const auto late = late_.Add(SharesOf(all), record.seconds)) record.late = late->Text();
 }
 
@@ -288,7 +288,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
     record.evaluation_seconds = Now() - began;
   }
   if (recorder_) {
-    record.clients = RecordsOf(strategy_.workers()).clients;
+    record.clients = RecordsOf(strategy_.worker_stats()).clients;
     recorder_->Epoch(record);
   }
 

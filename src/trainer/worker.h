@@ -6,6 +6,11 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "base/state_io.h"
+#include "health/input_bound.h"
+#include "health/rank_watch.h"
+#include "health/self_test.h"
+#include "health/straggler.h"
+#include "health/weight_check.h"
 #include "strategy/strategy.h"
 #include "trainer/examiner.h"
 #include "trainer/job.h"
@@ -14,11 +19,6 @@
 #include "trainer/stepper.h"
 #include "trainer/train_state.h"
 #include "transport/world.h"
-#include "watch/input_bound.h"
-#include "watch/rank_watch.h"
-#include "watch/self_test.h"
-#include "watch/straggler.h"
-#include "watch/weight_check.h"
 
 namespace trireme {
 

@@ -112,7 +112,7 @@ void Worker::Finish(Ending ending) {
   if (!fault.empty()) ThrowDiverged(fault);
   if (!returned && at_.step % job_.plan.steps_per_epoch()) RecordPart();
   recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
-                       RecordsOf(strategy_.workers()));
+                       RecordsOf(strategy_.worker_stats()));
 }
 
 }  // namespace trireme

@@ -49,7 +49,7 @@ SliceList Entered(const PretendDevice& device, SliceList list) {
 // Until the command has run.
 struct EnteredGradient {
   Slice values;
-  std::vector<Outer> outers;
+  std::vector<OuterProduct> outers;
   bool known_finite;
   operator Gradient() const {
     Gradient gradient(values, outers);
@@ -64,7 +64,7 @@ EnteredGradient Entered(const PretendDevice& device, const Gradient& gradient) {
   const auto inside = [&](const float* at) {
     return device.Inside({const_cast<float*>(at), 0, gradient.values.device}).data;
   };
-  for (Outer& outer : entered.outers) {
+  for (OuterProduct& outer : entered.outers) {
     outer.down = inside(outer.down);
     outer.across = inside(outer.across);
   }

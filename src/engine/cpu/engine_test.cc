@@ -67,8 +67,8 @@ TEST_P(EngineTest, UnwrittenGradientsAreTheWrittenOnes) {
   const Random random(1);
   for (size_t i = 0; i < samples.size(); ++i) samples[i] = float(random.Normal(i));
   const std::vector<int32_t> labels = {2, 1};
-  std::span<const Outer> unwritten;
-  const auto run = [&](int count, const Buffer& summand, std::span<const Outer>* leave) {
+  std::span<const OuterProduct> unwritten;
+  const auto run = [&](int count, const Buffer& summand, std::span<const OuterProduct>* leave) {
     executable->RunShard({.inputs = std::span(samples).first(size_t(count) * 200),
                           .labels = std::span(labels).first(size_t(count)),
                           .count = count,
@@ -78,7 +78,7 @@ TEST_P(EngineTest, UnwrittenGradientsAreTheWrittenOnes) {
   run(1, written, nullptr);
   run(1, rest, &unwritten);
   ASSERT_EQ(unwritten.size(), 2u);  // the last layer is small
-  for (const Outer& outer : unwritten) {
+  for (const OuterProduct& outer : unwritten) {
     float* at = rest.slice().data + outer.begin;
     EXPECT_EQ(std::count(at, at + outer.rows * outer.columns, 0.0f),
               ptrdiff_t(outer.rows * outer.columns));
@@ -86,7 +86,7 @@ TEST_P(EngineTest, UnwrittenGradientsAreTheWrittenOnes) {
       at[i] = outer.down[i / outer.columns] * outer.across[i % outer.columns];
     }
     EXPECT_TRUE(
-        std::equal(outer.across, outer.across + Outer::kWrap, outer.across + outer.columns));
+        std::equal(outer.across, outer.across + OuterProduct::kWrap, outer.across + outer.columns));
   }
   EXPECT_TRUE(std::ranges::equal(rest.slice().host(), written.slice().host()));
   run(2, rest, &unwritten);

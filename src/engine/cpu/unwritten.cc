@@ -22,7 +22,7 @@ Unwritten::Unwritten(const Program& program, Device& device) {
     const size_t in = size_t(instruction.inputs[0].spec.shape.size());
     const size_t out = size_t(instruction.inputs[1].spec.shape.size());
     if (!IsWorthIt(in, out)) continue;
-    floats += Room(in, 0) + Room(out, Outer::kWrap);
+    floats += Room(in, 0) + Room(out, OuterProduct::kWrap);
     ++count;
   }
   outers_.reserve(count);

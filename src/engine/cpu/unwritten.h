@@ -26,20 +26,20 @@ class Unwritten {
     if (!IsWorthIt(x.size(), dy.size())) return false;
     TRIREME_ASSERT(outers_.empty() || outers_.back().next() <= begin);  // as backward goes
     const float* down = Copy(x, 0);
-    const float* across = Copy(dy, Outer::kWrap);
+    const float* across = Copy(dy, OuterProduct::kWrap);
     outers_.push_back({begin, down, across, x.size(), dy.size()});
     return true;
   }
-  std::span<const Outer> outers() const { return outers_; }
+  std::span<const OuterProduct> outers() const { return outers_; }
 
  private:
   // Smaller ones stay in the first cache.
   static bool IsWorthIt(size_t in, size_t out) {
-    return out >= Outer::kLeastColumns && in * out >= 4096;
+    return out >= OuterProduct::kLeastColumns && in * out >= 4096;
   }
   const float* Copy(std::span<const float> from, size_t wrap);
 
-  std::vector<Outer> outers_;
+  std::vector<OuterProduct> outers_;
   Buffer memory_;
   size_t used_ = 0;  // floats
 };

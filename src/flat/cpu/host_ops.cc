@@ -64,7 +64,7 @@ void WalkStretches(const Gradient& g, size_t begin, size_t size, const Work& wor
     if (at < stop) work(loops::GradientsAt{g.values.data + at}, at, stop - at);
   };
   size_t at = begin;
-  for (const Outer& outer : g.unwritten) {
+  for (const OuterProduct& outer : g.unwritten) {
     const size_t first = std::clamp(outer.begin, at, end), last = std::clamp(outer.end(), at, end);
     written(at, first);
     if (first < last) {
@@ -83,7 +83,7 @@ bool AllFinite(SharedTeam* team, Slice x) {
 
 // The largest product is that of the largest factors, and one that is not finite spoils its row or
 // column.
-bool IsFinite(const Outer& outer) {
+bool IsFinite(const OuterProduct& outer) {
   const float down = loops::Largest(outer.down, outer.rows);
   const float across = loops::Largest(outer.across, outer.columns);
   return std::isfinite(down * across);

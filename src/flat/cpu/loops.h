@@ -29,7 +29,7 @@ double SumOfSquares(const float* x, size_t n);
 // product on.
 struct GradientsAt {
   const float* values;
-  const Outer* outer = nullptr;
+  const OuterProduct* outer = nullptr;
   size_t at = 0;
 };
 

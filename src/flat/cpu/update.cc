@@ -40,7 +40,7 @@ class Formed {
  public:
   static constexpr size_t kAhead = 0;
 
-  Formed(const Outer& outer, size_t at)
+  Formed(const OuterProduct& outer, size_t at)
       : down_(outer.down + at / outer.columns),
         across_(outer.across),
         columns_(outer.columns),
@@ -161,8 +161,8 @@ bool SeemsSparse(const float* g, size_t n) {
 
 // The same for values [at, at + n) of an outer product: rows whose gradients are all zero are left
 // alone, but for what lies in the same 64 bytes as others.
-void SgdSkippingRows(const SgdRates& r, float factor, const Outer& outer, size_t at, float* w,
-                     size_t n) {
+void SgdSkippingRows(const SgdRates& r, float factor, const OuterProduct& outer, size_t at,
+                     float* w, size_t n) {
   constexpr size_t kRun = Layout::kAlignment;
   const size_t columns = outer.columns, last_row = (at + n - 1) / columns + 1;
   size_t done = at;

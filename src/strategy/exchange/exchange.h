@@ -33,7 +33,7 @@ class Exchange {
   virtual double waited_s() const { return 0; }
   virtual std::optional<Volume> volume() const { return {}; }  // nothing: the inner choice's
   // By worker, where it is measured.
-  virtual std::vector<ClientNumbers> workers() const { return {}; }
+  virtual std::vector<ClientStats> worker_stats() const { return {}; }
 };
 
 }  // namespace trireme

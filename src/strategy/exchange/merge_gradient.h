@@ -17,7 +17,7 @@ class MergeGradient : public Merge {
     bool waits = false;  // staleness is bounded by waiting: one fetch before each push's steps
     int64_t clock = -1;  // at least 0: weights are at most so many steps behind (Ho et al. 2013)
   };
-  // `shared`: null, or the weights that a team shares.
+  // `shared`: null, or the weights that a group shares.
   MergeGradient(ServerClient& centre, const Pace& pace,
                 std::unique_ptr<SharedWeights> shared = nullptr)
       : client_(centre), pace_(pace), shared_(std::move(shared)) {}

@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-SharedWeights::SharedWeights(Group& team, InnerHogwild& inner) : team_(team), inner_(inner) {
-  const auto memory = AllocateForAll(team, kTagLease, sizeof(Board) / sizeof(float));
+SharedWeights::SharedWeights(Group& group, InnerHogwild& inner) : group_(group), inner_(inner) {
+  const auto memory = AllocateForAll(group, kTagLease, sizeof(Board) / sizeof(float));
   board_ = reinterpret_cast<Board*>(memory.data());
 }
 
@@ -18,6 +18,6 @@ void SharedWeights::Put(Replica& replica, const ServerClient::Snapshot& centre) 
   board_->version.store(centre.version);
 }
 
-void SharedWeights::Meet() { Barrier(team_, kTagLease); }
+void SharedWeights::Meet() { Barrier(group_, kTagLease); }
 
 }  // namespace trireme

@@ -13,7 +13,7 @@ namespace trireme {
 //
 //   shared  where they lie, in memory that all ranks address
 //   chain   a sum in shard order (trainer.deterministic), or in rank order
-//   others  by messages: transport/all_reduce.h
+//   others  by messages: transport/collective/all_reduce.h
 struct AllReduceNeeds {
   std::string algorithm = "auto";  // strategy.algorithm
   std::string wire = "f32";        // strategy.wire

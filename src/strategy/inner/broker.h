@@ -9,7 +9,7 @@
 
 #include "flat/cpu/host.h"
 #include "flat/layout.h"
-#include "strategy/inner/common_state.h"
+#include "strategy/inner/strategy_common.h"
 #include "transport/deadline.h"
 
 namespace trireme {

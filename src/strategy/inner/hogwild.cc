@@ -72,8 +72,8 @@ void InnerHogwild::Agree(Replica& replica, FunctionRef<void()> update) {
   add(own.samples, replica.work.batch);
 }
 
-std::vector<ClientNumbers> InnerHogwild::workers() const {
-  std::vector<ClientNumbers> all;
+std::vector<ClientStats> InnerHogwild::worker_stats() const {
+  std::vector<ClientStats> all;
   for (int r = 0; r < group_.size(); ++r) {
     const Board::Counts& from = board_->of(r);
     std::vector<int64_t> counts;

@@ -21,7 +21,7 @@ class InnerHogwild : public Inner {
   void BeforeStep(Replica& replica) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
 
-  std::vector<ClientNumbers> workers() const override;
+  std::vector<ClientStats> worker_stats() const override;
 
  private:
   // In the memory of all: the number of updates, and for each replica its samples and its counts by

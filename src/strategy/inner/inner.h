@@ -32,7 +32,7 @@ class Inner {
   virtual bool SumIsFinite() const { return false; }
 
   // By rank, where it is measured; complete when all have ended.
-  virtual std::vector<ClientNumbers> workers() const { return {}; }
+  virtual std::vector<ClientStats> worker_stats() const { return {}; }
   virtual double waited_s() const { return 0; }  // of the worker's thread, for communication
   // Of communication, waited for or not; what is beyond waited_s() computing has hidden.
   virtual double busy_s() const { return waited_s(); }

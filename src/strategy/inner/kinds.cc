@@ -9,8 +9,8 @@
 #include "strategy/inner/all_reduce.h"
 #include "strategy/inner/alone.h"
 #include "strategy/inner/broker_worker.h"
-#include "strategy/inner/common_state.h"
 #include "strategy/inner/hogwild.h"
+#include "strategy/inner/strategy_common.h"
 #include "strategy/inner/through_server.h"
 #include "strategy/step/work.h"
 

@@ -43,15 +43,15 @@ LeaseTable::Cut CutAtShards(const Plan& plan) {
 }  // namespace
 
 ParameterServer::ParameterServer(Setup setup, std::span<const float> centre,
-                                 std::unique_ptr<PartitionSequencer> board)
+                                 std::unique_ptr<PartitionSequencer> sequencer)
     : setup_(std::move(setup)),
       life_(setup_.life.value_or(NewLife())),
       centre_(setup_.rule,
               {setup_.plan.samples, setup_.positions, setup_.lease, life_ << kLivesFrom,
                setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()},
-              centre, std::move(board)),
+              centre, std::move(sequencer)),
       leases_(centre_.leases()),
-      board_(centre_.board()),
+      sequencer_(centre_.sequencer()),
       gate_({setup_.plan, setup_.when, setup_.staleness, setup_.stale}, centre_,
             [this](int client) { Applied(client); }) {
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
@@ -82,21 +82,21 @@ Server::Progress ParameterServer::progress() const {
   return progress;
 }
 
-std::vector<ClientNumbers> ParameterServer::clients() const {
-  std::vector<ClientNumbers> all(centre_.clients().begin(), centre_.clients().end());
+std::vector<ClientStats> ParameterServer::clients() const {
+  std::vector<ClientStats> all(centre_.clients().begin(), centre_.clients().end());
   for (size_t c = 0; c < all.size(); ++c) all[c].here = peers_[c].presence == Presence::kHere;
   return all;
 }
 
 int64_t ParameterServer::refused() const {
   int64_t sum = 0;
-  for (const ClientNumbers& client : centre_.clients()) sum += client.refused;
+  for (const ClientStats& client : centre_.clients()) sum += client.refused;
   return sum;
 }
 
 Staleness ParameterServer::staleness() const {
   Staleness all;
-  for (const ClientNumbers& client : centre_.clients()) all.Add(client.staleness);
+  for (const ClientStats& client : centre_.clients()) all.Add(client.staleness);
   return all;
 }
 
@@ -108,15 +108,15 @@ void ParameterServer::Run(ServerKeeper* keeper) {
     explicit Listening(ParameterServer& s) : server(s) {
       for (Peer& peer : s.peers_) peer.link->SetWakeEvent(&s.wake_);
       if (s.setup_.acceptor) s.setup_.acceptor->SetWakeEvent(&s.wake_);
-      if (s.board_) s.board_->SetWakeEvent(&s.wake_);
+      if (s.sequencer_) s.sequencer_->SetWakeEvent(&s.wake_);
     }
     ~Listening() {
       for (Peer& peer : server.peers_) peer.link->SetWakeEvent(nullptr);
       if (server.setup_.acceptor) server.setup_.acceptor->SetWakeEvent(nullptr);
-      if (server.board_) server.board_->SetWakeEvent(nullptr);
+      if (server.sequencer_) server.sequencer_->SetWakeEvent(nullptr);
     }
   } listening(*this);
-  if (board_) board_->SendOut();
+  if (sequencer_) sequencer_->SendOut();
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -168,10 +168,10 @@ bool ParameterServer::HearAll() {
     }
     if (looked_at_ >= judges_from_) Watch(c);
   }
-  if (!board_) return heard;
-  heard |= board_->Hear([&](int64_t id, int client) { return leases_.Owns(id, client); });
+  if (!sequencer_) return heard;
+  heard |= sequencer_->Hear([&](int64_t id, int client) { return leases_.Owns(id, client); });
   for (int c = 0; c < int(peers_.size()); ++c) ReadInbox(c);
-  board_->Sweep([&](int64_t id) { return leases_.Open(id); });
+  sequencer_->Sweep([&](int64_t id) { return leases_.Open(id); });
   return heard;
 }
 
@@ -247,7 +247,7 @@ void ParameterServer::Hear(int client, Arrival arrival, Message& message) {
       bytes_received_ += BytesOf(message);
       if (peer.presence != Presence::kHere && peer.presence != Presence::kGone) break;
       peer.presence = Presence::kHere;
-      if (board_ && message.kind != kAsk && message.kind != kAnew) {
+      if (sequencer_ && message.kind != kAsk && message.kind != kAnew) {
         peer.inbox.push_back(std::move(message));
         ReadInbox(client);
       } else {
@@ -376,7 +376,7 @@ void ParameterServer::Dismiss(int client) {
 
 void ParameterServer::Applied(int client) {
   // What came to the others.
-  if (board_) bytes_received_ += (centre().size() - centre_.partition().size()) * sizeof(float);
+  if (sequencer_) bytes_received_ += (centre().size() - centre_.partition().size()) * sizeof(float);
   if (setup_.answers) SendCentre(*peers_[client].link);
 }
 

@@ -38,10 +38,10 @@ class ParameterServer : public Server {
     const Log* log = nullptr;
     std::optional<int64_t> life;  // its number, which begins its leases' ids; nothing: by chance
   };
-  // `board`, if not null: the centre lies on several servers, and this is the first of them. Then
-  // pushes are applied on arrival, and nothing is answered or broadcast.
+  // `sequencer`, if not null: the centre lies on several servers, and this is the first of them.
+  // Then pushes are applied on arrival, and nothing is answered or broadcast.
   ParameterServer(Setup setup, std::span<const float> centre,
-                  std::unique_ptr<PartitionSequencer> board = nullptr);
+                  std::unique_ptr<PartitionSequencer> sequencer = nullptr);
 
   void Load(const StateReader& reader) override;
   void Run(ServerKeeper* keeper) override;
@@ -49,7 +49,7 @@ class ParameterServer : public Server {
   std::span<const float> centre() const override { return centre_.whole(); }
   void Save(StateWriter& writer) const override;
   Progress progress() const override;
-  std::vector<ClientNumbers> clients() const override;
+  std::vector<ClientStats> clients() const override;
 
   // On the same thread as Run.
   const LeaseTable& leases() const { return centre_.leases(); }
@@ -103,8 +103,8 @@ class ParameterServer : public Server {
   const Setup setup_;
   int64_t life_;  // another one than that of the snapshot it begins with
   ServerState centre_;
-  LeaseTable& leases_;               // the centre's
-  PartitionSequencer* const board_;  // ... null: there is one server
+  LeaseTable& leases_;                   // the centre's
+  PartitionSequencer* const sequencer_;  // ... null: there is one server
   std::deque<Peer> peers_;
   PushGate gate_;
   std::deque<int> want_weights_;  // clients, in turn (kWait)

@@ -13,12 +13,12 @@
 #include "strategy/check/counted_once.h"
 #include "strategy/exchange/server_client.h"
 #include "strategy/server/protocol.h"
-#include "transport/threads/wire.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
 
-ParameterServer::Setup OneClient(Wire& wire) {
+ParameterServer::Setup OneClient(ThreadLink& wire) {
   return {.clients = {&wire.server()},
           .plan = {.samples = 100, .batch = 10, .shards = 1, .steps = 10},
           .positions = 100,
@@ -26,7 +26,7 @@ ParameterServer::Setup OneClient(Wire& wire) {
 }
 
 TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
-  Wire wire(10, 10);
+  ThreadLink wire(10, 10);
   ParameterServer::Setup setup = OneClient(wire);
   setup.lease = 10;
   const std::vector<float> start(32, 1.0f);
@@ -83,7 +83,7 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
 // finite, no position counts twice, and the server goes on.
 TEST(CentreServerTest, StandsAClientThatSaysAnything) {
   for (const auto stale : {ParameterServer::Stale::kTake, ParameterServer::Stale::kWait}) {
-    Wire wire(10, 10);
+    ThreadLink wire(10, 10);
     ParameterServer::Setup setup = OneClient(wire);
     setup.plan.steps = 1000;
     setup.positions = PositionsOf(setup.plan);
@@ -150,7 +150,7 @@ TEST(CentreServerTest, StandsAClientThatSaysAnything) {
 TEST(CentreServerTest, BoundsStaleness) {
   for (const auto stale : {ParameterServer::Stale::kTake, ParameterServer::Stale::kScale,
                            ParameterServer::Stale::kDrop}) {
-    Wire wire(10, 10);
+    ThreadLink wire(10, 10);
     ParameterServer::Setup setup = OneClient(wire);
     setup.lease = 10;
     setup.staleness = 1;
@@ -211,7 +211,7 @@ class AwayTest : public testing::Test, private ServerKeeper {
     thread_ = std::jthread([this] { server_->Run(this); });
   }
   void TearDown() override {
-    for (Wire* wire : {&first_, &second_}) wire->client().Send({.kind = kBye});
+    for (ThreadLink* wire : {&first_, &second_}) wire->client().Send({.kind = kBye});
     thread_.join();
   }
 
@@ -241,7 +241,7 @@ class AwayTest : public testing::Test, private ServerKeeper {
     } while (message.kind != kGrant);
   }
 
-  Wire first_{10, 10}, second_{10, 0.01};
+  ThreadLink first_{10, 10}, second_{10, 0.01};
   OverdueLink end_{second_.server()};
 
  private:
@@ -272,7 +272,7 @@ TEST_F(AwayTest, WhatAClientAskedBeforeItWasSilentIsAnswered) {
 }
 
 TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
-  Wire wire(10, 10);
+  ThreadLink wire(10, 10);
   ParameterServer::Setup setup = OneClient(wire);
   const std::vector<float> start(32, 1.0f);
   ParameterServer server(std::move(setup), start);
@@ -298,7 +298,7 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
 }
 
 TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
-  Wire wire(0.1, 10);
+  ThreadLink wire(0.1, 10);
   ParameterServer::Setup setup = OneClient(wire);
   const std::vector<float> start(32, 1.0f);
   ParameterServer server(std::move(setup), start);
@@ -307,7 +307,7 @@ TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
 }
 
 TEST(ClientTest, GivesUpASilentServerAfterTheDeadline) {
-  Wire wire(0.05, 10);
+  ThreadLink wire(0.05, 10);
   ServerClient client(wire.client());
   EXPECT_THROW(client.Fetch(32), PeerLost);
   Lease lease;

@@ -34,7 +34,7 @@ class PartitionServer : public Server {
   std::span<const float> centre() const override { return partition_.slice().host(); }
   void Save(StateWriter& writer) const override;
   Progress progress() const override { return {}; }  // the first server's business
-  std::vector<ClientNumbers> clients() const override { return {}; }
+  std::vector<ClientStats> clients() const override { return {}; }
 
  private:
   // What a client said and has no answer yet: a partition of a push, or a fetch.

@@ -50,8 +50,9 @@ const char* PushGate::Fault(int client, const Message& push) const {
 }
 
 PartitionSequencer::Standing PushGate::StandingOf(const Message& push) const {
-  const PartitionSequencer* board = centre_.board();
-  return board ? board->Of(push.ints[PushHead::kInts]) : PartitionSequencer::Standing::kComplete;
+  const PartitionSequencer* sequencer = centre_.sequencer();
+  return sequencer ? sequencer->Of(push.ints[PushHead::kInts])
+                   : PartitionSequencer::Standing::kComplete;
 }
 
 bool PushGate::AwaitsPartitions(int client, const Message& push) const {
@@ -120,7 +121,8 @@ void PushGate::ApplyAlone(GoodPush push) {
     share = float(rules_.staleness + 1) / float(behind + 1);
   }
   const int64_t step = leases_.closed_positions() / rules_.plan.batch;
-  if (PartitionSequencer* board = centre_.board()) board->Apply(push.leases[0], step, share);
+  if (PartitionSequencer* sequencer = centre_.sequencer())
+    sequencer->Apply(push.leases[0], step, share);
   centre_.Apply({&push, 1}, step, share);
   applied_(push.client);
 }

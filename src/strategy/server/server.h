@@ -44,7 +44,7 @@ class Server {
     uint64_t bytes_sent = 0, bytes_received = 0;
   };
   virtual Progress progress() const = 0;
-  virtual std::vector<ClientNumbers> clients() const = 0;
+  virtual std::vector<ClientStats> clients() const = 0;
 };
 
 }  // namespace trireme

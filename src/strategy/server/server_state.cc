@@ -8,14 +8,14 @@
 namespace trireme {
 
 ServerState::ServerState(const MakeRule& rule, LeaseTable leases, std::span<const float> values,
-                         std::unique_ptr<PartitionSequencer> board)
+                         std::unique_ptr<PartitionSequencer> sequencer)
     : queue_(device_.NewQueue()),
-      board_(std::move(board)),
-      values_(device_, board_ ? board_->own().size : values.size()),
+      sequencer_(std::move(sequencer)),
+      values_(device_, sequencer_ ? sequencer_->own().size : values.size()),
       rule_(rule(device_)),
       leases_(std::move(leases)) {
   std::copy_n(values.begin(), values_.slice().size, values_.slice().host().begin());
-  if (board_) board_->Begin(values);
+  if (sequencer_) sequencer_->Begin(values);
 }
 
 void ServerState::Apply(std::span<GoodPush> parts, int64_t step, float share) {
@@ -37,7 +37,7 @@ void ServerState::Count(const GoodPush& push) {
     const Lease& lease = leases_.Close(id);
     if (seen_) seen_(lease);
   }
-  ClientNumbers& numbers = clients_[push.client];
+  ClientStats& numbers = clients_[push.client];
   ++numbers.pushes;
   numbers.samples += push.samples;
   // A clock's own staleness is how far the weights were behind its step.
@@ -72,10 +72,10 @@ Message ServerState::Carry(int kind, std::vector<int64_t> ints) {
 // ---- what is kept
 
 void ServerState::Gather() const {
-  if (!board_) return;
+  if (!sequencer_) return;
   StateImage own;
   rule_->Save(*queue_, own);
-  board_->Gather(partition(), std::move(own));
+  sequencer_->Gather(partition(), std::move(own));
 }
 
 void ServerState::Save(StateWriter& writer) const {
@@ -86,7 +86,7 @@ void ServerState::Save(StateWriter& writer) const {
   writer.Real("centre.correct", progress_.correct);
   writer.Int("centre.samples", progress_.samples);
   writer.Ints("centre.clients", SaveClients());
-  if (board_) return board_->memory().WriteTo(writer);
+  if (sequencer_) return sequencer_->memory().WriteTo(writer);
   rule_->Save(*queue_, writer);
 }
 
@@ -102,16 +102,16 @@ void ServerState::Load(const StateReader& reader, int64_t new_ids) {
                 progress_.updates, progress_.samples);
   }
   LoadClients(reader.Ints("centre.clients"));
-  if (!board_) return rule_->Load(*queue_, reader);
+  if (!sequencer_) return rule_->Load(*queue_, reader);
   StateImage own;
   rule_->Save(*queue_, own);  // names
-  board_->Load(reader, own);
+  sequencer_->Load(reader, own);
   rule_->Load(*queue_, own);
 }
 
 std::vector<int64_t> ServerState::SaveClients() const {
   std::vector<int64_t> saved;
-  for (const ClientNumbers& numbers : clients_) {
+  for (const ClientStats& numbers : clients_) {
     const auto counts = numbers.staleness.counts();
     saved.insert(saved.end(), {numbers.pushes, numbers.samples, numbers.refused, numbers.removed,
                                int64_t(counts.size())});
@@ -128,7 +128,7 @@ void ServerState::LoadClients(std::span<const int64_t> saved) {
       throw Error("the saved numbers of client {} are cut short", i + 1);
     }
     if (i < clients_.size()) {  // with fewer clients now, the others' are forgotten
-      ClientNumbers& numbers = clients_[i];
+      ClientStats& numbers = clients_[i];
       numbers.pushes = saved[0];
       numbers.samples = saved[1];
       numbers.refused = saved[2];

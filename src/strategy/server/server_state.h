@@ -30,21 +30,21 @@ struct GoodPush {
 class ServerState {
  public:
   using MakeRule = std::function<std::unique_ptr<ServerRule>(Device&)>;
-  // `board`, if not null: the values lie on several servers, and here is the first of them.
+  // `sequencer`, if not null: the values lie on several servers, and here is the first of them.
   ServerState(const MakeRule& rule, LeaseTable leases, std::span<const float> values,
-              std::unique_ptr<PartitionSequencer> board);
+              std::unique_ptr<PartitionSequencer> sequencer);
 
   LeaseTable& leases() { return leases_; }
   const LeaseTable& leases() const { return leases_; }
   int64_t version() const { return version_; }
-  PartitionSequencer* board() const { return board_.get(); }
-  std::span<const float> whole() const { return board_ ? board_->whole() : partition(); }
+  PartitionSequencer* sequencer() const { return sequencer_.get(); }
+  std::span<const float> whole() const { return sequencer_ ? sequencer_->whole() : partition(); }
   std::span<const float> partition() const { return values_.slice().host(); }  // of this server
 
   void AddClient(std::string name) { clients_.push_back({.name = std::move(name)}); }
-  ClientNumbers& client(int c) { return clients_[c]; }
-  const ClientNumbers& client(int c) const { return clients_[c]; }
-  std::span<const ClientNumbers> clients() const { return clients_; }
+  ClientStats& client(int c) { return clients_[c]; }
+  const ClientStats& client(int c) const { return clients_[c]; }
+  std::span<const ClientStats> clients() const { return clients_; }
 
   // `step`: the run's progress, for schedules. `share`: less than 1 for what is too stale.
   void Apply(std::span<GoodPush> parts, int64_t step, float share);
@@ -66,13 +66,13 @@ class ServerState {
 
   HostDevice device_;
   std::unique_ptr<Queue> queue_;
-  const std::unique_ptr<PartitionSequencer> board_;
+  const std::unique_ptr<PartitionSequencer> sequencer_;
   Buffer values_;
   std::unique_ptr<ServerRule> rule_;
   LeaseTable leases_;
   int64_t version_ = 0;  // updates, clocks or rounds
   Server::Progress progress_;
-  std::vector<ClientNumbers> clients_;
+  std::vector<ClientStats> clients_;
   std::vector<float> spare_;  // the body of the last push carries the next centre
   std::function<void(const Lease&)> seen_;
 };

@@ -18,8 +18,8 @@ struct Replica {
   Device& device;
   Queue& queue;  // of the engine: forward and backward run here
   Slice state;
-  std::span<const Slice> summands;   // Strategy::Summands() of them
-  std::span<const Outer> unwritten;  // of summands[0]; see Strategy::OnlyUpdates
+  std::span<const Slice> summands;          // Strategy::Summands() of them
+  std::span<const OuterProduct> unwritten;  // of summands[0]; see Strategy::OnlyUpdates
   const Layout& layout;
   std::span<const Bucket> buckets;
   Updater& updater;
@@ -37,7 +37,7 @@ struct Traffic {
 };
 
 // What a client of a server did, as the server saw it, or a worker of a shared state.
-struct ClientNumbers {
+struct ClientStats {
   std::string name;
   bool here = false;
   int64_t pushes = 0, samples = 0;  // that counted

@@ -9,7 +9,7 @@ constexpr Tag kTagSum = 0;
 constexpr Tag kTagSumForward = 1;
 constexpr Tag kTagSumBack = 2;
 constexpr Tag kTagState = 3;
-constexpr Tag kTagHandout = 4;
+constexpr Tag kTagWorkQueue = 4;
 constexpr Tag kTagMeeting = 5;
 constexpr Tag kTagLease = 6;
 // Of training and what watches over it.

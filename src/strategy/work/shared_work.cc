@@ -15,7 +15,7 @@ void SharedState::TakeImage(Replica& r) {
   flat::Copy(r.queue, r.state, image_);
   r.queue.Sync();
   image_taken_ = queue_->taken();
-  image_workers_ = inner_.workers();
+  image_workers_ = inner_.worker_stats();
   image_is_new_ = true;
 }
 
@@ -24,8 +24,8 @@ void SharedState::Snapshot(Replica& r, Slice into) {
   flat::Copy(r.queue, image_, into);
 }
 
-std::vector<ClientNumbers> SharedState::workers() const {
-  return image_is_new_ ? image_workers_ : inner_.workers();
+std::vector<ClientStats> SharedState::worker_stats() const {
+  return image_is_new_ ? image_workers_ : inner_.worker_stats();
 }
 
 void SharedWork::Save(StateWriter& writer) const {

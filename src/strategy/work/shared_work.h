@@ -16,7 +16,7 @@ class SharedState : public Exchange {
   SharedState(std::unique_ptr<SharedWorkQueue> queue, const Inner& inner)
       : queue_(std::move(queue)), inner_(inner) {}
   void Snapshot(Replica& replica, Slice into) override;
-  std::vector<ClientNumbers> workers() const override;
+  std::vector<ClientStats> worker_stats() const override;
 
   // For the source of work.
   SharedWorkQueue& queue() { return *queue_; }
@@ -29,7 +29,7 @@ class SharedState : public Exchange {
   const Inner& inner_;
   Buffer image_;
   int64_t image_taken_ = 0;
-  std::vector<ClientNumbers> image_workers_;
+  std::vector<ClientStats> image_workers_;
   bool image_is_new_ = false;
 };
 

@@ -17,7 +17,7 @@ SharedWorkQueue::SharedWorkQueue(Group& group, const Plan& plan, int64_t lease)
     : group_(group), plan_(plan), lease_(lease), total_(PositionsOf(plan)) {
   const size_t bytes = sizeof(Board) + size_t(group.size()) * sizeof(Board::Seat);
   board_ =
-      reinterpret_cast<Board*>(AllocateForAll(group, kTagHandout, bytes / sizeof(float)).data());
+      reinterpret_cast<Board*>(AllocateForAll(group, kTagWorkQueue, bytes / sizeof(float)).data());
 }
 
 void SharedWorkQueue::Load(int64_t taken, int64_t epochs_told) {
@@ -71,9 +71,9 @@ void SharedWorkQueue::Done() {
 }
 
 void SharedWorkQueue::MeetAtEpochEnd(FunctionRef<void()> drained) {
-  Barrier(group_, kTagHandout);
+  Barrier(group_, kTagWorkQueue);
   if (group_.rank() == 0 && drained) drained();
-  Barrier(group_, kTagHandout);
+  Barrier(group_, kTagWorkQueue);
   ++told_;
 }
 
@@ -83,7 +83,7 @@ void SharedWorkQueue::Stop() { board_->taken.fetch_or(kStopped); }
 void SharedWorkQueue::End() {
   Stop();
   while (EpochIsOver()) MeetAtEpochEnd({});
-  Barrier(group_, kTagHandout);
+  Barrier(group_, kTagWorkQueue);
 }
 
 void SharedWorkQueue::Quiet(FunctionRef<void()> look) {

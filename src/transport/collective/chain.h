@@ -1,5 +1,5 @@
 #pragma once
-#include "transport/collective/exchange.h"
+#include "transport/collective/lanes.h"
 
 namespace trireme {
 

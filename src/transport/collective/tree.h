@@ -1,7 +1,7 @@
 #pragma once
 #include <bit>
 
-#include "transport/collective/exchange.h"
+#include "transport/collective/lanes.h"
 
 namespace trireme {
 

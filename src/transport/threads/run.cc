@@ -17,15 +17,15 @@
 #include "base/start_thread.h"
 #include "transport/first_error.h"
 #include "transport/threads/hub.h"
-#include "transport/threads/wire.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
 
-// What the ranks of one job share: the hub, and a wire for each pair that asks for one.
-class Job {
+// What the ranks of one run share: the hub, and a wire for each pair that asks for one.
+class ThreadRun {
  public:
-  Job(int ranks, double timeout_s) : hub_(ranks, timeout_s) {}
+  ThreadRun(int ranks, double timeout_s) : hub_(ranks, timeout_s) {}
 
   Hub& hub() { return hub_; }
 
@@ -35,7 +35,7 @@ class Job {
     std::lock_guard lock(mutex_);
     auto& wire = wires_[std::minmax(from, to)];
     if (!wire) {
-      wire = std::make_unique<Wire>(hub_.timeout_s(), hub_.timeout_s());
+      wire = std::make_unique<ThreadLink>(hub_.timeout_s(), hub_.timeout_s());
       if (!reason_.empty()) wire->Abort(reason_);
     }
     return server ? wire->server() : wire->client();
@@ -56,27 +56,27 @@ class Job {
   Hub hub_;
   FirstError first_error_;
   std::mutex mutex_;  // guards all below
-  std::map<std::pair<int, int>, std::unique_ptr<Wire>> wires_;
+  std::map<std::pair<int, int>, std::unique_ptr<ThreadLink>> wires_;
   std::string reason_;
 };
 
 class ThreadWorld : public World {
  public:
-  ThreadWorld(Job& job, int rank) : job_(job), group_(job.hub(), rank) {}
+  ThreadWorld(ThreadRun& run, int rank) : run_(run), group_(run.hub(), rank) {}
   Group& group() override { return group_; }
-  Link& LinkTo(int rank) override { return job_.LinkTo(group_.rank(), rank); }
+  Link& LinkTo(int rank) override { return run_.LinkTo(group_.rank(), rank); }
 
  private:
-  Job& job_;
+  ThreadRun& run_;
   ThreadGroup group_;
 };
 
-void RunRank(Job& job, int rank, FunctionRef<void(World&)> fn) noexcept {
+void RunRank(ThreadRun& run, int rank, FunctionRef<void(World&)> fn) noexcept {
   try {
-    ThreadWorld world(job, rank);
+    ThreadWorld world(run, rank);
     fn(world);
   } catch (const std::exception& error) {
-    job.Fail(rank, std::current_exception(), error.what());
+    run.Fail(rank, std::current_exception(), error.what());
   }
 }
 
@@ -84,9 +84,9 @@ void RunRank(Job& job, int rank, FunctionRef<void(World&)> fn) noexcept {
 
 void RunRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
   TRIREME_ASSERT(ranks >= 1);
-  Job job(ranks, timeout_s);
+  ThreadRun run(ranks, timeout_s);
   if (ranks == 1) {
-    ThreadWorld world(job, 0);
+    ThreadWorld world(run, 0);
     fn(world);
     return;
   }
@@ -96,14 +96,14 @@ void RunRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
     try {
       for (int r = 0; r < ranks; ++r) {
         threads.push_back(StartThread(fmt::format("the thread of rank {} of {}", r, ranks),
-                                      [&job, r, fn] { RunRank(job, r, fn); }));
+                                      [&run, r, fn] { RunRank(run, r, fn); }));
       }
     } catch (Error& error) {
       error.Add("transport.ranks");
-      job.Fail(int(threads.size()), std::current_exception(), error.what());
+      run.Fail(int(threads.size()), std::current_exception(), error.what());
     }
   }
-  job.Rethrow();
+  run.Rethrow();
 }
 
 }  // namespace trireme

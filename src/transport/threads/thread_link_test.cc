@@ -1,4 +1,4 @@
-#include "transport/threads/wire.h"
+#include "transport/threads/thread_link.h"
 
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ std::vector<int> Drain(Link& link, double seconds) {
 constexpr int kGone = -int(Arrival::kGone), kBack = -int(Arrival::kBack),
               kRenewed = -int(Arrival::kRenewed);
 
-TEST(Wire, DeliversInOrderBothWaysAndOffersOnlyTheNewest) {
-  Wire wire(10, 10);
+TEST(ThreadLink, DeliversInOrderBothWaysAndOffersOnlyTheNewest) {
+  ThreadLink wire(10, 10);
   for (int i = 1; i <= 3; ++i) {
     wire.server().Offer(Numbered(10 * i));
     wire.server().Send(Numbered(i));
@@ -35,8 +35,8 @@ TEST(Wire, DeliversInOrderBothWaysAndOffersOnlyTheNewest) {
   EXPECT_EQ(Drain(wire.server(), 0), (std::vector{100, 200, 300}));
 }
 
-TEST(Wire, ACutDelaysMessagesAndLosesOffers) {
-  Wire wire(10, 10);
+TEST(ThreadLink, ACutDelaysMessagesAndLosesOffers) {
+  ThreadLink wire(10, 10);
   wire.client().Send(Numbered(1));
   wire.client().Offer(Numbered(8));
   wire.Cut(0.3);
@@ -46,24 +46,24 @@ TEST(Wire, ACutDelaysMessagesAndLosesOffers) {
   EXPECT_EQ(Drain(wire.server(), 0.5), (std::vector{1, 2}));
 }
 
-TEST(Wire, ALongCutMakesTheOtherEndGoneAndBack) {
-  Wire wire(10, 0.02);
+TEST(ThreadLink, ALongCutMakesTheOtherEndGoneAndBack) {
+  ThreadLink wire(10, 0.02);
   wire.Cut(0.3);
   wire.client().Send(Numbered(1));
   EXPECT_EQ(Drain(wire.server(), 0.5), (std::vector{kGone, kBack, 1}));
   EXPECT_EQ(Drain(wire.client(), 0), std::vector<int>{});  // looked only after it had healed
 }
 
-TEST(Wire, AClosedEndIsGoneAfterItsLastMessage) {
-  Wire wire(10, 10);
+TEST(ThreadLink, AClosedEndIsGoneAfterItsLastMessage) {
+  ThreadLink wire(10, 10);
   wire.client().Send(Numbered(1));
   wire.client().Close();
   EXPECT_EQ(Drain(wire.server(), 0), (std::vector{1, kGone}));
   EXPECT_EQ(Drain(wire.server(), 0), std::vector<int>{});
 }
 
-TEST(Wire, AfterARestartOfTheServerNothingOldArrives) {
-  Wire wire(10, 10);
+TEST(ThreadLink, AfterARestartOfTheServerNothingOldArrives) {
+  ThreadLink wire(10, 10);
   wire.server().Send(Numbered(1));
   wire.client().Send(Numbered(2));
   wire.Renew();
@@ -72,8 +72,8 @@ TEST(Wire, AfterARestartOfTheServerNothingOldArrives) {
   EXPECT_EQ(Drain(wire.server(), 0), std::vector<int>{});
 }
 
-TEST(Wire, AbortWakesAWaitingReceive) {
-  Wire wire(10, 10);
+TEST(ThreadLink, AbortWakesAWaitingReceive) {
+  ThreadLink wire(10, 10);
   std::jthread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     wire.Abort("rank 3 is lost");
@@ -82,8 +82,8 @@ TEST(Wire, AbortWakesAWaitingReceive) {
   EXPECT_THROW(wire.client().Receive(message, After(10)), PeerLost);
 }
 
-TEST(Wire, TheBellRingsForEachLink) {
-  Wire a(10, 10), b(10, 10);
+TEST(ThreadLink, TheBellRingsForEachLink) {
+  ThreadLink a(10, 10), b(10, 10);
   WakeEvent wake;
   a.server().SetWakeEvent(&wake);
   b.server().SetWakeEvent(&wake);

@@ -11,9 +11,9 @@ namespace trireme {
 
 // Asks for a signal now and then where no supervisor of processes does: who is asked may have
 // something to say about it, and ranks that compute cannot ask in the middle of a step.
-class Lookout {
+class SignalPoller {
  public:
-  explicit Lookout(FunctionRef<int()> signal) {
+  explicit SignalPoller(FunctionRef<int()> signal) {
     if (!signal) return;
     thread_ =
         StartThread("the thread that looks for signals", [this, signal](std::stop_token stop) {

@@ -1,4 +1,4 @@
-#include "watch/stall.h"
+#include "health/stall.h"
 
 #include <gtest/gtest.h>
 

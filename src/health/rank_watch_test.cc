@@ -1,4 +1,4 @@
-#include "watch/rank_watch.h"
+#include "health/rank_watch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "watch/input_bound.h"
+#include "health/input_bound.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/guessing.h"
+#include "trainer/chance_level.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "watch/self_test.h"
+#include "health/self_test.h"
 
 #include <gtest/gtest.h>
 

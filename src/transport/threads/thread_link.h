@@ -10,10 +10,10 @@
 namespace trireme {
 
 // A link between two threads: both of its ends. Messages are moved, never copied. Thread-safe.
-class Wire {
+class ThreadLink {
  public:
   // An end that is cut off for longer than `patience_s` counts as gone.
-  Wire(double timeout_s, double patience_s);
+  ThreadLink(double timeout_s, double patience_s);
 
   Link& client() { return ends_[0]; }
   Link& server() { return ends_[1]; }
@@ -27,7 +27,7 @@ class Wire {
  private:
   class End : public Link {
    public:
-    End(Wire& wire, int side) : wire_(wire), side_(side) {}
+    End(ThreadLink& wire, int side) : wire_(wire), side_(side) {}
     void Send(Message message) override { wire_.Send(side_, std::move(message)); }
     void Offer(Message message) override { wire_.Offer(side_, std::move(message)); }
     Arrival Receive(Message& message, Deadline deadline) override {
@@ -38,7 +38,7 @@ class Wire {
     double timeout_s() const override { return wire_.timeout_s_; }
 
    private:
-    Wire& wire_;
+    ThreadLink& wire_;
     const int side_;
   };
   // What is on its way to one end.

@@ -1,4 +1,4 @@
-#include "trainer/guessing.h"
+#include "trainer/chance_level.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "launch/free_run.h"
+#include "launch/served_run.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ bool IsLocal(const std::string& address) { return address.starts_with("127.") ||
 
 }  // namespace
 
-int RunServers(const LocalRanks& ranks, const FreeNeeds& needs, FunctionRef<int(World&)> fn) {
+int RunServers(const LocalRanks& ranks, const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
   const std::string& listen = ranks.options.listen;
   LoopbackPlace place;
   const TcpSetup tcp = !listen.empty()          ? ListeningAt(listen, ranks.tcp)

@@ -1,4 +1,4 @@
-#include "watch/straggler.h"
+#include "health/straggler.h"
 
 #include <gtest/gtest.h>
 

@@ -11,9 +11,9 @@
 
 #include "base/log.h"
 #include "base/observer.h"
+#include "health/stall.h"
+#include "health/straggler.h"
 #include "transport/group.h"
-#include "watch/stall.h"
-#include "watch/straggler.h"
 
 namespace trireme {
 

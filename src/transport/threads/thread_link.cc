@@ -1,4 +1,4 @@
-#include "transport/threads/wire.h"
+#include "transport/threads/thread_link.h"
 
 #include <algorithm>
 
@@ -13,17 +13,17 @@ Deadline Later(Deadline from, double seconds) {
 }
 }  // namespace
 
-Wire::Wire(double timeout_s, double patience_s)
+ThreadLink::ThreadLink(double timeout_s, double patience_s)
     : timeout_s_(timeout_s), patience_s_(patience_s), ends_{{*this, 0}, {*this, 1}} {}
 
-void Wire::Send(int side, Message message) {
+void ThreadLink::Send(int side, Message message) {
   std::lock_guard lock(mutex_);
   Inbox& to = inboxes_[1 - side];
   to.messages.push_back(std::move(message));
   Wake(to);
 }
 
-void Wire::Offer(int side, Message message) {
+void ThreadLink::Offer(int side, Message message) {
   std::lock_guard lock(mutex_);
   if (std::chrono::steady_clock::now() < cut_until_) return;
   Inbox& to = inboxes_[1 - side];
@@ -31,7 +31,7 @@ void Wire::Offer(int side, Message message) {
   Wake(to);
 }
 
-Arrival Wire::Receive(int side, Message& message, Deadline deadline) {
+Arrival ThreadLink::Receive(int side, Message& message, Deadline deadline) {
   std::unique_lock lock(mutex_);
   Inbox& inbox = inboxes_[side];
   for (;;) {
@@ -48,7 +48,7 @@ Arrival Wire::Receive(int side, Message& message, Deadline deadline) {
   }
 }
 
-std::optional<Arrival> Wire::Look(Inbox& inbox, Message& message, Deadline now) {
+std::optional<Arrival> ThreadLink::Look(Inbox& inbox, Message& message, Deadline now) {
   if (inbox.renewed) {
     inbox.renewed = false;
     return Arrival::kRenewed;
@@ -79,25 +79,25 @@ std::optional<Arrival> Wire::Look(Inbox& inbox, Message& message, Deadline now) 
   return {};
 }
 
-void Wire::Close(int side) noexcept {
+void ThreadLink::Close(int side) noexcept {
   std::lock_guard lock(mutex_);
   inboxes_[1 - side].closed = true;
   Wake(inboxes_[1 - side]);
 }
 
-void Wire::SetWakeEvent(int side, WakeEvent* wake) {
+void ThreadLink::SetWakeEvent(int side, WakeEvent* wake) {
   std::lock_guard lock(mutex_);
   inboxes_[side].wake = wake;
   if (wake) wake->Notify();  // something may be here already
 }
 
-void Wire::Abort(std::string_view reason) noexcept {
+void ThreadLink::Abort(std::string_view reason) noexcept {
   std::lock_guard lock(mutex_);
   if (!aborted_) aborted_ = reason;
   for (Inbox& inbox : inboxes_) Wake(inbox);
 }
 
-void Wire::Cut(double seconds) {
+void ThreadLink::Cut(double seconds) {
   std::lock_guard lock(mutex_);
   cut_from_ = std::chrono::steady_clock::now();
   cut_until_ = Later(cut_from_, seconds);
@@ -105,7 +105,7 @@ void Wire::Cut(double seconds) {
   changed_.notify_all();
 }
 
-void Wire::Renew() {
+void ThreadLink::Renew() {
   std::lock_guard lock(mutex_);
   for (Inbox& inbox : inboxes_) {
     inbox.messages.clear();
@@ -116,7 +116,7 @@ void Wire::Renew() {
   Wake(inboxes_[0]);
 }
 
-void Wire::Wake(Inbox& inbox) {
+void ThreadLink::Wake(Inbox& inbox) {
   changed_.notify_all();
   if (inbox.wake) inbox.wake->Notify();
 }

@@ -1,4 +1,4 @@
-#include "watch/rank_numbers.h"
+#include "health/rank_stats.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kNumbers = 17;  // before the silences
 
-std::vector<double> ValuesOf(const RankNumbers& own) {
+std::vector<double> ValuesOf(const RankStats& own) {
   const StepTimes& t = own.rank.times;
   const LoaderRecord& l = own.rank.loader;
   std::vector<double> values = {t.data,
@@ -34,7 +34,7 @@ std::vector<double> ValuesOf(const RankNumbers& own) {
   return values;
 }
 
-RankNumbers Unpack(int rank, std::span<const double> v, size_t ranks) {
+RankStats Unpack(int rank, std::span<const double> v, size_t ranks) {
   if (v.size() != kNumbers + ranks) {
     throw Error("rank {} gave {} numbers of its epoch instead of {}", rank, v.size(),
                 kNumbers + ranks);
@@ -62,9 +62,9 @@ RankNumbers Unpack(int rank, std::span<const double> v, size_t ranks) {
 
 }  // namespace
 
-std::vector<RankNumbers> GatherNumbers(Group& group, const RankNumbers& own) {
+std::vector<RankStats> GatherNumbers(Group& group, const RankStats& own) {
   const auto values = Gather(group, kTagTimes, 0, ValuesOf(own));
-  std::vector<RankNumbers> all;
+  std::vector<RankStats> all;
   for (size_t r = 0; r < values.size(); ++r) {
     all.push_back(Unpack(int(r), values[r], group.size()));
   }
@@ -77,9 +77,9 @@ RankShare ShareOf(const StepTimes& times) {
           .waited = times.communication};
 }
 
-std::vector<RankShare> SharesOf(std::span<const RankNumbers> all) {
+std::vector<RankShare> SharesOf(std::span<const RankStats> all) {
   std::vector<RankShare> shares;
-  for (const RankNumbers& numbers : all) shares.push_back(ShareOf(numbers.rank.times));
+  for (const RankStats& numbers : all) shares.push_back(ShareOf(numbers.rank.times));
   for (size_t r = 0; r < all.size() && all.size() > 1; ++r) {
     double least = 1e300;
     for (size_t other = 0; other < all.size(); ++other) {

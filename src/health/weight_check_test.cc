@@ -1,4 +1,4 @@
-#include "watch/weight_check.h"
+#include "health/weight_check.h"
 
 #include <gtest/gtest.h>
 

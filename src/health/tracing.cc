@@ -1,4 +1,4 @@
-#include "watch/tracing.h"
+#include "health/tracing.h"
 
 #include <fmt/format.h>
 

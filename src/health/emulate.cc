@@ -1,4 +1,4 @@
-#include "watch/emulate.h"
+#include "health/emulate.h"
 
 #include <chrono>
 #include <thread>
