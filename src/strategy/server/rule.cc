@@ -43,7 +43,7 @@ class UpdateRule : public ServerRule {
              Slice centre) override {
     // A sum in order, as --deterministic adds in step.
     const Slice sum = parts[0].body;
-    for (const Part& part : parts.subspan(1)) flat::Add(queue, part.body, sum);
+    for (size_t i = 1; i < parts.size(); ++i) flat::Add(queue, parts[i].body, sum);
     if (share != 1) {  // of the gradients: statistics are what they are
       queue.Sync();
       for (float& gradient : sum.Sub(0, weights_).host()) gradient *= share;
