@@ -21,6 +21,7 @@ class SignalPoller {
           while (!stop.stop_requested() && signal() == 0) {
             changed_.wait_for(lock, stop, std::chrono::milliseconds(20), [] { return false; });
           }
+          signal();  // one that came since, and ended all this
         });
   }
 
