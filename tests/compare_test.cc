@@ -79,8 +79,9 @@ TEST_F(CompareTest, GoesOnAfterASignal) {
   running->Kill(SIGINT);
   const Outcome stopped = running->Wait(kTimeout);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  EXPECT_NE(stopped.err.find("go on with: trireme compare iris --strategies allreduce,local-sgd"),
-            stopped.err.npos)
+  EXPECT_NE(
+      stopped.err.find("continue with: trireme compare iris --strategies allreduce,local-sgd"),
+      stopped.err.npos)
       << stopped.err;
   ASSERT_TRUE(IsDone("c/allreduce"));
   const auto first = std::filesystem::last_write_time(At("c/allreduce/summary.json"));
@@ -99,7 +100,8 @@ TEST_F(CompareTest, GoesOnAfterASignal) {
 TEST_F(CompareTest, RefusesWhatMakesNoSense) {
   Refuse({"compare"}, 2, {"--strategies"});
   Write("full/x", "");
-  Refuse({"compare", "--strategies", "allreduce", "--out", "full"}, 2, {"full", "no comparison"});
+  Refuse({"compare", "--strategies", "allreduce", "--out", "full"}, 2,
+         {"full", "not a comparison"});
   Refuse({"compare", "--strategies", "allreduse"}, 2, {"allreduse", "allreduce"});
   Refuse({"compare", "--strategies", "allreduce,allreduce"}, 2, {"twice"});
   Refuse({"compare", "--strategies", "allreduce", "--slow", "4:3x"}, 2, {"--slow", "4 ranks"});

@@ -86,7 +86,7 @@ TEST_F(FoldsTest, ASignalEndsTheFoldsAndTheyGoOnLater) {
   const Outcome stopped = running->Wait(kTimeout);
   if (stopped.exit_code != 0) {  // a machine that is busy elsewhere may let it end before
     EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
-    EXPECT_NE(stopped.err.find("go on with: trireme train iris --folds 4"), stopped.err.npos)
+    EXPECT_NE(stopped.err.find("continue with: trireme train iris --folds 4"), stopped.err.npos)
         << stopped.err;
     EXPECT_FALSE(fs::exists(At("f/summary.json")));
   }

@@ -116,7 +116,7 @@ TEST_F(InitTest, GivenWeightsLearnSlowlyAndWantTheirNormalisation) {
   const std::string said = Succeed({"train", "--init", weights_, "--set", "data.normalize=minmax",
                                     "--steps", "2", "--out", "c"})
                                .err;
-  EXPECT_NE(said.find("these weights want data.normalize=standard"), said.npos) << said;
+  EXPECT_NE(said.find("these weights expect data.normalize=standard"), said.npos) << said;
 }
 
 TEST_F(InitTest, TheConfigRepeatsTheRun) {

@@ -64,8 +64,9 @@ TEST_F(JoinTest, TheFirstInterruptOfAClientIsAnswered) {
   client->Kill(SIGINT);
   const Outcome left = client->Wait(kTimeout);
   EXPECT_EQ(left.exit_code, 130) << left.err;
-  EXPECT_NE(left.err.find("leaves the run after this step; Ctrl-C again: at once"),
-            std::string::npos)
+  EXPECT_NE(
+      left.err.find("leaving the run after this step; press Ctrl-C again to stop immediately"),
+      std::string::npos)
       << left.err;
   server->Kill(SIGTERM);
   EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
@@ -74,14 +75,14 @@ TEST_F(JoinTest, TheFirstInterruptOfAClientIsAnswered) {
 TEST_F(JoinTest, AServerSaysWhereItListensOnceItDoes) {
   const std::string where = fmt::format("0.0.0.0:{}", FreePort());
   auto server = Serve("easgd", {"--set", "transport.listen=" + where});
-  EXPECT_NE(server->err().find("listens at " + where), std::string::npos) << server->err();
-  EXPECT_NE(server->err().find("only clients of this machine are let in"), std::string::npos)
+  EXPECT_NE(server->err().find("listening at " + where), std::string::npos) << server->err();
+  EXPECT_NE(server->err().find("only clients of this machine can join"), std::string::npos)
       << server->err();
   const Outcome second = Run({"train", "--strategy", "easgd", "--transport", "tcp", "--ranks", "2",
                               "--set", "transport.listen=" + where, "--out", "b"});
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_NE(second.err.find("cannot listen on " + where), std::string::npos) << second.err;
-  EXPECT_EQ(second.err.find("listens at"), std::string::npos) << second.err;
+  EXPECT_EQ(second.err.find("listening at"), std::string::npos) << second.err;
   server->Kill(SIGTERM);
   EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
 }
@@ -110,12 +111,12 @@ TEST_F(JoinTest, StrangersAreRefusedAndTheServerGoesOn) {
   Refuse({"join", meet_, "--secret-file", "secret"}, 1, {"secret"});
   const Outcome data = Run({"join", meet_, "--data", "synthetic:1x1x4:3:100"});
   EXPECT_EQ(data.exit_code, 1);
-  EXPECT_NE(data.err.find("its data are other ones"), std::string::npos) << data.err;
+  EXPECT_NE(data.err.find("its data differ"), std::string::npos) << data.err;
   const Outcome recipe = Run({"join", meet_, "--set", "optimizer.lr=0.5"});
-  const std::string words = "its recipe is another one: optimizer.lr is 0.5, at the server 0.02";
+  const std::string words = "its recipe differs: optimizer.lr is 0.5, at the server 0.02";
   EXPECT_NE(recipe.err.find(words), std::string::npos) << recipe.err;
   const Outcome model = Run({"join", meet_, "--set", "model.name=mlp:4-5-3"});
-  EXPECT_NE(model.err.find("its model is another one"), std::string::npos) << model.err;
+  EXPECT_NE(model.err.find("its model differs"), std::string::npos) << model.err;
   EXPECT_EQ(Run({"join", "127.0.0.1:1"}).exit_code, 1);
   EXPECT_FALSE(server->Over());
   EXPECT_NE(server->err().find("refused 127.0.0.1:"), std::string::npos) << server->err();

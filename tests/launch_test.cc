@@ -103,7 +103,7 @@ TEST_F(LaunchTest, RanksThatAreOfNoUseAreWarnedOf) {
   const Words words = {"train", "--steps", "2", "--ranks", "4", "--batch", "2"};
   const Words pinned = {"taskset", "-c", core};
   const Outcome outcome = Succeed(words, pinned);
-  EXPECT_TRUE(Holds(outcome.err, "4 workers on 1 core: slower than 1")) << outcome.err;
+  EXPECT_TRUE(Holds(outcome.err, "4 workers on 1 core are slower than 1")) << outcome.err;
   EXPECT_TRUE(Holds(outcome.err, "2 of 4 workers get no samples")) << outcome.err;
   EXPECT_EQ(Succeed(words + Words{"--quiet"}, pinned).err, "");
   // A server only adds.
@@ -117,7 +117,7 @@ TEST_F(LaunchTest, NonsenseIsRefusedBeforeItWaitsInAQueue) {
     Refuse(Words{"launch", "slurm"} + flags + Words{"--"} + train, 2, {part});
   };
   const Words good = {"train", "--out", "a"};
-  refuse({"--nodes", "0"}, good, "--nodes must be from 1");
+  refuse({"--nodes", "0"}, good, "--nodes must be between 1");
   refuse({"--nodes", "two"}, good, "--nodes must be a number");
   refuse({"--cpus-per-rank", "0"}, good, "--cpus-per-rank");
   refuse({"--partition", ""}, good, "--partition");
@@ -125,8 +125,8 @@ TEST_F(LaunchTest, NonsenseIsRefusedBeforeItWaitsInAQueue) {
   refuse({"--transport", "shm"}, good, "--transport must be tcp or ");
   refuse({"--mpi", "pmix"}, good, "--transport mpi");
   refuse({"--container-with", "apptainer"}, good, "--container");
-  refuse({}, {}, "behind --");
-  refuse({}, {"eval", "a"}, "behind --");
+  refuse({}, {}, "after --");
+  refuse({}, {"eval", "a"}, "after --");
   refuse({}, {"train"}, "--out DIR");
   refuse({}, good + Words{"--ranks", "2"}, "--ranks");
   refuse({}, good + Words{"--resume", "b"}, "--resume");

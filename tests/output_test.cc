@@ -48,7 +48,7 @@ TEST_F(OutputTest, APageGoesWhereItsNameLeads) {
 
   const Words slurm = {"launch", "slurm", "--out", "-", "--", "train", "--out", "b"};
   ExpectIn(Succeed(slurm).out, "#SBATCH");
-  Refuse({"data", "pack", "far", "-"}, 2, {"a pack needs a file"});
+  Refuse({"data", "pack", "far", "-"}, 2, {"a pack cannot be written to the standard output"});
 }
 
 TEST_F(OutputTest, WhatCannotBeWrittenIsNoSuccess) {
@@ -85,7 +85,7 @@ TEST_F(OutputTest, ALimitOnTheSizeOfFilesIsNamed) {
 
 TEST_F(OutputTest, ATraceThatCannotBeWrittenIsRefusedBeforeTraining) {
   Write("folder/file", "");
-  Refuse(kTrain + Words{"a", "--trace", "folder"}, 1, {"folder: is a folder, a file is needed"});
+  Refuse(kTrain + Words{"a", "--trace", "folder"}, 1, {"folder: is a folder; expected a file"});
   Refuse(kTrain + Words{"a", "--trace", "nowhere/t.json"}, 1, {"nowhere", "No such file"});
   EXPECT_FALSE(Exists(At("a")) || Exists(At("folder.rank0")));
   const Outcome full = Run(kTrain + Words{"b", "--trace", "/dev/full"});

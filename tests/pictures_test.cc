@@ -161,8 +161,9 @@ TEST_F(PicturesTest, CommandsForPacksSayWhatTheyRead) {
   for (const Words& words : {Words{"info"}, Words{"verify"}, Words{"show"}}) {
     const Words number = words[0] == "show" ? Words{"0"} : Words{};
     Refuse(Words{"data"} + words + Words{At("set")} + number, 1, {"is a folder", "data pack"});
-    Refuse(Words{"data"} + words + Words{"table.csv"} + number, 1, {"table.csv: is no pack"});
-    Refuse(Words{"data"} + words + Words{"csv:table.csv"} + number, 1, {"table.csv: is no pack"});
+    Refuse(Words{"data"} + words + Words{"table.csv"} + number, 1, {"table.csv: is not a pack"});
+    Refuse(Words{"data"} + words + Words{"csv:table.csv"} + number, 1,
+           {"table.csv: is not a pack"});
     Refuse(Words{"data"} + words + Words{"none.pack"} + number, 1, {"none.pack"});
   }
   EXPECT_NE(Succeed({"data", "pack", At("set"), "a.pack"}).out.find("22 to train, 22 to test"),

@@ -154,7 +154,7 @@ TEST_F(PredictTest, WhatMayBeWrongWithATableIsSaid) {
   EXPECT_EQ(warnings(Succeed(train + Words{"--out", "c", "--set", "data.id=Id"})), 0u);
   Succeed({"train", "--epochs", "1", "--out", "iris"});  // knows no names of columns
   Write("flowers.csv", "sl,sw,pl,pw\n5.1,3.5,1.4,0.2\n");
-  EXPECT_NE(Succeed({"predict", "iris", "flowers.csv"}).err.find("by their places"),
+  EXPECT_NE(Succeed({"predict", "iris", "flowers.csv"}).err.find("matched by position"),
             std::string::npos);
 }
 

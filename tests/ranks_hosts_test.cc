@@ -83,7 +83,7 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsIsNamedAndDoesNotEndTheRun) {
   EXPECT_NE(first->err().find("has heard nothing from rank 2 for"), std::string::npos)
       << first->err();
   const auto heard_again = [&] {
-    return first->err().find("hears rank 2 again") != std::string::npos;
+    return first->err().find("hears from rank 2 again") != std::string::npos;
   };
   for (int i = 0; i < 100 && !heard_again(); ++i) SleepFor(0.1);
   EXPECT_TRUE(heard_again()) << first->err();
@@ -129,21 +129,21 @@ TEST_F(HostsFileTest, ThisMachineByNumberAndPortOrByName) {
   Succeed(With("localhost 2\n") + Words{"--out", "c"});
   EXPECT_EQ(Number("c", "ranks"), 2);
   Refuse(With("127.0.0.1 1\nlocalhost 1\n") + Words{"--out", "d"}, 1,
-         {"hosts:2: localhost is this machine, as 127.0.0.1 in line 1 is"});
+         {"hosts:2: localhost is this machine, and so is 127.0.0.1 in line 1"});
 }
 
 TEST_F(HostsFileTest, WhoWaitsForOthersSaysSoAndObeysSignals) {
   const std::string stopped = "stopped by a signal before all ranks had met";
   auto first = Start(With(fmt::format("127.0.0.1:{} 2\n127.0.0.9 1\n", port_)));
   const std::string gathers =
-      fmt::format("waits at 127.0.0.1:{} for rank 2 (127.0.0.9), 60 s at most", port_);
+      fmt::format("waiting at 127.0.0.1:{} for rank 2 (127.0.0.9), at most 60 s", port_);
   EXPECT_TRUE(AwaitWords(*first, gathers)) << first->err();
   first->Kill(SIGTERM);
   EXPECT_EQ(first->Wait(kTimeout).exit_code, 143) << first->err();
   EXPECT_NE(first->err().find(stopped), std::string::npos) << first->err();
 
   auto second = Start(With(fmt::format("127.0.0.9:{} 1\nlocalhost 2\n", port_)));
-  const std::string dials = fmt::format("waits for rank 0 at 127.0.0.9:{}, 60 s at most", port_);
+  const std::string dials = fmt::format("waiting for rank 0 at 127.0.0.9:{}, at most 60 s", port_);
   EXPECT_TRUE(AwaitWords(*second, dials)) << second->err();
   second->Kill(SIGINT);
   EXPECT_EQ(second->Wait(kTimeout).exit_code, 130) << second->err();
@@ -152,7 +152,7 @@ TEST_F(HostsFileTest, WhoWaitsForOthersSaysSoAndObeysSignals) {
   const Words clients =
       With(fmt::format("127.0.0.9:{} 1\nlocalhost 2\n", port_)) + Words{"--strategy", "easgd"};
   auto third = Start(clients);
-  const std::string server = fmt::format("waits for the server at 127.0.0.9:{}, ", port_);
+  const std::string server = fmt::format("waiting for the server at 127.0.0.9:{}, ", port_);
   EXPECT_TRUE(AwaitWords(*third, server)) << third->err();
   third->Kill(SIGTERM);
   EXPECT_EQ(third->Wait(kTimeout).exit_code, 143) << third->err();
@@ -234,7 +234,7 @@ TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
   ASSERT_TRUE(AwaitClients(*near, "a", [&](const auto& all) { return BothFar(all, removed); }))
       << near->err() << far->err();
   Cable("up");
-  EXPECT_NE(near->err().find("client 2 is silent for"), std::string::npos) << near->err();
+  EXPECT_NE(near->err().find("client 2 has been silent for"), std::string::npos) << near->err();
   const auto cut = SavedClients("a");
   const auto returned = [&](const ClientCounts& c, size_t i) {
     return c.samples >= cut[i].samples + 200;
@@ -262,7 +262,7 @@ TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   auto second = StartOn(1, words, "wrong");
   const Outcome stranger = second->Wait(kTimeout), host = first->Wait(kTimeout);
   EXPECT_EQ(stranger.exit_code, 1);
-  EXPECT_NE(stranger.err.find("the run's secret is another one (transport.secret_file)"),
+  EXPECT_NE(stranger.err.find("the run's secret is different; use the same transport.secret_file"),
             stranger.err.npos)
       << stranger.err;
   EXPECT_EQ(host.exit_code, 1);

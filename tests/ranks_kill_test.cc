@@ -93,7 +93,8 @@ TEST_P(RanksKillTest, OfAnyRankAtAnyMomentCostsNothing) {
     EXPECT_EQ(FirstNamed(outcome.err), victim) << outcome.err;
     if (Holds(outcome.err, "killed by signal 9") && SavedStep("parts") > 0 &&
         !NeedsMpirun(GetParam())) {
-      EXPECT_TRUE(Holds(outcome.err, "; go on with: trireme train --resume parts")) << outcome.err;
+      EXPECT_TRUE(Holds(outcome.err, "; continue with: trireme train --resume parts"))
+          << outcome.err;
     }
     EXPECT_EQ(left, "");
   }

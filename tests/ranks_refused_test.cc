@@ -46,7 +46,7 @@ TEST_F(RanksRefusedTest, ARankWithAnotherRecipe) {
                                       StartRank(2, 3, {"--lr", "0.3"})};
   for (auto& rank : ranks) {
     ExpectError(*rank, 1,
-                "rank 2 has another recipe than rank 0: optimizer.lr is 0.3, at rank 0 0.02");
+                "rank 2's recipe differs from rank 0's: optimizer.lr is 0.3, at rank 0 0.02");
   }
 }
 
@@ -63,7 +63,7 @@ TEST_F(RanksRefusedTest, ARankWithOtherData) {
     const Words words = {"--model", "mlp:2-8-3", "--data", "csv:a.csv", "--out", file + "-run"};
     std::unique_ptr<Running> ranks[2];
     for (int r = 0; r < 2; ++r) ranks[r] = StartRank(r, 2, words, "oars", std::to_string(r));
-    for (auto& rank : ranks) ExpectError(*rank, 1, "rank 1 has other data than rank 0");
+    for (auto& rank : ranks) ExpectError(*rank, 1, "rank 1's data differ from rank 0's");
   }
 }
 
@@ -75,7 +75,7 @@ TEST_F(RanksRefusedTest, WorldsOfOtherSizes) {
 
 TEST_F(RanksRefusedTest, AnotherSecret) {
   auto zero = StartRank(0, 2, {}), one = StartRank(1, 2, {}, "pedals");
-  ExpectError(*one, 1, "the run's secret is another one (transport.secret_file)");
+  ExpectError(*one, 1, "the run's secret is different; use the same transport.secret_file");
   // A stranger does not end the job: the right rank may still come.
   EXPECT_FALSE(zero->Over()) << zero->err();
   auto right = StartRank(1, 2, {});
@@ -115,7 +115,7 @@ TEST_F(RanksRefusedTest, MoreConnectionsThanOpenFilesAreAllowed) {
   const Words limited = {"bash", "-c", "ulimit -n 20; exec \"$@\"", "bash"};
   const Words words = {"train", "--ranks", "16", "--transport", "tcp", "--steps", "2", "--quiet"};
   auto running = Start(words, limited);
-  ExpectError(*running, 1, "too many open files (ulimit -n is 20; about 32 are needed)");
+  ExpectError(*running, 1, "too many open files (ulimit -n is 20); raise the limit to about 32");
 }
 
 TEST_F(RanksRefusedTest, UnderMpirun) {
@@ -129,9 +129,9 @@ TEST_F(RanksRefusedTest, UnderMpirun) {
     EXPECT_EQ(Leftovers(Now() + 40), "");
   };
   refuse({"--ranks", "3"}, "transport.ranks = 3, but Open MPI started 2 processes");
-  refuse({"--transport", "shm"}, "Open MPI started 2 processes, which transport.name = \"shm\"");
+  refuse({"--transport", "shm"}, "Open MPI started 2 processes, but with transport.name = \"shm\"");
   refuse({"--transport", "threads"}, ", or start one process with --ranks 2");
-  refuse({"--strategy", "bsp"}, "strategy bsp: its workers are threads of one process");
+  refuse({"--strategy", "bsp"}, "strategy bsp: its workers must be threads of one process");
 }
 
 TEST_F(RanksRefusedTest, WhatDoesNotFitTogether) {

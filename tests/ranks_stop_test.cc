@@ -137,7 +137,7 @@ TEST_F(RanksTest, AStoppedRankDoesNotKeepTheSecondInterruptFromEnding) {
     ASSERT_EQ(processes.size(), 2u) << running->err();
     kill(processes[1], SIGSTOP);
     running->Kill(SIGINT);
-    const std::string answer = "stops after this step; Ctrl-C again: at once";
+    const std::string answer = "stopping after this step; press Ctrl-C again to stop immediately";
     for (const Stopwatch watch; watch.seconds() < kTimeout && !running->Over(); SleepFor(0.01)) {
       if (running->err().find(answer) != std::string::npos) break;
     }

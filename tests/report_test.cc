@@ -55,7 +55,7 @@ TEST_F(ReportTest, APageSaysWhatTheRunWas) {
   for (const char* part :
        {"<h1>2 runs</h1>", "What differs", "optimizer.lr", "0.05", "Confusion of a", "Iris-setosa",
         "Where the time went", "b r0", "trireme train runs/a/config.toml --out runs/a-again",
-        "a was started by: trireme train --epochs 10 --ranks 2"}) {
+        "a was started with: trireme train --epochs 10 --ranks 2"}) {
     ExpectIn(page, part);
   }
 }
@@ -63,7 +63,7 @@ TEST_F(ReportTest, APageSaysWhatTheRunWas) {
 TEST_F(ReportTest, WhatIsNoResultIsRefused) {
   std::filesystem::create_directories(At("empty"));
   Refuse({"report"}, 2, {"DIR"});
-  Refuse({"report", "nowhere"}, 2, {"nowhere", "not there"});
+  Refuse({"report", "nowhere"}, 2, {"nowhere", "does not exist"});
   Refuse({"report", "empty"}, 2, {"empty", "config.toml", "page.json"});
   Refuse({"watch", "empty"}, 2, {"empty", "is not a run"});
   Write("bad/page.json", "{\"page\":1");
@@ -82,7 +82,7 @@ TEST_F(ReportTest, OfManyOneThatIsDamagedIsLeftOut) {
   ExpectIn(Read("all.html"), "<h2>Left out</h2>");
   ExpectIn(Read("all.html"), "Run a");
   Refuse({"report", "runs/bad", "runs/bad"}, 1, {"page.json"});
-  Refuse({"report", "runs/a", "runs/b"}, 2, {"runs/b", "not there"});
+  Refuse({"report", "runs/a", "runs/b"}, 2, {"runs/b", "does not exist"});
 }
 
 TEST_F(ReportTest, ARunIsWatchedUntilItEnds) {
@@ -116,7 +116,7 @@ TEST_F(ReportTest, AKilledRunGivesAPageAndWatchingItEnds) {
   Write("run/metrics.jsonl", metrics.substr(0, metrics.size() - 15));
   Succeed({"report", "run"});
   ExpectIn(Read("run/report.html"),
-           "The run: stopped (killed or failed). Its last line is of step");
+           "The run: stopped (killed or failed). Its last line is from step");
 }
 
 TEST_F(ReportTest, WatchingARunThatGoesOnEndsWithASignal) {

@@ -83,7 +83,7 @@ TEST_F(ResumeTest, ARunWithoutCheckpointBeginsAnew) {
   std::filesystem::remove_all(At("parts/checkpoints"));
   std::filesystem::remove(At("parts/summary.json"));
   const Outcome outcome = Succeed({"train", "--resume", "parts"});
-  EXPECT_NE(outcome.err.find("parts has no checkpoint: begins at epoch 1"), std::string::npos);
+  EXPECT_NE(outcome.err.find("parts has no checkpoint; starting at epoch 1"), std::string::npos);
   EXPECT_EQ(Hash("parts"), Hash("whole"));
   ExpectSameEpochs();
 }
@@ -95,9 +95,9 @@ TEST_F(ResumeTest, AFinishedRunStaysWhatItIs) {
   const std::string hash = Hash("a"), latest = Latest("a");
   const double accuracy = Number("a", "test_accuracy");
   EXPECT_EQ(Succeed({"train", "--resume", "a"}).out,
-            "a is done already (4 epochs, 60 steps); --epochs N goes further\n");
+            "a is already done (4 epochs, 60 steps); use --epochs N to train further\n");
   EXPECT_EQ(Succeed({"train", "--resume", "a", "--quiet"}).out, "");
-  Refuse({"train", "--resume", "a", "--epochs", "2"}, 2, {"has done 60 steps already"});
+  Refuse({"train", "--resume", "a", "--epochs", "2"}, 2, {"has already done 60 steps"});
   EXPECT_EQ(Read("a/summary.json"), summary);
   EXPECT_EQ(Read("a/starts.jsonl"), starts);
   EXPECT_EQ(Read("a/metrics.jsonl"), metrics);
@@ -115,7 +115,7 @@ TEST_F(ResumeTest, ARunThatAnEvaluationEndedGoesOnOnlyIfAsked) {
   Succeed(words + Words{"--lr", "1e-9", "--set", "trainer.patience=2", "--out", "p"});
   EXPECT_EQ(Number("p", "epochs"), 3);
   const std::string hash = Hash("p");
-  EXPECT_NE(Succeed({"train", "--resume", "p", "--epochs", "60"}).out.find("p is done already"),
+  EXPECT_NE(Succeed({"train", "--resume", "p", "--epochs", "60"}).out.find("p is already done"),
             std::string::npos);
   EXPECT_EQ(Hash("p"), hash);
   Succeed({"train", "--resume", "p", "--set", "trainer.patience=4"});
@@ -221,7 +221,7 @@ TEST_F(ResumeTest, ColumnsInAnotherOrderAreRefused) {
   Succeed({"train", "--data", "csv:" + At("rows.csv"), "--model", "mlp:2-3-2", "--batch", "4",
            "--steps", "4", "--out", "a"});
   Write("rows.csv", "y,x,kind\n" + turned);
-  Refuse({"train", "--resume", "a", "--steps", "8"}, 1, {"column \"y\" stands where \"x\" was"});
+  Refuse({"train", "--resume", "a", "--steps", "8"}, 1, {"column \"y\" is where \"x\" was"});
   Write("rows.csv", "x,y,kind\n" + rows);
   Succeed({"train", "--resume", "a", "--steps", "8"});
 }
@@ -236,10 +236,10 @@ TEST_F(ResumeTest, OtherDataAreRefused) {
   Write("rows.csv", rows);
   Succeed({"train", "--data", "csv:" + At("rows.csv"), "--model", "mlp:2-3-2", "--batch", "4",
            "--steps", "4", "--out", "a"});
-  refuse(rows + "3,4,no\n", {"not those that the run began with", "to train", "--init"});
+  refuse(rows + "3,4,no\n", {"differ from those that the run began with", "to train", "--init"});
   std::string other = rows;
   for (size_t at; (at = other.find("yes")) != std::string::npos;) other.replace(at, 3, "aye");
-  refuse(other, {"class 0 was \"no\" and is \"aye\"", "--init"});
+  refuse(other, {"class 0 was \"no\" and is now \"aye\"", "--init"});
   Write("rows.csv", rows);
   Succeed({"train", "--resume", "a", "--steps", "8"});
 }

@@ -115,7 +115,7 @@ TEST_F(ServersTest, NobodyJoinsSeveralServersByHand) {
   std::erase(words, "--quiet");
   auto running = Start(words);
   std::string meet;
-  const std::string before = "listens at ";
+  const std::string before = "listening at ";
   for (int i = 0; i < 3000 && meet.empty() && !running->Over(); ++i) {
     const std::string err = running->err();
     const size_t at = err.find(before), end = at == err.npos ? at : err.find('\n', at);

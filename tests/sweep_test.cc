@@ -85,7 +85,7 @@ TEST_F(SweepRunTest, ASignalEndsTheChildAndTheSweepGoesOnLater) {
   running->Kill(SIGINT);
   const Outcome stopped = running->Wait(kTimeout);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  EXPECT_NE(stopped.err.find("go on with: trireme sweep iris"), stopped.err.npos) << stopped.err;
+  EXPECT_NE(stopped.err.find("continue with: trireme sweep iris"), stopped.err.npos) << stopped.err;
   const auto before = Done();
   EXPECT_LT(before.size(), 12u);
   Succeed(kSweep);
@@ -152,7 +152,7 @@ TEST_F(SweepRunTest, AReplayRunsEndToEnd) {
   const Json json = ParseJson(Read("r/replay.json"), "r");
   const Json& sweep = json.At("parts").Items()[0].At("sweep");
   EXPECT_EQ(sweep.At("rows").Items().size(), 6u);
-  EXPECT_NE(Read("r/page.html").find("not at hand"), std::string::npos);
+  EXPECT_NE(Read("r/page.html").find("not available"), std::string::npos);
   EXPECT_NE(Succeed({"replay", "scenes-mpi", "--out", "q"}).out.find("skipped: "),
             std::string::npos);
 }

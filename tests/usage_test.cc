@@ -22,17 +22,17 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"merge=difference"}, {"sync-ps"});
   refuse("async-ps", {"staleness=2", "stale=wait"}, {"halve", "elastic"});
   refuse("downpour", {"servers=2", "staleness=2", "stale=wait"}, {"strategy.servers = 2"});
-  refuse("dogwild", {"staleness=2", "stale=wait"}, {"share their weights"});
+  refuse("dogwild", {"staleness=2", "stale=wait"}, {"share weights"});
   refuse("ssp", {"stale=drop"}, {"strategy.stale"});
   refuse("ssp", {"push=2"}, {"strategy.push"});
   refuse("mpi-ps", {"groups=3"}, {"strategy.groups = 3", "2 workers"});
   refuse("allreduce", {"centre=server"}, {"easgd"});
   refuse("allreduce", {"centre=group", "groups=4"}, {"strategy.groups = 4", "3 workers"});
-  refuse("allreduce", {"centre=group", "merge=elastic"}, {"averaged"});
-  refuse("hogwild", {"centre=group"}, {"alone, allreduce"});
+  refuse("allreduce", {"centre=group", "merge=elastic"}, {"averages weights"});
+  refuse("hogwild", {"centre=group"}, {"alone or allreduce"});
   refuse("local-sgd", {"centre=none"}, {"never agree"});
   refuse("easgd", {"inner=broker"}, {"broker", "server has nothing to merge"});
-  refuse("allreduce", {"merge=halve"}, {"adds up gradients"});
+  refuse("allreduce", {"merge=halve"}, {"adds up only gradients"});
   refuse("allreduce", {"pace=free"}, {"in step"});
 }
 
@@ -52,7 +52,7 @@ TEST_F(UsageTest, WordsThatNobodyKnows) {
   Refuse({"train", "a", "b"}, 2, {"unexpected argument", "b"});
   Refuse({"list", "modles"}, 2, {"did you mean models"});
   Refuse({"--verbose"}, 2, {"unknown flag --verbose"});
-  Refuse({"launch", "pbs"}, 2, {"no \"launch pbs\"; there is launch slurm"});
+  Refuse({"launch", "pbs"}, 2, {"unknown command \"launch pbs\"; there is launch slurm"});
   Refuse({"scale", "iris", "--to", "1000000000000"}, 2,
          {"--to must be between 1 and 1000000, got 1000000000000"});
   EXPECT_FALSE(Exists(At("runs")));
@@ -104,7 +104,7 @@ TEST_F(UsageTest, Contradictions) {
   Refuse({"train", "--out", "a"}, 2, {"a", "--resume a"});
   Refuse({"train", "--strategy", "easgd"}, 2, {"easgd", "2 ranks", "transport.ranks"});
   Refuse({"train", "--model", "mlp:5-3"}, 2, {"mlp:5-3", "4"});
-  Refuse({"train", "--model", "mlp:4-30-7"}, 2, {"7", "3", "give --model mlp"});
+  Refuse({"train", "--model", "mlp:4-30-7"}, 2, {"7", "3", "--model mlp takes"});
   Refuse({"train", "--model", "cnn"}, 2, {"cnn"});
 }
 
@@ -120,7 +120,7 @@ TEST_F(UsageTest, RunsThatAreNone) {
   Refuse({"train", "--out", "file"}, 1, {"file"});
   Refuse({"train", "--out", "/proc/nowhere"}, 1, {"/proc/nowhere"});
   std::filesystem::create_symlink("gone", At("link"));
-  Refuse({"train", "--out", "link"}, 1, {"link: is a link that leads nowhere (gone)"});
+  Refuse({"train", "--out", "link"}, 1, {"link: is a dangling link to gone"});
   Refuse({"eval"}, 2, {"RUN is missing"});
 }
 
@@ -138,7 +138,7 @@ TEST_F(UsageTest, MissingOrUselessData) {
   Refuse({"train", "--data", "mnist:nope"}, 1, {"nope"});
   Refuse({"train", "--data", "mnist:."}, 1, {"train-images"});
   Refuse({"train", "--data", "cifar10:."}, 1, {"data_batch"});
-  Refuse({"train", "mnist-classic"}, 1, {"data/mnist", "name yours: --data mnist:DIR"});
+  Refuse({"train", "mnist-classic"}, 1, {"data/mnist", "name your copy with --data mnist:DIR"});
   Refuse({"train", "--data", "fashion-mnist:nope"}, 1, {"nope"});
   Refuse({"train", "--data", "synthetic:0x1x1:3:9"}, 2, {"synthetic"});
   Refuse({"train", "--data", "csv"}, 2, {"csv:FILE"});

@@ -83,7 +83,7 @@ TEST_F(VersionTest, RanksOfTwoBuildsDoNotTrainTogether) {
   for (auto& rank : ranks) {
     const Outcome outcome = rank->Wait(kTimeout);
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_NE(outcome.err.find("rank 1 is another version of trireme than rank 0"),
+    EXPECT_NE(outcome.err.find("rank 1's version of trireme differs from rank 0's"),
               outcome.err.npos)
         << outcome.err;
   }
@@ -91,7 +91,7 @@ TEST_F(VersionTest, RanksOfTwoBuildsDoNotTrainTogether) {
 
 TEST_F(VersionTest, AResumeByAnotherBuildIsToldAndNotRefused) {
   Succeed({"train", "--steps", "5", "--quiet", "--out", "a"}, OtherBuild());
-  const std::string told = "this run was trained by trireme ";
+  const std::string told = "this run was trained with trireme ";
   const Words on = {"train", "--quiet", "--resume", "a", "--steps"};
   EXPECT_NE(Succeed(on + Words{"8"}).err.find(told), std::string::npos);
   EXPECT_EQ(Succeed(on + Words{"9"}).err.find(told), std::string::npos);

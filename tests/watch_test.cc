@@ -46,9 +46,9 @@ TEST_F(WatchTest, ARankThatNeverComesIsNamedAndTheRunFails) {
                                "trainer.stall_seconds=2", "--trace", "t.json"});
       EXPECT_EQ(run.exit_code, 1);
       const std::string name = std::string("rank ") + rank;
-      ExpectIn(run.err, "rank 1 waits for " + name + " in the all-reduce of step 40");
-      ExpectIn(run.err, name + " computes step 40");
-      ExpectIn(run.err, name + " never came to the all-reduce of step 40");
+      ExpectIn(run.err, "rank 1 has been waiting for " + name + " in the all-reduce of step 40");
+      ExpectIn(run.err, name + " has been computing step 40");
+      ExpectIn(run.err, name + " never reached the all-reduce of step 40");
     }
   }
   const Json rescued = ParseJson(Read("t.json.rank1"), "t.json.rank1");
@@ -62,7 +62,7 @@ TEST_F(WatchTest, ARankWithOneFlippedBitIsNamedWithItsTensor) {
         Run({"train", "--ranks", "3", "--transport", transport, "--set", "emulate.flip=1:12",
              "--set", "trainer.check_steps=5", "--quiet", "--out", transport});
     EXPECT_EQ(run.exit_code, 1);
-    ExpectIn(run.err, "after step 15 rank 1 holds other weights than rank 0, first in ");
+    ExpectIn(run.err, "after step 15 rank 1's weights differ from rank 0's, first in ");
   }
   Succeed({"train", "--ranks", "3", "--set", "trainer.check_steps=5", "--quiet", "--out", "clean"});
 }
@@ -71,8 +71,8 @@ TEST_F(WatchTest, ASlowRankIsNamedWithItsReason) {
   const Outcome run = Succeed({"train", "--ranks", "3", "--transport", "shm", "--set",
                                "emulate.slow=1:20", "--epochs", "8", "--out", "a"});
   ExpectIn(run.err, "emulate.slow = 1:20");
-  ExpectIn(Epochs("a").back().At("late").AsString(), "rank 1 is late by ");
-  ExpectIn(Epochs("a").back().At("late").AsString(), " of the step: compute");
+  ExpectIn(Epochs("a").back().At("late").AsString(), "rank 1 is a straggler: ");
+  ExpectIn(Epochs("a").back().At("late").AsString(), " of each step for its compute");
   EXPECT_EQ(Epochs("a").front().Find("late"), nullptr);
   EXPECT_EQ(Summary("a").At("emulated").At("slow").AsString(), "1:20");
   EXPECT_GT(Epochs("a")[1].At("ranks").Items()[1].At("forward").AsDouble(), 0.29);
@@ -86,7 +86,7 @@ TEST_F(WatchTest, CleanRunsMissNobody) {
     const Outcome run = Succeed({"train", "--ranks", i % 2 ? "3" : "2", "--transport",
                                  i % 4 < 2 ? "threads" : "shm", "--set", "trainer.stall_seconds=20",
                                  "--seed", out, "--out", out});
-    EXPECT_EQ(run.err.find(" waits for rank "), std::string::npos) << run.err;
+    EXPECT_EQ(run.err.find(" waiting for rank "), std::string::npos) << run.err;
     EXPECT_EQ(Summary(out).Find("emulated"), nullptr);
   }
 }

@@ -72,7 +72,7 @@ Cores UsableCores(const CoreFacts& facts) {
   cores.why = fmt::format("affinity mask of {}", Processors(cores.count));
   if (cores.count == 0) {
     cores.count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    cores.why = "no affinity mask; processors of the machine";
+    cores.why = "no affinity mask; all processors of the machine";
   }
   if (facts.cgroup_cpus && *facts.cgroup_cpus < cores.count) {
     // Rounded down: a thread too many is stopped by the kernel in the middle of a step.

@@ -66,7 +66,7 @@ void ReadAllAt(int fd, const std::string& path, uint64_t offset, void* into, siz
   while (bytes > 0) {
     const ssize_t done = Retry([&] { return pread(fd, next, bytes, static_cast<off_t>(offset)); });
     if (done < 0) Fail(path, "read");
-    if (done == 0) throw Error("{}: ends at byte {}, {} more expected", path, offset, bytes);
+    if (done == 0) throw Error("{}: ends at byte {}; expected {} more bytes", path, offset, bytes);
     next += done;
     offset += static_cast<uint64_t>(done);
     bytes -= static_cast<size_t>(done);
@@ -85,9 +85,9 @@ std::string ReadFile(const std::string& path, size_t max_bytes) {
   std::string content;
   try {
     const struct stat found = Stat(fd, path);
-    if (S_ISDIR(found.st_mode)) throw Error("{}: is a folder, a file is needed", path);
+    if (S_ISDIR(found.st_mode)) throw Error("{}: is a folder; expected a file", path);
     const auto too_large = [&](uint64_t bytes) {
-      return Error("{}: has {} bytes, at most {} are accepted here", path, bytes, max_bytes);
+      return Error("{}: has {} bytes; the limit is {}", path, bytes, max_bytes);
     };
     const uint64_t size = static_cast<uint64_t>(found.st_size);
     if (S_ISREG(found.st_mode) && size > max_bytes) throw too_large(size);
@@ -117,11 +117,10 @@ void MakeDirectories(const std::string& path) {
   fs::create_directories(path, error);
   std::error_code ignored;
   if (error && fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
-    throw Error("{}: is a link that leads nowhere ({})", path,
-                fs::read_symlink(path, ignored).string());
+    throw Error("{}: is a dangling link to {}", path, fs::read_symlink(path, ignored).string());
   }
   if (error) Fail(path, "create the folder", error.value());
-  if (!fs::is_directory(path, error)) throw Error("{}: is a file, a folder is needed", path);
+  if (!fs::is_directory(path, error)) throw Error("{}: is a file; expected a folder", path);
 }
 
 void SyncDirectory(const std::string& path) {
@@ -189,7 +188,7 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
   struct stat found {};
   if (fstat(fd_, &found) != 0 || !S_ISREG(found.st_mode)) {
     close(fd_);
-    throw Error("{}: is {}, a file is needed", path_,
+    throw Error("{}: is {}; expected a file", path_,
                 S_ISDIR(found.st_mode) ? "a folder" : "not a regular file");
   }
   size_ = static_cast<uint64_t>(found.st_size);

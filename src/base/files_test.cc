@@ -55,8 +55,8 @@ TEST(Files, ReadRefusesWhatIsNotAFileOrTooLarge) {
   EXPECT_TRUE(Contains(missing, folder / "none") && Contains(missing, "No such file")) << missing;
   ReplaceFile(folder / "ten", "0123456789");
   EXPECT_EQ(ReadFile(folder / "ten", 10), "0123456789");
-  EXPECT_TRUE(Contains(MessageOf([&] { ReadFile(folder / "ten", 9); }), "at most 9"));
-  EXPECT_TRUE(Contains(MessageOf([&] { ReadFile("/dev/zero", 1 << 20); }), "at most 1048576"));
+  EXPECT_TRUE(Contains(MessageOf([&] { ReadFile(folder / "ten", 9); }), "the limit is 9"));
+  EXPECT_TRUE(Contains(MessageOf([&] { ReadFile("/dev/zero", 1 << 20); }), "the limit is 1048576"));
 }
 
 TEST(Files, ReadTakesFilesThatDoNotKnowTheirSize) {
@@ -128,7 +128,7 @@ TEST(Files, FoldersAreMadeOnceAndNeverOverAFile) {
   EXPECT_NE(MessageOf([&] { MakeDirectories(folder / "f/g"); }), "no error");
   fs::create_symlink("gone", folder / "link");
   EXPECT_EQ(MessageOf([&] { MakeDirectories(folder / "link"); }),
-            folder / "link" + ": is a link that leads nowhere (gone)");
+            folder / "link" + ": is a dangling link to gone");
 }
 
 TEST(Files, LeftoversGoAndNothingElse) {

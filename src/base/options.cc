@@ -100,7 +100,7 @@ struct Reader {
     const auto number = ParseNumber<T>(value.text);
     if (!number || !written) {
       const bool numeric = value.kind != Kind::kText || written.has_value();
-      Refuse(numeric ? fmt::format("a finite number that {} bits can hold", 8 * sizeof(T))
+      Refuse(numeric ? fmt::format("a finite number that fits in {} bits", 8 * sizeof(T))
                      : TypeName<T>(),
              value);
     }

@@ -140,7 +140,7 @@ TEST(Options, SayWhereWhatAndWhichValues) {
   EXPECT_EQ(LoadRefusal("[optimizer]\nlr = 0\n"),
             "r.toml:2: optimizer.lr must be above 0 and at most 0.1, got 0");
   EXPECT_EQ(LoadRefusal("[optimizer]\nlr = nan\n"),
-            "r.toml:2: optimizer.lr must be a finite number that 32 bits can hold, got nan");
+            "r.toml:2: optimizer.lr must be a finite number that fits in 32 bits, got nan");
   EXPECT_EQ(LoadRefusal("[optimizer]\nmean = [0.5, 2]\n"),
             "r.toml:2: each item of optimizer.mean must be between 0 and 1, got 2");
   EXPECT_EQ(LoadRefusal("[optimizer]\nmean = 0.5\n"),
@@ -150,7 +150,7 @@ TEST(Options, SayWhereWhatAndWhichValues) {
   EXPECT_EQ(SetRefusal("trainer.epochs=three"),
             "--set trainer.epochs=three: trainer.epochs must be an integer, got \"three\"");
   EXPECT_EQ(SetRefusal("optimizer.lr=1e99"),
-            "--set optimizer.lr=1e99: optimizer.lr must be a finite number that 32 bits can hold, "
+            "--set optimizer.lr=1e99: optimizer.lr must be a finite number that fits in 32 bits, "
             "got 1e99");
   EXPECT_EQ(SetRefusal("trainer.seed=-1"),
             "--set trainer.seed=-1: trainer.seed must be between 0 and 18446744073709551615, got "
@@ -168,11 +168,11 @@ TEST(Sections, SuggestTheNearestKey) {
   EXPECT_EQ(LoadRefusal("[trianer]\nepohcs = 1\n"),
             "r.toml:2: unknown key trianer.epohcs; did you mean trainer.epochs?");
   EXPECT_EQ(LoadRefusal("batch = 1\n"),
-            "r.toml:1: batch stands outside a section; did you mean trainer.batch?");
+            "r.toml:1: batch is outside any section; did you mean trainer.batch?");
   EXPECT_EQ(LoadRefusal("bacth = 1\n"),
-            "r.toml:1: bacth stands outside a section; did you mean trainer.batch?");
+            "r.toml:1: bacth is outside any section; did you mean trainer.batch?");
   EXPECT_EQ(LoadRefusal("[zzz]\nqqqqqqqqqq = 1\n"), "r.toml:2: unknown key zzz.qqqqqqqqqq");
-  EXPECT_EQ(SetRefusal("=1"), "--set =1:  stands outside a section");
+  EXPECT_EQ(SetRefusal("=1"), "--set =1:  is outside any section");
 }
 
 TEST(Sections, TheCommandLineWinsOverTheRecipe) {

@@ -26,7 +26,7 @@ Target FindTarget(const std::string& path) {
   constexpr int kMostLinks = 40;  // as the kernel
   struct stat found;
   if (stat(path.c_str(), &found) == 0) {
-    if (S_ISDIR(found.st_mode)) throw Error("{}: is a folder, a file is needed", path);
+    if (S_ISDIR(found.st_mode)) throw Error("{}: is a folder; expected a file", path);
     if (!S_ISREG(found.st_mode)) return {path, true};
   }
   std::filesystem::path name(path);

@@ -95,7 +95,7 @@ Sections::Key& Sections::Find(std::string_view section, std::string_view key,
     }
   }
   if (section.empty()) {
-    throw UsageError("{}: {} stands outside a section{}", where, key, Suggest(section, key));
+    throw UsageError("{}: {} is outside any section{}", where, key, Suggest(section, key));
   }
   throw UsageError("{}: unknown key {}.{}{}", where, section, key, Suggest(section, key));
 }
@@ -144,7 +144,7 @@ void Sections::RefuseBoth(std::string_view path, std::string_view other) const {
   if (!IsGiven(path) || !IsGiven(other)) return;
   const bool both_by_hand = ByHand(path) && ByHand(other);
   if (!both_by_hand && !(IsChanged(path) && IsChanged(other))) return;
-  throw UsageError("{} ({}) and {} ({}) exclude each other: give one of them", path, Where(path),
+  throw UsageError("{} ({}) and {} ({}) exclude each other; give one of them", path, Where(path),
                    other, Where(other));
 }
 

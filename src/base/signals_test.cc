@@ -69,7 +69,8 @@ TEST(StopNotice, AnswersTheFirstInterruptOnce) {
   EXPECT_TRUE(late.stop());
   close(fd);
   const std::string text = ReadFile(folder / "log");
-  const std::string expected = "train: stops after this step; Ctrl-C again: at once\n";
+  const std::string expected =
+      "train: stops after this step; press Ctrl-C again to stop immediately\n";
   EXPECT_TRUE(text.ends_with(expected)) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }

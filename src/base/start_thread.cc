@@ -5,7 +5,7 @@
 namespace trireme {
 
 void FailToStart(std::string_view who, const std::system_error& error) {
-  throw Error("cannot start {}: {} (ulimit -u, ulimit -v, or the cgroup's pids.max)", who,
+  throw Error("cannot start {}: {} (check ulimit -u, ulimit -v and the cgroup's pids.max)", who,
               error.code().message());
 }
 

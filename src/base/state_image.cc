@@ -24,7 +24,7 @@ const T& StateImage::Get(std::string_view name) const {
     const T* value = std::get_if<T>(&entry.value);
     if (value && entry.name == name) return *value;
   }
-  throw Error("what was saved has no {}{}", name, Has(name) ? " of that kind" : "");
+  throw Error("the saved state has no {}{}", name, Has(name) ? " of this type" : "");
 }
 
 void StateImage::WriteTo(StateWriter& writer) const {

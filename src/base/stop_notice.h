@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-// Signals as whoever supervises a work asks for them, again and again: the first Ctrl-C is answered
-// by a line that says what happens now, and that the second one ends all at once. Any thread.
+// Signals for a supervisor that polls them: the first Ctrl-C is answered by a line that says what
+// happens now, and that a second one stops everything immediately. Any thread.
 class StopNotice {
  public:
   // `what`: as in "stops after this step".

@@ -50,7 +50,7 @@ std::string Explain(std::string_view text, const toml::parse_error& e) {
   const std::string line(number <= lines.size() ? Trim(lines[number - 1]) : "");
   if (!IsUtf8(line)) return "must be UTF-8 text";
   constexpr size_t kShown = 80;
-  return fmt::format("expected [section] or key = value, words in quotes{}",
+  return fmt::format("expected [section] or key = value with strings in quotes{}",
                      line.size() > kShown ? "" : ", got " + QuoteToml(line));
 }
 
@@ -62,9 +62,9 @@ TomlValue ToScalar(std::string_view name, const toml::node& node) {
     return {Kind::kFloat, fmt::format("{}", f->get()), {}};
   }
   if (const auto* s = node.as_string()) return {Kind::kString, s->get(), {}};
-  if (node.is_table()) Refuse(name, node, "a section inside a section is not used in recipes");
-  if (node.is_array()) Refuse(name, node, "a list inside a list is not used in recipes");
-  Refuse(name, node, "dates and times are not used in recipes (quote it if it is a word)");
+  if (node.is_table()) Refuse(name, node, "recipes cannot nest sections");
+  if (node.is_array()) Refuse(name, node, "recipes cannot nest lists");
+  Refuse(name, node, "recipes take no dates or times; put it in quotes if it is a string");
 }
 
 bool IsNumber(const TomlValue& value) {
@@ -78,10 +78,10 @@ TomlValue ToValue(std::string_view name, const toml::node& node) {
   for (const toml::node& element : *array) {
     TomlValue item = ToScalar(name, element);
     if (item.kind == TomlValue::Kind::kBool) {
-      Refuse(name, element, "lists hold numbers or strings, not true and false");
+      Refuse(name, element, "a list holds numbers or strings, not true or false");
     }
     if (!list.items.empty() && IsNumber(item) != IsNumber(list.items.front())) {
-      Refuse(name, element, "numbers and strings are mixed in one list");
+      Refuse(name, element, "a list cannot mix numbers and strings");
     }
     list.items.push_back(std::move(item));
   }
@@ -123,7 +123,7 @@ std::string QuoteToml(std::string_view text) {
 
 std::vector<TomlEntry> ParseToml(std::string_view text, std::string_view name) try {
   if (text.size() > kLargestRecipe) {
-    throw UsageError("{}: larger than {} bytes, so hardly a recipe", name, kLargestRecipe);
+    throw UsageError("{}: larger than {} bytes, too large for a recipe", name, kLargestRecipe);
   }
   RefuseDeepKeys(text, name);
   const toml::table root = toml::parse(text);

@@ -84,9 +84,10 @@ class PeakMeter {
 double MedianSeconds(int repeat, PeakMeter& peak, FunctionRef<void()> run);
 
 inline constexpr Flag kThreadsFlag = {"--threads", "N", "threads (default: the cores of the job)"};
-inline constexpr Flag kRepeatFlag = {"--repeat", "N", "repetitions, medians are shown"};
-inline constexpr Flag kBatchFlag = {"--batch", "N", "samples of a step (default: 16)"};
-inline constexpr Flag kSizeFlag = {"--size", "N", "pixels across an image (default: the model's)"};
+inline constexpr Flag kRepeatFlag = {"--repeat", "N", "repetitions; medians are shown"};
+inline constexpr Flag kBatchFlag = {"--batch", "N", "samples per step (default: 16)"};
+inline constexpr Flag kSizeFlag = {"--size", "N",
+                                   "width of an image in pixels (default: the model's)"};
 inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto (default: auto)",
                                        "engine.winograd"};
 inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32 or bf16 (default: f32)",

@@ -21,9 +21,9 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--ranks", "N", "ranks that sum together (default: 2)"},
-    {"--transport", "NAME", "one of `trireme list transports` (default: shm, under mpirun mpi)"},
-    {"--bytes", "LIST", "sizes of the sum (default: 65536,47000000,102000000)"},
-    {"--repeat", "N", "repetitions of each, medians are shown (default: 21)"},
+    {"--transport", "NAME", "one of `trireme list transports` (default: shm; mpi under mpirun)"},
+    {"--bytes", "LIST", "sizes of the sum in bytes (default: 65536,47000000,102000000)"},
+    {"--repeat", "N", "repetitions of each; medians are shown (default: 21)"},
     {"--json", "", "print JSON"},
 };
 
@@ -45,7 +45,7 @@ std::vector<size_t> ParseSizes(const std::string& list) {
   for (const std::string& word : Split(list, ',')) {
     const auto bytes = ParseNumber<size_t>(word);
     if (!bytes || *bytes < sizeof(float) || *bytes > (size_t{1} << 32)) {
-      throw UsageError("--bytes: {} is no size between 4 and 2^32", word);
+      throw UsageError("--bytes must be sizes between 4 and 2^32, got {}", word);
     }
     sizes.push_back(*bytes);
   }
@@ -108,7 +108,7 @@ std::vector<Row> MeasureAll(World& world, const Settings& settings) {
 
 std::string Table(const std::vector<Row>& rows, const TransportOptions& transport) {
   std::string text = fmt::format(
-      "{} ranks over {}; copy: each rank copies as many bytes, all at once\n"
+      "{} ranks over {}; copy: every rank copies as many bytes at the same time\n"
       "{:<18} {:>12} {:>12} {:>10} {:>12} {:>14}\n",
       transport.ranks, transport.name, "algorithm", "bytes", "ms", "GB/s", "copy ms", "copy / sum");
   for (const Row& row : rows) {
@@ -169,7 +169,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchAllReduce;
 const Command kBenchAllReduce = {
     .name = "bench allreduce",
-    .summary = "how fast ranks sum, beside memory's speed",
+    .summary = "measure how fast ranks sum, beside the speed of memory",
     .usage = "trireme bench allreduce [flags]",
     .examples =
         "trireme bench allreduce                              # two processes, shared memory\n"

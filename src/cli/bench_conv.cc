@@ -19,13 +19,19 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    kBatchFlag,     kSizeFlag,
-    kDeviceFlag,    kThreadsFlag,
-    kRepeatFlag,    kPrecisionFlag,
-    kWinogradFlag,  {"--all", "", "also operations that are no products"},
-    kBenchJsonFlag, {"--by", "WHAT", "layer, or op: one row for all operations of a kind"},
+    kBatchFlag,
+    kSizeFlag,
+    kDeviceFlag,
+    kThreadsFlag,
+    kRepeatFlag,
+    kPrecisionFlag,
+    kWinogradFlag,
+    {"--all", "", "also show operations that are not matrix products"},
+    kBenchJsonFlag,
+    {"--by", "WHAT",
+     "one row for each layer, or for each kind of operation: layer or op (default: layer)"},
 };
-constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
+constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model of `trireme list models`"}};
 
 // Seconds by instruction and repetition. The step in order, so that each instruction finds caches
 // as it does in training.
@@ -150,11 +156,11 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchConv;
 const Command kBenchConv = {
     .name = "bench conv",
-    .summary = "every layer of a model's step beside the ceiling",
+    .summary = "measure every layer of a model's step, beside the ceiling",
     .usage = "trireme bench conv MODEL [flags]",
     .examples =
         "trireme bench conv resnet18 --batch 16 --size 224\n"
-        "trireme bench conv cnn --all --json              # also what is no product\n"
+        "trireme bench conv cnn --all --json              # also operations that are not products\n"
         "trireme bench conv resnet50 --by op              # where the time of a step goes\n",
     .flags = kFlags,
     .places = kPlaces,

@@ -15,7 +15,7 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--sizes", "LIST", "MxNxK, divided by commas (default: some of each kind)"},
+    {"--sizes", "LIST", "MxNxK, separated by commas (default: some of each kind)"},
     kDeviceFlag,
     kThreadsFlag,
     kPrecisionFlag,
@@ -41,7 +41,7 @@ std::vector<Sizes> ParseSizes(const std::string& list) {
     }
     if (numbers.size() != 3 || numbers[0] * numbers[1] > size_t{1} << 32 ||
         numbers[0] * numbers[2] > size_t{1} << 32 || numbers[1] * numbers[2] > size_t{1} << 32) {
-      throw UsageError("--sizes: {} is not like 1024x1024x1024 (rows, columns, depth)",
+      throw UsageError("--sizes must be like 1024x1024x1024 (rows, columns, depth), got {}",
                        QuoteToml(word));
     }
     all.push_back({numbers[0], numbers[1], numbers[2]});
@@ -117,7 +117,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchGemm;
 const Command kBenchGemm = {
     .name = "bench gemm",
-    .summary = "matrix products beside the ceiling",
+    .summary = "measure matrix products, beside the ceiling",
     .usage = "trireme bench gemm [flags]",
     .examples =
         "trireme bench gemm                              # many shapes\n"

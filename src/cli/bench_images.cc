@@ -18,13 +18,14 @@ namespace {
 
 constexpr int kPackSide = 256;
 constexpr Flag kFlags[] = {
-    {"--size", "N", "pixels across and down of what the network sees (default: 224)"},
+    {"--size", "N", "width and height in pixels of what the network sees (default: 224)"},
     kThreadsFlag,
     kRepeatFlag,
     kBenchJsonFlag,
 };
 constexpr Place kPlaces[] = {
-    {"DIR", Place::kRequired, "class folders of pictures, as of images:DIR; the training part"}};
+    {"DIR", Place::kRequired,
+     "class folders of images, as for images:DIR; the training part is read"}};
 
 // Seconds that some threads need to read every picture once, for another epoch each time.
 double SecondsOf(const Feed& feed, Team& team, int64_t epoch) {
@@ -100,7 +101,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchImages;
 const Command kBenchImages = {
     .name = "bench images",
-    .summary = "pictures per second: decoded, a random part resized, mirrored, normalised",
+    .summary = "measure images per second: decoded, a random part resized, mirrored, normalised",
     .usage = "trireme bench images DIR [--size N] [flags]",
     .examples =
         "trireme bench images photos                  # from files and from a pack\n"

@@ -44,7 +44,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchPeak;
 const Command kBenchPeak = {
     .name = "bench peak",
-    .summary = "multiply-adds and copied bytes per second at best",
+    .summary = "measure the most multiply-adds and copied bytes per second",
     .usage = "trireme bench peak [flags]",
     .examples =
         "trireme bench peak                    # on one core and on all\n"

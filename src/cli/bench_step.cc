@@ -22,7 +22,7 @@ constexpr Flag kFlags[] = {
     kBatchFlag,     kSizeFlag,     kDeviceFlag, kThreadsFlag,
     kPrecisionFlag, kWinogradFlag, kRepeatFlag, kBenchJsonFlag,
 };
-constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model, as in trireme list models"}};
+constexpr Place kPlaces[] = {{"MODEL", Place::kRequired, "a model of `trireme list models`"}};
 
 // One replica that trains on the same samples again and again.
 class Trainee {
@@ -112,7 +112,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchStep;
 const Command kBenchStep = {
     .name = "bench step",
-    .summary = "whole training steps beside the ceiling",
+    .summary = "measure whole training steps, beside the ceiling",
     .usage = "trireme bench step MODEL [flags]",
     .examples =
         "trireme bench step resnet18 --batch 16 --size 224 --threads 2\n"

@@ -27,28 +27,28 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--strategies", "LIST", "names with commas between (`trireme list strategies`)"},
-    {"--workers", "N", "ranks that train, of every strategy; servers come on top (default: 4)"},
+    {"--strategies", "LIST", "names separated by commas (`trireme list strategies`)"},
+    {"--workers", "N", "ranks that train, for every strategy; servers are extra (default: 4)"},
     {"--transport", "NAME",
-     "how they talk (`trireme list transports`; default: threads, with --link tcp)"},
-    {"--step-ms", "MS", "every step of a worker takes so long (emulate.step_ms)"},
+     "how ranks talk (`trireme list transports`; default: threads, or tcp with --link)"},
+    {"--step-ms", "MS", "make every step of a worker take this long (emulate.step_ms)"},
     {"--slow", "WORKER:FACTORx",
-     "that worker's steps take so many times as long, or WORKER:MS more"},
-    {"--link", "RATE,LATENCY", "what each rank's connection is pretended to be: 1Gbit/s,5ms"},
+     "make that worker's steps take FACTOR times as long, or with WORKER:MS that much longer"},
+    {"--link", "RATE,LATENCY", "emulate this connection for each rank, as in 1Gbit/s,5ms"},
     {"--data", "SOURCE", "the samples: iris, csv:FILE, mnist:DIR, ... (`trireme list data`)",
      "data.source"},
     {"--model", "NAME", "the network: mlp, cnn, resnet18, ... (`trireme list models`)",
      "model.name"},
     {"--epochs", "N", "passes over the training samples", "trainer.epochs"},
     {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
-    {"--seed", "N", "of weights, order, augmentation and split", "trainer.seed"},
-    {"--threads", "N", "threads that compute in a rank, or auto", "trainer.threads"},
+    {"--seed", "N", "seed of weights, order, augmentation and split", "trainer.seed"},
+    {"--threads", "N", "compute threads of a rank, or auto", "trainer.threads"},
     kSetFlag,
     {"--for", "STRATEGY:KEY=VALUE", "set a key for one of the strategies; may be repeated"},
     {"--out", "DIR",
      "where runs and results are written (default: runs/compare-DATE); an unfinished comparison "
-     "there goes on"},
-    {"--retry", "", "run strategies that failed again"},
+     "there is continued"},
+    {"--retry", "", "run failed strategies again"},
     {"--json", "", "print JSON"},
 };
 
@@ -93,7 +93,9 @@ void AddLink(const Args& args, Comparison& c) {
   if (!link) return;
   const TransportKind* kind = FindTransport(transport);
   if (!kind || !kind->emulates_link) {
-    throw UsageError("--link pretends a network, which transport {} does not use", transport);
+    throw UsageError(
+        "--link emulates a network, which transport {} does not use; use --transport tcp",
+        transport);
   }
   const LinkWords words = ParseLink(*link);
   c.common.push_back(fmt::format("transport.throttle={}", words.bytes_per_s));
@@ -106,7 +108,7 @@ Recipe ReadRecipe(const Args& args, const Comparison& c) {
                                                           {"transport.ranks", "--workers"},
                                                           {"transport.name", "--transport"}};
   for (const auto& [key, flag] : kOwn) {
-    if (args.Sets(key)) throw UsageError("--set {}: compare has {} for it", key, flag);
+    if (args.Sets(key)) throw UsageError("--set {} cannot be used with compare; use {}", key, flag);
   }
   Recipe recipe;
   Sections sections;
@@ -125,11 +127,11 @@ Comparison ReadComparison(const Args& args) {
   c.config = ConfigText(recipe);
   const auto list = args.Value("--strategies");
   if (!list)
-    throw UsageError("--strategies is missing: which ones to compare, with commas between");
+    throw UsageError("--strategies is missing; name those to compare, as in allreduce,local-sgd");
   for (const std::string& name : Split(*list, ',')) {
     FindPreset(name);
     if (std::find(c.strategies.begin(), c.strategies.end(), name) != c.strategies.end()) {
-      throw UsageError("--strategies: {} is there twice", name);
+      throw UsageError("--strategies: {} appears twice", name);
     }
     c.strategies.push_back(name);
   }
@@ -145,7 +147,7 @@ Comparison ReadComparison(const Args& args) {
   }
   c.out = args.Value("--out").value_or(DatedFolder("compare"));
   if (Exists(c.out) && !Exists(c.out + "/plan.json") && !std::filesystem::is_empty(c.out)) {
-    throw UsageError("--out {} exists already, and is no comparison", c.out);
+    throw UsageError("--out {} exists and is not a comparison; use another --out", c.out);
   }
   return c;
 }
@@ -223,7 +225,7 @@ std::string RunOne(const Comparison& c, const std::string& strategy, StopNotice&
   } catch (const Error& refused) {  // it cannot have so many workers
     error = refused.what();
   }
-  if (error.empty() && !ReadOne(c, strategy)) error = "the run ended well but left no summary.json";
+  if (error.empty() && !ReadOne(c, strategy)) error = "the run succeeded but left no summary.json";
   if (!error.empty()) {
     ReplaceFile(folder + ".error", error + "\n");
     return fmt::format("{} failed: {}", strategy, error);
@@ -256,7 +258,7 @@ int Run(const Args& args, Process& process) {
   const Comparison c = ReadComparison(args);
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
-  StopNotice notice(signals, log, "compare", "stops the run that is under way");
+  StopNotice notice(signals, log, "compare", "stopping the current run");
   std::vector<std::string> words{"trireme", "compare"};
   if (!c.recipe.empty()) words.push_back(c.recipe);
   for (std::string& word : args.FlagsWithout({"--out", "--retry", "--json"})) {
@@ -265,7 +267,7 @@ int Run(const Args& args, Process& process) {
   const std::string command = ShellLine(words);
   words.insert(words.end(), {"--out", c.out});
   if (const int code = RunAll(c, args, signals, notice, log)) {
-    log.Info("compare", "stopped by a signal; go on with: {}", ShellLine(words));
+    log.Info("compare", "stopped by a signal; continue with: {}", ShellLine(words));
     return code;
   }
   std::vector<ComparedRun> runs;
@@ -284,7 +286,7 @@ int Run(const Args& args, Process& process) {
   } else {
     process.out.Write(ComparisonTable(runs));
     process.out.Print("runs, compare.json and compare.csv are in {}\n", c.out);
-    process.out.Print("diagrams: {}/page.html\n", c.out);
+    process.out.Print("charts are in {}/page.html\n", c.out);
   }
   const bool failed = std::any_of(runs.begin(), runs.end(),
                                   [](const ComparedRun& run) { return !run.error.empty(); });
@@ -296,7 +298,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kCompare;
 const Command kCompare = {
     .name = "compare",
-    .summary = "train with several strategies under the same budget, and compare",
+    .summary = "train with several strategies under the same budget, and compare them",
     .usage = "trireme compare [RECIPE] --strategies LIST [flags]",
     .examples =
         "trireme compare --strategies allreduce,local-sgd --epochs 5\n"

@@ -19,12 +19,12 @@
 namespace trireme {
 namespace {
 
-constexpr Place kFilePlace = {"FILE", Place::kRequired, "a pack of trireme data pack"};
+constexpr Place kFilePlace = {"FILE", Place::kRequired, "a pack written by `trireme data pack`"};
 constexpr Place kInfoPlaces[] = {kFilePlace};
 constexpr Place kShowPlaces[] = {
     kFilePlace,
-    {"NUMBER", Place::kRequired, "of the picture, from 0; those of the test part come last"},
-    {"OUT", Place::kOptional, "a PNG file to write it to; - for the standard output"}};
+    {"NUMBER", Place::kRequired, "number of the image, from 0; the test part comes last"},
+    {"OUT", Place::kOptional, "a PNG file to write it to; - is the standard output"}};
 constexpr Flag kInfoFlags[] = {{"--json", "", "print JSON"}};
 constexpr Flag kVerifyFlags[] = {kThreadsFlag};
 
@@ -42,12 +42,11 @@ std::string PackPlace(const std::string& given) {
   const std::string place = colon == given.npos ? given : given.substr(colon + 1);
   if (std::error_code ignored; std::filesystem::is_directory(place, ignored)) {
     throw Error(
-        "{}: is a folder, and this command reads packs; trireme data pack {} FILE makes one of "
-        "class folders",
+        "{}: is a folder, not a pack; make a pack of class folders with: trireme data pack {} FILE",
         place, place);
   }
   if (IsNoPack(place)) {
-    throw Error("{}: is no pack of trireme data pack; this command reads nothing else", place);
+    throw Error("{}: is not a pack; make one with: trireme data pack DIR FILE", place);
   }
   return place;
 }
@@ -67,11 +66,11 @@ int Info(const Args& args, Process& process) {
     return 0;
   }
   process.out.Print(
-      "{}: {} pictures of {} classes ({}), {}, {}\n", pack.path(),
+      "{}: {} images of {} classes ({}), {}, {}\n", pack.path(),
       FormatCount(int64_t(head.pictures())), head.classes,
       PartsText(int64_t(head.train), int64_t(head.validation), int64_t(head.test)),
       FormatBytes(double(pack.bytes())),
-      pixels ? fmt::format("decoded, shorter side {} pixels", head.side) : "files as they were");
+      pixels ? fmt::format("decoded, shorter side {} pixels", head.side) : "original files");
   std::vector<int64_t> train(head.classes), validation(head.classes), test(head.classes);
   for (uint64_t i = 0; i < head.pictures(); ++i) {
     auto& part = i < head.train ? train : i < head.train + head.validation ? validation : test;
@@ -98,7 +97,7 @@ int Verify(const Args& args, Process& process) {
       process.out.Write(message + "\n");
     }
   });
-  process.out.Print("{}: {} of {} pictures are damaged\n", pack.path(), wrong.load(), pictures);
+  process.out.Print("{}: {} of {} images are damaged\n", pack.path(), wrong.load(), pictures);
   return wrong > 0 ? 1 : 0;
 }
 
@@ -134,7 +133,7 @@ int Show(const Args& args, Process& process) {
 extern const Command kDataInfo, kDataVerify, kDataShow;
 const Command kDataInfo = {
     .name = "data info",
-    .summary = "say what a pack of pictures holds",
+    .summary = "print what a pack of images holds",
     .usage = "trireme data info FILE [--json]",
     .examples = "trireme data info photos.pack\n",
     .flags = kInfoFlags,
@@ -143,7 +142,7 @@ const Command kDataInfo = {
 };
 const Command kDataVerify = {
     .name = "data verify",
-    .summary = "check every picture of a pack: its checksum, and that it decodes",
+    .summary = "check every image of a pack: its checksum, and that it decodes",
     .usage = "trireme data verify FILE [--threads N]",
     .examples = "trireme data verify photos.pack\n",
     .flags = kVerifyFlags,
@@ -152,7 +151,7 @@ const Command kDataVerify = {
 };
 const Command kDataShow = {
     .name = "data show",
-    .summary = "show one picture of a pack",
+    .summary = "show one image of a pack",
     .usage = "trireme data show FILE NUMBER [OUT.png]",
     .examples =
         "trireme data show photos.pack 17            # its name, size and class\n"

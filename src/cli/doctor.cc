@@ -69,9 +69,9 @@ std::string CachesText(const Machine& machine) {
     caches.push_back(fmt::format(
         "L{}{} {}{}", cache.level, cache.type == "unified" ? "" : fmt::format(" {}", cache.type),
         FormatBytes(cache.bytes),
-        cache.shared_by > 1 ? fmt::format(" (for {} processors)", cache.shared_by) : ""));
+        cache.shared_by > 1 ? fmt::format(" (shared by {} processors)", cache.shared_by) : ""));
   }
-  return caches.empty() ? "not known" : fmt::format("{}", fmt::join(caches, ", "));
+  return caches.empty() ? "unknown" : fmt::format("{}", fmt::join(caches, ", "));
 }
 
 std::string LauncherText(const Findings& all) {
@@ -79,7 +79,7 @@ std::string LauncherText(const Findings& all) {
   if (!all.launched) return "none: this process was started by hand";
   const Launched& launched = *all.launched;
   return fmt::format("{}: rank {} of {}", launched.launcher, launched.rank,
-                     launched.size ? std::to_string(*launched.size) : "a number not announced");
+                     launched.size ? std::to_string(*launched.size) : "an unknown number");
 }
 
 std::string PluginText(const MpiPlugin& plugin) {
@@ -92,8 +92,8 @@ std::string EngineText(const EngineKind& kind) {
   const std::vector<std::string> targets = kind.targets();
   const std::string others = fmt::format("{}", fmt::join(targets.begin() + 1, targets.end(), ", "));
   const std::string why_not = kind.why_not(Precision::kBf16);
-  return targets[0] + (others.empty() ? "" : " is used (also here: " + others + ")") +
-         (why_not.empty() ? ", takes bf16" : ", no bf16: " + why_not);
+  return targets[0] + (others.empty() ? "" : " is used (also available: " + others + ")") +
+         (why_not.empty() ? ", supports bf16" : ", no bf16: " + why_not);
 }
 
 std::string ToText(const Findings& all) {
@@ -103,7 +103,7 @@ std::string ToText(const Findings& all) {
   };
   std::string text = fmt::format("trireme {} on {} ({}, {})\n\n", BuildText(), machine.host,
                                  machine.kernel, machine.architecture);
-  text += row("processor", machine.cpu_model.empty() ? "not known" : machine.cpu_model);
+  text += row("processor", machine.cpu_model.empty() ? "unknown" : machine.cpu_model);
   for (const EngineKind& kind : EngineKinds()) {
     text += row(fmt::format("engine {}", kind.name), EngineText(kind));
   }
@@ -184,10 +184,10 @@ void WriteMpiPlugin(const std::string& folder, Output& out) {
   ReplaceFile(folder + "/plugin.h", source.header);
   ReplaceFile(folder + "/plugin.c", source.code);
   out.Print(
-      "wrote {0}/plugin.h and {0}/plugin.c. With the mpicc of the MPI whose mpirun starts the "
-      "job:\n"
+      "wrote {0}/plugin.h and {0}/plugin.c; build them with the mpicc of the job's MPI:\n"
       "  cd {0} && {1}\n"
-      "then move trireme-mpi.so beside the program, or set TRIREME_MPI_PLUGIN={0}/trireme-mpi.so\n",
+      "then move trireme-mpi.so next to the program, or set "
+      "TRIREME_MPI_PLUGIN={0}/trireme-mpi.so\n",
       folder, kMpiPluginCommand);
 }
 

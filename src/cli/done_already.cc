@@ -20,12 +20,14 @@ std::string TextIn(const Json& json, const char* key) {
 std::string EarlyEnd(const TrainerOptions& now, const TrainerOptions& before, const Json& summary) {
   const std::string reason = TextIn(summary, "end_reason");
   if (reason == "patience" && now.patience && now.patience <= before.patience) {
-    return fmt::format("stopped by trainer.patience = {}); a larger one", before.patience);
+    return fmt::format("stopped by trainer.patience = {}); set a larger one to train further",
+                       before.patience);
   }
   if (reason == "target" && now.target_accuracy > 0 &&
       now.target_accuracy <= summary.At("best_accuracy").AsDouble()) {
-    return fmt::format("trainer.target_accuracy = {:g} is reached); a higher one",
-                       now.target_accuracy);
+    return fmt::format(
+        "trainer.target_accuracy = {:g} is reached); set a higher one to train further",
+        now.target_accuracy);
   }
   return "";
 }
@@ -42,7 +44,7 @@ std::string DoneText(const Job& job, const Recipe& before, const std::string& ru
     const int64_t steps = data.summary->At("steps").AsInt();
     const std::string length = LengthText(job, steps);
     if (steps == *latest && steps == job.plan.steps) {
-      return fmt::format("{} is done already ({}); --epochs N goes further", run, length);
+      return fmt::format("{} is already done ({}); use --epochs N to train further", run, length);
     }
     // A later start makes the summary an old one.
     const std::string ended = TextIn(*data.summary, "ended_at");
@@ -51,7 +53,7 @@ std::string DoneText(const Job& job, const Recipe& before, const std::string& ru
     }
     const std::string early = EarlyEnd(job.recipe.trainer, before.trainer, *data.summary);
     if (early.empty()) return "";
-    return fmt::format("{} is done already ({}, {} goes further", run, length, early);
+    return fmt::format("{} is already done ({}, {}", run, length, early);
   } catch (const Error&) {  // damaged: whoever goes on says what
     return "";
   }

@@ -16,9 +16,9 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--data", "SOURCE",
-     "other samples than those of the run: their test part, or all if they have none"},
+     "evaluate on these samples instead of the run's: their test part, or all if they have none"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
-    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     kDeviceFlag,
     {"--json", "", "print JSON"},
 };

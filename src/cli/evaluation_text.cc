@@ -53,8 +53,8 @@ std::string ClassesText(const Evaluation& evaluation, const RocCurves& roc,
   text += ClassRow("mean", width + 5, evaluation.samples, macro.recall, macro.precision, macro.f1,
                    roc.MacroAuc());
   if (roc.bins) {
-    text += fmt::format("AUC by a histogram of {} bins: each is off by {:.2g} at most\n", roc.bins,
-                        roc.AucError());
+    text += fmt::format("AUC from a histogram of {} bins: each is off by at most {:.2g}\n",
+                        roc.bins, roc.AucError());
   }
   return text;
 }

@@ -22,7 +22,7 @@ std::string Columns(const Rows& rows) {
   return text;
 }
 
-// Commands with what they do behind #, which stands in one column where they are not too long.
+// Commands with what they do after #, which is in one column where they are not too long.
 std::string Examples(const std::vector<std::string>& lines) {
   constexpr size_t kLong = 64;
   size_t width = 0;
@@ -56,7 +56,7 @@ std::string HelpOverview(std::span<const Command* const> commands) {
   return fmt::format(
       "trireme trains neural networks on one core, on all cores and on many ranks.\n\n"
       "usage: trireme COMMAND [ARGUMENTS]\n\ncommands:\n{}\nexamples:\n{}\n"
-      "trireme COMMAND --help says more about one; trireme --version prints the version.\n",
+      "trireme COMMAND --help explains a command; trireme --version prints the version.\n",
       Columns(rows), Examples(examples));
 }
 

@@ -15,11 +15,12 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--data", "SOURCE", "where the samples are on this machine; for federated also own ones",
+    {"--data", "SOURCE", "where the samples are on this machine; for federated they may be its own",
      "data.source"},
-    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     kDeviceFlag,
-    {"--secret-file", "FILE", "the run's secret; or TRIREME_SECRET", "transport.secret_file"},
+    {"--secret-file", "FILE", "a file with the run's secret; or set TRIREME_SECRET",
+     "transport.secret_file"},
     kSetFlag,
 };
 constexpr Place kPlaces[] = {{"HOST:PORT", Place::kRequired, "where the run's server listens"}};
@@ -38,10 +39,10 @@ int Run(const Args& args, Process& process) {
   const Job job = PrepareClient(run_info, [&](Sections& sections) { args.ApplyTo(sections); });
 
   const Signals signals;
-  StopNotice stop(signals, log, "join", "leaves the run after this step");
+  StopNotice stop(signals, log, "join", "leaving the run after this step");
   const auto received = [&] { return stop.received(); };
   const SignalPoller poller(received);
-  log.Info("join", "{} with {}", meet, job.recipe.data.source);
+  log.Info("join", "joining {} with {}", meet, job.recipe.data.source);
   return Join(job, {.meet = meet, .secret = secret, .signals = signals, .log = log});
 }
 
@@ -53,7 +54,7 @@ const Command kJoin = {
     .summary = "train for a run whose server is elsewhere",
     .usage = "trireme join HOST:PORT [--data SOURCE] [flags]",
     .examples =
-        "trireme join 127.0.0.1:7117                 # a run of this machine that said so\n"
+        "trireme join 127.0.0.1:7117                 # a run on this machine\n"
         "trireme join node1:7117 --secret-file s --data fashion-mnist:/data\n",
     .flags = kFlags,
     .places = kPlaces,

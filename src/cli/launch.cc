@@ -17,26 +17,27 @@ namespace fs = std::filesystem;
 
 constexpr Flag kFlags[] = {
     {"--nodes", "N", "machines (1)"},
-    {"--ranks-per-node", "N", "ranks on each (1)"},
-    {"--cpus-per-rank", "N", "processors of each rank (default: what Slurm gives)"},
-    {"--partition", "NAME", "of the cluster"},
+    {"--ranks-per-node", "N", "ranks on each node (1)"},
+    {"--cpus-per-rank", "N", "processors for each rank (default: what Slurm gives)"},
+    {"--partition", "NAME", "partition of the cluster"},
     {"--account", "NAME", "who pays"},
-    {"--time", "LIMIT", "as sbatch takes it: 90 (minutes), 12:00:00, 2-00"},
+    {"--time", "LIMIT", "time limit as sbatch takes it: 90 (minutes), 12:00:00, 2-00"},
     {"--gres", "LIST", "generic resources of each node, such as gpu:4"},
-    {"--sbatch", "OPTION", "a further option of sbatch, such as --sbatch=--qos=high; repeated"},
-    {"--module", "NAME", "`module load` it first; repeated, in this order"},
-    {"--container", "IMAGE", "run the ranks in it"},
+    {"--sbatch", "OPTION", "another option of sbatch, as in --sbatch=--qos=high; may be repeated"},
+    {"--module", "NAME", "`module load` it first; may be repeated, in this order"},
+    {"--container", "IMAGE", "run the ranks in this container"},
     {"--container-with", "NAME", "apptainer, singularity or pyxis (default: apptainer)"},
-    {"--program", "PATH", "of trireme on the nodes; this one, or in a container: trireme"},
+    {"--program", "PATH",
+     "trireme's path on the nodes (default: this program's; in a container: trireme)"},
     {"--transport", "NAME", "tcp or mpi (default: tcp)"},
     {"--mpi", "NAME", "how srun starts MPI: pmix or pmi2 (default: pmix)"},
-    {"--grace", "SECONDS", "before the time limit the run writes a checkpoint and ends (120)"},
-    {"--name", "NAME", "of the job (default: that of the run's directory)"},
-    {"--out", "FILE", "write the script here, not to the standard output"},
+    {"--grace", "SECONDS", "write a checkpoint and stop this long before the time limit (120)"},
+    {"--name", "NAME", "name of the job (default: the name of the run's directory)"},
+    {"--out", "FILE", "write the script here (default: to the standard output)"},
 };
 
 constexpr Place kPlaces[] = {
-    {"COMMAND", Place::kMany, "behind --: train RECIPE --out DIR and further flags of train"}};
+    {"COMMAND", Place::kMany, "after --: train RECIPE --out DIR and other flags of train"}};
 
 std::string OneOfWords(const Args& args, const char* flag, std::vector<std::string> words) {
   const std::string given = args.Value(flag).value_or(words[0]);
@@ -50,7 +51,7 @@ std::string OneOfWords(const Args& args, const char* flag, std::vector<std::stri
 std::string OwnPath() {
   std::error_code error;
   const fs::path path = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw UsageError("where this program is cannot be found out; use --program PATH");
+  if (error) throw UsageError("cannot find this program's path; use --program PATH");
   return path.string();
 }
 
@@ -74,22 +75,23 @@ const TransportKind& TransportOf(const Args& args) {
   return *FindTransport(OneOfWords(args, "--transport", names));
 }
 
-// What is trained: the words behind `--`, as they are for the first start, and for later ones
+// What is trained: the words after `--`, as they are for the first start, and for later ones
 // without what a run that goes on brings itself.
 void TakeCommand(const Args& args, SlurmJob& job) {
   const std::vector<std::string> words = args.Many("COMMAND");
   if (words.empty() || words[0] != "train") {
-    throw UsageError("what is started stands behind --, as in: -- train iris --out runs/iris");
+    throw UsageError("put the command after --, as in: -- train iris --out runs/iris");
   }
   const Args train = ReadTrainWords(std::span(words).subspan(1));
   for (const char* flag : {"--resume", "--dry-run", "--help-config", "--transport", "--ranks"}) {
     if (!train.Has(flag)) continue;
-    throw UsageError("{} behind -- makes no sense: the script says it (see --help)", flag);
+    throw UsageError(
+        "{} cannot be used after --: the script decides how train is started; remove it", flag);
   }
   const auto run = train.Value("--out");
   if (!run || run->empty()) {
     throw UsageError(
-        "train needs --out DIR: the script finds the run there when it is started again");
+        "train needs --out DIR, where the script finds the run when it is started again");
   }
   job.run = *run;
   const std::vector<std::string> transport = {"--transport", TransportOf(args).name};
@@ -132,7 +134,7 @@ SlurmJob ReadJob(const Args& args) {
   job.modules = args.Values("--module");
   job.mpi_kind = OneOfWords(args, "--mpi", {"pmix", "pmi2"});
   job.mpi = !TransportOf(args).meets;
-  if (args.Has("--mpi") && !job.mpi) throw UsageError("--mpi is for --transport mpi");
+  if (args.Has("--mpi") && !job.mpi) throw UsageError("--mpi needs --transport mpi");
   if (!job.container.empty()) {
     job.container_with =
         OneOfWords(args, "--container-with", {"apptainer", "singularity", "pyxis"});
@@ -164,7 +166,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kLaunchSlurm;
 const Command kLaunchSlurm = {
     .name = "launch slurm",
-    .summary = "write a script for sbatch that trains, checkpoints in time and goes on",
+    .summary = "write a script for sbatch that trains, checkpoints in time and resumes",
     .usage = "trireme launch slurm [flags] -- train [RECIPE] --out DIR [flags of train]",
     .examples =
         "trireme launch slurm --nodes 2 --ranks-per-node 4 --out job.sh -- train iris --out "

@@ -73,16 +73,14 @@ std::string Keys() {
   Sections sections;
   Bind(sections, recipe);
   return "# The keys of a recipe\n\nPrinted by `trireme list keys`. What a key binds:\n\n"
-         "- ranks: all ranks of a job need the same value; clients: so does who joins a run.\n"
-         "- resume: a run keeps the value to its end, `--resume` refuses another. Dropout (but "
-         "not\n"
-         "  from or to 0: its layers would come or go), smoothing, augmentation, shards, "
-         "precision\n"
-         "  and `[engine]` may change: they say how the next steps compute, and a checkpoint "
-         "holds\n"
-         "  nothing of them. `data.centre` may not: the best checkpoint is chosen by the pictures\n"
-         "  that it cuts.\n"
-         "- nothing: each rank may have its own; this machine: and no other machine is told.\n\n" +
+         "- ranks: all ranks of a job need the same value; clients: so do those that join a run.\n"
+         "- resume: a run keeps the value until its end; `--resume` refuses a different one.\n"
+         "  Dropout (except from or to 0, which would add or remove layers), smoothing,\n"
+         "  augmentation, shards, precision and `[engine]` may change: they say how the next\n"
+         "  steps compute, and a checkpoint holds nothing of them. `data.centre` may not: the\n"
+         "  best checkpoint was chosen by the images that it crops.\n"
+         "- nothing: each rank may have its own; this machine: so may each rank, and no other\n"
+         "  machine is told.\n\n" +
          sections.Markdown();
 }
 
@@ -120,7 +118,7 @@ int Run(const Args& args, Process& process) {
   const auto wanted = args.Optional("TOPIC");
   if (wanted == "runs") return Runs(args, process);
   if (args.Optional("DIR") || args.Has("--json")) {
-    throw UsageError("DIR and --json belong to trireme list runs");
+    throw UsageError("DIR and --json need the topic runs, as in: trireme list runs");
   }
   std::vector<std::string> names;
   for (const Topic& topic : kTopics) {
@@ -131,7 +129,7 @@ int Run(const Args& args, Process& process) {
     }
   }
   names.emplace_back("runs");
-  if (wanted) throw UsageError("no list of {}{}", *wanted, DidYouMean(*wanted, names));
+  if (wanted) throw UsageError("there is no list of {}{}", *wanted, DidYouMean(*wanted, names));
   std::string text;
   for (const Topic& topic : kTopics) {
     if (topic.in_short) text += (text.empty() ? "" : "\n") + topic.text();
@@ -140,26 +138,26 @@ int Run(const Args& args, Process& process) {
   return 0;
 }
 
-constexpr Flag kFlags[] = {{"--json", "", "print JSON (runs)"}};
+constexpr Flag kFlags[] = {{"--json", "", "print JSON (only for runs)"}};
 
 constexpr Place kPlaces[] = {
     {"TOPIC", Place::kOptional,
      "recipes, models, data, strategies, transports, optimizers, engines, operations, keys or "
      "runs"},
-    {"DIR", Place::kOptional, "of runs: the folder that holds them (default: runs)"}};
+    {"DIR", Place::kOptional, "for runs: the folder that holds them (default: runs)"}};
 
 }  // namespace
 
 extern const Command kList;
 const Command kList = {
     .name = "list",
-    .summary = "what there is to choose from, and the runs there are",
+    .summary = "list what there is to choose from, and the runs there are",
     .usage = "trireme list [TOPIC] | trireme list runs [DIR] [--json]",
     .examples =
         "trireme list\n"
         "trireme list models        # parameters and multiply-adds of each\n"
         "trireme list operations\n"
-        "trireme list keys          # of a recipe, as a page of documentation\n"
+        "trireme list keys          # of a recipe, as a page of the documentation\n"
         "trireme list runs          # what was trained: date, data, model, accuracy, state\n",
     .flags = kFlags,
     .places = kPlaces,

@@ -18,12 +18,12 @@ void OpenStandardFiles() {
   }
 }
 
-// Memory behind which a file no longer stands. The first such signal says it, the second, from the
-// same instruction, ends the process.
+// For mapped memory whose file is gone. The first such signal says it; the second, from the same
+// instruction, ends the process.
 void SayWhatIsLost(int) {
   constexpr char kWords[] =
-      "error: a mapped file (a pack, or another source of data) has become shorter while it was "
-      "read, or its disk fails\n";
+      "error: a mapped file (a pack or another data source) became shorter while it was read, or "
+      "its disk failed\n";
   if (write(STDERR_FILENO, kWords, sizeof(kWords) - 1) < 0) return;
 }
 

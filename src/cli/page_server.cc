@@ -79,7 +79,7 @@ HttpAnswer AnswerHead(std::string_view head, int port,
   if (words[0] != "GET") return {405, {}, "only GET\n"};
   const std::string host = Lower(OnlyHeader(lines, "host"));
   if (host != fmt::format("127.0.0.1:{}", port) && host != fmt::format("localhost:{}", port)) {
-    return {403, {}, "this server answers to its own address only\n"};
+    return {403, {}, "this server only answers requests to its own address\n"};
   }
   return pages(words[1]);
 }

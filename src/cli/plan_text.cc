@@ -17,24 +17,24 @@ std::string MemoryText(const Job& job, const Engine& engine, const Program& trai
   const size_t samples = sizeof(float) * size_t(job.graph.input().size());
   const std::pair<const char*, size_t> parts[] = {
       {"activations", training.activation_bytes},
-      {"scratch of the kernels", engine.ScratchBytes(training)},
+      {"scratch memory of the kernels", engine.ScratchBytes(training)},
       // Trained, a snapshot to evaluate, initial, and two on their way to a checkpoint.
-      {"weights and statistics, five times", 5 * sizeof(float) * job.layout.state},
+      {"weights and statistics, five copies", 5 * sizeof(float) * job.layout.state},
       {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
       {"optimizer",
        sizeof(float) * job.layout.weights * MakeRule(job.recipe.optimizer)->keeps().size()},
-      {"samples of the step and of those fetched ahead",
+      {"samples of the step and of prefetched steps",
        samples * size_t(job.shard_capacity) * size_t(job.MostShards(0) * StepsInMemory(job))},
       {"evaluation", evaluation.activation_bytes + engine.ScratchBytes(evaluation) +
                          samples * size_t(evaluation.capacity)},
   };
-  std::string text = "memory of a rank:\n";
+  std::string text = "memory per rank:\n";
   size_t total = 0;
   for (const auto& [name, bytes] : parts) {
     text += fmt::format("  {:<48} {:>10}\n", name, FormatBytes(double(bytes)));
     total += bytes;
   }
-  return text + fmt::format("  {:<48} {:>10}\n", "in all, besides program and data set",
+  return text + fmt::format("  {:<48} {:>10}\n", "total, without the program and the data set",
                             FormatBytes(double(total)));
 }
 
@@ -53,7 +53,7 @@ std::string PlanText(const Job& job) {
          fmt::format("samples: {}\n",
                      PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
                                data.test->size())) +
-         fmt::format("steps: {} of {}, {} an epoch; {} of at most {}, {}\n",
+         fmt::format("steps: {} of {}, {} per epoch; {} of at most {}, {}\n",
                      FormatCount(job.plan.steps), Counted(job.plan.batch, "sample"),
                      FormatCount(job.plan.steps_per_epoch()), Counted(job.plan.shards, "shard"),
                      Counted(job.shard_capacity, "sample"), Counted(job.workers(), "worker")) +

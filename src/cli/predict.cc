@@ -23,18 +23,18 @@ namespace {
 constexpr size_t kTogether = 256;  // pictures
 
 constexpr Flag kFlags[] = {
-    {"--top", "K", "classes to show of each record (default: 3)"},
+    {"--top", "K", "classes to show for each record (default: 3)"},
     {"--logits", "", "raw outputs as JSON, one object per record"},
     {"--json", "", "classes and probabilities as JSON, one object per record"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
-    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
+    {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     kDeviceFlag,
 };
 constexpr Place kPlaces[] = {
     {"RUN", Place::kRequired, "a run's directory"},
     {"FILE", Place::kMany,
-     "records: csv, idx pictures or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE), or a JPEG or PNG "
-     "picture (image:FILE); - is the standard input"}};
+     "records: csv, idx images or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE), or a JPEG or PNG "
+     "image (image:FILE); - is the standard input"}};
 
 std::vector<int> Best(std::span<const float> shares, size_t count) {
   std::vector<int> order(shares.size());
@@ -203,7 +203,9 @@ class Inquiry {
 int Run(const Args& args, Process& process) {
   const Log log(process.log);
   const std::vector<std::string> files = args.Many("FILE");
-  if (files.empty()) throw UsageError("no FILE was given");
+  if (files.empty()) {
+    throw UsageError("FILE is missing; name a file of records, or - for the standard input");
+  }
   const auto [model, backend] = OpenModel(args, log);
   Printer printer(args, model.card.classes, process.out);
   Inquiry inquiry(model, *backend.engine, printer, log, files.size());
@@ -220,14 +222,14 @@ int Run(const Args& args, Process& process) {
 extern const Command kPredict;
 const Command kPredict = {
     .name = "predict",
-    .summary = "print what a trained model says of records",
+    .summary = "print a trained model's predictions for records",
     .usage = "trireme predict RUN FILE... [--top K] [--logits] [--json]",
     .examples =
         "trireme predict runs/iris flowers.csv\n"
         "head -20 flowers.csv | trireme predict runs/iris -\n"
         "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
         "trireme predict runs/a cifar10:test_batch.bin --logits\n"
-        "trireme predict runs/scenes *.jpg            # the top classes of each picture\n",
+        "trireme predict runs/scenes *.jpg            # the top classes of each image\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

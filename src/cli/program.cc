@@ -46,7 +46,7 @@ Found FindCommand(std::span<const Command* const> commands, std::span<const std:
     if (words.size() == 1 || words[1].starts_with('-')) {
       throw UsageError("{} needs a second word: {}", words[0], list);
     }
-    throw UsageError("no {}; there {} {}", QuoteToml(words[0] + " " + words[1]),
+    throw UsageError("unknown command {}; there {} {}", QuoteToml(words[0] + " " + words[1]),
                      names.size() == 1 ? "is" : "are", list);
   }
   std::vector<std::string> names = {"help"};
@@ -54,13 +54,13 @@ Found FindCommand(std::span<const Command* const> commands, std::span<const std:
   throw UsageError("unknown command {}{}", QuoteToml(words[0]), DidYouMean(words[0], names));
 }
 
-// Of what stands before any command.
+// For a flag before any command.
 std::string UnknownFlag(std::span<const Command* const> commands, const std::string& word) {
   const std::string flag = word.substr(0, word.find('='));
   for (const Command* command : commands) {
     for (const Flag& known : command->flags) {
       if (known.name == flag) {
-        return fmt::format("flags stand behind the command, as in: trireme {} {}", command->name,
+        return fmt::format("put flags after the command, as in: trireme {} {}", command->name,
                            word);
       }
     }
@@ -130,18 +130,18 @@ int RunProgram(std::span<const Command* const> commands, std::span<const std::st
   } catch (const Error& e) {
     return Fail(process, kFailed, e.what());
   } catch (const std::bad_alloc&) {
-    return Fail(
-        process, kFailed,
-        "out of memory (a smaller model or trainer.batch needs less; --dry-run shows the plan)");
+    return Fail(process, kFailed,
+                "out of memory; use a smaller model or trainer.batch (--dry-run shows the plan)");
   } catch (const std::system_error& e) {
     if (e.code() != std::errc::resource_unavailable_try_again) {
       return Fail(process, kFailed, fmt::format("unexpected: {}", e.what()));
     }
     // A thread that a library starts, as asio does to look up a host's name.
-    return Fail(process, kFailed,
-                fmt::format("cannot start a thread: {} (ulimit -u, ulimit -v, or the cgroup's "
-                            "pids.max)",
-                            e.code().message()));
+    return Fail(
+        process, kFailed,
+        fmt::format(
+            "cannot start a thread: {} (check ulimit -u, ulimit -v and the cgroup's pids.max)",
+            e.code().message()));
   } catch (const std::exception& e) {
     return Fail(process, kFailed, fmt::format("unexpected: {}", e.what()));
   } catch (...) {

@@ -87,8 +87,8 @@ TEST(Program, ExitCodesSayHowItEnded) {
   EXPECT_EQ(failed.err, "trireme: error: rank 1 is gone\n");
   EXPECT_EQ(Call(kCommands, {"end", "--how", "memory"}).code, 1);
   EXPECT_EQ(Call(kCommands, {"end", "--how", "thread"}).err,
-            "trireme: error: cannot start a thread: Resource temporarily unavailable (ulimit -u, "
-            "ulimit -v, or the cgroup's pids.max)\n");
+            "trireme: error: cannot start a thread: Resource temporarily unavailable (check "
+            "ulimit -u, ulimit -v and the cgroup's pids.max)\n");
   EXPECT_EQ(Call(kCommands, {"end", "--how", "standard"}).err,
             "trireme: error: unexpected: vector\n");
   EXPECT_EQ(Call(kCommands, {"end", "--how", "odd"}).code, 1);
@@ -108,12 +108,12 @@ TEST(Program, SuggestsCommandsAndFlags) {
   EXPECT_EQ(Call(kCommands, {"bench"}).err,
             "trireme: error: bench needs a second word: bench end\ntrireme: try: trireme --help\n");
   EXPECT_EQ(Call(kCommands, {"bench", "start"}).err,
-            "trireme: error: no \"bench start\"; there is bench end\n"
+            "trireme: error: unknown command \"bench start\"; there is bench end\n"
             "trireme: try: trireme --help\n");
   EXPECT_EQ(Call(kCommands, {"--json"}).err,
             "trireme: error: unknown flag --json\ntrireme: try: trireme --help\n");
   EXPECT_EQ(Call(kCommands, {"--how=well", "end"}).err,
-            "trireme: error: flags stand behind the command, as in: trireme end --how=well\n"
+            "trireme: error: put flags after the command, as in: trireme end --how=well\n"
             "trireme: try: trireme --help\n");
   EXPECT_EQ(Call(kCommands, {""}).code, 2);
 }

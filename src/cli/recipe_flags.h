@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-inline constexpr Flag kDeviceFlag = {"--device", "NAME", "who computes (`trireme list engines`)",
-                                     "trainer.device"};
+inline constexpr Flag kDeviceFlag = {
+    "--device", "NAME", "the engine that computes (`trireme list engines`)", "trainer.device"};
 
 // The common keys of a recipe as flags, for every command that trains.
 inline constexpr Flag kRecipeFlags[] = {
@@ -19,19 +19,19 @@ inline constexpr Flag kRecipeFlags[] = {
      "data.source"},
     {"--epochs", "N", "passes over the training samples", "trainer.epochs"},
     {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
-    {"--batch", "N", "samples of a step over all workers, or full", "trainer.batch"},
+    {"--batch", "N", "samples per step over all workers, or full", "trainer.batch"},
     {"--lr", "X", "learning rate", "optimizer.lr"},
     {"--optimizer", "NAME", "sgd, adam, adamw, adagrad", "optimizer.name"},
-    {"--seed", "N", "of weights, order, augmentation and split", "trainer.seed"},
-    {"--threads", "N", "threads that compute, or auto", "trainer.threads"},
-    {"--precision", "NAME", "f32, bf16, or bf16-or-f32: what this machine has",
+    {"--seed", "N", "seed of weights, order, augmentation and split", "trainer.seed"},
+    {"--threads", "N", "compute threads, or auto", "trainer.threads"},
+    {"--precision", "NAME", "f32, bf16, or bf16-or-f32: bf16 where this machine has it",
      "trainer.precision"},
     kDeviceFlag,
     {"--ranks", "N", "replicas that train together", "transport.ranks"},
-    {"--transport", "NAME", "how they talk (`trireme list transports`)", "transport.name"},
-    {"--strategy", "NAME", "how they agree (`trireme list strategies`)", "strategy.name"},
+    {"--transport", "NAME", "how ranks talk (`trireme list transports`)", "transport.name"},
+    {"--strategy", "NAME", "how ranks agree (`trireme list strategies`)", "strategy.name"},
     {"--shuffle", "on|off", "visit the samples in random order", "data.shuffle"},
-    {"--deterministic", "", "equal bits for any number of workers at the same trainer.shards",
+    {"--deterministic", "", "the same bits for any number of workers with the same trainer.shards",
      "trainer.deterministic"},
     kSetFlag,
 };

@@ -16,17 +16,17 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--full", "", "at the original size, instead of minutes on two processors"},
+    {"--full", "", "run at the original size, not at one that takes minutes on two processors"},
     {"--repeat", "N", "runs of each combination (3)"},
-    {"--data", "SOURCE", "samples to train on, instead of those that are found here"},
-    {"--out", "DIR", "where runs and results are written; an unfinished replay there goes on"},
+    {"--data", "SOURCE", "samples to train on, instead of those found on this machine"},
+    {"--out", "DIR", "where runs and results are written; an unfinished replay there is continued"},
     {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "print JSON"},
 };
 
-constexpr Place kPlaces[] = {{"NAME", Place::kOptional,
-                              "bsp-mnist, iris-mpi, scenes-mpi, resnet50-batch, ddp-sweep "
-                              "(default: print the list of them)"}};
+constexpr Place kPlaces[] = {
+    {"NAME", Place::kOptional,
+     "bsp-mnist, iris-mpi, scenes-mpi, resnet50-batch or ddp-sweep (default: list them)"}};
 
 std::string CommandOf(const Args& args, const std::string& out) {
   std::vector<std::string> words{"trireme", "replay", args.Optional("NAME").value_or("")};
@@ -56,7 +56,7 @@ int Run(const Args& args, Process& process) {
   const std::string out = args.Value("--out").value_or(DatedFolder("replay-" + replay.name));
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
-  StopNotice notice(signals, log, "replay", "stops the run that is under way");
+  StopNotice notice(signals, log, "replay", "stopping the current run");
   const bool quiet = args.Has("--quiet");
   std::vector<ReplayedPart> parts;
   for (const ReplayPart& part : replay.parts) {
@@ -76,7 +76,7 @@ int Run(const Args& args, Process& process) {
                           if (!quiet) log.Info("replay", "{}: {}", part.name, line);
                         }});
     if (code) {
-      log.Info("replay", "stopped by a signal; go on with: {}", CommandOf(args, out));
+      log.Info("replay", "stopped by a signal; continue with: {}", CommandOf(args, out));
       return code;
     }
     parts.back().rows = NumbersOf(part.plan, ReadSweep(part.plan, folder));
@@ -103,10 +103,10 @@ int Run(const Args& args, Process& process) {
 extern const Command kReplay;
 const Command kReplay = {
     .name = "replay",
-    .summary = "run a published experiment again, and show its numbers beside ours",
+    .summary = "repeat a published experiment, and show its numbers beside ours",
     .usage = "trireme replay [NAME] [--full] [flags]",
     .examples =
-        "trireme replay                                   # which ones there are\n"
+        "trireme replay                                   # list them\n"
         "trireme replay ddp-sweep --out runs/ddp\n"
         "trireme replay bsp-mnist --data mnist:DIR --full\n",
     .flags = kFlags,

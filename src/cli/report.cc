@@ -14,8 +14,8 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--out", "FILE",
-     "where the page is written; - is the standard output (default: DIR/report.html, of several "
-     "report.html)"},
+     "where the page is written; - is the standard output (default: DIR/report.html, or "
+     "report.html for several)"},
 };
 
 constexpr Place kPlaces[] = {
@@ -32,7 +32,7 @@ void ReadShown(const std::string& folder, Shown& shown) {
     shown.pages.push_back(ReadPageJson(folder + "/page.json"));
     return;
   }
-  if (!Exists(folder)) throw UsageError("{}: is not there", folder);
+  if (!Exists(folder)) throw UsageError("{}: does not exist", folder);
   if (!Exists(folder + "/config.toml") && !Exists(folder + "/metrics.jsonl")) {
     throw UsageError(
         "{}: is neither a run (config.toml, metrics.jsonl) nor the result of a sweep or comparison "
@@ -85,7 +85,7 @@ Shown ReadAll(const std::vector<std::string>& folders, const Log& log) {
 
 int Run(const Args& args, Process& process) {
   const auto folders = args.Many("DIR");
-  if (folders.empty()) throw UsageError("DIR is missing: the directory of a run or a sweep");
+  if (folders.empty()) throw UsageError("DIR is missing; name the directory of a run or a sweep");
   const Shown shown = ReadAll(folders, Log(process.log, Log::kNoRank));
   const std::string out = args.Value("--out").value_or(
       folders.size() == 1 ? folders[0] + "/report.html" : "report.html");
@@ -106,12 +106,12 @@ int Run(const Args& args, Process& process) {
 extern const Command kReport;
 const Command kReport = {
     .name = "report",
-    .summary = "write a page with diagrams of runs, sweeps and comparisons",
+    .summary = "write a page with charts of runs, sweeps and comparisons",
     .usage = "trireme report DIR... [--out page.html]",
     .examples =
         "trireme report runs/a                        # writes runs/a/report.html\n"
-        "trireme report runs/a runs/b --out ab.html   # over each other\n"
-        "trireme report runs/compare-1                # of a comparison or a sweep\n",
+        "trireme report runs/a runs/b --out ab.html   # both in the same charts\n"
+        "trireme report runs/compare-1                # a comparison or a sweep\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -18,7 +18,7 @@ namespace {
 std::string PatienceText(const Job& job, const Summary& summary) {
   const int64_t best = summary.best_epoch.value_or(0);
   return fmt::format(
-      "stopped after epoch {}: no better than {} for {}; the run holds epoch {}\n", summary.epochs,
+      "stopped after epoch {}: no better than {} for {}; the run keeps epoch {}\n", summary.epochs,
       best < summary.epochs
           ? fmt::format("epoch {} ({:.2f} %)", best, 100 * summary.best_accuracy.value_or(0))
           : "before",
@@ -49,7 +49,7 @@ std::string ResultText(const Job& job, const Outcome& outcome, const std::string
   const Summary& summary = outcome.summary;
   std::string head;
   if (outcome.ending == Ending::kPatience) head = PatienceText(job, summary);
-  if (outcome.ending == Ending::kTarget) head = "the target accuracy is reached: ";
+  if (outcome.ending == Ending::kTarget) head = "target accuracy reached: ";
   if (outcome.ending == Ending::kDone) head = "done: ";
   return head + fmt::format(
                     "{} in {} (training {}), {} samples/s\n"

@@ -35,7 +35,7 @@ std::string OtherBuildText(const Json& last_start) {
   };
   const std::string before = BuildText(word("version"), word("commit"));
   if (before == BuildText()) return "";
-  return fmt::format("this run was trained by trireme {} so far; {} goes on with it", before,
+  return fmt::format("this run was trained with trireme {} so far; {} continues it", before,
                      BuildText());
 }
 

@@ -149,7 +149,9 @@ std::string StrategyText(const ListedRun& run) {
 }  // namespace
 
 std::vector<ListedRun> FindRuns(const std::string& folder) {
-  if (!Exists(folder)) throw UsageError("{}: there is no such folder of runs", folder);
+  if (!Exists(folder)) {
+    throw UsageError("{}: does not exist; name a folder that holds runs", folder);
+  }
   std::vector<ListedRun> rows;
   if (IsRun(folder)) rows.push_back(ReadRow(folder));
   const bool study =

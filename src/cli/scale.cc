@@ -15,24 +15,28 @@ namespace trireme {
 namespace {
 
 constexpr Flag kFlags[] = {
-    {"--to", "N", "ranks (or nodes, loader workers) up to which is predicted (64)"},
-    {"--link", "RATE,LATENCY", "between nodes, as in 100Gbit/s,2us (default: the one of the runs)"},
-    {"--per-node", "N", "ranks of a node (1)"},
-    {"--inner", "RATE,LATENCY", "inside a node (default: 10GB/s,1us)"},
-    {"--jitter", "PERCENT", "deviation of a worker's computing time from step to step (0%)"},
-    {"--algorithm", "NAME", "how gradients are summed (default: what auto would take)"},
+    {"--to", "N", "predict up to this many ranks (or nodes, loader workers) (64)"},
+    {"--link", "RATE,LATENCY",
+     "link between nodes, as in 100Gbit/s,2us (default: that of the runs)"},
+    {"--per-node", "N", "ranks on each node (1)"},
+    {"--inner", "RATE,LATENCY", "link inside a node (default: 10GB/s,1us)"},
+    {"--jitter", "PERCENT", "deviation of a worker's compute time from step to step (0%)"},
+    {"--algorithm", "NAME", "how gradients are summed (default: what auto would choose)"},
     {"--bucket-mb", "X", "megabytes of gradients summed at a time (default: the run's)"},
-    {"--weak", "", "every worker keeps the samples of its step: the batch grows with the ranks"},
-    {"--check", "RUN", "a run to compare with, which is not used for the model; repeated"},
-    {"--published", "TABLE", "predict a published table instead (see --help of replay)"},
-    {"--fit", "LIST", "points of the published table that are used, as 1,2,4"},
-    {"--floor", "TIME", "published: what the time never falls below, as 32:06; 0: nothing"},
-    {"--out", "DIR", "write scale.json and a page there"},
+    {"--weak", "", "each worker keeps its samples per step, so the batch grows with the ranks"},
+    {"--check", "RUN", "a run to compare with, which is not used for the model; may be repeated"},
+    {"--published", "TABLE",
+     "predict a published table instead: ddp-gpus, ddp-nodes or ddp-loaders"},
+    {"--fit", "LIST", "points of the published table to fit, as in 1,2,4"},
+    {"--floor", "TIME",
+     "for --published: the time never falls below this, as in 32:06; 0: no limit"},
+    {"--out", "DIR", "write scale.json and a page to this directory"},
     {"--json", "", "print JSON"},
 };
 
 constexpr Place kPlaces[] = {
-    {"RUN", Place::kMany, "runs of the same recipe, best of one rank and of two; or a recipe"}};
+    {"RUN", Place::kMany,
+     "runs of the same recipe, ideally with one rank and with two; or a recipe"}};
 
 LinkSpeed SpeedOf(const std::string& text) {
   const LinkWords words = ParseLink(text);
@@ -77,20 +81,20 @@ void Show(const Args& args, Process& process, const std::string& text, const Jso
 
 int RunPublished(const Args& args, Process& process, const std::string& name) {
   if (!args.Many("RUN").empty()) {
-    throw UsageError("--published {} needs no run; {} is one too many", name, args.Many("RUN")[0]);
+    throw UsageError("--published {} takes no run; remove {}", name, args.Many("RUN")[0]);
   }
   std::vector<double> fit;
   const auto list = args.Value("--fit");
-  if (!list) throw UsageError("--fit is missing: the points of the table that are used, as 1,2,4");
+  if (!list) throw UsageError("--fit is missing; name the points of the table to fit, as in 1,2,4");
   for (const std::string& text : Split(*list, ',')) {
     const auto number = ParseNumber<double>(Trim(text));
-    if (!number) throw UsageError("--fit must be numbers with commas between, got {}", *list);
+    if (!number) throw UsageError("--fit must be numbers separated by commas, got {}", *list);
     fit.push_back(*number);
   }
   double floor = -1;
   if (const auto text = args.Value("--floor")) {
     const auto seconds = ParseClock(*text);
-    if (!seconds) throw UsageError("--floor must be a time as 32:06, got {}", *text);
+    if (!seconds) throw UsageError("--floor must be a time like 32:06, got {}", *text);
     floor = *seconds;
   }
   const PublishedForecast forecast =
@@ -109,11 +113,11 @@ StepFit FitFrom(const std::vector<std::string>& words, const std::optional<LinkS
     Sections sections;
     Bind(sections, recipe);
     LoadRecipe(sections, words[0]);
-    if (!link) throw UsageError("how fast is the link? Give --link RATE,LATENCY");
+    if (!link) throw UsageError("the speed of the link is unknown; use --link RATE,LATENCY");
     fit.model = ProbeStep(recipe);
     fit.bucket_bytes = ChoiceOf(recipe).bucket_bytes;
     fit.cluster.link = {*link, *link, kAssumedSecondsPerAddedByte};
-    fit.remarks = {"computing measured here on one rank",
+    fit.remarks = {"compute time measured here on one rank",
                    fmt::format("link given: {}/s, {}", FormatBytes(1 / link->seconds_per_byte),
                                FormatSeconds(link->latency_s))};
     return fit;
@@ -121,7 +125,7 @@ StepFit FitFrom(const std::vector<std::string>& words, const std::optional<LinkS
   for (const std::string& word : words) {
     runs.push_back(ReadMeasurement(word));
     if (runs.back().recipe.model.name != runs[0].recipe.model.name) {
-      throw UsageError("{} trains {}, {} trains {}: runs of one recipe are needed", word,
+      throw UsageError("{} trains {}, but {} trains {}; name runs of one recipe", word,
                        runs.back().recipe.model.name, words[0], runs[0].recipe.model.name);
     }
   }
@@ -131,7 +135,7 @@ StepFit FitFrom(const std::vector<std::string>& words, const std::optional<LinkS
 int Run(const Args& args, Process& process) {
   if (const auto name = args.Value("--published")) return RunPublished(args, process, *name);
   const std::vector<std::string> words = args.Many("RUN");
-  if (words.empty()) throw UsageError("what to scale? Name a run, several, or a recipe");
+  if (words.empty()) throw UsageError("RUN is missing; name one or several runs, or a recipe");
   std::optional<LinkSpeed> link;
   if (const auto text = args.Value("--link")) link = SpeedOf(*text);
   std::vector<StepMeasurement> runs, checks;
@@ -152,13 +156,14 @@ int Run(const Args& args, Process& process) {
   fit.cluster.ranks_per_node = per_node;
   if (per_node > 1) {
     fit.cluster.link.inner = inner;
-    fit.remarks.push_back(fmt::format("nodes of {} ranks; inside {}", per_node,
+    fit.remarks.push_back(fmt::format("nodes of {} ranks, linked inside by {}", per_node,
                                       args.Value("--inner").value_or("10GB/s,1us (assumed)")));
   }
   if (jitter > 0) {
-    fit.remarks.push_back(fmt::format(
-        "computing varies by {:g} % from step to step, normally; every step waits for the slowest",
-        100 * jitter));
+    fit.remarks.push_back(
+        fmt::format("compute time varies by {:g} % from step to step, normally distributed; every "
+                    "step waits for the slowest rank",
+                    100 * jitter));
   }
   if (args.Has("--weak") && !fit.model.batch_per_worker) fit.model.batch_per_worker = true;
   const std::vector<ForecastRow> rows = Forecast(fit, question, runs, checks);
@@ -173,10 +178,10 @@ int Run(const Args& args, Process& process) {
 extern const Command kScale;
 const Command kScale = {
     .name = "scale",
-    .summary = "predict the time on more ranks, links and nodes than there are",
+    .summary = "predict the time on more ranks and nodes, or on other links",
     .usage = "trireme scale RUN...|RECIPE [--to 64] [--link RATE,LATENCY] [flags]",
     .examples =
-        "trireme scale runs/one runs/two --to 64            # from a run of 1 rank and one of 2\n"
+        "trireme scale runs/one runs/two --to 64            # from runs with 1 rank and with 2\n"
         "trireme scale fashion-cnn --link 100Gbit/s,2us --per-node 4 --to 10000\n"
         "trireme scale runs/one runs/two --check runs/four --jitter 5% --out runs/scale\n"
         "trireme scale --published ddp-nodes --fit 1,2,4 --to 16\n",

@@ -27,15 +27,14 @@ void CheckValue(std::string_view flag, const std::string& value) {
 
 void CheckAtLeastOne(std::string_view flag, int value, int most) {
   if (value >= 1 && value <= most) return;
-  throw UsageError("{} must be from 1 to {}, got {}", flag, most, value);
+  throw UsageError("{} must be between 1 and {}, got {}", flag, most, value);
 }
 
 std::string Header(const SlurmJob& job) {
   // Modules are functions of a shell that has read /etc/profile.
   std::string text = job.modules.empty() ? "#!/bin/bash\n" : "#!/bin/bash -l\n";
   text +=
-      "# Written by `trireme launch slurm`. Submit it with sbatch; submitted again, the run goes "
-      "on.\n";
+      "# Written by `trireme launch slurm`. Submit it with sbatch; submit it again to resume.\n";
   const auto line = [&](std::string_view option, const auto& value) {
     text += fmt::format("#SBATCH --{}={}\n", option, value);
   };
@@ -57,8 +56,8 @@ std::string Header(const SlurmJob& job) {
 
 // Every rank gets the same words, and rank 0 waits on the first host of the job.
 constexpr const char kMeeting[] =
-    R"sh(# Where the ranks meet: two jobs on one host have different numbers. What they prove to know is
-# made anew for each start and travels in the environment, which only their user can read.
+    R"sh(# Where the ranks meet: two jobs on one host have different ports. The secret is new for each
+# start and travels in the environment, which only its user can read.
 host=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 TRIREME_MEET=$host:$((20000 + SLURM_JOB_ID % 10000))
 TRIREME_SECRET=$(od -A n -N 32 -t x1 /dev/urandom | tr -d ' \n')
@@ -70,8 +69,8 @@ constexpr const char kScriptBegin[] =
     R"sh(newest() { readlink "$run/checkpoints/latest"; }
 before=$(newest)
 
-# Slurm sends USR1 some time before the time limit: srun hands it on, the ranks write a checkpoint
-# and end with 143. TERM comes from scancel, to the ranks too: this script must live until they end.
+# Slurm sends USR1 some time before the time limit: srun passes it on, the ranks write a checkpoint
+# and exit with 143. TERM comes from scancel, also to the ranks: this script must outlive them.
 out_of_time='' woken=''
 trap 'woken=1 out_of_time=1; kill -USR1 "$step"' USR1
 trap 'woken=1' TERM
@@ -89,7 +88,7 @@ done
 
 if [ "$code" = 143 ] && [ -n "$out_of_time" ]; then
   if [ "$(newest)" = "$before" ]; then
-    echo "no step was done within the time limit: not queued again" >&2
+    echo "no step was done within the time limit: not queued again; raise --time" >&2
   else
     echo "out of time at $(newest): queued again" >&2
     scontrol requeue "$SLURM_JOB_ID" && exit 0
@@ -139,7 +138,8 @@ void CheckSlurmJob(const SlurmJob& job) {
   CheckAtLeastOne("--grace", job.grace_s, 65535);  // sixteen bits in Slurm
   CheckValue("--name", job.name);
   if (job.name.find('/') != job.name.npos) {
-    throw UsageError("--name is also the name of a file, got {}", QuoteToml(job.name));
+    throw UsageError("--name is also the name of a file and cannot contain /, got {}",
+                     QuoteToml(job.name));
   }
   const auto check = [](const char* flag, const std::string& value) {
     if (!value.empty()) CheckValue(flag, value);

@@ -143,7 +143,8 @@ TEST(SlurmScript, RefusesNonsense) {
     return std::string("accepted");
   };
   using J = SlurmJob;
-  EXPECT_TRUE(Holds(refused([](J& j) { j.nodes = 0; }), "--nodes must be from 1 to 1024, got 0"));
+  EXPECT_TRUE(
+      Holds(refused([](J& j) { j.nodes = 0; }), "--nodes must be between 1 and 1024, got 0"));
   EXPECT_TRUE(Holds(refused([](J& j) { j.ranks_per_node = -1; }), "--ranks-per-node"));
   EXPECT_TRUE(Holds(refused([](J& j) { j.nodes = j.ranks_per_node = 1024; }), "got 1048576"));
   EXPECT_TRUE(Holds(refused([](J& j) { j.cpus_per_rank = -2; }), "--cpus-per-rank"));

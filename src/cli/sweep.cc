@@ -17,11 +17,12 @@ namespace trireme {
 namespace {
 
 constexpr Flag kOwnFlags[] = {
-    {"--vary", "KEY=V1,V2", "a key and the values that it takes; repeated: every combination"},
+    {"--vary", "KEY=V1,V2", "a key and its values; if repeated, every combination is trained"},
     {"--repeat", "N", "runs of each combination (3)"},
-    {"--out", "DIR", "where runs and results are written; an unfinished sweep there goes on"},
-    {"--keep-checkpoints", "", "of every run (default: they go when it is done)"},
-    {"--retry", "", "run combinations that failed again"},
+    {"--out", "DIR", "where runs and results are written; an unfinished sweep there is continued"},
+    {"--keep-checkpoints", "",
+     "keep the checkpoints of every run (default: they are deleted when it is done)"},
+    {"--retry", "", "run failed combinations again"},
     {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "print JSON"},
 };
@@ -49,7 +50,7 @@ int Run(const Args& args, Process& process) {
   }
   plan.recipe = FollowedRecipe(args, varied).value_or("");
   if (plan.vary.empty()) {
-    throw UsageError("--vary is missing: a key and its values, as in transport.ranks=1,2,4");
+    throw UsageError("--vary is missing; name a key and its values, as in transport.ranks=1,2,4");
   }
   CheckPlan(plan);
   const std::string out = args.Value("--out").value_or(DatedFolder(
@@ -57,7 +58,7 @@ int Run(const Args& args, Process& process) {
                           : "sweep-" + std::filesystem::path(plan.recipe).stem().string()));
   const Log log(process.log, Log::kNoRank);
   const Signals signals;
-  StopNotice notice(signals, log, "sweep", "stops the run that is under way");
+  StopNotice notice(signals, log, "sweep", "stopping the current run");
   const bool quiet = args.Has("--quiet");
   const int code = RunSweep(
       plan, {.out = out,
@@ -71,7 +72,7 @@ int Run(const Args& args, Process& process) {
                    if (!quiet) log.Info("sweep", "{}", line);
                  }});
   if (code) {
-    log.Info("sweep", "stopped by a signal; go on with: {}", CommandOf(args, out));
+    log.Info("sweep", "stopped by a signal; continue with: {}", CommandOf(args, out));
     return code;
   }
   const std::vector<SweepNumbers> rows = NumbersOf(plan, ReadSweep(plan, out));
@@ -83,7 +84,7 @@ int Run(const Args& args, Process& process) {
     process.out.Write(json.Text() + "\n");
   } else {
     process.out.Write(SweepText(plan, rows));
-    process.out.Print("training s: of the epochs, as summary.json has it (train_seconds)\n");
+    process.out.Print("training s: time of the epochs (train_seconds in summary.json)\n");
     process.out.Print("runs, sweep.json, sweep.csv and page.html are in {}\n", out);
   }
   const bool failed = std::any_of(rows.begin(), rows.end(),
@@ -96,7 +97,7 @@ int Run(const Args& args, Process& process) {
 extern const Command kSweep;
 const Command kSweep = {
     .name = "sweep",
-    .summary = "train a recipe in every combination of some keys, and compare",
+    .summary = "train a recipe with every combination of some keys' values, and compare them",
     .usage = "trireme sweep [RECIPE] --vary KEY=V1,V2 ... [flags]",
     .examples =
         "trireme sweep fashion-mlp --vary transport.ranks=1,2,4 --epochs 2   # strong scaling\n"

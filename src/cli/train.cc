@@ -33,14 +33,15 @@ namespace {
 constexpr Flag kOwnFlags[] = {
     {"--trace", "FILE", "write a Chrome trace of all ranks", "record.trace"},
     {"--out", "DIR", "where the run is written (default: runs/NAME-DATE)"},
-    {"--resume", "RUN", "go on with a run from its newest checkpoint"},
+    {"--resume", "RUN", "continue a run from its newest checkpoint"},
     {"--init", "RUN", "start from the weights of a run, a checkpoint or a safetensors file",
      "trainer.init"},
     {"--folds", "K",
-     "cross-validation: a run for each of K folds of the samples, and what all say"},
-    {"--parallel", "N", "of these runs, so many at once, each with its share of the processors"},
-    {"--self-test", "", "compare the ranks' gradient with the one of a rank alone, train nothing"},
-    {"--dry-run", "", "print the plan, train nothing"},
+     "cross-validation: a run for each of K folds of the samples, and their summary"},
+    {"--parallel", "N",
+     "with --folds: train N folds at a time, each with its share of the processors"},
+    {"--self-test", "", "compare the ranks' gradient with that of a single rank; train nothing"},
+    {"--dry-run", "", "print the plan; train nothing"},
     {"--help-config", "", "print every key of a recipe with its default and meaning"},
     {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "progress as JSON lines on standard output"},
@@ -49,7 +50,7 @@ constexpr auto kFlags = JoinFlags(kRecipeFlags, kOwnFlags);
 
 constexpr Place kPlaces[] = {
     {"RECIPE", Place::kOptional,
-     "a TOML file or the name of a built-in recipe (default: iris, with --data or --model none)"}};
+     "a TOML file or the name of a built-in recipe (default: iris; none with --data or --model)"}};
 
 // What a run needs that no key says.
 struct Settings {
@@ -63,7 +64,7 @@ void LoadSettings(const Args& args, Settings& settings) {
   Bind(settings.sections, settings.recipe);
   const auto resume = args.Value("--resume");
   if (const auto recipe = args.Optional("RECIPE"); recipe && resume) {
-    throw UsageError("--resume {} brings its own recipe; {} is one too many", *resume, *recipe);
+    throw UsageError("--resume {} uses the run's own recipe; remove {}", *resume, *recipe);
   }
   if (resume) {
     LoadRunRecipe(settings.sections, *resume);
@@ -129,7 +130,7 @@ Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bo
     if (resumed || here || settings.sections.ByHand("data.source")) throw;
     for (const SourceKind& kind : SourceKinds()) {
       if (source.substr(0, colon) == kind.name) {
-        throw Error("{}; name yours: --data {}", error.what(), kind.syntax);
+        throw Error("{}; name your copy with --data {}", error.what(), kind.syntax);
       }
     }
     throw;
@@ -143,9 +144,12 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
   std::optional<RunDirectory> directory;
   Settings before;
   if (resume) {
-    if (args.Has("--self-test")) throw UsageError("--self-test tests a start, not a --resume");
+    if (args.Has("--self-test")) {
+      throw UsageError("--self-test cannot be used with --resume; it tests the start of a run");
+    }
     if (args.Has("--out") || args.Has("--init")) {
-      throw UsageError("--resume goes on in the same run: --out and --init make no sense with it");
+      throw UsageError(
+          "--out and --init cannot be used with --resume, which continues in the same run");
     }
     Bind(before.sections, before.recipe);
     LoadRunRecipe(before.sections, *resume);
@@ -171,7 +175,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
     TakeWeights(init, job.graph, job.layout, job.initial_state, log);
     const std::string wanted = NormalizationOfWeights(init, job.recipe.model.name);
     if (records && !wanted.empty() && wanted != job.recipe.data.normalize) {
-      log.Warn("init", "these weights want data.normalize={}; here it is {}", wanted,
+      log.Warn("init", "these weights expect data.normalize={}; here it is {}", wanted,
                job.recipe.data.normalize);
     }
   }
@@ -215,11 +219,11 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
     try {
       process.out.Print("{}\n", event);
     } catch (const OutputError& error) {
-      log.Warn("train", "{}; the run goes on without", error.what());
+      log.Warn("train", "{}; the run continues without it", error.what());
       lost = error;
     }
   });
-  StopNotice notice(signals, log, "train", "stops after this step");
+  StopNotice notice(signals, log, "train", "stopping after this step");
   if (launcher.launched() && !records) notice.Over();  // one of them says it
   const auto report = [&](const Outcome& outcome) {
     notice.Over();
@@ -227,12 +231,12 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
     if (lost && outcome.ending != Ending::kSignal) throw *lost;
     if (outcome.ending == Ending::kTested) {
       process.out.Print(
-          "self-test passed: the gradient of {} and {} is the one of a rank alone "
-          "(relative difference {:.1e})\n",
+          "self-test passed: the gradient of {} and {} is that of a single rank (relative "
+          "difference {:.1e})\n",
           Counted(job.recipe.transport.ranks, "rank"), Counted(job.plan.shards, "shard"),
           outcome.self_test->difference);
     } else if (outcome.ending == Ending::kSignal) {
-      log.Info("train", "stopped by a signal; go on with: trireme train --resume {}",
+      log.Info("train", "stopped by a signal; continue with: trireme train --resume {}",
                directory->path());
     } else if (shows_text) {
       process.out.Write(ResultText(job, outcome, directory->path()));
@@ -279,7 +283,7 @@ int Run(const Args& args, Process& process) {
       return CrossValidate(args, process, std::move(settings.recipe), settings.stem);
     }
   } else if (args.Has("--parallel")) {
-    throw UsageError("--parallel is for --folds: runs at once");
+    throw UsageError("--parallel needs --folds: it says how many folds train at a time");
   }
   Launcher launcher = MakeLauncher(settings);
   const Log log(process.log, launcher.first());
@@ -309,14 +313,14 @@ const Command kTrain = {
     .examples =
         "trireme train                                        # Iris, a few seconds\n"
         "trireme train recipes/fashion-cnn.toml --epochs 10 --out runs/a\n"
-        "trireme train --resume runs/a --epochs 20            # go on, further\n"
+        "trireme train --resume runs/a --epochs 20            # continue to epoch 20\n"
         "trireme train --folds 5 --parallel 2                 # 5-fold cross-validation, two at "
         "once\n"
         "trireme train --ranks 4                              # four threads, all-reduce\n"
         "trireme train --ranks 2 --transport shm --self-test  # do the ranks agree?\n"
         "mpirun -n 4 trireme train fashion-cnn                # one job, four ranks\n"
         "trireme train recipes/mnist-classic.toml --data mnist:DIR\n"
-        "trireme train --data csv:FILE                        # model and rate by the data\n"
+        "trireme train --data csv:FILE                        # model and rate from the data\n"
         "trireme train --model mlp:4-8-3 --data iris --set optimizer.momentum=0.5\n"
         "trireme train recipes/fashion-cnn.toml --dry-run     # the plan only\n",
     .flags = kFlags,

@@ -20,15 +20,14 @@ void RefuseOthers(const Args& args) {
   for (const char* flag : {"--resume", "--self-test"}) {
     if (!args.Has(flag)) continue;
     throw UsageError(
-        "--folds and {}: folds are runs of their own; the same command with the same --out goes on "
-        "with them",
+        "--folds cannot be used with {}; the same command with the same --out continues the folds",
         flag);
   }
   const auto launched = FindLauncher([](const char* name) { return std::getenv(name); });
   if (launched && !launched->alone()) {
     throw UsageError(
-        "--folds starts runs of its own; start it once, or one fold in each job: --set "
-        "data.folds=K --set data.fold=I");
+        "--folds starts its own runs and cannot be one of several ranks; start it once, or one "
+        "fold per job: --set data.folds=K --set data.fold=I");
   }
 }
 
@@ -54,7 +53,7 @@ int CrossValidate(const Args& args, Process& process, Recipe recipe, const std::
   const bool quiet = args.Has("--quiet");
   {
     const Signals signals;  // while the folds train: then there is nothing to save
-    StopNotice notice(signals, log, "folds", "stops the folds that are under way");
+    StopNotice notice(signals, log, "folds", "stopping the current folds");
     const int code = TrainFolds(
         plan, {.train = [&](const auto& words,
                             const std::string& path) { return RunChild(words, path, notice); },
@@ -64,7 +63,7 @@ int CrossValidate(const Args& args, Process& process, Recipe recipe, const std::
                      if (!quiet) log.Info("folds", "{}", line);
                    }});
     if (code) {
-      log.Info("folds", "stopped by a signal; go on with: {}", CommandOf(args, plan.out));
+      log.Info("folds", "stopped by a signal; continue with: {}", CommandOf(args, plan.out));
       return code;
     }
   }
@@ -77,7 +76,7 @@ int CrossValidate(const Args& args, Process& process, Recipe recipe, const std::
   } else if (!quiet) {
     process.out.Write(FoldsText(result));
     process.out.Print(
-        "\nall folds together: every sample once, by the model that was not trained with it\n{}",
+        "\nall folds together: each sample is tested once, by the model not trained on it\n{}",
         EvaluationText(result.pooled, result.roc, result.classes,
                        "all of " + plan.recipe.data.source));
     process.out.Print("runs, summary.json and page.html are in {}\n", plan.out);

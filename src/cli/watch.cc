@@ -23,10 +23,11 @@ namespace {
 constexpr int kUsualPort = 8377;
 
 constexpr Flag kFlags[] = {
-    {"--once", "", "print one view and end"},
-    {"--http", "", "serve the page of `trireme report`, which updates itself, on 127.0.0.1"},
-    {"--port", "N", "of --http, 0: any free one (default: 8377, where that is taken any free one)"},
-    {"--every", "SECONDS", "between looks at the run's files (default: 1)"},
+    {"--once", "", "print one view and exit"},
+    {"--http", "", "serve the page of `trireme report` on 127.0.0.1; it updates itself"},
+    {"--port", "N",
+     "port for --http; 0: any free one (default: 8377, or any free one if that is taken)"},
+    {"--every", "SECONDS", "time between looks at the run's files (default: 1)"},
 };
 
 constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
@@ -95,13 +96,13 @@ PageServer OpenServer(const Args& args) {
 int WatchHttp(RunReader& reader, double every_s, PageServer& server, Process& process) {
   const Signals signals;
   const RunData& run = reader.data();
-  process.out.Print("http://127.0.0.1:{}/ shows {}; Ctrl-C ends it\n", server.port(), run.path);
+  process.out.Print("http://127.0.0.1:{}/ shows {}; Ctrl-C stops it\n", server.port(), run.path);
   std::string data;  // of the newest state, once somebody asks
   const auto pages = [&](std::string_view path) -> HttpAnswer {
     const LiveState now{WatchTitle(run), WatchStatus(run, WallSeconds()), run.over()};
     const auto page = [&] { return RunsPage({&run, 1}, RunsPageState::kElsewhere); };
     if (path == "/") return {200, "text/html; charset=utf-8", LivePageHtml(page(), now)};
-    if (path != "/data") return {404, {}, "there are / and /data\n"};
+    if (path != "/data") return {404, {}, "only / and /data exist here\n"};
     if (data.empty()) data = PageContent(page());
     Json json = Json::Object();
     json.Add("html", data).Add("title", now.title).Add("state", now.text).Add("over", now.over);
@@ -119,8 +120,10 @@ int Run(const Args& args, Process& process) {
   if (!(every_s >= 0.1 && every_s <= 3600)) {
     throw UsageError("--every must be between 0.1 and 3600, got {}", every_s);
   }
-  if (args.Has("--port") && !args.Has("--http")) throw UsageError("--port belongs to --http");
-  if (args.Has("--once") && args.Has("--http")) throw UsageError("--once prints, --http serves");
+  if (args.Has("--port") && !args.Has("--http")) throw UsageError("--port needs --http");
+  if (args.Has("--once") && args.Has("--http")) {
+    throw UsageError("--once and --http cannot be used together; choose one");
+  }
   RunReader reader(args.Required("RUN"));
   if (args.Has("--http")) {
     PageServer server = OpenServer(args);

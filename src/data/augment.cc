@@ -93,13 +93,13 @@ void Erase(const AugmentContext& context, uint64_t draw, std::span<float> pictur
 }
 
 constexpr AugmentKind kKinds[] = {
-    {"flip", "left-right, every other time", FrameFlip, Flip},
+    {"flip", "mirror left to right, half of the time", FrameFlip, Flip},
     {"random-resized-crop",
-     "a random part of at least data.least_area, of a shape between 3:4 and 4:3, resized; for "
-     "pictures that are cut when they are read (images:DIR, pack:FILE)",
+     "cut out a random part, at least data.least_area of the image, aspect ratio 3:4 to 4:3, and "
+     "resize it; only with images:DIR and pack:FILE",
      FrameCrop, nullptr},
-    {"pad-crop", "surrounded by 4 black pixels and cut again at a random place", nullptr, PadCrop},
-    {"erase", "every other time a random rectangle, 2 to 33 % of the picture, becomes 0", nullptr,
+    {"pad-crop", "pad with 4 black pixels and crop at a random place", nullptr, PadCrop},
+    {"erase", "set a random rectangle, 2 to 33 % of the image, to 0, half of the time", nullptr,
      Erase},
 };
 
@@ -109,8 +109,8 @@ const AugmentKind& FindKind(std::string_view name, std::string_view all) {
     if (name == kind.name) return kind;
     known += std::string(", ") + kind.name;
   }
-  throw UsageError("data.augment = '{}': there is no '{}'; known are none, crop-flip{}", all, name,
-                   known);
+  throw UsageError("data.augment = '{}': there is no '{}'; choose from none, crop-flip{}", all,
+                   name, known);
 }
 
 }  // namespace
@@ -129,13 +129,13 @@ Augment::Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape
       changes_.push_back(&kind);
     } else {
       throw UsageError(
-          "data.augment = '{}': {} is for pictures that are cut when they are read (images:DIR, "
-          "pack:FILE)",
+          "data.augment = '{}': {} works only with images:DIR and pack:FILE, which are cut when "
+          "they are read",
           kinds, kind.name);
     }
   }
   if (shape.width == 1) {
-    throw UsageError("data.augment = '{}' needs pictures, but a sample is {} x {} x {}", kinds,
+    throw UsageError("data.augment = '{}' needs images, but a sample is {} x {} x {}", kinds,
                      shape.height, shape.width, shape.channels);
   }
   for (int x = 0; x < shape.width; ++x) {

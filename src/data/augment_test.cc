@@ -101,7 +101,7 @@ TEST(Augment, RefusesTablesAndUnknownKinds) {
   EXPECT_TRUE(Holds(Refusal([] {
                       Augment("flip", 1, {1, 1, 4}, Normalizer::Identity(4));
                     }),
-                    {"data.augment", "needs pictures", "1 x 1 x 4"}));
+                    {"data.augment", "needs images", "1 x 1 x 4"}));
   EXPECT_TRUE(Holds(Refusal([] { Augment("mixup", 1, kShape, SomeNormalizer()); }),
                     {"data.augment", "mixup"}));
 }
@@ -150,7 +150,7 @@ TEST(Augment, WhereReadingCutsItAlsoFlips) {
   }
   EXPECT_NEAR(mirrored, 100, 40);
   EXPECT_TRUE(Holds(Refusal([&] { Augment("random-resized-crop", 3, shape, normalizer); }),
-                    {"random-resized-crop is for pictures that are cut"}));
+                    {"random-resized-crop works only with images:DIR"}));
   EXPECT_TRUE(Holds(Refusal([&] { Augment("flip,blur", 3, shape, normalizer); }),
                     {"there is no 'blur'", "erase"}));
 }

@@ -104,7 +104,9 @@ std::vector<std::string> LeaveOutBroken(const std::string& folder, ScannedFolder
     ++left[scan.labels[i]];
   }
   for (size_t c = 0; c < left.size(); ++c) {
-    if (left[c] == 0) throw Error("{}/{}: no picture of it decodes", folder, scan.classes[c]);
+    if (left[c] == 0) {
+      throw Error("{}/{}: no image of this class can be decoded", folder, scan.classes[c]);
+    }
   }
   scan.files = std::move(files);
   scan.labels = std::move(labels);

@@ -92,7 +92,7 @@ std::vector<uint8_t> ReadRaw(const std::string& path, int64_t max_bytes) {
   const Descriptor file(path);
   struct stat status {};
   if (fstat(file.get(), &status) != 0) throw Error("{}: {}", path, std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) throw Error("{}: is a folder, expected a file", path);
+  if (S_ISDIR(status.st_mode)) throw Error("{}: is a folder; expected a file", path);
   if (status.st_size > max_bytes) ThrowTooLarge(path, max_bytes);
   std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size) + 1);  // one more to see the end
   size_t size = 0;
@@ -169,7 +169,7 @@ void RequireFolder(const std::string& path, const std::string& what) {
   }
   if (error) throw Error("{}: {}: {}", what, path, error.message());
   if (status.type() != std::filesystem::file_type::directory) {
-    throw Error("{}: {} is a file, expected a folder", what, path);
+    throw Error("{}: {} is a file; expected a folder", what, path);
   }
 }
 

@@ -57,7 +57,7 @@ std::vector<std::string> ReadClassNames(const std::string& folder) {
   }
   if (!line.empty()) names.push_back(line);
   if (names.size() != kClasses) {
-    throw Error("{}: {} class names, one per line, expected {}", found, names.size(), kClasses);
+    throw Error("{}: has {} class names; expected {}, one per line", found, names.size(), kClasses);
   }
   return names;
 }
@@ -67,8 +67,8 @@ void AppendRecords(const std::string& path, std::vector<uint8_t>& pixels,
   const std::vector<uint8_t> bytes = ReadBytes(path);
   const auto size = static_cast<int64_t>(bytes.size());
   if (size % kCifarRecordBytes != 0) {
-    throw Error("{}: {} bytes are no whole number of {}-byte records: record {} is cut", path, size,
-                kCifarRecordBytes, size / kCifarRecordBytes);
+    throw Error("{}: {} bytes are not a whole number of {}-byte records; record {} is cut short",
+                path, size, kCifarRecordBytes, size / kCifarRecordBytes);
   }
   const size_t plane = kShape.height * kShape.width;
   size_t out = pixels.size();
@@ -76,7 +76,7 @@ void AppendRecords(const std::string& path, std::vector<uint8_t>& pixels,
   for (int64_t begin = 0; begin < size; begin += kCifarRecordBytes) {
     const uint8_t* record = bytes.data() + begin;
     if (record[0] >= kClasses) {
-      throw Error("{}: label {} of record {} (byte {}) is not below the {} classes", path,
+      throw Error("{}: label {} of record {} (byte {}) is out of range for {} classes", path,
                   record[0], begin / kCifarRecordBytes, begin, kClasses);
     }
     labels.push_back(record[0]);
@@ -100,8 +100,8 @@ DataSet OpenCifarFolder(const std::string& folder) {
   const std::vector<std::string> test = FindBatches(folder, "test_batch");
   if (train.empty()) {
     throw Error(
-        "{}: no data_batch*.bin (plain or .gz) in this folder; the binary version of CIFAR-10 is "
-        "read",
+        "{}: no data_batch*.bin (plain or .gz) in this folder; expected the binary version of "
+        "CIFAR-10",
         folder);
   }
   return {.shape = kShape,

@@ -56,8 +56,10 @@ CsvTable Read(const std::string& path, const CsvRequest& request, const SampleSh
   if (request.classes.empty()) {
     table.notes = NotesOnTable(path, columns, values, numbers, table.classes);
   } else if (columns.header() && request.columns.values.empty()) {
-    table.notes.push_back(fmt::format(
-        "{}: its columns are taken by their places: their names in training are not known", path));
+    table.notes.push_back(
+        fmt::format("{}: columns are matched by position, because the names of the training "
+                    "columns are not known",
+                    path));
   }
   const SampleShape row{1, 1, static_cast<int>(columns.values().size())};
   table.rows = std::make_unique<FloatSource>(shape != nullptr ? *shape : row, std::move(values),

@@ -54,7 +54,7 @@ void CsvColumns::TakeByPlace(const CsvRequest& request, const SampleShape* shape
     header_ = header_ || !ParseField(first_[i]);
   }
   if (values_.empty()) {
-    throw Error("{}:{}: {} {}; needed are numbers separated by commas, and a label{}", path_, line_,
+    throw Error("{}:{}: {} {}; expected numbers separated by commas, and a label{}", path_, line_,
                 count_, count_ == 1 ? "column" : "columns", FieldHint(first_[0]));
   }
 }
@@ -71,7 +71,7 @@ int CsvColumns::Find(const std::string& wanted, const char* key, bool optional) 
   }
   if (optional) return kNone;
   if (number)
-    throw UsageError("{}: no column {} ({}), the file has {}", path_, wanted, key, count_);
+    throw UsageError("{}: no column {} ({}); the file has {}", path_, wanted, key, count_);
   throw UsageError("{}: no column {} ({}); the first line has {}{}", path_, QuoteField(wanted), key,
                    QuoteFields(first_), DidYouMean(wanted, first_));
 }
@@ -104,8 +104,8 @@ void CsvColumns::FitTo(const SampleShape& shape) {
     ids_.clear();
     label_ = kNone;
   } else {
-    throw Error("{}:{}: {} columns, but the model takes {} values, with or without label{}", path_,
-                line_, count_, shape.size(), ids ? " and id" : "");
+    throw Error("{}:{}: {} columns, but the model takes {} values, with or without a label{}",
+                path_, line_, count_, shape.size(), ids ? " and id" : "");
   }
 }
 
@@ -139,7 +139,7 @@ void CsvColumns::TakeByName(const ColumnNames& known, bool needs_label) {
     if (i != label_ && !IsId(i) && !Has(values_, i)) unknown.push_back(first_[i]);
   }
   if (missing.empty() && unknown.empty()) return;
-  throw Error("{}:{}: its columns are not those of the training samples:{}{}{}", path_, line_,
+  throw Error("{}:{}: the columns differ from those of the training samples:{}{}{}", path_, line_,
               missing.empty() ? "" : " missing " + QuoteFields(missing),
               missing.empty() || unknown.empty() ? "" : ",",
               unknown.empty() ? "" : " unknown " + QuoteFields(unknown));

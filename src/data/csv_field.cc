@@ -66,7 +66,7 @@ std::string FieldHint(std::string_view text) {
   std::string point(text);
   if (std::count(point.begin(), point.end(), ',') == 1) {
     point[point.find(',')] = '.';
-    if (ParseField(point)) return "; decimal commas are not read: write " + point;
+    if (ParseField(point)) return "; decimal commas are not supported: write " + point;
   }
   return "";
 }

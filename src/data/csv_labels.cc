@@ -29,11 +29,11 @@ int32_t CsvLabels::Find(const CsvReader& reader, std::string_view field) {
                 reader.path(), reader.line(), QuoteField(text));
   }
   if (known_) {
-    throw Error("{}:{}: label {} is none of the {} known classes ({}, ...)", reader.path(),
+    throw Error("{}:{}: label {} is not one of the {} known classes ({}, ...)", reader.path(),
                 reader.line(), QuoteField(text), names_.size(), names_[0]);
   }
   if (names_.size() == kMaxClasses) {
-    throw Error("{}:{}: more than {} different labels; data.label chooses the label's column",
+    throw Error("{}:{}: more than {} different labels; choose the label's column with data.label",
                 reader.path(), reader.line(), kMaxClasses);
   }
   return Number(text);
@@ -46,8 +46,10 @@ bool CsvLabels::AreNumbers(const std::string& path) const {
   for (const std::string_view name : names_) {
     const double value = *ParseField(name);
     if (value == std::floor(value)) continue;
-    throw Error("{}: label {} is no whole number; Trireme learns classes (data.label)", path,
-                QuoteField(name));
+    throw Error(
+        "{}: label {} is not a whole number, but Trireme learns classes; choose the label's column "
+        "with data.label",
+        path, QuoteField(name));
   }
   return true;
 }
@@ -55,16 +57,20 @@ bool CsvLabels::AreNumbers(const std::string& path) const {
 std::vector<std::string> CsvLabels::Finish(const std::string& path, std::vector<int32_t>& labels) {
   if (known_) return {names_.begin(), names_.end()};
   if (names_.size() == 1) {
-    throw Error("{}: every row has the label {}; there is nothing to tell apart (data.label)", path,
-                QuoteField(names_[0]));
+    throw Error(
+        "{}: every row has the label {}, so there is nothing to learn; choose the label's column "
+        "with data.label",
+        path, QuoteField(names_[0]));
   }
   const bool numbers = AreNumbers(path);
   if (names_.size() > kFewClasses && 2 * names_.size() > labels.size()) {
-    throw Error("{}: {} different labels in {} rows, as {}: {} (data.label chooses the column)",
-                path, FormatCount(int64_t(names_.size())), FormatCount(int64_t(labels.size())),
-                QuoteField(names_[0]),
-                numbers ? "it looks like a quantity, and Trireme learns classes"
-                        : "it looks like a name of each row, not like a class");
+    throw Error(
+        "{}: {} different labels in {} rows, such as {}: {}; choose the label's column with "
+        "data.label",
+        path, FormatCount(int64_t(names_.size())), FormatCount(int64_t(labels.size())),
+        QuoteField(names_[0]),
+        numbers ? "this looks like a quantity, but Trireme learns classes"
+                : "this looks like a name for each row, not like a class");
   }
   std::vector<std::pair<double, int32_t>> order;  // by number; all 0 among texts
   for (size_t i = 0; i < names_.size(); ++i) {

@@ -65,26 +65,25 @@ std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns&
     const int column = columns.values()[i];
     const bool counts = CountsUp(values, i, width);
     if (!counts && !(columns.header() && IsNameOfId(columns.first()[size_t(column)]))) continue;
-    notes.push_back(fmt::format("{}: {} {}, and is trained on; leave it out by --set data.id={}",
-                                path, columns.Name(column),
-                                counts ? "counts the rows" : "is called as if it numbered the rows",
-                                columns.Key(column)));
+    notes.push_back(
+        fmt::format("{}: {} {}, but is trained on; leave it out with --set data.id={}", path,
+                    columns.Name(column),
+                    counts ? "numbers the rows" : "has a name that suggests it numbers the rows",
+                    columns.Key(column)));
   }
   if (!columns.header() && LooksLikeHeader(columns.first(), labels)) {
     const std::string& label = columns.first()[size_t(columns.label())];
     const float number = *ParseField(label);  // data.label may take it for that of a column
     const bool usable = number < 1 || number > float(columns.count());
-    notes.push_back(
-        fmt::format("{}: the first line is taken for a sample, but looks like names of columns; if "
-                    "it is, {}",
-                    path,
-                    usable ? "name the label's: --set data.label=" + label
-                           : "give the columns names that are words"));
+    notes.push_back(fmt::format(
+        "{}: the first line is read as a sample, but looks like column names; if it is, {}", path,
+        usable ? "name the label's column: --set data.label=" + label
+               : "give the columns names that are not numbers"));
   }
   if (LooksLikeQuantity(classes, labels.size())) {
     notes.push_back(fmt::format(
-        "{}: {} classes in {} rows, all of them numbers: if the label is a quantity, a class for "
-        "each of its values is not what you want",
+        "{}: {} classes in {} rows, all of them numbers; if the label is a quantity, a class for "
+        "each value is probably not what you want",
         path, FormatCount(int64_t(classes.size())), FormatCount(int64_t(labels.size()))));
   }
   return notes;

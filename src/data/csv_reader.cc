@@ -51,8 +51,8 @@ std::string_view CsvReader::ReadQuoted() {
     *out++ = *at_++;
   }
   if (!AtLineEnd() && *at_ != ',') {
-    throw Error("{}:{}: text after a closing quote; quotes inside a quoted field are doubled",
-                path_, line_);
+    throw Error("{}:{}: text after a closing quote; double the quotes inside a quoted field", path_,
+                line_);
   }
   return {begin, static_cast<size_t>(out - begin)};
 }

@@ -45,13 +45,14 @@ std::vector<std::string> CutFiles(const std::string& argument) {
   FindCuts(argument, before, found);
   if (found.size() == 1) return found[0];
   if (found.size() > 1) {
-    throw UsageError("data.source = 'csv:{}' can be cut into files in {} ways; rename one of them",
-                     argument, found.size());
+    throw UsageError(
+        "data.source = 'csv:{}' can be split into files in {} ways; rename one of the files",
+        argument, found.size());
   }
   FileNames files = Split(argument, ',');  // one that is missing is named when it is opened
   if (files.size() > kMostFiles) {
     throw UsageError(
-        "data.source = 'csv:{}' names {} files; it is csv:FILE, csv:TRAIN,TEST or "
+        "data.source = 'csv:{}' names {} files; expected csv:FILE, csv:TRAIN,TEST or "
         "csv:TRAIN,VALIDATION,TEST",
         argument, files.size());
   }

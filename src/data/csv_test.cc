@@ -114,7 +114,7 @@ TEST_F(CsvTest, KeepsTheLabelNumbersOfGivenClasses) {
   EXPECT_EQ(LabelsOf(table), (Ints{2, 0}));
   EXPECT_EQ(table.classes, classes);
   EXPECT_TRUE(Holds(Refused("1,cow\n2,pig\n", {.classes = classes}),
-                    {"t.csv:2:", "'pig' is none of the 3 known classes"}));
+                    {"t.csv:2:", "'pig' is not one of the 3 known classes"}));
 }
 
 TEST_F(CsvTest, RefusesBrokenTablesWithLineAndReason) {
@@ -130,12 +130,12 @@ TEST_F(CsvTest, RefusesBrokenTablesWithLineAndReason) {
   }
   EXPECT_TRUE(Holds(Refused("1,x\n2, \n"), {"t.csv:2:", "label is empty"}));
   EXPECT_TRUE(Holds(Refused("1,x\n2,x\n"), {"every row has the label 'x'"}));
-  EXPECT_TRUE(Holds(Refused("1,0.5\n2,1.5\n"), {"'0.5' is no whole number", "data.label"}));
+  EXPECT_TRUE(Holds(Refused("1,0.5\n2,1.5\n"), {"'0.5' is not a whole number", "data.label"}));
   EXPECT_TRUE(Holds(Refused("x\ny\n"), {"t.csv:1: 1 column;"}));
   EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "kind"}),
                     {"no column 'kind' (data.label)", "'1', '2', 'x'"}));
   EXPECT_TRUE(Holds(Refused("Id,a,k\n1,2,x\n", {.id = "id"}), {"did you mean Id?"}));
-  EXPECT_TRUE(Holds(Refused("1,2,x\n", {.id = "4"}), {"no column 4 (data.id), the file has 3"}));
+  EXPECT_TRUE(Holds(Refused("1,2,x\n", {.id = "4"}), {"no column 4 (data.id); the file has 3"}));
   EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "3", .id = "3"}), {"same column 3"}));
 }
 
@@ -170,7 +170,7 @@ TEST_F(CsvTest, LabelsThatNameEachRowAreRefused) {
     classes += fmt::format("{},{}\n", i % 7, i % 30);
   }
   EXPECT_TRUE(Holds(Refused(prices), {"60 different labels in 60 rows", "'100000'", "a quantity"}));
-  EXPECT_TRUE(Holds(Refused(names), {"60 different labels", "a name of each row", "data.label"}));
+  EXPECT_TRUE(Holds(Refused(names), {"60 different labels", "a name for each row", "data.label"}));
   EXPECT_EQ(Read(classes).classes.size(), 30u);
   EXPECT_EQ(Read("1,a\n2,b\n3,c\n").classes.size(), 3u);  // few rows
 }
@@ -188,8 +188,8 @@ TEST_F(CsvTest, AColumnThatNumbersTheRowsIsNoted) {
     return notes.size() == 1 ? notes[0] : fmt::format("{} notes", notes.size());
   };
   EXPECT_TRUE(Holds(note("Id,x,k\n" + CountedRows(12)),
-                    {"t.csv: column 1 ('Id') counts the rows", "--set data.id=Id"}));
-  EXPECT_TRUE(Holds(note(CountedRows(12)), {"column 1 counts the rows", "--set data.id=1"}));
+                    {"t.csv: column 1 ('Id') numbers the rows", "--set data.id=Id"}));
+  EXPECT_TRUE(Holds(note(CountedRows(12)), {"column 1 numbers the rows", "--set data.id=1"}));
   EXPECT_TRUE(Holds(note(",x,k\n" + CountedRows(12)), {"column 1 ('')", "--set data.id=1"}));
   EXPECT_TRUE(Holds(note("row no,x,k\n" + CountedRows(12)), {"('row no')", "data.id=1"}));
   EXPECT_TRUE(Holds(note("x,ID,k\n" + CountedRows(3)), {"column 2 ('ID')", "--set data.id=ID"}));
@@ -207,11 +207,11 @@ TEST_F(CsvTest, AFirstLineOfNumbersThatFitsNoRowIsNoted) {
   const CsvTable table = Read("2019,2020,2021\n" + rows);
   EXPECT_EQ(table.rows->size(), 13);
   ASSERT_EQ(table.notes.size(), 1u);
-  EXPECT_TRUE(Holds(table.notes[0], {"first line is taken for a sample", "data.label=2021"}));
+  EXPECT_TRUE(Holds(table.notes[0], {"first line is read as a sample", "data.label=2021"}));
   const CsvTable named = Read("2019,2020,2021\n" + rows, {.label = "2021"});  // and that helps
   EXPECT_EQ(named.rows->size(), 12);
   EXPECT_TRUE(named.notes.empty());
-  EXPECT_TRUE(Holds(Read("0,1,3\n" + rows).notes.at(0), {"names that are words"}));
+  EXPECT_TRUE(Holds(Read("0,1,3\n" + rows).notes.at(0), {"names that are not numbers"}));
   EXPECT_TRUE(Read("0.5,7,9\n" + rows).notes.empty());  // no name is a fraction
 }
 
@@ -275,7 +275,7 @@ TEST_F(CsvTest, ColumnsThatWereNotRememberedAreTakenByTheirPlaces) {
   const CsvTable table = Records("p,q,kind\n10,20,y\n", {.classes = classes});
   EXPECT_EQ(Values(table), (Floats{10, 20}));
   ASSERT_EQ(table.notes.size(), 1u);
-  EXPECT_TRUE(Holds(table.notes[0], {"t.csv", "by their places"}));
+  EXPECT_TRUE(Holds(table.notes[0], {"t.csv", "matched by position"}));
   EXPECT_TRUE(Records("10,20,y\n", {.classes = classes}).notes.empty());
   EXPECT_EQ(Read("1,2,x\n3,4,y\n").columns, ColumnNames{});
   EXPECT_EQ(Read("a,a,k\n1,2,x\n3,4,y\n").columns, ColumnNames{});  // cannot be told apart

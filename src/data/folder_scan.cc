@@ -38,21 +38,23 @@ class Scanner {
   ScannedFolder Scan() {
     const FolderListing top = ListBelow("");
     if (top.folders.empty()) {
-      throw Error("{}: no class in it; expected a folder for every class, as {}/CLASS/PICTURE.jpg",
-                  root_, root_);
+      throw Error(
+          "{}: has no class folders; expected one folder per class, as in {}/CLASS/IMAGE.jpg",
+          root_, root_);
     }
     if (!top.pictures.empty()) {
-      throw Error("{}: {} pictures beside the folders of the classes, as {}", root_,
-                  top.pictures.size(), top.pictures[0]);
+      throw Error(
+          "{}: {} images outside the class folders, such as {}; move them into a class folder",
+          root_, top.pictures.size(), top.pictures[0]);
     }
     for (const std::string& name : top.folders) {
       if (!IsUtf8(name)) {  // what runs write down of it could not be found again
-        throw Error("{}/{}: the name of a class is not UTF-8", root_, name);
+        throw Error("{}/{}: the class name is not UTF-8; rename the folder", root_, name);
       }
       const size_t before = result_.files.size();
       Walk(name, 1);
       if (result_.files.size() == before) {
-        throw Error("{}/{}: a class without a picture (.jpg, .jpeg, .png)", root_, name);
+        throw Error("{}/{}: this class has no images (.jpg, .jpeg, .png)", root_, name);
       }
       result_.labels.resize(result_.files.size(), static_cast<int32_t>(result_.classes.size()));
       result_.classes.push_back(name);
@@ -69,8 +71,8 @@ class Scanner {
 
   void Walk(const std::string& below, int depth) {
     if (depth > kMaxDepth) {
-      throw Error("{}/{}: more than {} folders deep; a link to a folder above?", root_, below,
-                  kMaxDepth);
+      throw Error("{}/{}: more than {} folders deep; check for a link to a folder above", root_,
+                  below, kMaxDepth);
     }
     const FolderListing names = ListBelow(below);
     for (const std::string& name : names.pictures) result_.files.Add(below + "/" + name);

@@ -29,7 +29,7 @@ IdxFile ReadIdx(const std::string& path) {
     throw Error("{}: not an idx file: the first two bytes must be 0", path);
   }
   if (bytes[2] != kUnsignedByte) {
-    throw Error("{}: idx type {} at byte 2; only unsigned bytes (8) are read", path, bytes[2]);
+    throw Error("{}: idx type {} at byte 2; only unsigned bytes (8) are supported", path, bytes[2]);
   }
   const size_t dimensions = bytes[3];
   file.begin = 4 + 4 * dimensions;
@@ -59,12 +59,12 @@ IdxFile ReadIdx(const std::string& path) {
 SampleShape PictureShape(const IdxFile& file) {
   const std::vector<int64_t>& sizes = file.sizes;
   if (sizes.size() != 3 && sizes.size() != 4) {
-    throw Error("{}: {} dimensions at byte 3; pictures have 3 (count, height, width) or 4",
-                file.path, sizes.size());
+    throw Error("{}: {} dimensions at byte 3; images have 3 (count, height, width) or 4", file.path,
+                sizes.size());
   }
   const int64_t channels = sizes.size() == 4 ? sizes[3] : 1;
   if (sizes[1] * sizes[2] * channels > kMaxSampleValues) {
-    throw Error("{}: pictures of {} x {} x {} are too large", file.path, sizes[1], sizes[2],
+    throw Error("{}: images of {} x {} x {} are too large", file.path, sizes[1], sizes[2],
                 channels);
   }
   return {static_cast<int>(sizes[1]), static_cast<int>(sizes[2]), static_cast<int>(channels)};
@@ -79,7 +79,7 @@ std::vector<int32_t> ReadLabels(const std::string& path, int num_classes) {
                               file.bytes.end());
   for (size_t i = 0; i < labels.size(); ++i) {
     if (num_classes > 0 && labels[i] >= num_classes) {
-      throw Error("{}: label {} of record {} (byte {}) is not below the {} classes", path,
+      throw Error("{}: label {} of record {} (byte {}) is out of range for {} classes", path,
                   labels[i], i, file.begin + i, num_classes);
     }
   }
@@ -109,7 +109,7 @@ Part OpenPart(const std::string& folder, const std::string& part, int num_classe
   const std::string labels_path = FindFile(folder, label_names);
   if (pictures_path.empty() && labels_path.empty()) return {};
   if (pictures_path.empty() || labels_path.empty()) {
-    throw Error("{}: no {} (plain or .gz) beside {}", folder,
+    throw Error("{}: no {} (plain or .gz) next to {}", folder,
                 pictures_path.empty() ? picture_names[0] : label_names[0],
                 pictures_path.empty() ? labels_path : pictures_path);
   }
@@ -117,7 +117,7 @@ Part OpenPart(const std::string& folder, const std::string& part, int num_classe
   IdxFile pictures = ReadIdx(pictures_path);
   const SampleShape shape = PictureShape(pictures);
   if (pictures.sizes[0] != static_cast<int64_t>(labels.size())) {
-    throw Error("{} holds {} pictures, but {} holds {} labels", pictures_path, pictures.sizes[0],
+    throw Error("{} holds {} images, but {} holds {} labels", pictures_path, pictures.sizes[0],
                 labels_path, labels.size());
   }
   const int32_t largest = *std::max_element(labels.begin(), labels.end());
@@ -138,8 +138,8 @@ DataSet OpenIdxFolder(const std::string& folder, std::vector<std::string> classe
   if (test.source && test.source->shape() != train.source->shape()) {
     const SampleShape& a = train.source->shape();
     const SampleShape& b = test.source->shape();
-    throw Error("{}: training pictures are {} x {} x {}, test pictures {} x {} x {}", folder,
-                a.height, a.width, a.channels, b.height, b.width, b.channels);
+    throw Error("{}: training images are {} x {} x {}, test images {} x {} x {}", folder, a.height,
+                a.width, a.channels, b.height, b.width, b.channels);
   }
   for (int i = 0; num_classes == 0 && i <= std::max(train.largest_label, test.largest_label); ++i) {
     classes.push_back(std::to_string(i));

@@ -87,7 +87,7 @@ TEST(Idx, RefusesBrokenFilesWithPlaceAndReason) {
       {images, Idx({36}, SomeBytes(36)), {images, "1 dimensions", "have 3"}},
       {images, Idx({~0u, ~0u, ~0u}, SomeBytes(36)), {images, "more data than the 36 bytes"}},
       {images, Idx({1u << 31, 1u << 31, 4}, SomeBytes(36)), {images, "more data"}},
-      {images, Idx({5, 2, 3}, SomeBytes(30)), {images, "5 pictures", labels, "6 labels"}},
+      {images, Idx({5, 2, 3}, SomeBytes(30)), {images, "5 images", labels, "6 labels"}},
       {labels, Idx({6, 1}, SomeLabels(6, 3)), {labels, "2 dimensions", "labels have 1"}},
       {labels, Idx({6}, "\1\2\1\7\1\2"), {labels, "label 7 of record 3 (byte 11)", "4 classes"}},
       {"t10k-images-idx3-ubyte", Idx({4, 3, 2}, SomeBytes(24)), {"2 x 3 x 1", "3 x 2 x 1"}},

@@ -51,9 +51,10 @@ std::string PassThrough(const std::string& folder, std::span<const std::string> 
 
 ImageParts NamedParts(const std::string& folder, const DataOptions& options) {
   if (options.train_folder.empty() || options.test_folder.empty()) {
-    throw UsageError("data.train_folder = '{}' and data.test_folder = '{}': set both or none{}",
-                     options.train_folder, options.test_folder,
-                     options.validation_folder.empty() ? "" : ", with data.validation_folder both");
+    throw UsageError(
+        "data.train_folder = '{}' and data.test_folder = '{}': set both or neither{}",
+        options.train_folder, options.test_folder,
+        options.validation_folder.empty() ? "" : "; data.validation_folder needs both");
   }
   RequireFolder(folder + "/" + options.train_folder, "data.train_folder");
   RequireFolder(folder + "/" + options.validation_folder, "data.validation_folder");
@@ -69,8 +70,8 @@ std::optional<ImageParts> UsualParts(const std::string& folder) {
   for (const PartNames& names : kPartNames) {
     if (*names.validation != '\0' || !IsFolder(folder + "/" + names.train)) continue;
     throw Error(
-        "{}: has {}, but no {} beside it; name both by data.train_folder and data.test_folder, or "
-        "take images:{}/{} and data.test_fraction",
+        "{}: has {} but no {}; set data.train_folder and data.test_folder, or use images:{}/{} "
+        "with data.test_fraction",
         folder, names.train, names.test, folder, names.train);
   }
   return std::nullopt;

@@ -38,8 +38,8 @@ void Relabel(ScannedFolder& scan, std::span<const std::string> known, const std:
   for (const std::string& name : scan.classes) {
     const auto at = std::find(known.begin(), known.end(), name);
     if (at == known.end()) {
-      throw Error("{}/{}: no such class among the {} known ones ({}, ...)", folder, name,
-                  known.size(), known.front());
+      throw Error("{}/{}: not one of the {} known classes ({}, ...)", folder, name, known.size(),
+                  known.front());
     }
     place.push_back(static_cast<int32_t>(at - known.begin()));
   }

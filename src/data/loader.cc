@@ -66,9 +66,9 @@ void Loader::SetThreads(int count) {
   }
   threads_.reserve(count);
   while (static_cast<int>(threads_.size()) < count) {
-    threads_.push_back(StartThread(fmt::format("thread {} of {} that fetch samples (data.threads)",
-                                               threads_.size() + 1, count),
-                                   [this](std::stop_token stop) { RunThread(std::move(stop)); }));
+    threads_.push_back(StartThread(
+        fmt::format("loader thread {} of {} (data.threads)", threads_.size() + 1, count),
+        [this](std::stop_token stop) { RunThread(std::move(stop)); }));
   }
 }
 

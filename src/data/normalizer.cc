@@ -100,8 +100,9 @@ Normalizer KnownNormalizer(std::span<const double> mean, std::span<const double>
 Normalizer MakeNormalizer(const Source& train, const DataOptions& options) {
   const bool given = options.normalize == "given";
   if (!given && !(options.mean.empty() && options.deviation.empty())) {
-    throw UsageError("data.mean and data.deviation are for data.normalize = \"given\", not \"{}\"",
-                     options.normalize);
+    throw UsageError(
+        "data.mean and data.deviation need data.normalize = \"given\", but it is \"{}\"",
+        options.normalize);
   }
   if (!given && options.normalize != "imagenet") return FitNormalizer(train, options.normalize);
   const std::vector<double> mean = given ? options.mean : std::vector{0.485, 0.456, 0.406};

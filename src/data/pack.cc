@@ -27,9 +27,9 @@ std::span<const uint8_t> Map(const std::string& path) {
   if (fstat(fd, &status) != 0) {
     problem = std::strerror(errno);
   } else if (!S_ISREG(status.st_mode)) {
-    problem = "is no file";
+    problem = "is not a file";
   } else if (status.st_size < static_cast<int64_t>(PackHead::kBytes)) {
-    problem = "is no pack of trireme data pack";
+    problem = "is not a pack written by trireme data pack";
   } else {
     memory = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) problem = std::strerror(errno);
@@ -86,7 +86,7 @@ class PackReader : public PictureReader {
     index_ = first_ + index;
     if (known_.Is(index)) return Touch(pack_.picture(index_));
     const std::string wrong = pack_.CheckBytes(index_);
-    if (!wrong.empty()) throw Error("{} (trireme data verify finds all such pictures)", wrong);
+    if (!wrong.empty()) throw Error("{}; trireme data verify lists all damaged images", wrong);
     known_.Add(index);
   }
   Decoder& Open() override {
@@ -151,18 +151,18 @@ void Pack::ReadIndex() {
     if (e.begin < PackHead::kBytes || e.begin > head_.index_begin ||
         e.bytes > head_.index_begin - e.begin || e.label < 0 ||
         static_cast<uint32_t>(e.label) >= head_.classes) {
-      throw Error("{}: picture {} of {} lies outside, or has no class", path_, i, pictures);
+      throw Error("{}: image {} of {} is outside the data or has no class", path_, i, pictures);
     }
     if (pixels &&
         (e.width > kMaxPixels || e.height > kMaxPixels || e.bytes != expected || e.bytes == 0)) {
-      throw Error("{}: picture {}: {} x {} pixels in {} bytes", path_, i, e.width, e.height,
-                  e.bytes);
+      throw Error("{}: image {} cannot have {} x {} pixels in {} bytes", path_, i, e.width,
+                  e.height, e.bytes);
     }
   }
   Texts texts(index.subspan(head_.pictures() * PackEntry::kBytes));
   std::string_view text;
   for (uint32_t i = 0; i < head_.classes; ++i) {
-    if (!texts.Next(text)) throw Error("{}: damaged names of classes", path_);
+    if (!texts.Next(text)) throw Error("{}: damaged class names", path_);
     classes_.emplace_back(text);
   }
   names_begin_ = file_.size() - texts.left();
@@ -188,7 +188,7 @@ std::string Pack::name(int64_t index) const {
 }
 
 std::string Pack::Called(int64_t index) const {
-  return fmt::format("{}: picture {} ({})", path_, index, name(index));
+  return fmt::format("{}: image {} ({})", path_, index, name(index));
 }
 
 std::unique_ptr<Decoder> Pack::Open(int64_t index) const {
@@ -197,7 +197,7 @@ std::unique_ptr<Decoder> Pack::Open(int64_t index) const {
     return std::make_unique<RawPicture>(
         file_.data() + e.begin, PictureSize{static_cast<int>(e.width), static_cast<int>(e.height)});
   }
-  return OpenPicture(picture(index), fmt::format("{}: picture {}", path_, index));
+  return OpenPicture(picture(index), fmt::format("{}: image {}", path_, index));
 }
 
 std::string Pack::CheckBytes(int64_t index) const {
@@ -220,8 +220,8 @@ DataSet OpenPack(const std::string& path, const DataOptions& options,
   if (options.on_error == "skip" || !options.train_folder.empty() ||
       !options.validation_folder.empty() || !options.test_folder.empty()) {
     throw UsageError(
-        "data.on_error, data.train_folder, data.validation_folder and data.test_folder are for "
-        "trireme data pack and images:DIR; a pack has been checked and has its parts");
+        "data.on_error, data.train_folder, data.validation_folder and data.test_folder apply to "
+        "trireme data pack and images:DIR, not to pack:FILE; a pack is already checked and split");
   }
   const auto pack = std::make_shared<const Pack>(path);
   DataSet data;
@@ -231,7 +231,8 @@ DataSet OpenPack(const std::string& path, const DataOptions& options,
   for (const std::string& name : pack->classes()) {
     const auto at = std::find(data.classes.begin(), data.classes.end(), name);
     if (at == data.classes.end()) {
-      throw Error("{}: its class {} is none of the {} known ones", path, name, data.classes.size());
+      throw Error("{}: class {} is not one of the {} known classes", path, name,
+                  data.classes.size());
     }
     labels.push_back(static_cast<int32_t>(at - data.classes.begin()));
   }

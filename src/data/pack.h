@@ -39,7 +39,7 @@ class Pack {
 
  private:
   void ReadIndex();
-  std::string Called(int64_t index) const;  // "FILE: picture 17 (cat/1.jpg)"
+  std::string Called(int64_t index) const;  // "FILE: image 17 (cat/1.jpg)"
 
   const std::string path_;
   std::span<const uint8_t> file_;

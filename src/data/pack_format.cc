@@ -52,14 +52,14 @@ std::string PackHead::Bytes() const {
 
 PackHead PackHead::Read(std::span<const uint8_t> file, const std::string& path) {
   if (file.size() < kBytes || !std::equal(kMagic.begin(), kMagic.end(), file.begin())) {
-    throw Error("{}: is no pack of trireme data pack", path);
+    throw Error("{}: is not a pack written by trireme data pack", path);
   }
   PackHead head;
   uint32_t version = 0, kind = 0, crc = 0;
   Cursor cursor(file.data() + kMagic.size());
   cursor.Get(version);
   if (version < 1 || version > kVersion) {
-    throw Error("{}: a pack of version {}, this program reads 1 to {}", path, version, kVersion);
+    throw Error("{}: has pack version {}; this program reads 1 to {}", path, version, kVersion);
   }
   cursor.Get(kind);
   cursor.Get(head.side);
@@ -72,18 +72,18 @@ PackHead PackHead::Read(std::span<const uint8_t> file, const std::string& path) 
   cursor.Get(head.index_crc);
   cursor.Get(crc);
   const size_t checked = kMagic.size() + 4 * 4 + (version > 1 ? 5 : 4) * 8 + 4;
-  if (crc != Crc(file.first(checked)) || kind > 1) throw Error("{}: damaged head", path);
+  if (crc != Crc(file.first(checked)) || kind > 1) throw Error("{}: damaged header", path);
   head.kind = static_cast<PackKind>(kind);
   if (head.index_begin < kBytes || head.index_begin > file.size() ||
       head.index_bytes != file.size() - head.index_begin) {
-    throw Error("{}: {} bytes, but its index ends at byte {}: not as it was written", path,
-                file.size(), head.index_begin + head.index_bytes);
+    throw Error("{}: has {} bytes, but its index ends at byte {}; it was cut short or changed",
+                path, file.size(), head.index_begin + head.index_bytes);
   }
   const uint64_t most = head.index_bytes / PackEntry::kBytes;
   if (head.train > most || head.validation > most || head.test > most || head.pictures() > most ||
       head.train == 0 || head.classes == 0 || head.classes > head.index_bytes / 4) {
-    throw Error("{}: {} + {} + {} pictures of {} classes do not fit into its index of {} bytes",
-                path, head.train, head.validation, head.test, head.classes, head.index_bytes);
+    throw Error("{}: {} + {} + {} images of {} classes do not fit into its index of {} bytes", path,
+                head.train, head.validation, head.test, head.classes, head.index_bytes);
   }
   return head;
 }

@@ -124,13 +124,13 @@ TEST_F(PackTest, ADamagedPictureIsFoundAndNamed) {
   bytes[place + 300] ^= 1;
   folder_.Write("x.pack", bytes);
   const Pack pack(path);
-  EXPECT_TRUE(Holds(pack.Check(3), {"x.pack: picture 3", ".jpg", "checksum"}));
+  EXPECT_TRUE(Holds(pack.Check(3), {"x.pack: image 3", ".jpg", "checksum"}));
   EXPECT_EQ(pack.Check(2), "");
   const DataSet data = Open("pack:" + path);
   std::vector<float> sample(size_t(data.shape.size()));
   data.train->Read(2, sample);
   for (int time = 0; time < 2; ++time) {
-    EXPECT_TRUE(Holds(Refusal([&] { data.train->Read(3, sample); }), {"picture 3", "checksum"}));
+    EXPECT_TRUE(Holds(Refusal([&] { data.train->Read(3, sample); }), {"image 3", "checksum"}));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_F(PackTest, WhatIsNoPackOrCutIsRefused) {
     const std::string cut = folder_.Write("cut.pack", bytes.substr(0, length));
     EXPECT_TRUE(Holds(Refusal([&] { Pack pack(cut); }), {"cut.pack"})) << length;
   }
-  EXPECT_TRUE(Holds(Refusal([&] { Open("pack:" + folder_.path()); }), {"is no file"}));
+  EXPECT_TRUE(Holds(Refusal([&] { Open("pack:" + folder_.path()); }), {"is not a file"}));
   EXPECT_TRUE(Holds(Refusal([&] { Open("pack:/none"); }), {"cannot open /none"}));
 }
 

@@ -15,7 +15,7 @@ class Writer {
  public:
   Writer(OutputFile& file, int side) : file_(file), side_(side) {
     if (!file_.CanWriteAt()) {
-      throw Error("{}: a pack needs a file: its head is written last", file_.path());
+      throw Error("{}: a pack needs a file, because its header is written last", file_.path());
     }
     file_.Write(PackHead().Bytes());
     place_ = PackHead::kBytes;
@@ -59,7 +59,7 @@ class Writer {
     const double scale = double(side_) / std::min(size.width, size.height);
     const PictureSize now = {std::max(1, int(std::lround(size.width * scale))),
                              std::max(1, int(std::lround(size.height * scale)))};
-    CheckPictureSize(now.width, now.height, "the resized picture");
+    CheckPictureSize(now.width, now.height, "the resized image");
     pixels_.resize(size_t(3) * now.width * now.height);
     renderer_.Draw(picture, {{0, 0, size.width, size.height}}, now, pixels_.data());
     entry.width = static_cast<uint32_t>(now.width);

@@ -44,7 +44,7 @@ Records Open(const std::string& path, Format format, const SampleShape& shape,
       return {OpenCifarRecords({path}), true};
     case Format::kPicture: {
       if (shape.height != shape.width || shape.channels != 3) {
-        throw Error("{}: a picture, but the model takes {} x {} x {}", path, shape.height,
+        throw Error("{}: is an image, but the model takes {} x {} x {}", path, shape.height,
                     shape.width, shape.channels);
       }
       DataOptions sized = options;
@@ -74,12 +74,13 @@ Records OpenRecords(const std::string& spec, const SampleShape& shape, const Kno
   Records records = Open(path, format, shape, known, options);
   const SampleShape& found = records.samples->shape();
   if (found != shape) {
-    throw Error("{}: samples of {} x {} x {}, but the model takes {} x {} x {}", path, found.height,
-                found.width, found.channels, shape.height, shape.width, shape.channels);
+    throw Error("{}: the samples are {} x {} x {}, but the model takes {} x {} x {}", path,
+                found.height, found.width, found.channels, shape.height, shape.width,
+                shape.channels);
   }
   for (int64_t i = 0; i < records.samples->size(); ++i) {
     if (records.samples->label(i) >= static_cast<int64_t>(known.classes.size())) {
-      throw Error("{}: label {} of record {}, but the model has {} classes", path,
+      throw Error("{}: label {} of record {} is out of range; the model has {} classes", path,
                   records.samples->label(i), i, known.classes.size());
     }
   }

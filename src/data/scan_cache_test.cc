@@ -108,7 +108,7 @@ TEST_F(ScanCacheTest, BrokenPicturesAreLeftOutOnceAndForAll) {
   EXPECT_EQ(OpenImages(folder_.path(), options, {}).train->size(), 3);
   Write("b/3.png", "rubbish");
   EXPECT_TRUE(Holds(Refusal([&] { OpenImages(folder_.path(), options, {}); }),
-                    {"/b: no picture of it decodes"}));
+                    {"/b: no image of this class can be decoded"}));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr const char* kFashionFolder = "/usr/share/datasets/fashion-mnist";
 
 const std::string& RequireArgument(const SourceRequest& request, const char* syntax) {
   if (request.argument.empty()) {
-    throw UsageError("data.source = '{}' lacks its place, expected {}", request.spec, syntax);
+    throw UsageError("data.source = '{}' has no path; expected {}", request.spec, syntax);
   }
   return request.argument;
 }
@@ -38,8 +38,9 @@ const std::string& RequireFolderArgument(const SourceRequest& request, const cha
 
 DataSet OpenIrisSource(const SourceRequest& request) {
   if (!request.argument.empty()) {
-    throw UsageError("data.source = '{}': iris is built in and takes no file; csv:FILE reads one",
-                     request.spec);
+    throw UsageError(
+        "data.source = '{}': iris is built in and takes no file; use csv:FILE to read one",
+        request.spec);
   }
   return OpenIris();
 }
@@ -64,8 +65,8 @@ DataSet OpenFashionSource(const SourceRequest& request) {
     std::error_code ignored;
     if (!std::filesystem::exists(folder, ignored)) {
       throw Error(
-          "no {}: install the Debian package dataset-fashion-mnist, or name the folder of the four "
-          "files: fashion-mnist:DIR",
+          "there is no folder {}; install the Debian package dataset-fashion-mnist, or give the "
+          "folder of the four files: fashion-mnist:DIR",
           folder);
     }
   }
@@ -98,24 +99,25 @@ constexpr SourceKind kSources[] = {
      "data.id choose columns",
      OpenCsvSource},
     {"idx", "idx:DIR",
-     "pictures in the format of MNIST: train-images-idx3-ubyte (or idx4), train-labels-idx1-ubyte, "
+     "images in MNIST's format: train-images-idx3-ubyte (or idx4), train-labels-idx1-ubyte, "
      "t10k-*; plain or .gz",
      OpenIdxSource},
     {"mnist", "mnist:DIR", "handwritten digits, the four idx files", OpenMnistSource},
     {"fashion-mnist", "fashion-mnist[:DIR]",
-     "clothes, the four idx files; without DIR those of Debian's dataset-fashion-mnist",
+     "clothing, the four idx files; without DIR, those of Debian's dataset-fashion-mnist",
      OpenFashionSource},
     {"cifar10", "cifar10:DIR", "the binary version: data_batch*.bin, test_batch*.bin; plain or .gz",
      OpenCifarSource},
     {"images", "images:DIR",
-     "JPEG and PNG files in a folder for each class; DIR holds train and test (or val), train, val "
-     "and test, seg_train and seg_test, data.train_folder and data.test_folder, or the classes; "
+     "JPEG and PNG files, one folder per class; DIR holds train and test (or val), train, val and "
+     "test, seg_train and seg_test, data.train_folder and data.test_folder, or the classes; see "
      "data.size, data.centre",
      OpenImagesSource, true},
-    {"pack", "pack:FILE", "pictures in one file, made by trireme data pack; data.size, data.centre",
-     OpenPackSource, true},
+    {"pack", "pack:FILE",
+     "images in one file, written by trireme data pack; see data.size, data.centre", OpenPackSource,
+     true},
     {"synthetic", "synthetic:HxWxC:CLASSES:N",
-     "N pictures made on the fly that can be learned, and N / 5 to test", OpenSyntheticSource},
+     "N learnable images generated on the fly, and N / 5 to test", OpenSyntheticSource},
 };
 
 std::pair<std::string, std::string> CutSpec(const std::string& spec) {
@@ -148,14 +150,14 @@ const SourceKind& FindKind(const std::string& spec) {
     throw UsageError("data.source = '{}': there is no source '{}'; did you mean {}?", spec, name,
                      place);
   }
-  throw UsageError("data.source = '{}': there is no source '{}'; known are {}{}", spec, name, known,
-                   DidYouMean(name, names));
+  throw UsageError("data.source = '{}': there is no source '{}'; choose from {}{}", spec, name,
+                   known, DidYouMean(name, names));
 }
 
 void CheckOptions(const DataOptions& options, const SourceKind& kind) {
   const bool csv = kind.open == OpenCsvSource;
   if (!csv && !(options.label.empty() && options.id.empty())) {
-    throw UsageError("data.label and data.id choose columns of csv:FILE; data.source is '{}'",
+    throw UsageError("data.label and data.id need csv:FILE, but data.source is '{}'",
                      options.source);
   }
   if (!kind.cuts &&
@@ -163,7 +165,7 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
         options.test_folder.empty() && options.on_error == "fail")) {
     throw UsageError(
         "data.size, data.train_folder, data.validation_folder, data.test_folder and data.on_error "
-        "are for images:DIR and pack:FILE; data.source is '{}'",
+        "need images:DIR or pack:FILE, but data.source is '{}'",
         options.source);
   }
   if (options.limit < 0) throw UsageError("data.limit must be at least 0, got {}", options.limit);

@@ -42,7 +42,7 @@ Halves HoldOut(std::unique_ptr<Source> part, double fraction, uint64_t key) {
 
 void SplitTest(DataSet& data, double fraction, uint64_t seed) {
   if (data.train->size() < 2) {
-    throw Error("{}: {} sample, too few to hold some out for the test", data.name,
+    throw Error("{}: {} sample, too few to hold some out for testing", data.name,
                 data.train->size());
   }
   Halves halves = HoldOut(std::move(data.train), fraction, Hash(seed, kSplitStream));

@@ -94,8 +94,9 @@ class Numbers {
     const bool separated = separator.empty() ? rest_.empty() : rest_.starts_with(separator);
     if (parsed.ec == std::errc::result_out_of_range) value = most + 1;
     if (parsed.ec == std::errc::invalid_argument || !separated) {
-      throw UsageError("synthetic:{}: expected synthetic:HxWxC:CLASSES:N, as 28x28x1:10:60000",
-                       text_);
+      throw UsageError(
+          "synthetic:{}: expected synthetic:HxWxC:CLASSES:N, as in synthetic:28x28x1:10:60000",
+          text_);
     }
     if (value < least || value > most) {
       throw UsageError("synthetic:{}: {} must be between {} and {}", text_, what, least, most);

@@ -48,7 +48,7 @@ Ceiling CeilingOfCpu(int threads) {
 std::vector<std::string> TargetsOfRef() { return {std::string(RefEngine().target())}; }
 
 std::string WhyNotOnRef(Precision precision) {
-  return precision == Precision::kF32 ? "" : "the device ref computes in float64";
+  return precision == Precision::kF32 ? "" : "device ref computes in float64";
 }
 
 Backend MakeRef(Precision, const EngineOptions&, int) {
@@ -57,7 +57,7 @@ Backend MakeRef(Precision, const EngineOptions&, int) {
 
 constexpr EngineKind kEngines[] = {
     {"cpu", "SIMD instructions of the processor", cpu::Targets, WhyNotOnCpu, MakeCpu, CeilingOfCpu},
-    {"ref", "plain float64 loops, slow, the judge of the others", TargetsOfRef, WhyNotOnRef,
+    {"ref", "plain float64 loops, slow; the reference for the others", TargetsOfRef, WhyNotOnRef,
      MakeRef, nullptr},
 };
 
@@ -81,7 +81,7 @@ const EngineKind& FindEngine(std::string_view name) {
     if (kind.name == name) return kind;
     names.emplace_back(kind.name);
   }
-  throw UsageError("no engine is called \"{}\"; there are {}{}", name, fmt::join(names, ", "),
+  throw UsageError("there is no engine \"{}\"; choose from {}{}", name, fmt::join(names, ", "),
                    DidYouMean(name, names));
 }
 
@@ -90,7 +90,8 @@ Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted) {
   const std::string why_not = kind.why_not(Precision::kBf16);
   if (why_not.empty()) return Precision::kBf16;
   if (wanted == "bf16-or-f32") return Precision::kF32;
-  throw UsageError("trainer.precision = \"bf16\": {}; \"bf16-or-f32\" goes on in float32", why_not);
+  throw UsageError("trainer.precision = \"bf16\": {}; \"bf16-or-f32\" falls back to float32",
+                   why_not);
 }
 
 }  // namespace trireme

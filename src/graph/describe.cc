@@ -43,10 +43,10 @@ std::string Describe(const Program& program) {
 
   int64_t parameters = 0;
   for (const ParameterSpec& p : graph.parameters) parameters += p.size();
-  line(fmt::format("parameters: {} in {} tensors; multiply-adds of a step: {:.4g} M a sample",
+  line(fmt::format("parameters: {} in {} tensors; multiply-adds per step: {:.4g} M per sample",
                    parameters, graph.parameters.size(), total * 1e-6));
-  line(fmt::format("activations: {:.2f} MB for {} samples a shard", program.activation_bytes * 1e-6,
-                   program.capacity));
+  line(fmt::format("activations: {:.2f} MB for a shard of {} samples",
+                   program.activation_bytes * 1e-6, program.capacity));
   line(fmt::format("state: {:.2f} MB; summand: {:.2f} MB in {} buckets",
                    program.layout.state * 4e-6, program.layout.summand * 4e-6,
                    program.buckets.size()));

@@ -72,11 +72,12 @@ Cost CountWork(const Graph& graph, const Node& node) {
 
 std::string OperationsPage() {
   std::string page =
-      "# Operations\n\nMade from the descriptions in `src/graph/ops`; a test compares. Those that "
-      "end in `_grad`,\n`_grad_weights` or `_grad_input` are added by the gradient rules, fused "
-      "ones "
-      "by the compiler where\nan engine has them. Shapes are those of one sample, height x width x "
-      "channels.\n\n| operation | inputs | outputs | what it computes |\n|---|---|---|---|\n";
+      "# Operations\n\n"
+      "Generated from the descriptions in `src/graph/ops`; a test compares. Operations that\n"
+      "end in `_grad`, `_grad_weights` or `_grad_input` are added by the gradient rules, fused\n"
+      "ones by the compiler if the engine has them. Shapes are those of one sample: height x\n"
+      "width x channels.\n\n"
+      "| operation | inputs | outputs | what it computes |\n|---|---|---|---|\n";
   for (const OpDef* op : AllOps()) {
     page += fmt::format("| `{}` | {} | {} | {} |\n", op->name, Join(op->inputs, ", "),
                         Join(op->outputs, ", "), op->summary);

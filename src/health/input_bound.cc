@@ -71,7 +71,7 @@ std::string AdviceText(const InputLoad& load, const InputRecord& found, const Fe
                         found.threads, load.loader.threads, StepSeconds(found.step_seconds_threads),
                         found.step_seconds / found.step_seconds_threads);
   } else if (found.step_seconds_threads < found.step_seconds) {  // data.threads = auto added some
-    text += fmt::format("; with the {} of now: {} a step", Counted(found.threads, "thread"),
+    text += fmt::format("; with the present {}: {} a step", Counted(found.threads, "thread"),
                         StepSeconds(found.step_seconds_threads));
   }
   if (!load.picture_size) {
@@ -84,13 +84,13 @@ std::string AdviceText(const InputLoad& load, const InputRecord& found, const Fe
   const double before = std::min(found.step_seconds, found.step_seconds_threads);
   if (before / seconds > kWorthIt) {
     text +=
-        fmt::format("; pictures decoded once (trireme data pack --size {}): {} a step, {:.1f} ",
+        fmt::format("; images decoded once (trireme data pack --size {}): {} a step, {:.1f} ",
                     load.picture_size * 8 / 7, StepSeconds(seconds), found.step_seconds / seconds);
     text += "times as fast";
   } else if (stage.name == std::string("read")) {
-    text += "; one file instead of many (trireme data pack), or a faster disk";
+    text += "; use one file instead of many (trireme data pack) or a faster disk";
   } else if (text.empty()) {
-    text = "; smaller pictures (data.size, trireme data pack --size) or more cores";
+    text = "; use smaller images (data.size, trireme data pack --size) or more cores";
   }
   return text;
 }
@@ -142,9 +142,8 @@ std::optional<InputRecord> FindInputBound(const InputLoad& load) {
     found.step_seconds_threads = found.step_seconds;
   }
   found.text = fmt::format(
-      "input bound: {:.0f} % of a step's {} is waiting for samples (a step would take {}); {} is "
-      "{:.0f} % of "
-      "fetching them{}",
+      "input bound: {:.0f} % of each step's {} is spent waiting for samples (without waiting, a "
+      "step takes {}); {} is {:.0f} % of fetching them{}",
       100 * found.share, StepSeconds(found.step_seconds), StepSeconds(found.step_seconds_without),
       stage.verb, 100 * stage.seconds / loader.Fetching(), AdviceText(load, found, stage));
   return found;

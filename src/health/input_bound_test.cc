@@ -73,7 +73,7 @@ TEST(InputBound, SaysThatThreadsWereAdded) {
   load.loader.threads = 4;  // by now
   const auto found = FindInputBound(load);
   ASSERT_TRUE(found);
-  EXPECT_NE(found->text.find("with the 4 threads of now: 50 ms a step"), std::string::npos)
+  EXPECT_NE(found->text.find("with the present 4 threads: 50 ms a step"), std::string::npos)
       << found->text;
   EXPECT_EQ(found->text.find("data.threads"), std::string::npos) << found->text;
 }

@@ -36,7 +36,7 @@ std::vector<double> ValuesOf(const RankStats& own) {
 
 RankStats Unpack(int rank, std::span<const double> v, size_t ranks) {
   if (v.size() != kNumbers + ranks) {
-    throw Error("rank {} gave {} numbers of its epoch instead of {}", rank, v.size(),
+    throw Error("rank {} sent {} numbers for its epoch instead of {}", rank, v.size(),
                 kNumbers + ranks);
   }
   return {.rank = {.rank = rank,

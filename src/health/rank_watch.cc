@@ -62,7 +62,7 @@ void RankWatch::Start() {
   Barrier(setup_.group, kTagWatch);
   clock_ = StartThread("the thread that looks for stalls",
                        [this](std::stop_token stop) { Count(std::move(stop)); });
-  talk_ = StartThread("the thread that hears of stalls",
+  talk_ = StartThread("the thread that exchanges stall reports",
                       [this](std::stop_token stop) { Talk(std::move(stop)); });
 }
 
@@ -129,7 +129,7 @@ void RankWatch::Count(std::stop_token stop) {
     if (lost_s_ < kComeOut_s) continue;
     lost_s_ = -1e9;  // once
     setup_.log.output().ShowLive("");
-    setup_.log.Error("watch", "rank {} does not come out of it: the process ends",
+    setup_.log.Error("watch", "rank {} did not return after the abort; terminating its process",
                      setup_.group.rank());
     if (!setup_.give_up) std::_Exit(1);
     setup_.give_up();
@@ -144,12 +144,13 @@ void RankWatch::CountSilences() {
     const double before = peer.unheard_s;
     peer.unheard_s = setup_.group.silent_s(r);
     if (before <= kUnheard_s && peer.unheard_s > kUnheard_s) {
-      setup_.log.Warn("watch", "rank {} has heard nothing from rank {} for {:.1f} s: the link",
+      setup_.log.Warn("watch",
+                      "rank {} has heard nothing from rank {} for {:.1f} s; probably the link",
                       setup_.group.rank(), r, peer.unheard_s);
     } else if (before > kUnheard_s && peer.unheard_s < before) {
       peer.silent_s += before;
-      setup_.log.Warn("watch", "rank {} hears rank {} again after {:.1f} s", setup_.group.rank(), r,
-                      before);
+      setup_.log.Warn("watch", "rank {} hears from rank {} again after {:.1f} s",
+                      setup_.group.rank(), r, before);
     }
   }
 }

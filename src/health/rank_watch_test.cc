@@ -77,15 +77,16 @@ TEST(RankWatch, NamesARankThatNeverComes) {
           while (rank == culprit && step == 5 && !given_up) Sleep(0.01);
         });
     EXPECT_NE(
-        run.error.find(fmt::format("rank {} never came to the all-reduce of step 5", culprit)),
+        run.error.find(fmt::format("rank {} never reached the all-reduce of step 5", culprit)),
         std::string::npos)
         << run.error;
-    EXPECT_NE(
-        run.log.find(fmt::format("rank 1 waits for rank {} in the all-reduce of step 5", culprit)),
-        std::string::npos)
+    EXPECT_NE(run.log.find(fmt::format(
+                  "rank 1 has been waiting for rank {} in the all-reduce of step 5", culprit)),
+              std::string::npos)
         << run.log;
-    EXPECT_NE(run.log.find(fmt::format("rank {} computes step 5", culprit)), std::string::npos);
-    EXPECT_NE(run.log.find(fmt::format("rank {} does not come out", culprit)), std::string::npos);
+    EXPECT_NE(run.log.find(fmt::format("rank {} has been computing step 5", culprit)),
+              std::string::npos);
+    EXPECT_NE(run.log.find(fmt::format("rank {} did not return", culprit)), std::string::npos);
   }
 }
 
@@ -100,8 +101,8 @@ TEST(RankWatch, ALateRankIsNamedWithinTenSeconds) {
   const Watched run = RunWatched(
       3, 0, 50, [&](int rank, int64_t, std::atomic<bool>&) { Sleep(rank == 2 ? 0.2 : 0.05); });
   EXPECT_EQ(run.error, "");
-  EXPECT_NE(run.log.find("rank 2 is late by "), std::string::npos) << run.log;
-  EXPECT_NE(run.log.find("of the step: compute"), std::string::npos) << run.log;
+  EXPECT_NE(run.log.find("rank 2 is a straggler: "), std::string::npos) << run.log;
+  EXPECT_NE(run.log.find("of each step for its compute"), std::string::npos) << run.log;
 }
 
 TEST(RankWatch, ManyShortLivesEnd) {

@@ -29,12 +29,12 @@ void JudgeGradients(const GradientMatch& match, int ranks, int shards, double to
   if (rest <= 10 * tolerance && std::isfinite(match.factor)) {
     throw Error(
         "self-test: the gradient of {} ranks together is {:.6g} times the one that rank 0 computes "
-        "alone; a sum over {} shards must be exactly that",
+        "alone; the sum over {} shards must equal it",
         ranks, match.factor, shards);
   }
   throw Error(
       "self-test: the gradient of {} ranks together differs from the one that rank 0 computes "
-      "alone by {:.3g} (relative; allowed {:g}): ranks compute or add up something else",
+      "alone by {:.3g} (relative; allowed {:g}); the ranks compute or add up something else",
       ranks, match.difference, tolerance);
 }
 

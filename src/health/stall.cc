@@ -18,27 +18,27 @@ std::string Does(const Status::Moment& moment) {
   const int64_t step = moment.step;
   switch (moment.phase) {
     case Phase::kStart:
-      return "prepares the first step";
+      return "preparing the first step";
     case Phase::kData:
-      return fmt::format("fetches the samples of step {}", step);
+      return fmt::format("fetching the samples of step {}", step);
     case Phase::kCompute:
-      return fmt::format("computes step {}", step);
+      return fmt::format("computing step {}", step);
     case Phase::kBatchNorm:
-      return fmt::format("sums the statistics of batch-norm in step {}", step);
+      return fmt::format("summing the statistics of batch-norm in step {}", step);
     case Phase::kCheckWeights:
-      return fmt::format("compares the weights of step {}", step);
+      return fmt::format("comparing the weights of step {}", step);
     case Phase::kReduce:
-      return fmt::format("is in the all-reduce of step {}", step);
+      return fmt::format("in the all-reduce of step {}", step);
     case Phase::kUpdate:
-      return fmt::format("updates the weights in step {}", step);
+      return fmt::format("updating the weights in step {}", step);
     case Phase::kEpochEnd:
-      return fmt::format("gathers times after step {}", step);
+      return fmt::format("gathering times after step {}", step);
     case Phase::kEvaluate:
-      return fmt::format("evaluates after step {}", step);
+      return fmt::format("evaluating after step {}", step);
     case Phase::kScore:
-      return fmt::format("adds up the evaluation after step {}", step);
+      return fmt::format("adding up the evaluation after step {}", step);
     case Phase::kCheckpoint:
-      return fmt::format("writes the checkpoint of step {}", step);
+      return fmt::format("writing the checkpoint of step {}", step);
   }
   return "?";
 }
@@ -50,7 +50,7 @@ std::string Call(const Status::Moment& moment) {
     case Phase::kBatchNorm:
       return fmt::format("the batch-norm of step {}", moment.step);
     case Phase::kCheckWeights:
-      return fmt::format("the comparison of weights of step {}", moment.step);
+      return fmt::format("the comparison of weights in step {}", moment.step);
     case Phase::kEpochEnd:
       return fmt::format("the gathering of times after step {}", moment.step);
     default:
@@ -93,14 +93,14 @@ std::vector<std::string> DescribeStall(std::span<const Standing> all) {
     std::string line = fmt::format("rank {} ", r);
     if (s.silent_s > 0) {
       line +=
-          fmt::format("does not answer since {:.0f} s; before, it {}", s.silent_s, Does(s.moment));
+          fmt::format("has not answered for {:.0f} s; it was last {}", s.silent_s, Does(s.moment));
     } else if (TakesAll(s.moment.phase)) {
       std::vector<int> others = missing;
       std::erase(others, r);
-      line += fmt::format("waits for {} in {} since {:.0f} s",
+      line += fmt::format("has been waiting for {} in {} for {:.0f} s",
                           others.empty() ? "the others" : Ranks(others), Call(s.moment), s.since_s);
     } else {
-      line += fmt::format("{} since {:.0f} s", Does(s.moment), s.since_s);
+      line += fmt::format("has been {} for {:.0f} s", Does(s.moment), s.since_s);
     }
     if (s.unheard_s > kUnheard_s) {
       line +=
@@ -119,24 +119,25 @@ std::string BlameStall(std::span<const Standing> all, double stall_s) {
         all.begin(), all.end(), [](auto& a, auto& b) { return a.unheard_s < b.unheard_s; });
     if (unheard->unheard_s > kUnheard_s) {
       return fmt::format(
-          "{}: all ranks wait in {}, and rank {} has heard nothing from rank {} for "
-          "{:.0f} s: the link between them",
+          "{}: all ranks wait in {}, and rank {} has heard nothing from rank {} for {:.0f} s; "
+          "probably the link between them",
           key, Call(all[0].moment), unheard - all.begin(), unheard->unheard, unheard->unheard_s);
     }
     return fmt::format("{}: all ranks wait in {}", key, Call(all[0].moment));
   }
   const Standing& first = all[missing[0]];
   if (first.silent_s > 0) {
-    return fmt::format("{}: {} {} not answer", key, Ranks(missing),
-                       missing.size() > 1 ? "do" : "does");
+    return fmt::format("{}: {} {} not answered", key, Ranks(missing),
+                       missing.size() > 1 ? "have" : "has");
   }
   if (missing.size() == all.size()) {
-    return fmt::format("{}: rank {} {}", key, missing[0], Does(first.moment));
+    return fmt::format("{}: rank {} is {}", key, missing[0], Does(first.moment));
   }
   const auto waiting = std::find_if(all.begin(), all.end(),
                                     [](const Standing& s) { return TakesAll(s.moment.phase); });
-  return fmt::format("{}: {} never came to {}: rank {} {} since {:.0f} s", key, Ranks(missing),
-                     Call(waiting->moment), missing[0], Does(first.moment), first.since_s);
+  return fmt::format("{}: {} never reached {}; rank {} has been {} for {:.0f} s", key,
+                     Ranks(missing), Call(waiting->moment), missing[0], Does(first.moment),
+                     first.since_s);
 }
 
 }  // namespace trireme

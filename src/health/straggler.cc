@@ -36,8 +36,9 @@ std::optional<Straggler> FindSilent(std::span<const RankShare> ranks, double sec
 
 std::string Straggler::Text() const {
   constexpr const char* kCauses[] = {"data", "compute", "link"};
-  return fmt::format("rank {} is late by {:.0f} % of the step: {}", rank, 100 * share,
-                     kCauses[int(cause)]);
+  return fmt::format(
+      "rank {} is a straggler: the other ranks wait {:.0f} % of each step for its {}", rank,
+      100 * share, kCauses[int(cause)]);
 }
 
 std::optional<Straggler> FindStraggler(std::span<const RankShare> ranks, double seconds) {

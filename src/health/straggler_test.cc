@@ -29,7 +29,8 @@ TEST(Straggler, NamesTheSlowRankAndTheReason) {
   EXPECT_EQ(compute->rank, 2);
   EXPECT_EQ(compute->cause, Cause::kCompute);
   EXPECT_NEAR(compute->share, 9 / 21.5, 1e-9);
-  EXPECT_EQ(compute->Text(), "rank 2 is late by 42 % of the step: compute");
+  EXPECT_EQ(compute->Text(),
+            "rank 2 is a straggler: the other ranks wait 42 % of each step for its compute");
   const auto data = Find({{8, 10}, {1, 10}});
   ASSERT_TRUE(data);
   EXPECT_EQ(data->rank, 0);

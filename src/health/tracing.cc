@@ -54,7 +54,7 @@ void Tracing::Rescue(const Log& log) noexcept {
     const std::string path = fmt::format("{}.rank{}", options_.trace, group_.rank());
     const std::vector<std::byte> parts[] = {buffer_->Serialize(offset_s_)};
     WriteTrace(path, parts, group_.rank());
-    log.Info("trace", "rank {}: what was recorded before the error is in {}", group_.rank(), path);
+    log.Info("trace", "rank {}: the trace up to the error is in {}", group_.rank(), path);
   } catch (const std::exception& error) {
     log.Warn("trace", "{}", error.what());
   }

@@ -80,8 +80,8 @@ void WeightCheck::Run(int64_t step, std::span<const float> state) {
   std::string names;
   for (const OddRank& o : odd) names += (names.empty() ? "" : ", ") + std::to_string(o.rank);
   throw Error(
-      "after step {} rank {} holds other weights than rank {}, first in {}: a fault of its memory "
-      "or of its computation (trainer.check_steps; ranks that differ: {})",
+      "after step {} rank {}'s weights differ from rank {}'s, first in {}; probably its memory or "
+      "its processor is faulty (trainer.check_steps; ranks that differ: {})",
       step, odd[0].rank, odd[0].like, tensors_[odd[0].tensor].name, names);
 }
 

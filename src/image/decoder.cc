@@ -30,7 +30,7 @@ std::unique_ptr<Decoder> OpenPicture(std::span<const uint8_t> bytes, const std::
   if (bytes.empty()) throw Error("{}: the file is empty", name);
   if (StartsWith(bytes, kJpeg)) return OpenJpeg(bytes, name);
   if (StartsWith(bytes, kPng)) return OpenPng(bytes, name);
-  throw Error("{}: neither JPEG nor PNG", name);
+  throw Error("{}: is neither JPEG nor PNG", name);
 }
 
 bool HasPictureName(std::string_view path) {
@@ -43,9 +43,9 @@ bool HasPictureName(std::string_view path) {
 }
 
 void CheckPictureSize(int64_t width, int64_t height, const std::string& name) {
-  if (width < 1 || height < 1) throw Error("{}: {} x {} pixels", name, width, height);
+  if (width < 1 || height < 1) throw Error("{}: has {} x {} pixels", name, width, height);
   if (width > kMaxPixels || height > kMaxPixels / width) {
-    throw Error("{}: {} x {} pixels, more than {}", name, width, height, kMaxPixels);
+    throw Error("{}: has {} x {} pixels, more than {}", name, width, height, kMaxPixels);
   }
 }
 

@@ -119,7 +119,7 @@ class Png : public Decoder {
     interlaced_ = png_set_interlace_handling(png_) > 1;
     png_read_update_info(png_, info_);
     if (png_get_rowbytes(png_, info_) != size_t(3) * png_get_image_width(png_, info_)) {
-      png_error(png_, "unknown kind of pixels");
+      png_error(png_, "unknown pixel format");
     }
   }
 

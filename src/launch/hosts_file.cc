@@ -38,7 +38,7 @@ HostLine ParseLine(const std::vector<std::string>& words) {
   HostLine host;
   const auto address = ParseAddress(words[0]);
   if (!address || address->port == 0)
-    throw Error("\"{}\" is no host, HOST:PORT or [IPV6]:PORT", words[0]);
+    throw Error("\"{}\" is not HOST, HOST:PORT or [IPV6]:PORT", words[0]);
   host.address = *address;
   if (words.size() == 1) return host;
   const auto ranks = ParseNumber<int>(words[1]);
@@ -52,11 +52,11 @@ HostLine ParseLine(const std::vector<std::string>& words) {
 void CheckAgainst(const std::vector<HostLine>& before, const HostLine& host) {
   for (const HostLine& other : before) {
     if (other.address.host != host.address.host) continue;
-    throw Error("{} stands in line {} already; one line for each machine, with all of its ranks",
+    throw Error("{} is already in line {}; write one line per machine, with all of its ranks",
                 host.address.host, other.line);
   }
   if (!before.empty() && host.address.port) {
-    throw Error("a port is for the first host, where the ranks meet");
+    throw Error("only the first host, where the ranks meet, can have a port");
   }
 }
 
@@ -91,8 +91,9 @@ std::vector<HostLine> ParseHosts(std::string_view text, const std::string& file)
       throw Error("{}:{}: {}", file, number, error.what());
     }
   }
-  if (hosts.empty()) throw Error("{}: names no host", file);
-  if (total > kMostRanks) throw Error("{}: {} ranks; at most {}", file, total, kMostRanks);
+  if (hosts.empty()) throw Error("{} names no host", file);
+  if (total > kMostRanks)
+    throw Error("{}: {} ranks are too many; at most {} are allowed", file, total, kMostRanks);
   return hosts;
 }
 
@@ -103,8 +104,8 @@ int FindOwnLine(const std::vector<HostLine>& hosts, const std::vector<std::strin
     if (!IsOwn(hosts[size_t(i)], own_names)) continue;
     if (found >= 0) {
       throw Error(
-          "{}:{}: {} is this machine, as {} in line {} is; one line for each machine, with all of "
-          "its ranks",
+          "{}:{}: {} is this machine, and so is {} in line {}; write one line per machine, with "
+          "all of its ranks",
           file, hosts[size_t(i)].line, hosts[size_t(i)].address.host,
           hosts[size_t(found)].address.host, hosts[size_t(found)].line);
     }

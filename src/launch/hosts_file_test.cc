@@ -50,15 +50,16 @@ TEST(HostsFile, Ipv6InBracketsMayHaveAPort) {
 }
 
 TEST(HostsFile, NonsenseIsRefusedWithItsLine) {
-  EXPECT_EQ(Refusal("# nobody\n"), "h: names no host");
+  EXPECT_EQ(Refusal("# nobody\n"), "h names no host");
   EXPECT_EQ(Refusal("a 1\nb two"),
             "h:2: expected a host name and a number of ranks, got \"b two\"");
   for (const char* host : {"a:port", "a:0", "a:70000", "[::1", "[::1]7", ":7200"}) {
     EXPECT_EQ(Refusal(host),
-              "h:1: \"" + std::string(host) + "\" is no host, HOST:PORT or [IPV6]:PORT");
+              "h:1: \"" + std::string(host) + "\" is not HOST, HOST:PORT or [IPV6]:PORT");
   }
-  EXPECT_EQ(Refusal("a\nb:7200 2"), "h:2: a port is for the first host, where the ranks meet");
-  EXPECT_EQ(Refusal("a 1000\nb 1000"), "h: 2000 ranks; at most 1024");
+  EXPECT_EQ(Refusal("a\nb:7200 2"),
+            "h:2: only the first host, where the ranks meet, can have a port");
+  EXPECT_EQ(Refusal("a 1000\nb 1000"), "h: 2000 ranks are too many; at most 1024 are allowed");
 }
 
 TEST(HostsFile, ThisMachineIsFoundWithAndWithoutPortAndDomain) {
@@ -77,10 +78,10 @@ TEST(HostsFile, ThisMachineIsFoundWithAndWithoutPortAndDomain) {
 // Each machine starts the ranks of one line, so those of another would never come.
 TEST(HostsFile, AMachineStandsInOneLine) {
   EXPECT_EQ(Refusal("a:7200 1\nb\na 2"),
-            "h:3: a stands in line 1 already; one line for each machine, with all of its ranks");
+            "h:3: a is already in line 1; write one line per machine, with all of its ranks");
   EXPECT_EQ(WhatOf([] { Own("127.0.0.1:7300 1\nnode2\nlocalhost 1", OwnNames()); }),
-            "h:3: localhost is this machine, as 127.0.0.1 in line 1 is; one line for each machine, "
-            "with all of its ranks");
+            "h:3: localhost is this machine, and so is 127.0.0.1 in line 1; write one line per "
+            "machine, with all of its ranks");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Launcher::~Launcher() = default;
 void Launcher::Choose(const TransportKind* otherwise) {
   kind_ = options_.name == kAutoTransport ? otherwise : FindTransport(options_.name);
   if (!kind_) {
-    throw UsageError("transport.name = \"{}\": there is no such transport; use {}", options_.name,
+    throw UsageError("transport.name = \"{}\" is unknown; use {}", options_.name,
                      Names([](const TransportKind&) { return true; }));
   }
   options_.name = kind_->name;
@@ -75,12 +75,12 @@ void Launcher::Resolve(bool ranks_given) {
   }
   if (kind_->meets && !options_.meet.empty()) {
     throw UsageError(
-        "transport.meet needs a launcher that says which rank this is (TRIREME_RANK and "
-        "TRIREME_WORLD), or use transport.hosts");
+        "transport.meet needs a launcher that says which rank this is; set TRIREME_RANK and "
+        "TRIREME_WORLD, or use transport.hosts");
   }
   if (hosts) {
     if (!kind_->meets) {
-      throw UsageError("transport.hosts is for transport.name = \"{}\", not \"{}\"", Names(kMeets),
+      throw UsageError("transport.hosts needs transport.name = \"{}\", not \"{}\"", Names(kMeets),
                        options_.name);
     }
     return ReadHosts(ranks_given);
@@ -92,14 +92,16 @@ void Launcher::Resolve(bool ranks_given) {
 void Launcher::ReadHosts(bool ranks_given) {
   const auto hosts = ParseHosts(ReadFile(options_.hosts), options_.hosts);
   const int own = FindOwnLine(hosts, OwnNames(), options_.hosts);
-  if (own < 0) throw UsageError("transport.hosts: {} does not name this machine", options_.hosts);
+  if (own < 0)
+    throw UsageError("transport.hosts: {} does not name this machine; add a line for it",
+                     options_.hosts);
   int total = 0;
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (int(i) == own) first_ = total;
     total += hosts[i].ranks;
   }
   if (ranks_given && options_.ranks != total) {
-    throw UsageError("transport.ranks = {}, but {} names {}", options_.ranks, options_.hosts,
+    throw UsageError("transport.ranks = {}, but {} lists {} ranks", options_.ranks, options_.hosts,
                      total);
   }
   options_.ranks = total;
@@ -130,15 +132,15 @@ void Launcher::ResolveLaunched(bool ranks_given) {
   if (!launched.size) {
     if (kJoinsByItself(*kind_)) return;
     throw UsageError(
-        "{} does not say how many processes it started, so that transport.name = \"{}\" might let "
-        "them train the same model one by one; use {}",
+        "{} does not say how many processes it started, so with transport.name = \"{}\" each might "
+        "train the same model on its own; use {}",
         launched.launcher, options_.name, Names(kJoinsByItself));
   }
   const int size = *launched.size;
   if (!kind_->join) {
     throw UsageError(
-        "{} started {} processes, which transport.name = \"{}\" would let train the same model one "
-        "by one; use {}, or start one process with --ranks {}",
+        "{} started {} processes, but with transport.name = \"{}\" each would train the same model "
+        "on its own; use {}, or start one process with --ranks {}",
         launched.launcher, size, options_.name, Names(kJoins), size);
   }
   CheckGiven(ranks_given, size);
@@ -148,10 +150,10 @@ void Launcher::ResolveLaunched(bool ranks_given) {
   meet_ = !options_.meet.empty() ? options_.meet : launched.meet;
   if (!meet_.empty()) return;
   if (launched.hosts.empty()) {
-    throw UsageError(launched.launcher == "trireme"
-                         ? "TRIREME_RANK is set; set TRIREME_MEET=HOST:PORT, too: where rank 0 is"
-                         : launched.launcher +
-                               " does not say where rank 0 is; set transport.meet=HOST:PORT");
+    throw UsageError(
+        launched.launcher == "trireme"
+            ? "TRIREME_RANK is set, but TRIREME_MEET is not; set it to HOST:PORT of rank 0"
+            : launched.launcher + " does not say where rank 0 is; set transport.meet=HOST:PORT");
   }
   // Ranks of one machine need not know how it is called.
   const bool here = !across_hosts_ && options_.bind.empty();
@@ -176,8 +178,8 @@ std::string Launcher::Secret() const {
   }
   if (secret.empty() && across_hosts_) {
     throw UsageError(
-        "ranks on several machines need a secret: the same transport.secret_file or "
-        "TRIREME_SECRET for all");
+        "ranks on several machines need a secret; give all of them the same transport.secret_file "
+        "or TRIREME_SECRET");
   }
   return secret;
 }

@@ -112,8 +112,7 @@ TEST(Launcher, OneProcessIsNoLaunch) {
 
 TEST(Launcher, AnUnknownTransportIsRefused) {
   const std::string why = Refusal({}, {.name = "pigeons"}, false);
-  EXPECT_TRUE(why.starts_with("transport.name = \"pigeons\": there is no such transport; use "))
-      << why;
+  EXPECT_TRUE(why.starts_with("transport.name = \"pigeons\" is unknown; use ")) << why;
   for (const TransportKind& kind : TransportKinds()) EXPECT_NE(why.find(kind.name), why.npos);
 }
 
@@ -132,7 +131,7 @@ TEST(Launcher, TcpMustKnowWhereToMeet) {
   EXPECT_EQ(Refusal(both, {.name = "tcp"}, false), "accepted");
   EXPECT_EQ(Refusal(kSlurm, {.name = "tcp"}, false), "accepted");  // the first host of the step
   EXPECT_EQ(Refusal(kOwn, {}, false),
-            "TRIREME_RANK is set; set TRIREME_MEET=HOST:PORT, too: where rank 0 is");
+            "TRIREME_RANK is set, but TRIREME_MEET is not; set it to HOST:PORT of rank 0");
 }
 
 TEST(Launcher, OwnRanksAreNeighbours) {

@@ -15,36 +15,34 @@ void Describe(OptionTable<TransportOptions>& t) {
     names.push_back(kind.name);
   }
   t.Add("name", &TransportOptions::name, OneOf(names), kNothing,
-        fmt::format("how ranks talk: {}; auto: mpi under mpirun, tcp under srun, torchrun and with "
-                    "transport.hosts, else threads",
+        fmt::format("how ranks communicate: {}; auto: mpi under mpirun, tcp under srun, under "
+                    "torchrun and with transport.hosts, otherwise threads",
                     help));
   t.Add("ranks", &TransportOptions::ranks, AtLeast(1) && AtMost(1024), kNothing,
-        "ranks of the job, servers included; under mpirun, srun and torchrun as many as were "
-        "started");
+        "number of ranks, servers included; under mpirun, srun and torchrun the number of "
+        "processes that they started");
   t.Add("join_s", &TransportOptions::join_s, Above(0), kNothing,
-        "tcp: seconds that ranks wait for all of them to come");
+        "tcp: seconds that ranks wait for one another at the start");
   t.Add("timeout_s", &TransportOptions::timeout_s, Above(0), kNothing,
         "seconds after which a silent rank counts as lost");
   t.Add("meet", &TransportOptions::meet, Any(), kLocal,
-        "tcp: HOST:PORT where rank 0 is found, if no launcher and no transport.hosts says it");
+        "tcp: HOST:PORT of rank 0, if neither a launcher nor transport.hosts says it");
   t.Add("hosts", &TransportOptions::hosts, Any(), kLocal,
-        "tcp: a file with a line `HOST [RANKS]` for each machine, the first perhaps with a port "
-        "(`HOST:PORT`); start the same command on each");
+        "tcp: a file with one line `HOST [RANKS]` per machine; the first host may have a port "
+        "(`HOST:PORT`); start the same command on each machine");
   t.Add("bind", &TransportOptions::bind, Any(), kLocal,
         "tcp: the address that this machine listens on; empty: 127.0.0.1 for ranks of one machine, "
         "all addresses otherwise");
   t.Add("listen", &TransportOptions::listen, Any(), kLocal,
-        "strategies with a server, tcp and shm: ADDRESS:PORT where it listens for clients, also "
-        "for `trireme join`; empty: a free port of 127.0.0.1");
+        "strategies with a server, over tcp or shm: ADDRESS:PORT where the server listens for "
+        "clients, including `trireme join`; empty: a free port of 127.0.0.1");
   t.Add("secret_file", &TransportOptions::secret_file, Any(), kLocal,
         "tcp: a file with the secret that ranks of other machines must know; empty: the "
         "environment variable TRIREME_SECRET");
   t.Add("throttle", &TransportOptions::throttle, AtLeast(0), kNothing,
-        "tcp: at most so many bytes per second and direction of a rank, for experiments; 0: no "
-        "limit");
+        "tcp: limit in bytes per second for each rank and direction, for experiments; 0: no limit");
   t.Add("latency_ms", &TransportOptions::latency_ms, AtLeast(0) && AtMost(10000), kNothing,
-        "tcp: what comes to a rank after a silence comes so many milliseconds later, for "
-        "experiments");
+        "tcp: delay in milliseconds of what reaches a rank after a silence, for experiments");
   t.Add("plugin", &TransportOptions::plugin, Any(), kNothing,
         "mpi: path of the plugin; empty: the one beside the program (`trireme doctor`)");
 }

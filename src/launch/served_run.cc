@@ -43,12 +43,12 @@ int RunServers(const LocalRanks& ranks, const ServerNeeds& needs, FunctionRef<in
   const std::string join = anywhere && !tcp.secret.empty() ? NameOfThis(tcp.meet) : tcp.meet;
   const auto announce = [&] {
     if (!needs.announce || !needs.log) return;
-    needs.log->Info("server", "listens at {}{}", anywhere ? listen : tcp.meet,
-                    needs.servers == 1 ? "; more clients: trireme join " + join : "");
+    needs.log->Info("server", "listening at {}{}", anywhere ? listen : tcp.meet,
+                    needs.servers == 1 ? "; add clients with: trireme join " + join : "");
     if (tcp.secret.empty() && !IsLocal(tcp.bind)) {
       needs.log->Warn("server",
-                      "without a secret (transport.secret_file, TRIREME_SECRET) only clients of "
-                      "this machine are let in");
+                      "there is no secret, so only clients of this machine can join; set "
+                      "transport.secret_file or TRIREME_SECRET");
     }
   };
   return RunServerRanks({.setup = {.tcp = tcp,

@@ -83,8 +83,8 @@ class MoreServers {
     const TcpSetup& tcp = ranks.setup.tcp;
     if (ranks.servers > 1 && tcp.rank == 0 && ranks.servers > ranks.local) {
       throw UsageError(
-          "strategy.servers = {}, but only {} ranks are on the machine of rank 0, where servers "
-          "are",
+          "strategy.servers = {}, but only {} ranks are on rank 0's machine, where servers run; "
+          "lower strategy.servers",
           ranks.servers, ranks.local);
     }
     const Address address = ParseAddress(tcp.meet).value_or(Address{});
@@ -93,7 +93,7 @@ class MoreServers {
       int fd = -1, port = first + s;
       if (tcp.rank == 0 && tcp.listener >= 0) fd = ListenOnLoopback(port);
       if (port > 0xffff) {
-        throw UsageError("{} servers at ports from {} on: there are not so many ports",
+        throw UsageError("{} servers do not fit on the ports from {} up; choose a lower port",
                          ranks.servers, first);
       }
       sockets_.push_back(fd);
@@ -201,11 +201,11 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
         end == Forked::End::kKilled || (grouped && end == Forked::End::kLostPeer);
     if (by_others && life.in_vain < kMostLivesInVain) {
       if (ranks.log) {
-        ranks.log->Warn("ranks", "{} (rank {}) was {}; {} started again",
+        ranks.log->Warn("ranks", "{} (rank {}) was {}; restarting {}",
                         serves(local) ? "the server" : "client", rank, why,
-                        serves(local) && ranks.servers > 1 ? "all servers are"
-                        : grouped                          ? "its group is"
-                                                           : "it is");
+                        serves(local) && ranks.servers > 1 ? "all servers"
+                        : grouped                          ? "its group"
+                                                           : "it");
       }
       started_again = true;
       places.Renew(group(local));
@@ -214,7 +214,7 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
     life.gone = true;
     if (serves(local) || (first == 0 && !clients_left())) return Forked::Fate::kEndsAll;
     if (ranks.log) {
-      ranks.log->Warn("ranks", "rank {}{} is lost: {}; the others go on", rank,
+      ranks.log->Warn("ranks", "rank {}{} is lost: {}; the others continue", rank,
                       grouped ? " with its group" : "", why);
     }
     return grouped ? Forked::Fate::kGoOnWithoutGroup : Forked::Fate::kGoOnWithout;

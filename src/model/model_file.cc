@@ -34,14 +34,15 @@ bool OnlyClassesDiffer(const std::vector<int64_t>& file, const std::vector<int64
          std::equal(file.begin() + 1, file.end(), model.begin() + 1);
 }
 
-// A file whose names are those of the model behind a word, as of a model that was wrapped.
+// A file whose names are those of the model with a prefix, as a wrapped model writes them.
 void RefusePrefix(const std::string& name, const StateReader& reader) {
   if (reader.Has(name)) return;
   for (const std::string& other : reader.TensorNames()) {
     if (!other.ends_with("." + name)) continue;
     throw Error(
-        "--init: there is no tensor \"{}\", but its names begin with \"{}\": save it without", name,
-        other.substr(0, other.size() - name.size()));
+        "--init: the file has no tensor \"{}\", but its names begin with \"{}\"; save it without "
+        "this prefix",
+        name, other.substr(0, other.size() - name.size()));
   }
 }
 
@@ -51,8 +52,10 @@ void RefuseOtherStem(const std::string& name, const std::vector<int64_t>& file,
   if (name != "conv1.weight" || file.size() != 4 || model.size() != 4 || file[3] == model[3])
     return;
   if (file[3] != 3 && file[3] != 7) return;
-  throw Error("--init: its first layer is {0}x{0}, here it is {1}x{1}: --set model.stem={0}x{0}",
-              file[3], model[3]);
+  throw Error(
+      "--init: the file's first layer is {0}x{0}, but the model's is {1}x{1}; use "
+      "--set model.stem={0}x{0}",
+      file[3], model[3]);
 }
 
 }  // namespace
@@ -103,8 +106,9 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
     if (in_last && reader.Has(name)) {
       const auto in_file = reader.Shape(name), in_model = FileShape(*tensor.spec);
       if (OnlyClassesDiffer(in_file, in_model)) {
-        log.Warn("init", "{} is for {} classes, the data have {}: it starts from random weights",
-                 name, in_file[0], in_model[0]);
+        log.Warn("init",
+                 "{} is for {} classes, but the data have {}; it starts from random weights", name,
+                 in_file[0], in_model[0]);
         continue;
       }
     }
@@ -116,7 +120,7 @@ void InitModel(const Graph& graph, const Layout& layout, const StateReader& read
     if (!known.count(name) && !name.ends_with("num_batches_tracked")) others.push_back(name);
   }
   if (!others.empty()) {
-    log.Warn("init", "{} tensors of the file are not in the model and were left: {}{}",
+    log.Warn("init", "{} tensors of the file are not in the model and were ignored: {}{}",
              others.size(),
              fmt::join(others.begin(), others.begin() + std::min<size_t>(3, others.size()), ", "),
              others.size() > 3 ? ", ..." : "");

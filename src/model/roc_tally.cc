@@ -145,7 +145,7 @@ std::vector<Roc> RocTally::ExactCurves(Group* group) const {
     const std::vector<float> all = GatherAll(group, std::move(block));
     if (!root) continue;
     if (all.size() != labels.size() * count) {
-      throw Error("{} scores of {} samples and {} classes were gathered", all.size(), labels.size(),
+      throw Error("gathered {} scores for {} samples and {} classes", all.size(), labels.size(),
                   count);
     }
     std::vector<float> column(labels.size());

@@ -18,8 +18,8 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log, const std::str
 
   const auto found = OpenCheckpoint(run + "/checkpoints", which);
   if (!found) {
-    throw Error("{} has no checkpoint yet: let it train further with trireme train --resume {}",
-                run, run);
+    throw Error("{} has no checkpoint yet; train it further with trireme train --resume {}", run,
+                run);
   }
   if (!found->warning.empty()) log.Warn("load", "{}", found->warning);
   const Checkpoint& checkpoint = found->checkpoint;

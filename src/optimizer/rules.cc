@@ -111,7 +111,7 @@ const RuleDef& FindRule(std::string_view name) {
     if (name == rule.name) return rule;
     names += (names.empty() ? "" : ", ") + std::string(rule.name);
   }
-  throw UsageError("optimizer.name is one of {}, got \"{}\"", names, name);
+  throw UsageError("optimizer.name must be one of {}, got \"{}\"", names, name);
 }
 
 std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options) {

@@ -15,21 +15,21 @@ void RefuseContradictions(const OptimizerOptions& o, double base) {
   if (o.schedule == "step") {
     if (!decays) {
       throw UsageError(
-          "optimizer.schedule is \"step\" but says not when: set "
+          "optimizer.schedule is \"step\", but nothing says when the rate falls; set "
           "optimizer.decay_epochs or optimizer.decay_every");
     }
     if (!o.decay_epochs.empty() && o.decay_every > 0) {
-      throw UsageError("optimizer.decay_epochs and optimizer.decay_every are both set: keep one");
+      throw UsageError("optimizer.decay_epochs and optimizer.decay_every are both set; keep one");
     }
   } else if (decays) {
-    throw UsageError("optimizer.{} needs optimizer.schedule = \"step\", which is \"{}\"",
+    throw UsageError("optimizer.{} needs optimizer.schedule = \"step\", but it is \"{}\"",
                      o.decay_epochs.empty() ? "decay_every" : "decay_epochs", o.schedule);
   }
   if (o.schedule == "cosine" ? o.lr_min > base : o.lr_min != 0) {
     if (o.schedule == "cosine") {
       throw UsageError("optimizer.lr_min {} is above the learning rate {}", o.lr_min, base);
     }
-    throw UsageError("optimizer.lr_min needs optimizer.schedule = \"cosine\", which is \"{}\"",
+    throw UsageError("optimizer.lr_min needs optimizer.schedule = \"cosine\", but it is \"{}\"",
                      o.schedule);
   }
 }
@@ -54,7 +54,8 @@ Schedule::Schedule(const OptimizerOptions& o, int64_t steps_per_epoch, int64_t t
   } else if (o.schedule == "cosine") {
     kind_ = Kind::kCosine;
   } else if (o.schedule != "constant") {
-    throw UsageError("optimizer.schedule is one of constant, step, cosine, got \"{}\"", o.schedule);
+    throw UsageError("optimizer.schedule must be one of constant, step, cosine, got \"{}\"",
+                     o.schedule);
   }
   RefuseContradictions(o, base_);
   for (double epoch : o.decay_epochs) decays_.push_back(Steps(epoch, steps_per_epoch));

@@ -10,20 +10,20 @@ namespace trireme {
 
 void Describe(OptionTable<EmulateOptions>& t) {
   using enum Binds;
-  t.Add(
-      "step_ms", &EmulateOptions::step_ms, AtLeast(0) && AtMost(1e6), kRanks,
-      "every step of a worker takes so many milliseconds: it sleeps in forward for what computing "
-      "leaves of them, so that a few processors carry many workers; 0: as long as it takes");
+  t.Add("step_ms", &EmulateOptions::step_ms, AtLeast(0) && AtMost(1e6), kRanks,
+        "milliseconds that every step of a worker takes: it sleeps in forward for what computing "
+        "leaves of them, so that a few processors can carry many workers; 0: as long as computing "
+        "takes");
   t.Add("decode_ms", &EmulateOptions::decode_ms, AtLeast(0) && AtMost(1e6), kRanks,
-        "every training sample takes so many milliseconds more to fetch: the thread that fetches "
-        "it (data.threads) sleeps, so that a few processors carry many of them");
+        "extra milliseconds to fetch each training sample: the thread that fetches it "
+        "(data.threads) sleeps, so that a few processors can carry many such threads");
   t.Add("slow", &EmulateOptions::slow, Any(), kRanks,
-        "RANK:MS: that rank sleeps so many milliseconds more in the forward part of every step; "
-        "RANK:FACTORx: its steps take so many times as long");
+        "RANK:MS: that rank sleeps MS milliseconds more in the forward part of every step; "
+        "RANK:FACTORx: its steps take FACTOR times as long");
   t.Add("hang", &EmulateOptions::hang, Any(), kRanks,
-        "RANK:STEP: that rank stops for ever in that step (see trainer.stall_seconds)");
+        "RANK:STEP: that rank hangs forever in that step (see trainer.stall_seconds)");
   t.Add("flip", &EmulateOptions::flip, Any(), kRanks,
-        "RANK:STEP: in that rank one bit of a weight flips behind that step (see "
+        "RANK:STEP: one bit of a weight flips in that rank after that step (see "
         "trainer.check_steps)");
 }
 
@@ -37,7 +37,7 @@ std::optional<RankAndNumber> ParseRankAndNumber(const std::string& text, const c
     throw UsageError("{} must be RANK:NUMBER, got {}", key, QuoteToml(text));
   }
   if (*rank >= ranks) {
-    throw UsageError("{} = {}: there {} {} (transport.ranks)", key, QuoteToml(text),
+    throw UsageError("{} = {}: there {} only {} (transport.ranks)", key, QuoteToml(text),
                      ranks == 1 ? "is" : "are", Counted(ranks, "rank"));
   }
   return RankAndNumber{*rank, *number};
@@ -57,7 +57,7 @@ std::optional<SlowRank> ParseSlow(const std::string& text, const char* key, int 
                      QuoteToml(text));
   }
   if (*rank >= ranks) {
-    throw UsageError("{} = {}: there {} {} (transport.ranks)", key, QuoteToml(text),
+    throw UsageError("{} = {}: there {} only {} (transport.ranks)", key, QuoteToml(text),
                      ranks == 1 ? "is" : "are", Counted(ranks, "rank"));
   }
   return SlowRank{.rank = *rank, .factor = *factor};

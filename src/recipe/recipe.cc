@@ -30,8 +30,9 @@ namespace {
 void SettleLength(const Sections& sections, TrainerOptions& trainer) {
   if (!sections.ByHand("trainer.epochs") || trainer.steps == 0) return;
   if (sections.ByHand("trainer.steps")) {
-    throw UsageError("trainer.epochs ({}) and trainer.steps ({}) both say how long: give one",
-                     sections.Where("trainer.epochs"), sections.Where("trainer.steps"));
+    throw UsageError(
+        "trainer.epochs ({}) and trainer.steps ({}) both set the length of the run; give one",
+        sections.Where("trainer.epochs"), sections.Where("trainer.steps"));
   }
   trainer.steps = 0;
 }

@@ -14,7 +14,7 @@ void Describe(OptionTable<TrainerOptions>& t) {
   using enum Binds;
   using T = TrainerOptions;
   std::vector<std::string> engines;
-  std::string computes = "who computes:";
+  std::string computes = "what computes:";
   for (const EngineKind& kind : EngineKinds()) {
     computes += fmt::format("{} {}: {}", engines.empty() ? "" : ";", kind.name, kind.help);
     engines.emplace_back(kind.name);
@@ -24,9 +24,9 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("steps", &T::steps, AtLeast(0), kJob,
         "steps of the whole run; 0: as many as the epochs need");
   t.Add("batch", &T::batch, AtLeast(1) || OneOf({"full"}), kRun,
-        "samples of a step over all workers; \"full\": all of them");
+        "samples per step over all workers; \"full\": all of them");
   t.Add("batch_per_worker", &T::batch_per_worker, AtLeast(0), kRun,
-        "instead of batch: samples of a step for each worker (weak scaling); 0: not used");
+        "instead of batch: samples per step for each worker (weak scaling); 0: not used");
   t.Add("shards", &T::shards, AtLeast(0), kJob,
         "parts of a step's batch, each with its own batch-norm statistics and gradient; 0: one per "
         "worker, times accumulate");
@@ -34,26 +34,23 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "shards that each worker computes one after the other: less memory, the same step");
   t.Add("seed", &T::seed, AtLeast(0), kRun,
         "determines initial weights, order, augmentation and split");
-  t.Add(
-      "init", &T::init, Any(), kRanks,
-      "weights that the run starts from: a safetensors file, a checkpoint's folder, or a run (its "
-      "best checkpoint, else its last); empty: random ones by seed");
+  t.Add("init", &T::init, Any(), kRanks,
+        "weights that the run starts from: a safetensors file, a checkpoint's folder, or a run "
+        "(its best checkpoint, else its last); empty: random weights from seed");
   t.Add(
       "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}), kLocal,
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "
       "of the machine");
-  t.Add(
-      "pin", &T::pin, Any(), kNothing,
-      "each of several ranks stays on its own share of the machine's cores, where there is one for "
-      "each");
-  t.Add(
-      "precision", &T::precision, OneOf({"f32", "bf16", "bf16-or-f32"}), kJob,
-      "\"bf16\" rounds the operands of products and holds what lies between layers in bf16, sums, "
-      "weights and statistics in float32, with instructions that not every processor has; "
-      "\"bf16-or-f32\" where they are missing goes on in float32");
+  t.Add("pin", &T::pin, Any(), kNothing,
+        "keep each of several ranks on its own share of the machine's cores, if there is at least "
+        "one core per rank");
+  t.Add("precision", &T::precision, OneOf({"f32", "bf16", "bf16-or-f32"}), kJob,
+        "\"bf16\" rounds the operands of products and keeps the values between layers in bf16, but "
+        "sums, weights and statistics in float32, with instructions that not every processor has; "
+        "\"bf16-or-f32\" falls back to float32 where they are missing");
   t.Add("device", &T::device, OneOf(engines), kRanks, computes);
   t.Add("deterministic", &T::deterministic, Any(), kJob,
-        "equal bits for any number of workers at the same trainer.shards (set it, or each "
+        "identical bits for any number of workers with the same trainer.shards (set it, or each "
         "worker has one)");
   t.Add("clip", &T::clip, AtLeast(0), kJob, "largest norm of a step's gradient; 0: no limit");
   t.Add("self_test", &T::self_test, Any(), kJob,
@@ -65,9 +62,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("evaluate_every", &T::evaluate_every, AtLeast(0), kJob,
         "epochs between evaluations on the test and the validation samples; 0: only at the end of "
         "the run");
-  t.Add("patience", &T::patience, AtLeast(0), kJob,
-        "stop after so many evaluations without a better accuracy (of the validation samples; "
-        "where there are none, of the test samples) and go back to the best checkpoint; 0: never");
+  t.Add(
+      "patience", &T::patience, AtLeast(0), kJob,
+      "evaluations without a better accuracy (on the validation samples, or on the test samples if "
+      "there are none) after which training stops and returns to the best checkpoint; 0: never");
   t.Add("target_accuracy", &T::target_accuracy, Between(0, 1), kJob,
         "stop when the accuracy (as for patience) reaches this; 0: never");
   t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0), kJob,
@@ -76,14 +74,14 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "epochs between checkpoints, besides that of the best evaluation; 0: only at the end of "
         "the run");
   t.Add("keep", &T::keep, AtLeast(1), kJob,
-        "checkpoints to keep: the newest, and the best besides");
+        "newest checkpoints to keep; the best one is kept as well");
   t.Add(
       "metrics_steps", &T::metrics_steps, AtLeast(0), kJob,
       "steps between lines of metrics.jsonl inside an epoch, each with the mean loss of its steps; "
       "0: one line per epoch");
   t.Add("stall_seconds", &T::stall_seconds, AtLeast(0), kJob,
-        "seconds without any progress of ranks in step after which the run says what each of them "
-        "waits for and fails; 0: never");
+        "seconds without progress of ranks in step after which the run reports what each rank is "
+        "waiting for and fails; 0: never");
 }
 
 int CountThreads(const TrainerOptions& options, int sharing, bool process_each) {

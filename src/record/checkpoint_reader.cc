@@ -20,7 +20,7 @@ Json ReadState(const std::string& path) {
   const Json read = ParseJson(ReadFile(path, kLargestState), path);
   try {
     if (read.At("format").AsInt() != kStateFormat) {
-      throw Error("has format {}, this program reads {}", read.At("format").Text(), kStateFormat);
+      throw Error("has format {}; this program reads {}", read.At("format").Text(), kStateFormat);
     }
     Json covered = Json::Object();
     for (const auto& [key, value] : read.Members()) {
@@ -39,7 +39,7 @@ void CheckFile(const std::string& path, const Json& written) {
   const int64_t bytes = written.At("bytes").AsInt();
   const uint64_t size = InputFile(path).size();
   if (size != static_cast<uint64_t>(bytes)) {
-    throw Error("{}: is damaged: it has {} bytes, {} were written", path, size, bytes);
+    throw Error("{}: is damaged: it has {} bytes, but {} were written", path, size, bytes);
   }
   if (Sha256OfFile(path) != written.At("sha256").AsString()) {
     throw Error("{}: is damaged: its content is not what was written", path);
@@ -137,7 +137,7 @@ std::optional<FoundCheckpoint> OpenCheckpoint(const std::string& directory,
     try {
       const std::string folder = directory + "/" + StepName(step.value_or(-1));
       if (!step || !Exists(folder)) {
-        throw UsageError("--checkpoint {}: {} has no such checkpoint; there are those of steps {}",
+        throw UsageError("--checkpoint {}: {} has no such checkpoint; it has those of steps {}",
                          which, directory, ListText(directory));
       }
       return FoundCheckpoint{Checkpoint(folder), ""};

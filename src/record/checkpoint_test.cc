@@ -121,7 +121,7 @@ TEST_F(CheckpointTest, EverythingComesBack) {
   const int64_t other[] = {3, 1};
   EXPECT_NE(MessageOf([&] {
               model.Tensor("bn.running_mean", other, back);
-            }).find("has shape [3], here it is [3, 1]"),
+            }).find("has shape [3]; expected [3, 1]"),
             std::string::npos);
   EXPECT_THROW(model.Shape("bn"), Error);
   EXPECT_THROW(state.Int("rate"), Error);

@@ -113,7 +113,7 @@ class Builder {
 
   bool Open(Json empty) {
     if (open_.size() == kDeepest) {
-      problem = fmt::format("is nested deeper than {}", kDeepest);
+      problem = fmt::format("is nested more than {} levels deep", kDeepest);
       return false;
     }
     open_.push_back({std::move(empty), {}, {}});
@@ -218,8 +218,7 @@ double Json::AsDouble() const {
 
 void Json::FailKind(const char* wanted) const {
   const std::string text = Text();
-  throw Error("{} is needed, found {}{}", wanted, text.substr(0, 60),
-              text.size() > 60 ? "..." : "");
+  throw Error("expected {}, found {}{}", wanted, text.substr(0, 60), text.size() > 60 ? "..." : "");
 }
 
 Json ParseJson(std::string_view text, std::string_view who) {

@@ -8,9 +8,9 @@ void Describe(OptionTable<RecordOptions>& t) {
         "file for a Chrome trace of all ranks on one clock (chrome://tracing, Perfetto); empty: "
         "none");
   t.Add("trace_mb", &RecordOptions::trace_mb, Between(1, 4096), kRanks,
-        "megabytes of the trace at most; what is older than fits is left out");
+        "largest size of the trace in megabytes; the oldest spans that do not fit are left out");
   t.Add("tensorboard", &RecordOptions::tensorboard, Any(), kRanks,
-        "write the metrics for TensorBoard, too: RUN/tensorboard");
+        "also write the metrics for TensorBoard, into RUN/tensorboard");
 }
 
 }  // namespace trireme

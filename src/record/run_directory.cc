@@ -28,13 +28,14 @@ std::string Inside(const std::string& path, const char* name) { return path + "/
 // config was written.
 void RefuseUnlessEmpty(const std::string& path) {
   if (Exists(Inside(path, kConfig))) {
-    throw UsageError("{}: is a run already; go on with --resume {}, or give another --out", path,
-                     path);
+    throw UsageError(
+        "{}: is already a run; continue it with --resume {}, or give a different --out", path,
+        path);
   }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
     if (name != RunLock::kName && !name.starts_with(std::string(".") + kConfig)) {
-      throw UsageError("{}: is not empty (it holds {}); give another --out", path, name);
+      throw UsageError("{}: is not empty (it holds {}); give a different --out", path, name);
     }
   }
 }
@@ -116,7 +117,7 @@ void RunDirectory::CheckThere() const {
   if (lock_.IsAt(path_) && Exists(Inside(path_, kConfig))) return;
   throw Error(
       "{}: the run's folder was removed, moved or replaced while it trained; nothing more is "
-      "written (a folder that was moved goes on with --resume)",
+      "written (if it was moved, continue it with --resume)",
       path_);
 }
 

@@ -129,8 +129,8 @@ TEST_F(RunDirectoryTest, HoldsConfigMetricsAndSummary) {
 TEST_F(RunDirectoryTest, AnExistingRunIsRefusedWithTheWayOut) {
   { RunDirectory::Create(path_, "a"); }
   const std::string message = MessageOf([&] { RunDirectory::Create(path_, "b"); });
-  EXPECT_EQ(message, "usage: " + path_ + ": is a run already; go on with --resume " + path_ +
-                         ", or give another --out");
+  EXPECT_EQ(message, "usage: " + path_ + ": is already a run; continue it with --resume " + path_ +
+                         ", or give a different --out");
   EXPECT_EQ(ReadRunConfig(path_), "a");
 }
 

@@ -70,10 +70,12 @@ TensorInfo ReadEntry(const std::string& name, const Json& entry, uint64_t data_b
   TensorInfo tensor{.name = name, .type = entry.At("dtype").AsString()};
   const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                   [&](const Type& known) { return known.name == tensor.type; });
-  if (type == std::end(kTypes)) throw Error("the type \"{}\" is not known", tensor.type);
+  if (type == std::end(kTypes)) throw Error("unknown type \"{}\"", tensor.type);
 
   const auto& extents = entry.At("shape").Items();
-  if (extents.size() > kMostDimensions) throw Error("it has {} dimensions", extents.size());
+  if (extents.size() > kMostDimensions) {
+    throw Error("it has {} dimensions, too many", extents.size());
+  }
   std::optional<uint64_t> count = 1;
   for (const Json& extent : extents) {
     count = Product(*count, NotNegative(extent));
@@ -87,11 +89,11 @@ TensorInfo ReadEntry(const std::string& name, const Json& entry, uint64_t data_b
   if (offsets.size() != 2) throw Error("data_offsets has {} numbers, not 2", offsets.size());
   const uint64_t begin = NotNegative(offsets[0]), end = NotNegative(offsets[1]);
   if (begin > end || end > data_bytes) {
-    throw Error("its bytes {} to {} are outside of the file's {} bytes of data", begin, end,
+    throw Error("its bytes {} to {} are outside the file's {} bytes of data", begin, end,
                 data_bytes);
   }
   if (end - begin != *bytes) {
-    throw Error("{} of shape {} needs {} bytes, the header gives it {}", tensor.type,
+    throw Error("{} of shape {} needs {} bytes, but the header gives it {}", tensor.type,
                 ShapeText(tensor.shape), *bytes, end - begin);
   }
   tensor.count = *count;
@@ -111,18 +113,20 @@ Metadata ReadMetadata(const Json& texts) {
   return metadata;
 }
 
-// The format wants the data without gaps and without anything behind it.
+// The format wants the data without gaps and without anything after it.
 void CheckPlaces(const std::vector<TensorInfo>& sorted, uint64_t data_begin, uint64_t file_bytes) {
   uint64_t end = data_begin;
   for (const TensorInfo& tensor : sorted) {
-    if (tensor.begin < end) throw Error("the tensor \"{}\" overlaps the one before", tensor.name);
+    if (tensor.begin < end) {
+      throw Error("the tensor \"{}\" overlaps the one before it", tensor.name);
+    }
     if (tensor.begin > end) {
       throw Error("there are {} unused bytes before the tensor \"{}\"", tensor.begin - end,
                   tensor.name);
     }
     end = tensor.begin + tensor.bytes;
   }
-  if (end != file_bytes) throw Error("there are {} bytes behind the last tensor", file_bytes - end);
+  if (end != file_bytes) throw Error("there are {} bytes after the last tensor", file_bytes - end);
 }
 
 }  // namespace
@@ -135,7 +139,7 @@ SafetensorsReader::SafetensorsReader(std::string path) : file_(std::move(path)) 
   uint64_t length;
   file_.ReadAt(0, &length, 8);
   if (IsPyTorchFile(length)) {
-    throw Error("{}: a PyTorch file: save it with safetensors.torch.save_file", who);
+    throw Error("{}: is a PyTorch file; save it with safetensors.torch.save_file", who);
   }
   if (length > file_.size() - 8 || length > kLongestHeader) {
     throw Error("{}: not a safetensors file, or cut short: a header of {} bytes in a file of {}",
@@ -187,7 +191,7 @@ void SafetensorsReader::Read(const TensorInfo& tensor, std::span<float> out) con
   } else if (tensor.type == "BF16") {
     ReadConverted<uint16_t>(file_, tensor.begin, out, FromBFloat);
   } else {
-    throw Error("{}: tensor \"{}\" has type {}; F32, F64, F16 or BF16 is needed", path(),
+    throw Error("{}: tensor \"{}\" has type {}; expected F32, F64, F16 or BF16", path(),
                 tensor.name, tensor.type);
   }
 }

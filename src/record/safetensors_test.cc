@@ -101,7 +101,7 @@ TEST_F(SafetensorsTest, OtherTypesBecomeFloatOrAreListedOnly) {
                    R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[36,40]},)"
                    R"("num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[16,24]}})",
                    data)),
-      path_ + ": tensor \"num_batches_tracked\" has type I64; F32, F64, F16 or BF16 is needed");
+      path_ + ": tensor \"num_batches_tracked\" has type I64; expected F32, F64, F16 or BF16");
   const SafetensorsReader file(path_);
   EXPECT_EQ(file.tensors().size(), 4u);
   EXPECT_EQ(ReadAll(file, "d"), (std::vector<float>{1.25f, -INFINITY}));
@@ -130,32 +130,32 @@ TEST_F(SafetensorsTest, HostileHeadersAreRefusedWithAReason) {
       {absurd, "header of 18446744073709551615 bytes"},
       {beyond, "header of 3 bytes"},
       {File("", ""), "not JSON"},
-      {File("[]", ""), "an object is needed"},
+      {File("[]", ""), "expected an object"},
       {File("{} x", ""), "not JSON"},
-      {File(std::string(50000, '['), ""), "nested deeper"},
+      {File(std::string(50000, '['), ""), "nested more than"},
       {File("{\"\xff\":1}", ""), "UTF-8"},
       {File("{\"a\":" + entry + ",\"a\":" + next + "}", eight), "twice"},
-      {File("{\"a\":1}", ""), "an object is needed"},
+      {File("{\"a\":1}", ""), "expected an object"},
       {File("{\"a\":{}}", ""), "\"dtype\" is missing"},
       {File(one("[1]", "[0,4]", "F99"), four), "F99"},
-      {File(one("1", "[0,4]"), four), "an array is needed"},
-      {File(one("[1.5]", "[0,4]"), four), "an integer is needed"},
+      {File(one("1", "[0,4]"), four), "expected an array"},
+      {File(one("[1.5]", "[0,4]"), four), "expected an integer"},
       {File(one("[-1]", "[0,4]"), four), "-1 is negative"},
-      {File(one("[\"1\"]", "[0,4]"), four), "an integer is needed"},
+      {File(one("[\"1\"]", "[0,4]"), four), "expected an integer"},
       {File(one("[4294967296,4294967296]", "[0,4]"), four), "too large"},
       {File(one("[4611686018427387904]", "[0,0]"), ""), "too large"},
       {File(one("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), four), "17 dimensions"},
-      {File(one("[18446744073709551615]", "[0,4]"), four), "an integer is needed"},
+      {File(one("[18446744073709551615]", "[0,4]"), four), "expected an integer"},
       {File(one("[1]", "[0]"), four), "1 numbers"},
       {File(one("[1]", "[4,0]"), four), "outside"},
       {File(one("[1]", "[0,8]"), four), "outside"},
       {File(one("[1]", "[-4,0]"), four), "negative"},
       {File(one("[2]", "[0,4]"), four), "needs 8 bytes"},
-      {File(one("[1]", "[0,4]"), eight), "4 bytes behind"},
+      {File(one("[1]", "[0,4]"), eight), "4 bytes after"},
       {File(one("[1]", "[4,8]"), eight), "unused bytes"},
       {File("{\"a\":" + entry + ",\"b\":" + entry + "}", four), "overlaps"},
-      {File("{\"__metadata__\":{\"a\":1}}", ""), "a string is needed"},
-      {File("{\"__metadata__\":3}", ""), "an object is needed"},
+      {File("{\"__metadata__\":{\"a\":1}}", ""), "expected a string"},
+      {File("{\"__metadata__\":3}", ""), "expected an object"},
   };
   for (const auto& [content, reason] : cases) {
     const std::string verdict = Verdict(content);

@@ -32,7 +32,7 @@ void SafetensorsWriter::Add(std::string_view name, std::span<const int64_t> shap
   for (const int64_t extent : shape) count *= extent;
   TRIREME_ASSERT(count == static_cast<int64_t>(data.size()));
   if (name == "__metadata__" || !names_.emplace(name).second) {
-    throw Error("{}: the tensor \"{}\" is there already", file_.path(), name);
+    throw Error("{}: the tensor \"{}\" was already written", file_.path(), name);
   }
   const uint64_t end = data_bytes_ + data.size_bytes();
   Json entry = Json::Object();

@@ -25,7 +25,7 @@ double ToReal(const Json& value) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return kInfinity;
   if (text == "-inf") return -kInfinity;
-  throw Error("a number is needed, found \"{}\"", text);
+  throw Error("expected a number, found \"{}\"", text);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void StateFileReader::Tensor(std::string_view name, std::span<const int64_t> sha
                              std::span<float> out) const {
   const TensorInfo& tensor = Info(name);
   if (!std::ranges::equal(tensor.shape, shape)) {
-    throw Error("{}: tensor \"{}\" has shape {}, here it is {}", tensors_.path(), name,
+    throw Error("{}: tensor \"{}\" has shape {}; expected {}", tensors_.path(), name,
                 ShapeText(tensor.shape), ShapeText(shape));
   }
   TRIREME_ASSERT(out.size() == tensor.count);

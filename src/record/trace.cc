@@ -152,7 +152,7 @@ class TraceFile {
   void Close() {
     fmt::format_to(std::back_inserter(text_),
                    "\n],\"otherData\":{{\"older_spans_left_out\":{},"
-                   "\"recorded_steps\":\"every {}. step in the end\"}}}}\n",
+                   "\"recorded_steps\":\"one step in {} at the end\"}}}}\n",
                    cut_, every_);
     Flush();
     place_.Commit();

@@ -249,7 +249,7 @@ bool RunReader::ReadMetrics() {
   } catch (const Error& error) {  // a file that vanishes or shrinks meanwhile
     Problem(error.what());
   }
-  if (unread_lines_ > 3) Problem("metrics.jsonl: further lines could not be read");
+  if (unread_lines_ > 3) Problem("metrics.jsonl: more lines could not be read");
   return true;
 }
 

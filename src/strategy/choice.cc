@@ -112,8 +112,8 @@ void CheckPlan(const StrategyChoice& choice, const Plan& plan) {
   const int64_t rest = plan.samples % plan.batch;
   if (plan.shards == choice.workers() && (rest == 0 || rest >= choice.workers())) return;
   throw UsageError(
-      "strategy.sync_batch_norm: every worker computes one shard with at least one sample; here "
-      "are {} shards, {} workers, and {} samples in the last step of an epoch",
+      "strategy.sync_batch_norm needs one shard per worker with at least one sample each; this run "
+      "has {} shards, {} workers and {} samples in the last step of an epoch",
       plan.shards, choice.workers(), rest ? rest : plan.batch);
 }
 
@@ -122,8 +122,9 @@ std::string WhyNoSelfTest(const StrategyChoice& choice) {
       !choice.options.sync_batch_norm) {
     return "";
   }
-  return fmt::format("--self-test: what strategy {} adds up is not what a rank computes alone",
-                     choice.options.name);
+  return fmt::format(
+      "--self-test cannot check strategy {}: what it adds up is not what one rank computes alone",
+      choice.options.name);
 }
 
 }  // namespace trireme

@@ -331,7 +331,7 @@ TEST(Partitions, AreRefusedWhereTheyMeanNothing) {
   EXPECT_NE(why({.name = "easgd"}).find("strategy.merge = \"gradient\""), std::string::npos);
   EXPECT_NE(why({.name = "ssp"}).find("pace"), std::string::npos);
   EXPECT_NE(why({.name = "async-ps", .merge = "gradient"}).find("broadcasts"), std::string::npos);
-  EXPECT_NE(why({.name = "allreduce"}).find("no centre at servers"), std::string::npos);
+  EXPECT_NE(why({.name = "allreduce"}).find("no centre on servers"), std::string::npos);
   StrategyOptions many{.name = "downpour"};
   many.servers = 5;
   EXPECT_THROW(ResolveStrategy(many, {.ranks = 5}), UsageError);

@@ -12,21 +12,20 @@ namespace {
 constexpr StrategyPreset kPresets[] = {
     {.name = "allreduce",
      .help = "gradients are summed over all ranks in every step, bucket by bucket during backward "
-             "(Horovod, DDP); with trainer.deterministic in shard order",
+             "(Horovod, DDP), or in shard order with trainer.deterministic",
      .inner = "allreduce"},
     {.name = "sync-ps",
      .help = "rank 0 holds the weights and does not train: gradients, or weight differences "
              "(strategy.merge), travel to it in every step and new weights come back",
      .inner = "server"},
     {.name = "bsp",
-     .help = "worker threads bring their gradients to a cyclic barrier, behind which an aggregator "
-             "adds them up and moves the parent model (bulk-synchronous; the broker is no rank)",
+     .help = "worker threads bring their gradients to a cyclic barrier, after which an aggregator "
+             "adds them up and moves the parent model (bulk-synchronous; the broker is not a rank)",
      .inner = "broker"},
     {.name = "async-ps",
-     .help =
-         "workers train alone and meet the server when they like: weights are averaged in pairs "
-         "(strategy.merge halve, average), or gradients move the centre, which the server "
-         "broadcasts; nobody waits for another",
+     .help = "workers train alone and meet the server in their own time: weights are averaged in "
+             "pairs (strategy.merge halve, average), or gradients move the centre, which the "
+             "server broadcasts; no worker waits for another",
      .inner = "alone",
      .centre = "server",
      .merge = "halve",
@@ -34,7 +33,7 @@ constexpr StrategyPreset kPresets[] = {
      .broadcasts = true},
     {.name = "downpour",
      .help = "workers push the sum of their gradients every strategy.push steps and fetch weights "
-             "every strategy.fetch steps; the optimizer is at the server (Dean et al. 2012)",
+             "every strategy.fetch steps; the server runs the optimizer (Dean et al. 2012)",
      .inner = "alone",
      .centre = "server",
      .merge = "gradient",
@@ -42,16 +41,15 @@ constexpr StrategyPreset kPresets[] = {
      .push = 2,
      .fetch = 2},
     {.name = "easgd",
-     .help = "workers train alone and every strategy.period steps worker and centre pull at each "
-             "other; rank 0 holds the centre (Zhang, Choromanska, LeCun 2015)",
+     .help = "workers train alone; every strategy.period steps worker and centre pull each other "
+             "closer; rank 0 holds the centre (Zhang, Choromanska, LeCun 2015)",
      .inner = "alone",
      .centre = "server",
      .merge = "elastic",
      .pace = "free"},
     {.name = "ssp",
-     .help =
-         "workers take shards of steps and use weights that are at most strategy.staleness steps "
-         "behind; with 0 it is allreduce through a server (Ho et al. 2013)",
+     .help = "workers take shards of steps and use weights at most strategy.staleness steps old; "
+             "with 0 this is allreduce through a server (Ho et al. 2013)",
      .inner = "alone",
      .centre = "server",
      .merge = "gradient",
@@ -65,17 +63,16 @@ constexpr StrategyPreset kPresets[] = {
      .merge = "elastic",
      .pace = "free"},
     {.name = "dogwild",
-     .help =
-         "workers of each of strategy.groups groups share weights without locks, as in hogwild; "
-         "gradients go to the server, and its weights come in now and then (Noel, Osindero "
-         "2014)",
+     .help = "the workers of each of strategy.groups groups share weights without locks, as in "
+             "hogwild; they push gradients to the server and fetch its weights now and then (Noel, "
+             "Osindero 2014)",
      .inner = "hogwild",
      .centre = "server",
      .merge = "gradient",
      .pace = "free"},
     {.name = "federated",
      .help = "workers train alone for strategy.period steps, then the server averages the weights "
-             "of all who are here, by their samples (McMahan et al. 2017)",
+             "of all present, weighted by their samples (McMahan et al. 2017)",
      .inner = "alone",
      .centre = "server",
      .merge = "average",
@@ -86,8 +83,8 @@ constexpr StrategyPreset kPresets[] = {
      .inner = "hogwild",
      .pace = "free"},
     {.name = "local-sgd",
-     .help = "workers train alone and every strategy.period steps all take the mean of their "
-             "weights (federated averaging, McMahan et al. 2017; strategy.outer_momentum: SlowMo)",
+     .help = "workers train alone; every strategy.period steps all take the mean of their weights "
+             "(federated averaging, McMahan et al. 2017; strategy.outer_momentum: SlowMo)",
      .inner = "alone",
      .centre = "group",
      .merge = "average"},
@@ -103,7 +100,7 @@ const StrategyPreset& FindPreset(std::string_view name) {
     if (preset.name == name) return preset;
     names.push_back(preset.name);
   }
-  throw UsageError("strategy.name: no strategy is called {}{}", name, DidYouMean(name, names));
+  throw UsageError("strategy.name = \"{}\" is unknown{}", name, DidYouMean(name, names));
 }
 
 }  // namespace trireme

@@ -39,9 +39,8 @@ bool PlainUpdate(const OptimizerOptions& o) {
 constexpr Refusal kChoices[] = {
     {[](const Case& x) { return x.c.leases_work() && x.c.in_step(); },
      [](const Case&) -> std::string {
-       return "strategy.centre = \"server\" has a pace of its own (strategy.pace free, clock or "
-              "round: easgd, ssp and federated are examples); in step with a server is strategy "
-              "sync-ps, which needs no leases";
+       return "strategy.centre = \"server\" needs strategy.pace free, clock or round (as in easgd, "
+              "ssp and federated); to advance in step with a server, use strategy sync-ps";
      }},
     {[](const Case& x) { return x.c.leases_work() && !x.c.inner->groups && !x.c.inner->alone; },
      [](const Case& x) {
@@ -52,7 +51,7 @@ constexpr Refusal kChoices[] = {
      }},
     {[](const Case& x) { return ManyServers(x) && !x.c.leases_work(); },
      [](const Case& x) {
-       return fmt::format("strategy.servers = {}: {} has no centre at servers (downpour has)",
+       return fmt::format("strategy.servers = {}: {} keeps no centre on servers; downpour does",
                           x.o.servers, x.preset.name);
      }},
     {[](const Case& x) { return x.c.centre == CentreKind::kNone && x.c.inner->alone; },
@@ -68,7 +67,7 @@ constexpr Refusal kChoices[] = {
      [](const Case& x) {
        return fmt::format(
            "strategy.centre = \"group\" averages weights of workers that train alone or all-reduce "
-           "in groups (strategy.inner alone, allreduce), not {}",
+           "in groups; set strategy.inner to alone or allreduce, not {}",
            x.c.inner->name);
      }},
     {[](const Case& x) {
@@ -76,28 +75,29 @@ constexpr Refusal kChoices[] = {
        return !x.c.leases_work() && x.c.pace != (in_step ? PaceKind::kInStep : PaceKind::kFree);
      },
      [](const Case& x) {
-       return fmt::format("strategy.pace = \"{}\": {}", x.o.pace,
-                          x.c.inner->in_step || x.c.local_steps()
-                              ? fmt::format("the ranks of {} advance in step", x.preset.name)
-                              : fmt::format("the ranks of {} are free", x.preset.name));
+       return fmt::format(
+           "strategy.pace = \"{}\": {}", x.o.pace,
+           x.c.inner->in_step || x.c.local_steps()
+               ? fmt::format("the ranks of {} advance in step; use auto", x.preset.name)
+               : fmt::format("the ranks of {} run at a free pace; use auto", x.preset.name));
      }},
     {[](const Case& x) { return x.c.centre == CentreKind::kNone && !x.c.merge->in_step; },
      [](const Case& x) {
-       return fmt::format("strategy.merge = \"{}\": {} adds up {}", x.c.merge->name, x.preset.name,
+       return fmt::format("strategy.merge = \"{}\": {} adds up only {}", x.c.merge->name,
+                          x.preset.name,
                           x.c.inner->differences ? "gradients or differences" : "gradients");
      }},
     {[](const Case& x) {
        return x.c.centre == CentreKind::kNone && !Gradients(x) && !x.c.inner->differences;
      },
      [](const Case& x) {
-       return fmt::format("strategy.merge = \"{}\": {} adds up gradients", x.c.merge->name,
+       return fmt::format("strategy.merge = \"{}\": {} adds up only gradients", x.c.merge->name,
                           x.preset.name);
      }},
     {[](const Case& x) { return x.c.local_steps() && !x.c.merge->averages; },
      [](const Case& x) {
        return fmt::format(
-           "strategy.merge = \"{}\": with strategy.centre = \"group\" weights are averaged "
-           "(strategy.merge = \"average\")",
+           "strategy.merge = \"{}\": strategy.centre = \"group\" averages weights; use average",
            x.c.merge->name);
      }},
 };
@@ -108,8 +108,8 @@ constexpr Refusal kServers[] = {
     {[](const Case& x) { return !x.c.merge->make; },
      [](const Case& x) {
        return fmt::format(
-           "strategy.merge = \"{}\" belongs to sync-ps, where all start from the same weights; "
-           "with a free pace use elastic, average or gradient",
+           "strategy.merge = \"{}\" works only with sync-ps, where all workers start from the same "
+           "weights; at a free pace use elastic, average or gradient",
            x.c.merge->name);
      }},
     {[](const Case& x) { return x.c.clocked() && !Gradients(x); },
@@ -121,21 +121,20 @@ constexpr Refusal kServers[] = {
      }},
     {[](const Case& x) { return x.c.clocked() && x.c.groups > 0; },
      [](const Case&) -> std::string {
-       return "strategy.pace = \"clock\" hands out single shards to workers that have weights of "
-              "their own (strategy.inner = \"alone\")";
+       return "strategy.pace = \"clock\" hands out single shards to workers with weights of their "
+              "own; use strategy.inner = \"alone\"";
      }},
     {[](const Case& x) { return x.c.inner->shares_memory && !Gradients(x); },
      [](const Case& x) {
        return fmt::format(
-           "strategy.inner = \"hogwild\": workers that share weights send gradients to the centre "
-           "(strategy.merge = \"gradient\", as dogwild); with merge {} each would send what others "
-           "did, too",
+           "strategy.inner = \"hogwild\" shares weights, so with strategy.merge = \"{}\" each "
+           "worker would also send the others' changes; use gradient, as dogwild does",
            x.c.merge->name);
      }},
     {[](const Case& x) { return x.c.clocked() && (x.c.push != 1 || x.c.fetch != 1); },
      [](const Case&) -> std::string {
-       return "strategy.pace = \"clock\": every shard's gradient is pushed by itself and weights "
-              "are fetched when they are too old; strategy.push and strategy.fetch must be 1";
+       return "strategy.pace = \"clock\" pushes every shard's gradient on its own and fetches "
+              "weights when they are too old; strategy.push and strategy.fetch must be 1";
      }},
     {[](const Case& x) { return x.c.pace == PaceKind::kRound && !x.c.merge->averages; },
      [](const Case& x) {
@@ -146,34 +145,33 @@ constexpr Refusal kServers[] = {
      }},
     {[](const Case& x) { return x.c.waits() && x.c.staleness < 0; },
      [](const Case&) -> std::string {
-       return "strategy.stale = \"wait\" needs a bound to wait for (strategy.staleness)";
+       return "strategy.stale = \"wait\" needs a bound; set strategy.staleness";
      }},
     {[](const Case& x) { return x.c.waits() && !x.c.merge->waits; },
      [](const Case& x) {
        return fmt::format(
-           "strategy.stale = \"wait\": with strategy.merge = \"{}\" a worker's weights are its own "
-           "from one meeting to the next, and all others would stand still meanwhile; use drop, or "
-           "gradient or elastic",
+           "strategy.stale = \"wait\": with strategy.merge = \"{}\" a worker keeps its own weights "
+           "from one meeting to the next, and all others would stall meanwhile; use strategy.stale "
+           "drop, or strategy.merge gradient or elastic",
            x.c.merge->name);
      }},
     {[](const Case& x) { return x.c.waits() && x.c.inner->shares_memory; },
      [](const Case&) -> std::string {
-       return "strategy.stale = \"wait\": the workers of a group share their weights and none of "
-              "them waits (inner = \"hogwild\"); use scale or drop";
+       return "strategy.stale = \"wait\": with strategy.inner = \"hogwild\" the workers of a group "
+              "share weights and none of them waits; use scale or drop";
      }},
     {[](const Case& x) { return x.c.waits() && Gradients(x) && x.c.fetch != x.c.push; },
      [](const Case& x) {
        return fmt::format(
-           "strategy.stale = \"wait\": what is pushed is computed from one version of the weights, "
-           "so they are fetched once for each push; strategy.fetch must be {} (strategy.push), not "
-           "{}",
+           "strategy.stale = \"wait\": each push is computed from one version of the weights, so "
+           "weights are fetched once per push; strategy.fetch must be {} (strategy.push), not {}",
            x.c.push, x.c.fetch);
      }},
     {[](const Case& x) { return !FreePace(x) && x.c.stale != StaleKind::kWait; },
      [](const Case& x) {
        return fmt::format(
-           "strategy.stale = \"{}\": a clock or a round (strategy.pace) waits for what would be "
-           "too stale, so strategy.stale is wait there",
+           "strategy.stale = \"{}\": strategy.pace clock and round wait for what would be too "
+           "stale; use wait",
            x.o.stale);
      }},
     {[](const Case& x) {
@@ -190,23 +188,23 @@ constexpr Refusal kServers[] = {
     {[](const Case& x) { return ManyServers(x) && (!Gradients(x) || !FreePace(x)); },
      [](const Case& x) {
        return fmt::format(
-           "strategy.servers = {}: a centre lies on several servers where gradients are applied as "
-           "they arrive (strategy.merge = \"gradient\", pace = \"free\": downpour); with merge {} "
-           "and the pace of {} workers or clocks need the whole of it at one moment",
+           "strategy.servers = {}: several servers can share a centre only where gradients are "
+           "applied on arrival (strategy.merge = \"gradient\", strategy.pace = \"free\": "
+           "downpour); merge {} at the pace of {} needs the whole centre at one moment",
            x.o.servers, x.c.merge->name, x.preset.name);
      }},
     {[](const Case& x) { return ManyServers(x) && x.c.waits(); },
      [](const Case& x) {
        return fmt::format(
-           "strategy.servers = {}: which push may count, the first server would have to say before "
-           "the others have their partitions; strategy.stale is scale or drop, not wait",
+           "strategy.servers = {}: with strategy.stale = \"wait\" server 0 would have to accept a "
+           "push before the others have their partitions of it; use scale or drop",
            x.o.servers);
      }},
     {[](const Case& x) { return ManyServers(x) && x.c.broadcasts; },
      [](const Case& x) {
        return fmt::format(
-           "strategy.servers = {}: this strategy's server broadcasts the whole centre; downpour "
-           "fetches it, from several servers too",
+           "strategy.servers = {}: this strategy's server broadcasts the whole centre; use "
+           "downpour, which fetches it from each server",
            x.o.servers);
      }},
 };
@@ -217,40 +215,40 @@ constexpr Refusal kOthers[] = {
     {[](const Case& x) { return x.c.deterministic && !EqualBits(x.c); },
      [](const Case& x) {
        return fmt::format(
-           "trainer.deterministic: the result of strategy {} depends on who comes first; use a "
-           "strategy that advances in step (allreduce, sync-ps) or ssp with strategy.staleness = 0",
+           "trainer.deterministic: the result of strategy {} depends on which worker comes first; "
+           "use a strategy that advances in step (allreduce, sync-ps) or ssp with "
+           "strategy.staleness = 0",
            x.preset.name);
      }},
     {[](const Case& x) { return x.c.local_steps() && (x.c.deterministic || x.o.sync_batch_norm); },
      [](const Case& x) {
        return fmt::format(
-           "strategy {}: workers step alone, so the result depends on their number "
-           "(trainer.deterministic) and batch-norm sees one worker's samples "
-           "(strategy.sync_batch_norm)",
+           "strategy {}: workers step alone, so the result depends on their number and batch-norm "
+           "sees one worker's samples; unset trainer.deterministic and strategy.sync_batch_norm",
            x.preset.name);
      }},
     {[](const Case& x) { return x.c.deterministic && !AddsInShardOrder(x.o.algorithm); },
      [](const Case& x) {
        return fmt::format(
            "strategy.algorithm = \"{}\" adds in an order that depends on the number of ranks; "
-           "trainer.deterministic wants auto, shared or chain",
+           "trainer.deterministic needs auto, shared or chain",
            x.o.algorithm);
      }},
     {[](const Case& x) { return x.c.deterministic && x.o.wire != "f32"; },
      [](const Case& x) {
        return fmt::format(
            "strategy.wire = \"{}\" rounds at every hop, so the bits depend on the number of ranks; "
-           "trainer.deterministic wants f32",
+           "trainer.deterministic needs f32",
            x.o.wire);
      }},
     {[](const Case& x) { return x.o.sync_batch_norm && (x.c.deterministic || !x.c.in_step()); },
      [](const Case&) -> std::string {
-       return "strategy.sync_batch_norm needs a strategy in step (allreduce, sync-ps, bsp) "
-              "and adds in an order that trainer.deterministic does not allow";
+       return "strategy.sync_batch_norm needs a strategy that advances in step (allreduce, "
+              "sync-ps, bsp) and adds in an order that trainer.deterministic does not allow";
      }},
     {[](const Case& x) { return x.c.deterministic && x.c.in_step() && !Gradients(x); },
      [](const Case&) -> std::string {
-       return "trainer.deterministic: weight differences agree with gradients to rounding only; "
+       return "trainer.deterministic: weight differences agree with gradients only up to rounding; "
               "use strategy.merge = \"gradient\"";
      }},
     {[](const Case& x) { return x.c.ranks <= x.c.servers; },
@@ -262,38 +260,40 @@ constexpr Refusal kOthers[] = {
      }},
     {[](const Case& x) { return x.c.groups > x.c.workers(); },
      [](const Case& x) {
-       return fmt::format("strategy.groups = {} for {} (transport.ranks)", x.c.groups,
-                          Counted(x.c.workers(), "worker"));
+       return fmt::format(
+           "strategy.groups = {} is more than {}; set fewer groups or more transport.ranks",
+           x.c.groups, Counted(x.c.workers(), "worker"));
      }},
     {[](const Case& x) { return x.c.inner->one_process && !x.scene.one_process; },
      [](const Case& x) {
        return fmt::format(
-           "strategy {}: its workers are threads of one process (--transport threads)",
+           "strategy {}: its workers must be threads of one process; use --transport threads",
            x.preset.name);
      }},
     {[](const Case& x) {
        return x.c.inner->shares_memory && !x.c.leases_work() && !x.scene.shared_memory;
      },
      [](const Case& x) {
-       return fmt::format("strategy {}: its workers share memory (--transport threads, shm)",
-                          x.preset.name);
+       return fmt::format(
+           "strategy {}: its workers must share memory; use --transport threads or shm",
+           x.preset.name);
      }},
     {[](const Case& x) {
        return x.c.centre == CentreKind::kNone && !Gradients(x) && x.scene.optimizer &&
               !PlainUpdate(*x.scene.optimizer);
      },
      [](const Case&) -> std::string {
-       return "strategy.merge = \"difference\" adds up what workers did to their weights, which is "
-              "right only for plain SGD: set optimizer.name=sgd optimizer.momentum=0 "
-              "optimizer.weight_decay=0 trainer.clip=0, or strategy.merge=gradient";
+       return "strategy.merge = \"difference\" adds up weight changes, which is right only for "
+              "plain SGD; set optimizer.name=sgd optimizer.momentum=0 optimizer.weight_decay=0 "
+              "trainer.clip=0, or strategy.merge=gradient";
      }},
     {[](const Case& x) {
        return ManyServers(x) && x.scene.optimizer && x.scene.optimizer->clip > 0;
      },
      [](const Case& x) {
        return fmt::format(
-           "strategy.servers = {}: trainer.clip needs the norm of all gradients, and each server "
-           "has a partition of them; set trainer.clip = 0",
+           "strategy.servers = {}: trainer.clip needs the norm of all gradients, but each server "
+           "has only a partition of them; set trainer.clip = 0",
            x.o.servers);
      }},
 };

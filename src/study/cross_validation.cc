@@ -80,7 +80,7 @@ std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fo
   if (context.stopped()) return "";
   if (code != 0) throw Error("fold {}: {}", fold + 1, ChildError(log, code));
   const auto summary = ReadDone(plan.Folder(fold));
-  if (!summary) throw Error("fold {} ended well but left no summary.json", fold + 1);
+  if (!summary) throw Error("fold {} succeeded but left no summary.json", fold + 1);
   return fmt::format("fold {}: test accuracy {:.2f} %", fold + 1,
                      100 * summary->At("test_accuracy").AsDouble());
 }
@@ -135,7 +135,9 @@ void CheckFolds(const FoldsPlan& plan) {
   if (plan.folds() < 2) throw UsageError("--folds must be at least 2, got {}", plan.folds());
   if (plan.parallel < 1) throw UsageError("--parallel must be at least 1, got {}", plan.parallel);
   if (!plan.recipe.record.trace.empty() || !plan.recipe.data.ledger.empty()) {
-    throw UsageError("--folds: record.trace and data.ledger would be one place for all folds");
+    throw UsageError(
+        "--folds cannot be used with record.trace or data.ledger: all folds would write "
+        "to the same place; unset them");
   }
   OpenData(plan.recipe.data, plan.recipe.trainer.seed);  // there are enough samples
 }
@@ -184,7 +186,7 @@ FoldsResult ReadFolds(const FoldsPlan& plan, const Log& log) {
       tally.emplace(int(classes), samples);
     }
     if (model.card.classes != result.classes) {
-      throw Error("{} has other classes than {}", plan.Folder(fold), plan.Folder(0));
+      throw Error("the classes of {} differ from those of {}", plan.Folder(fold), plan.Folder(0));
     }
     AddFold(model, result, *tally);
   }

@@ -56,7 +56,8 @@ Page FoldsPage(const FoldsPlan& plan, const FoldsResult& result, const std::stri
   PageTable table{.title = "Each fold", .header = rows[0]};
   table.rows.assign(rows.begin() + 1, rows.end());
   table.caption =
-      "Tested with the fold, trained with the others. F1 and AUC are means over classes.";
+      "Each model is tested on its fold and trained on the others. F1 and AUC are means over "
+      "classes.";
   page.sections.push_back({"Result", {std::move(table)}});
 
   std::vector<RunData> folds;
@@ -73,9 +74,8 @@ Page FoldsPage(const FoldsPlan& plan, const FoldsResult& result, const std::stri
   classes.blocks.insert(
       classes.blocks.begin(),
       Paragraph{fmt::format(
-          "Every sample once, by the model that was not trained with it: {:.2f} % "
-          "of {} are right. Curves rank the scores of {} models as if they were "
-          "of one.",
+          "Each sample is tested once, by the model not trained on it: {:.2f} % of {} are right. "
+          "Curves rank the scores of {} models as if they came from one.",
           100 * result.pooled.accuracy, FormatCount(result.pooled.samples), plan.folds())});
   page.sections.push_back(std::move(classes));
   page.sections.push_back(

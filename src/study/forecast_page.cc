@@ -26,9 +26,9 @@ Curve RowCurve(std::span<const ForecastRow> rows, const char* name, CurveKind ki
 }
 
 LineChart StepChart(std::span<const ForecastRow> rows) {
-  LineChart chart{.title = "Time of a step over ranks",
+  LineChart chart{.title = "Step time over ranks",
                   .x = RanksAxis(rows.back().ranks),
-                  .y = {.title = "time of a step", .unit = "ms"}};
+                  .y = {.title = "step time", .unit = "ms"}};
   chart.curves.push_back(RowCurve(rows, "predicted", CurveKind::kPredicted,
                                   [](auto& row) { return std::optional(1e3 * row.step.step_s); }));
   chart.curves.push_back(
@@ -38,7 +38,8 @@ LineChart StepChart(std::span<const ForecastRow> rows) {
     return row.measured_s ? std::optional(1e3 * *row.measured_s) : std::nullopt;
   });
   if (!measured.x.empty()) chart.curves.push_back(std::move(measured));
-  chart.caption = "Measured points that made the model lie on it; the table says which those are.";
+  chart.caption =
+      "Measured points that the model was fitted to lie on the curve; the table says which.";
   return chart;
 }
 
@@ -57,8 +58,8 @@ LineChart SpeedChart(std::span<const ForecastRow> rows) {
 }
 
 BarChart PartsChart(std::span<const ForecastRow> rows) {
-  BarChart chart{.title = "What a step consists of",
-                 .y = {.title = "time of a step", .unit = "ms"},
+  BarChart chart{.title = "Parts of a step",
+                 .y = {.title = "step time", .unit = "ms"},
                  .parts = {"compute", "loader", "stragglers", "latency", "bandwidth"}};
   chart.values.resize(chart.parts.size());
   for (const ForecastRow& row : rows) {
@@ -67,7 +68,7 @@ BarChart PartsChart(std::span<const ForecastRow> rows) {
                             row.step.latency_s, row.step.bandwidth_s};
     for (size_t i = 0; i < chart.values.size(); ++i) chart.values[i].push_back(1e3 * parts[i]);
   }
-  chart.caption = "Latency and bandwidth: communication that computing does not hide.";
+  chart.caption = "Latency and bandwidth are the communication that computing does not hide.";
   return chart;
 }
 
@@ -92,7 +93,7 @@ PageTable RowsTable(std::span<const ForecastRow> rows) {
 PageTable ChoicesTable(std::span<const ForecastRow> rows) {
   PageTable table{
       .title = "How gradients are summed",
-      .header = {"ranks", "algorithm", "bucket", "best algorithm", "best bucket", "step then"}};
+      .header = {"ranks", "algorithm", "bucket", "best algorithm", "best bucket", "best step"}};
   for (const ForecastRow& row : rows) {
     if (row.ranks == 1) continue;
     table.rows.push_back({std::to_string(row.ranks), row.choice.algorithm,
@@ -114,7 +115,7 @@ Page ForecastPage(const StepFit& fit, std::span<const ForecastRow> rows, const s
   charts.blocks = {StepChart(rows), SpeedChart(rows), PartsChart(rows), RowsTable(rows),
                    ChoicesTable(rows)};
   page.sections.push_back(std::move(charts));
-  Section how{.title = "What it stands on"};
+  Section how{.title = "Assumptions"};
   for (const std::string& remark : fit.remarks) how.blocks.push_back(Paragraph{remark + "."});
   how.blocks.push_back(Commands{{command}});
   page.sections.push_back(std::move(how));
@@ -148,13 +149,13 @@ Page PublishedPage(const PublishedForecast& forecast, const std::string& command
          point.fitted ? "fitted" : "predicted"});
   }
   chart.curves = {std::move(predicted), std::move(published)};
-  chart.caption = "Bars: where nine of ten measurements should lie, if the law holds.";
+  chart.caption = "Bars: nine of ten measurements should be inside, if the law holds.";
   Page page{
       .title = std::string(forecast.table->title),
-      .subtitle = "a published table, and what a law fitted to a part of it says of the rest"};
+      .subtitle = "a published table, and what a law fitted to part of it predicts for the rest"};
   page.sections.push_back({.title = "Prediction", .blocks = {chart, table}});
   page.sections.push_back(
-      {.title = "What it stands on",
+      {.title = "Assumptions",
        .blocks = {Paragraph{forecast.assumes},
                   Paragraph{"Source: " + std::string(forecast.table->source) + "."},
                   Commands{{command}}}});

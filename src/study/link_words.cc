@@ -34,8 +34,8 @@ LinkWords ParseLink(std::string_view text) {
   const auto latency =
       parts.size() < 2 ? std::optional<double>(0) : Measure(Trim(parts[1]), kTimes);
   if (parts.size() > 2 || !rate || *rate <= 0 || !latency) {
-    throw UsageError("a link is RATE or RATE,LATENCY as in 1Gbit/s,5ms or 100MB/s,200us; got {}",
-                     text);
+    throw UsageError(
+        "a link must be RATE or RATE,LATENCY, as in 1Gbit/s,5ms or 100MB/s,200us, got {}", text);
   }
   return {.bytes_per_s = *rate, .latency_ms = *latency};
 }

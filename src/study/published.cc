@@ -12,8 +12,8 @@ namespace trireme {
 namespace {
 
 constexpr std::string_view kDdp =
-    "a thesis on ResNet-18 with ImageNet and PyTorch's DistributedDataParallel on the cluster "
-    "Marconi100; the times as quoted elsewhere, the document itself was not at hand";
+    "a thesis on ResNet-18 with ImageNet and PyTorch's DistributedDataParallel on the Marconi100 "
+    "cluster; the times are as quoted elsewhere, since the thesis itself was not available";
 
 std::vector<double> Clocks(std::initializer_list<std::string_view> texts) {
   std::vector<double> seconds;

@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-constexpr char kNoNumbers[] = "The published numbers were not at hand: only ours are shown.";
+constexpr char kNoNumbers[] = "The published numbers were not available, so only ours are shown.";
 
 // Digits where they are, else clothes, else pictures made on the fly.
 struct Pictures {
@@ -28,8 +28,8 @@ Pictures FindDigits(const ReplaySize& size) {
             "data/mnist."};
   }
   return {"synthetic:28x28x1:10:60000",
-          "Data: pictures made on the fly, of MNIST's shape and size, stand in for it; neither "
-          "data/mnist nor Debian's dataset-fashion-mnist is here."};
+          "Data: synthetic images of MNIST's shape and size stand in for it; neither data/mnist "
+          "nor Debian's dataset-fashion-mnist was found."};
 }
 
 std::string Set(std::string_view key, std::string_view value) {
@@ -42,10 +42,10 @@ Replay BspMnist(const ReplaySize& size) {
                 .title = "Bulk-synchronous training of digits: P samples x N workers",
                 .text =
                     "Workers in one process around a broker (strategy bsp): each computes the "
-                    "gradient of P samples, all wait at a barrier, one adds up. Our network is "
-                    "784-200-10 with sigmoids and squared error. " +
+                    "gradient of P samples, all wait at a barrier, and one adds up the gradients. "
+                    "Our network is 784-200-10 with sigmoids and squared error. " +
                     digits.words + " " + kNoNumbers};
-  ReplayPart part{.name = "workers", .title = "Time over workers, by samples of a worker's step"};
+  ReplayPart part{.name = "workers", .title = "Time over workers, by samples per worker and step"};
   part.plan = {.recipe = "mnist-classic",
                .settings = {Set("data.source", digits.source), Set("strategy.name", "bsp"),
                             Set("trainer.threads", "1"), Set("trainer.evaluate_every", "0"),
@@ -56,7 +56,7 @@ Replay BspMnist(const ReplaySize& size) {
                .repeat = size.repeat};
   if (size.full) part.plan.vary[0].values = {"1", "2", "4", "8"};
   part.text = size.full ? "All samples, five passes."
-                        : "12,000 samples, one pass; --full takes all of them, five times.";
+                        : "12,000 samples, one pass; --full trains on all of them five times.";
   replay.parts.push_back(std::move(part));
   return replay;
 }
@@ -70,16 +70,16 @@ ReplayPart ServerAgainstAllReduce(const ReplaySize& size, std::string recipe) {
       .vary = {{"transport.ranks", {"2", "3", "4"}}, {"strategy.name", {"sync-ps", "allreduce"}}},
       .repeat = size.repeat};
   part.text =
-      "sync-ps: rank 0 holds the weights and does not train, gradients are sent to it and weights "
-      "received (MPI_Send, MPI_Recv); allreduce: every rank trains (MPI_Allreduce). Ranks are "
-      "processes of this machine that talk over TCP; speed-up is against two ranks. ";
+      "sync-ps: rank 0 holds the weights and does not train; the others send it gradients and "
+      "receive weights (MPI_Send, MPI_Recv). allreduce: every rank trains (MPI_Allreduce). Ranks "
+      "are processes on this machine that talk over TCP; speed-up is relative to two ranks. ";
   return part;
 }
 
 Replay IrisMpi(const ReplaySize& size) {
   Replay replay{.name = "iris-mpi",
                 .title = "Iris over message passing: send and receive against all-reduce",
-                .text = std::string("Ours: a network of 4-30-20-3. ") + kNoNumbers};
+                .text = std::string("Ours: a 4-30-20-3 network. ") + kNoNumbers};
   ReplayPart part = ServerAgainstAllReduce(size, "iris");
   part.plan.settings.push_back(Set("trainer.epochs", size.full ? "1000" : "60"));
   part.plan.settings.push_back(Set("trainer.evaluate_every", "0"));
@@ -90,14 +90,15 @@ Replay IrisMpi(const ReplaySize& size) {
 }
 
 Replay ScenesMpi(const ReplaySize& size) {
-  Replay replay{.name = "scenes-mpi",
-                .title = "Scenes over message passing: send and receive against all-reduce",
-                .text = std::string("A perceptron of three layers on the pixels of Intel's scene "
-                                    "images, 150x150x3. ") +
-                        kNoNumbers};
+  Replay replay{
+      .name = "scenes-mpi",
+      .title = "Scenes over message passing: send and receive against all-reduce",
+      .text = std::string(
+                  "A three-layer perceptron on the pixels of Intel's scene images, 150x150x3. ") +
+              kNoNumbers};
   ReplayPart part = ServerAgainstAllReduce(size, "iris");
   if (!size.data) {
-    part.skipped = "it needs the images: --data images:DIR";
+    part.skipped = "it needs the images; use --data images:DIR";
   } else {
     part.plan.settings.insert(part.plan.settings.end(),
                               {Set("data.source", *size.data), Set("data.size", "150"),
@@ -114,7 +115,7 @@ Replay Resnet50Batch(const ReplaySize& size) {
   Replay replay{
       .name = "resnet50-batch",
       .title = "ResNet-50: time over the batch size",
-      .text = std::string("One pass over the same samples, with 5 to 50 in a step. ") + kNoNumbers};
+      .text = std::string("One pass over the same samples, with 5 to 50 per step. ") + kNoNumbers};
   ReplayPart part{.name = "batch", .title = "Time over the batch size"};
   part.plan = {
       .recipe = "cifar10-resnet18",
@@ -126,8 +127,8 @@ Replay Resnet50Batch(const ReplaySize& size) {
       .vary = {{"trainer.batch", {"5", "10", "20", "25", "50"}}},
       .repeat = size.repeat};
   if (size.full) part.plan.vary[0].values = {"5", "10", "15", "20", "25", "30", "40", "50"};
-  part.text = size.full ? "Pictures of 224 pixels, 1,000 of them."
-                        : "Pictures of 64 pixels, 100 of them; --full takes 224 pixels and 1,000.";
+  part.text = size.full ? "1,000 images of 224 pixels."
+                        : "100 images of 64 pixels; --full uses 1,000 of 224 pixels.";
   replay.parts.push_back(std::move(part));
   return replay;
 }
@@ -151,10 +152,9 @@ ReplayPart DdpRanks(const ReplaySize& size) {
   part.plan.vary = {{"transport.ranks", {"1", "2", "3", "4"}}};
   part.published = &FindPublished("ddp-gpus");
   part.text =
-      "Ours: ranks as threads; a GPU's step of 16 samples is a sleep of 40 ms, the summing is "
-      "real. "
-      "Nothing but memory is shared by our ranks; why the published node gains so little from its "
-      "third and fourth GPU is not repeated here.";
+      "Ours: ranks are threads; a GPU's step of 16 samples is a sleep of 40 ms, but the sum is "
+      "real. Our ranks share nothing but memory; whatever keeps the published node from gaining "
+      "more from its third and fourth GPU is not reproduced here.";
   return part;
 }
 
@@ -170,7 +170,7 @@ ReplayPart DdpNodes(const ReplaySize& size) {
   part.published = &FindPublished("ddp-nodes");
   part.text =
       "Ours: a node is a process; its step of 16 samples is a sleep of 40 ms; gradients (0.94 MB) "
-      "are summed over TCP, throttled to 1 Gbit/s and 0.1 ms away.";
+      "are summed over TCP, throttled to 1 Gbit/s with a latency of 0.1 ms.";
   return part;
 }
 
@@ -182,9 +182,10 @@ ReplayPart DdpLoaders(const ReplaySize& size) {
   part.plan.vary = {{"data.threads", {"1", "2", "4", "8", "16"}}};
   part.published = &FindPublished("ddp-loaders");
   part.text =
-      "Ours: to decode a sample is a sleep of 4 ms in a loader thread, a step of 16 samples one of "
-      "16 ms. The two were chosen so that decoding with one thread takes four times as long as "
-      "computing, the published ratio of 1 to 16 workers; what is measured is the way between.";
+      "Ours: decoding a sample is a sleep of 4 ms in a loader thread, a step of 16 samples is a "
+      "sleep of 16 ms. The two were chosen so that decoding with one thread takes four times as "
+      "long as computing, the published ratio of 1 to 16 workers; what is measured is the course "
+      "in between.";
   return part;
 }
 
@@ -196,7 +197,7 @@ ReplayPart DdpBatch(const ReplaySize& size) {
                             Set("trainer.epochs", "1"), Set("trainer.evaluate_every", "0")},
                .vary = {{"trainer.batch", {"16", "32", "64", "128", "256"}}},
                .repeat = size.repeat};
-  part.text = std::string("A perceptron 784-256-128-10, really computed. ") + kNoNumbers;
+  part.text = std::string("A 784-256-128-10 perceptron that is really computed. ") + kNoNumbers;
   return part;
 }
 
@@ -212,7 +213,7 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
   const EngineKind& engine = FindEngine(TrainerOptions{}.device);
   if (const std::string why_not = engine.why_not(Precision::kBf16); !why_not.empty()) {
     part.plan.vary[0].values = {"f32"};
-    part.text = "The row of bf16 is left out here: " + why_not + ".";
+    part.text = "The bf16 row is left out here: " + why_not + ".";
   }
   return part;
 }
@@ -220,12 +221,10 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
 Replay DdpSweep(const ReplaySize& size) {
   Replay replay{
       .name = "ddp-sweep",
-      .title =
-          "Distributed data-parallel training: ranks, nodes, loaders, batch, "
-          "precision",
+      .title = "Distributed data-parallel training: ranks, nodes, loaders, batch, precision",
       .text =
-          "The published times are minutes and hours of a cluster; ours are seconds of an "
-          "emulated one. What is compared is the shape: how many times as fast."};
+          "The published times are minutes and hours on a cluster; ours are seconds on "
+          "an emulated one. What is compared is the shape: the speed-up."};
   replay.parts = {DdpRanks(size), DdpNodes(size), DdpLoaders(size), DdpBatch(size),
                   DdpPrecision(size)};
   return replay;

@@ -67,7 +67,7 @@ std::string NumberOr(const std::optional<double>& value) {
 }
 
 std::vector<std::string> BesideHeader(const ReplayPart& part) {
-  return {std::string(part.published->axis), "published", "times as fast", "ours", "times as fast"};
+  return {std::string(part.published->axis), "published", "speed-up", "ours", "speed-up"};
 }
 
 std::vector<std::string> BesideCells(const Beside& one) {
@@ -78,9 +78,9 @@ std::vector<std::string> BesideCells(const Beside& one) {
 
 LineChart BesideChart(const ReplayedPart& replayed) {
   const std::string axis(replayed.part.published->axis);
-  LineChart chart{.title = fmt::format("Times as fast as with the first, over {}", axis),
+  LineChart chart{.title = fmt::format("Speed-up over {}, relative to the first", axis),
                   .x = {.title = axis, .from_zero = false},
-                  .y = {.title = "times as fast"}};
+                  .y = {.title = "speed-up"}};
   Curve published{.name = "published", .kind = CurveKind::kPublished};
   Curve ours{.name = "ours", .kind = CurveKind::kMeasured};
   Curve ideal{.name = "ideal", .kind = CurveKind::kIdeal};
@@ -190,7 +190,7 @@ Json ReplayJson(const Replay& replay, std::span<const ReplayedPart> parts) {
 Page ReplayPage(const Replay& replay, std::span<const ReplayedPart> parts,
                 const std::string& command) {
   Page page{.title = replay.title, .subtitle = "a published experiment, repeated"};
-  page.sections.push_back({.title = "What it is", .blocks = {Paragraph{replay.text}}});
+  page.sections.push_back({.title = "The experiment", .blocks = {Paragraph{replay.text}}});
   for (const ReplayedPart& part : parts) page.sections.push_back(PartSection(part));
   const Machine machine = ReadMachine();
   page.sections.push_back(

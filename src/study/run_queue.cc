@@ -47,7 +47,7 @@ class Agenda {
     }
     if (left_.size() < queue.count) {
       queue.say(
-          fmt::format("{} of {} runs are done already", queue.count - left_.size(), queue.count));
+          fmt::format("{} of {} runs are already done", queue.count - left_.size(), queue.count));
     }
   }
 
@@ -122,9 +122,8 @@ int RunQueued(const RunQueue& queue) {
     std::vector<std::jthread> slots;
     try {
       for (int slot = 0; slot < at_once; ++slot) {
-        slots.push_back(
-            StartThread(fmt::format("the thread of {} of {} runs at once", slot + 1, at_once),
-                        [&agenda, slot, at_once] { agenda.Work(slot, at_once); }));
+        slots.push_back(StartThread(fmt::format("thread {} of {} for runs", slot + 1, at_once),
+                                    [&agenda, slot, at_once] { agenda.Work(slot, at_once); }));
       }
     } catch (const Error&) {
       agenda.Fail(std::current_exception());

@@ -44,7 +44,7 @@ TEST_F(RunQueueTest, OnlyWhatIsLeftIsRun) {
   EXPECT_EQ(RunQueued(queue_), 0);
   EXPECT_EQ(done_.size(), 10u);
   ASSERT_EQ(said_.size(), 8u);
-  EXPECT_EQ(said_[0], "3 of 10 runs are done already");
+  EXPECT_EQ(said_[0], "3 of 10 runs are already done");
   EXPECT_EQ(said_[1].find("4/10 run 1; about "), 0u) << said_[1];
   EXPECT_EQ(said_[7], "10/10 run 9");
 }

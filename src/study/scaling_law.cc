@@ -98,20 +98,20 @@ std::string Assumes(const PublishedTable& table, double floor) {
   std::string text = "T(n) = serial + parallel / n";
   if (table.kind == PublishedTable::Kind::kNodes) {
     text +=
-        " + exchange (n - 1) / n^2: a fixed part, work that is shared evenly, and gradients "
-        "summed over a ring in each of a number of steps that falls as 1 / n";
+        " + exchange (n - 1) / n^2: a fixed part, work that is shared evenly, and gradients summed "
+        "over a ring in each step, where the number of steps falls as 1 / n";
   } else {
     text += ": a fixed part, and work that is shared evenly";
   }
   if (floor > 0) {
     text += fmt::format(
-        "; never below {}, which something else takes{}", FormatClock(floor),
+        "; never below {}, the time that something else takes{}", FormatClock(floor),
         table.kind == PublishedTable::Kind::kLoaders
             ? " (the shortest time of the same node in table ddp-gpus; it is also the published "
               "time with 16 loader workers, so there the lower end is known, not predicted)"
             : "");
   }
-  return text + ". The interval: nine of ten measurements, if that holds.";
+  return text + ". The interval covers nine of ten measurements, if that holds.";
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ Predicted Predict(const ScalingFit& fit, double n) {
 PublishedForecast ForecastPublished(const PublishedTable& table, std::span<const double> fit,
                                     double to, double floor) {
   if (table.kind == PublishedTable::Kind::kNames) {
-    throw UsageError("--published {}: nothing can be predicted along {}", table.name, table.axis);
+    throw UsageError("--published {}: times cannot be predicted over {}", table.name, table.axis);
   }
   std::vector<double> seconds;
   for (const double n : fit) {
@@ -180,7 +180,7 @@ PublishedForecast ForecastPublished(const PublishedTable& table, std::span<const
     }
     seconds.push_back(table.seconds[size_t(at - table.x.begin())]);
   }
-  if (fit.size() < 2) throw UsageError("--fit needs two points or more");
+  if (fit.size() < 2) throw UsageError("--fit needs at least two points");
   if (floor < 0) floor = FloorOf(table);
   PublishedForecast forecast{.table = &table, .fitted = {fit.begin(), fit.end()}};
   forecast.fit = FitScaling(fit, seconds, table.kind == PublishedTable::Kind::kNodes, floor);

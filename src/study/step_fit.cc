@@ -146,7 +146,7 @@ void FitLink(const StepModel& model, std::span<const StepMeasurement> runs, Step
     cluster.burst_s = RateLimiter::kMadeGoodSeconds;
     const double given = recipe.transport.latency_ms * 1e-3;
     link.latency_s = several ? Search(1e-7, 0.1, true, at_latency) : given + kAssumedLatency;
-    fit.remarks.push_back(fmt::format("bandwidth {}/s as transport.throttle has it, latency {} {}",
+    fit.remarks.push_back(fmt::format("bandwidth {}/s from transport.throttle, latency {} {}",
                                       FormatBytes(recipe.transport.throttle),
                                       FormatSeconds(link.latency_s),
                                       several ? "fitted" : "assumed"));
@@ -162,7 +162,7 @@ void FitLink(const StepModel& model, std::span<const StepMeasurement> runs, Step
                     FormatSeconds(link.latency_s), sizes_differ ? "fitted" : "assumed"));
   } else {
     throw UsageError(
-        "how fast is the link? Give --link RATE,LATENCY, or a run of two ranks besides");
+        "the speed of the link is unknown; use --link RATE,LATENCY, or add a run with two ranks");
   }
   cluster.link.inner = link;
 }
@@ -188,7 +188,7 @@ StepMeasurement ReadMeasurement(const std::string& run) {
       measured.recipe.strategy, {.ranks = measured.recipe.transport.ranks,
                                  .deterministic = measured.recipe.trainer.deterministic});
   if (!choice.inner->algorithm || choice.centre != CentreKind::kNone) {
-    throw UsageError("{}: only strategy allreduce is modelled, this run's is {}", run,
+    throw UsageError("{}: only strategy allreduce is modelled; this run's strategy is {}", run,
                      measured.recipe.strategy.name);
   }
   measured.ranks = measured.recipe.transport.ranks;
@@ -222,7 +222,8 @@ StepFit FitStep(StepModel model, std::span<const StepMeasurement> runs,
   fit.cluster.link.seconds_per_added_byte = kAssumedSecondsPerAddedByte;
   std::vector<std::string> ranks;
   for (const StepMeasurement& run : runs) ranks.push_back(std::to_string(run.ranks));
-  fit.remarks.push_back(fmt::format("computing measured with {} rank{}", fmt::join(ranks, " and "),
+  fit.remarks.push_back(fmt::format("compute time measured with {} rank{}",
+                                    fmt::join(ranks, " and "),
                                     ranks == std::vector<std::string>{"1"} ? "" : "s"));
   if (link) {
     fit.cluster.link.any = fit.cluster.link.inner = *link;

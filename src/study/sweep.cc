@@ -64,7 +64,7 @@ void RunOnce(const SweepPlan& plan, const SweepContext& context, const PlannedRu
   if (code != 0) {
     ReplaceFile(folder + ".error", ChildError(folder + ".log", code) + "\n");
   } else if (!ReadSweepRun(folder)) {
-    ReplaceFile(folder + ".error", "the run ended well but left no summary.json\n");
+    ReplaceFile(folder + ".error", "the run succeeded but left no summary.json\n");
   } else if (!context.keep_checkpoints) {
     RemoveTree(folder + "/checkpoints");
   }

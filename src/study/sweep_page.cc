@@ -29,10 +29,10 @@ std::optional<Spread> EfficiencyOf(const SweepNumbers& row) {
 std::string AxisTitle(const std::string& key) {
   static const std::map<std::string, std::string> kNames = {
       {"transport.ranks", "ranks"},
-      {"trainer.threads", "threads of a rank"},
+      {"trainer.threads", "threads per rank"},
       {"data.threads", "loader threads"},
-      {"trainer.batch", "samples of a step"},
-      {"trainer.batch_per_worker", "samples of a step for each worker"},
+      {"trainer.batch", "samples per step"},
+      {"trainer.batch_per_worker", "samples per step and worker"},
       {"data.limit", "training samples"}};
   const auto found = kNames.find(key);
   return found == kNames.end() ? key : found->second;
@@ -174,7 +174,8 @@ Page SweepPage(const SweepPlan& plan, std::span<const SweepNumbers> rows,
       "trireme {} on {} ({}, {}).{}{}", Version(), machine.host,
       machine.cpu_model.empty() ? machine.architecture : machine.cpu_model, machine.kernel,
       plan.repeat > 1 ? " Repetitions were interleaved: all combinations once, then again." : "",
-      CountsAny(plan) ? " Speed-up is by samples/s, against the first value." : "")});
+      CountsAny(plan) ? " Speed-up is computed from samples/s, relative to the first value."
+                      : "")});
   how.blocks.push_back(Commands{{command}});
   page.sections.push_back(std::move(how));
   return page;

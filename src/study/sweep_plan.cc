@@ -40,7 +40,7 @@ void Load(const SweepPlan& plan, Sections& sections) {
 void CheckVariation(const SweepPlan& plan, const Variation& variation) {
   for (const std::string& setting : plan.settings) {
     if (KeyOf(setting) == variation.key) {
-      throw UsageError("--vary {}: the key is also set ({})", variation.key, setting);
+      throw UsageError("--vary {}: the key is also set ({}); remove one", variation.key, setting);
     }
   }
   std::vector<std::string> seen;
@@ -56,7 +56,7 @@ void CheckVariation(const SweepPlan& plan, const Variation& variation) {
       throw UsageError("--vary {}", what);
     }
     if (std::find(seen.begin(), seen.end(), value) != seen.end()) {
-      throw UsageError("--vary {}: {} is there twice", variation.key, value);
+      throw UsageError("--vary {}: {} appears twice", variation.key, value);
     }
     seen.push_back(value);
   }
@@ -88,11 +88,14 @@ void CheckPlan(const SweepPlan& plan) {
     CheckVariation(plan, plan.vary[i]);
     for (size_t j = 0; j < i; ++j) {
       if (plan.vary[j].key == plan.vary[i].key) {
-        throw UsageError("--vary {} is there twice", plan.vary[i].key);
+        throw UsageError("--vary {} appears twice", plan.vary[i].key);
       }
     }
     runs *= plan.vary[i].values.size();
-    if (runs > kMostRuns) throw UsageError("a sweep has at most {} runs", kMostRuns);
+    if (runs > kMostRuns) {
+      throw UsageError("a sweep can have at most {} runs; vary fewer values or lower --repeat",
+                       kMostRuns);
+    }
   }
   for (const Combination& combination : Combinations(plan)) RecipeOf(plan, combination);
 }

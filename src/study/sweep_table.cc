@@ -257,9 +257,9 @@ PageTable SweepPageTable(const SweepPlan& plan, std::span<const SweepNumbers> ro
     for (auto& row : table.rows) row.pop_back();
   }
   table.caption =
-      "Medians over the runs. Time is the training time of the epochs (train_seconds of "
-      "summary.json): without the start of processes, evaluation and checkpoints. Spread is half "
-      "the distance between the slowest and the fastest run.";
+      "Medians over the runs. Time is the training time of the epochs (train_seconds in "
+      "summary.json), without process starts, evaluation and checkpoints. Spread is half the "
+      "distance between the slowest and the fastest run.";
   if (best) {
     table.caption += CountsAny(plan) ? " Best: the shortest training time."
                                      : " Best: the highest test accuracy.";

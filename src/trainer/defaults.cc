@@ -52,7 +52,7 @@ std::string FillOpenSize(const OpenKeys& open, DataOptions& data) {
   if (side == 0) return "";
   data.size = side;
   if (open.centre) data.centre = 1;
-  return fmt::format("small pictures as they are (data.size {}, data.centre {:g})", side,
+  return fmt::format("small images at their own size (data.size {}, data.centre {:g})", side,
                      data.centre);
 }
 
@@ -120,7 +120,7 @@ std::vector<std::string> OptimizerRemarks(const Sections& sections,
   if (sections.ByHand("optimizer.name") && !sections.ByHand("optimizer.lr") &&
       optimizer.lr > kFarAbove * usual) {
     remarks.push_back(fmt::format(
-        "the recipe's optimizer.lr {:g} is much for {}, which usually learns with {:g} (--lr)",
+        "the recipe's optimizer.lr {:g} is high for {}, whose usual rate is {:g}; set --lr",
         optimizer.lr, optimizer.name, usual));
   }
   return remarks;

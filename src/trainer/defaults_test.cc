@@ -125,7 +125,7 @@ TEST(Defaults, RemarksOnWhatAnOptimizerDoesNotUse) {
   EXPECT_EQ(remarks({"optimizer.name=adam", "optimizer.lr=0.05"}, recipe).size(), 0u);
   const auto much = remarks({"optimizer.name=adam"}, recipe);
   ASSERT_EQ(much.size(), 1u);
-  EXPECT_NE(much[0].find("0.05 is much for adam"), std::string::npos) << much[0];
+  EXPECT_NE(much[0].find("0.05 is high for adam"), std::string::npos) << much[0];
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ void AdoptPlan(Job& job, const Plan& plan) {
   job.plan = plan;
   job.shard_capacity = FreeCapacity(job);
   if (own < job.shard_capacity) {
-    throw UsageError("{} has {} samples, less than the {} that the server leases at a time",
+    throw UsageError("{} has {} samples, fewer than the {} that the server leases at a time",
                      job.recipe.data.source, own, job.shard_capacity);
   }
   job.schedule.emplace(job.recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
@@ -140,7 +140,8 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   job.strategy = ChooseStrategy(recipe);
   trainer.precision = NameOf(ResolvePrecision(FindEngine(trainer.device), trainer.precision));
   if (trainer.shards && trainer.accumulate > 1) {
-    throw UsageError("trainer.shards and trainer.accumulate both say how a batch is cut; set one");
+    throw UsageError(
+        "trainer.shards and trainer.accumulate both say how a batch is cut; set only one");
   }
 
   Opened opened = OpenFor(open, job.workers(), job.recipe);
@@ -157,8 +158,10 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
 
   if (!trainer.shards) trainer.shards = job.workers() * trainer.accumulate;
   if (trainer.shards > kMostShards) {
-    throw UsageError("{} shards of a step (trainer.shards, trainer.accumulate); at most {}",
-                     trainer.shards, kMostShards);
+    throw UsageError(
+        "{} shards per step are too many (trainer.shards, trainer.accumulate); at most {} are "
+        "allowed",
+        trainer.shards, kMostShards);
   }
   trainer.accumulate = 1;
   plan.shards = trainer.shards;

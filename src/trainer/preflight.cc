@@ -121,7 +121,7 @@ std::string OtherBuild(const std::vector<std::string>& builds) {
   for (size_t r = 1; r < builds.size(); ++r) {
     if (builds[r] == builds[0]) continue;
     return fmt::format(
-        "rank {} is another version of trireme than rank 0: {} and {}; start all ranks with the "
+        "rank {}'s version of trireme differs from rank 0's: {} and {}; start all ranks with the "
         "same build",
         r, builds[r], builds[0]);
   }
@@ -130,10 +130,10 @@ std::string OtherBuild(const std::vector<std::string>& builds) {
 
 void CheckAgreement(Group& group, const Job& job) {
   const auto all = AllGather(group, kTagPreflight, WordsOf(job));
-  const auto check = [&](const char* what, HexHash Words::*word) {
+  const auto check = [&](const char* differ, const char* need, HexHash Words::*word) {
     for (int r = 1; r < group.size(); ++r) {
       if (all[r].*word == all[0].*word) continue;
-      throw Error("rank {} has {} than rank 0; all ranks of a job need the same", r, what);
+      throw Error("rank {}'s {} from rank 0's; {}", r, differ, need);
     }
   };
   std::vector<std::string> builds;
@@ -142,11 +142,12 @@ void CheckAgreement(Group& group, const Job& job) {
   for (int r = 1; r < group.size(); ++r) {
     if (all[r].recipe == all[0].recipe) continue;
     const std::string where = DifferencesFromRank0(group, RecipeText(job))[size_t(r)];
-    throw Error("rank {} has another recipe than rank 0: {}; all ranks of a job need the same", r,
-                where);
+    throw Error("rank {}'s recipe differs from rank 0's: {}; start all ranks with the same recipe",
+                r, where);
   }
-  check("other data", &Words::data);
-  check("another instruction set, and --deterministic wants equal bits", &Words::instructions);
+  check("data differ", "all ranks of a job need the same", &Words::data);
+  check("instruction set differs", "--deterministic needs the same on all ranks",
+        &Words::instructions);
 }
 
 void ShowRanks(Group& group, const Job& job, const Log& log) {
@@ -198,20 +199,19 @@ std::optional<Fingerprint> ReadFingerprint(const std::string& text) {
 std::string JudgeFingerprint(const std::string& own, const std::string& shown, bool other_data) {
   const Fingerprint mine = ReadFingerprint(own).value();
   const std::optional<Fingerprint> theirs = ReadFingerprint(shown);
-  if (!theirs) return "what it shows is no fingerprint of a client";
+  if (!theirs) return "it did not show a client's fingerprint";
   if (theirs->version != mine.version) {
-    return fmt::format("it is another version of trireme: {}, the server is {}",
+    return fmt::format("its version of trireme differs: {}, the server's is {}",
                        theirs->version.substr(0, 80), mine.version);
   }
   if (theirs->model != mine.model) {
-    return fmt::format("its model is another one ({}; the server's: {})",
-                       theirs->model.substr(0, 100), mine.model);
+    return fmt::format("its model differs ({}; the server's: {})", theirs->model.substr(0, 100),
+                       mine.model);
   }
   if (theirs->recipe != mine.recipe) {
-    return "its recipe is another one: " +
-           WhereTheyDiffer(theirs->recipe, mine.recipe, "at the server");
+    return "its recipe differs: " + WhereTheyDiffer(theirs->recipe, mine.recipe, "at the server");
   }
-  if (theirs->data != mine.data && !other_data) return "its data are other ones";
+  if (theirs->data != mine.data && !other_data) return "its data differ from the server's";
   return "";
 }
 

@@ -9,7 +9,7 @@ TEST(Preflight, RanksOfTwoBuildsAreToldApart) {
   const std::string one = "0.1.0 (commit 9000c29d0f2e)", other = "0.1.0 (commit 1190726aa0b1)";
   EXPECT_EQ(OtherBuild({one, one, one}), "");
   EXPECT_EQ(OtherBuild({one, one, other}),
-            "rank 2 is another version of trireme than rank 0: " + other + " and " + one +
+            "rank 2's version of trireme differs from rank 0's: " + other + " and " + one +
                 "; start all ranks with the same build");
   EXPECT_NE(OtherBuild({one, one + "-dirty"}), "");
 }
@@ -21,7 +21,7 @@ TEST(Preflight, AClientOfAnotherBuildIsNotLetIn) {
   const std::string own = fingerprint("0.1.0 (commit 9000c29d0f2e)");
   EXPECT_EQ(JudgeFingerprint(own, own, false), "");
   EXPECT_EQ(JudgeFingerprint(own, fingerprint("0.1.0 (commit 1190726aa0b1)"), false),
-            "it is another version of trireme: 0.1.0 (commit 1190726aa0b1), the server is 0.1.0 "
+            "its version of trireme differs: 0.1.0 (commit 1190726aa0b1), the server's is 0.1.0 "
             "(commit 9000c29d0f2e)");
 }
 

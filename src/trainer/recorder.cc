@@ -155,7 +155,7 @@ void Recorder::Paused(double seconds) { last_line_s_ += seconds; }
 void Recorder::Stopped(int signal, const TrainState& at) { directory_.AppendStop(signal, at.step); }
 
 void ThrowDiverged(const std::string& fault) {
-  throw Error("{} (lower optimizer.lr or set trainer.clip)", fault);
+  throw Error("{}; lower optimizer.lr or set trainer.clip", fault);
 }
 
 std::string Recorder::FaultOf(std::span<const float> state, const TrainState& at,
@@ -170,7 +170,7 @@ std::string Recorder::FaultOf(std::span<const float> state, const TrainState& at
 void Recorder::Checkpoint(std::span<const float> state, const TrainState& at,
                           const std::string& fault, FunctionRef<void(StateWriter&)> save) {
   if (!fault.empty()) {
-    if (!said_fault_) progress_.Message("no checkpoint is written: " + fault);
+    if (!said_fault_) progress_.Message("no checkpoint was written: " + fault);
     said_fault_ = true;
     return;
   }

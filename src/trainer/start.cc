@@ -21,23 +21,23 @@ std::string SamplesText(const std::vector<int64_t>& samples) {
 
 // Positions, labels and what was held out mean something else in other data.
 void CheckData(const ModelCard& then, const ModelCard& now) {
-  constexpr char kOther[] = "the data are not those that the run began with";
-  constexpr char kWay[] = "a new run can take its weights: --init";
+  constexpr char kOther[] = "the data differ from those that the run began with";
+  constexpr char kWay[] = "start a new run from its weights with --init";
   for (size_t i = 0; i < std::max(then.classes.size(), now.classes.size()); ++i) {
     const auto name = [i](const ModelCard& card) {
       return i < card.classes.size() ? "\"" + card.classes[i] + "\"" : "missing";
     };
     if (name(then) == name(now)) continue;
-    throw Error("{}: class {} was {} and is {} ({})", kOther, i, name(then), name(now), kWay);
+    throw Error("{}: class {} was {} and is now {}; {}", kOther, i, name(then), name(now), kWay);
   }
   const size_t columns = std::min(then.columns.values.size(), now.columns.values.size());
   for (size_t i = 0; i < columns; ++i) {  // none of a file without header
     const std::string &was = then.columns.values[i], &is = now.columns.values[i];
     if (was == is) continue;
-    throw Error("{}: column \"{}\" stands where \"{}\" was ({})", kOther, is, was, kWay);
+    throw Error("{}: column \"{}\" is where \"{}\" was; {}", kOther, is, was, kWay);
   }
   if (then.samples.size() < 2 || then.samples == now.samples) return;
-  throw Error("{}: of the samples {} then, {} now ({})", kOther, SamplesText(then.samples),
+  throw Error("{}: the samples were {} and are now {}; {}", kOther, SamplesText(then.samples),
               SamplesText(now.samples), kWay);
 }
 
@@ -47,7 +47,7 @@ void CheckBest(const Job& job, const RunDirectory& directory, TrainState& at, co
   try {
     const Checkpoint best(directory.checkpoints() + "/" + StepName(at.best_step));
   } catch (const Error& error) {
-    log.Warn("resume", "the best checkpoint is lost, the best of what comes is kept: {}",
+    log.Warn("resume", "the best checkpoint is lost ({}); keeping the best one from here on",
              error.what());
     at.ForgetBest();
   }
@@ -82,7 +82,7 @@ Start FindStart(const Job& job, const RunDirectory& directory, const Log& log) {
   auto found = OpenLatestCheckpoint(directory.checkpoints());
   if (!found) {
     if (directory.resumed()) {
-      log.Warn("resume", "{} has no checkpoint: begins at epoch 1, and its old metrics go",
+      log.Warn("resume", "{} has no checkpoint; starting at epoch 1 and discarding its old metrics",
                directory.path());
     }
     Start start;

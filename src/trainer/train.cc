@@ -59,7 +59,7 @@ int RunServer(const Job& job, const RunContext& context, const Start& start,
 // What was measured goes into the config: a repetition needs it.
 void WriteChoice(const Job& job, const RunContext& context, const StrategyOptions& options) {
   if (context.show_ranks) {
-    context.log.Info("strategy", "algorithm {}, by measured latency and bandwidth",
+    context.log.Info("strategy", "algorithm {}, chosen by measured latency and bandwidth",
                      options.algorithm);
   }
   Recipe recipe = job.recipe;
@@ -164,7 +164,7 @@ int TrainWithServer(const Job& job, const RunContext& context) {
     constexpr int kNamed = 20;
     if (++refused > kNamed) return;
     context.log.Warn("server", "refused {}: {}{}", who, why,
-                     refused == kNamed ? " (no more of these are told)" : "");
+                     refused == kNamed ? " (further refusals are not logged)" : "");
   };
   const auto signal = [&] { return ReceivedSignal(context); };
   needs.signal = signal;
@@ -185,7 +185,7 @@ void WarnOfCrowds(const Job& job, const Log& log) {
   const auto here = std::count_if(job.sharing.begin(), job.sharing.end(), trains);
   const int cores = UsableCores(ReadCoreFacts()).count;
   if (here > 1 && here > cores) {
-    log.Warn("ranks", "{} workers on {}: slower than {} (transport.ranks)", here,
+    log.Warn("ranks", "{} workers on {} are slower than {}; lower transport.ranks", here,
              Counted(cores, "core"), cores);
   }
   if (!job.strategy.in_step()) return;
@@ -198,7 +198,8 @@ void WarnOfCrowds(const Job& job, const Log& log) {
   }
   if (idle == 0) return;
   log.Warn("ranks",
-           "{} of {} workers get no samples: a batch of {} in {} (trainer.batch, transport.ranks)",
+           "{} of {} workers get no samples: a batch of {} is cut into {}; raise trainer.batch or "
+           "lower transport.ranks",
            idle, job.workers(), job.plan.batch, Counted(job.plan.shards, "shard"));
 }
 
@@ -206,8 +207,9 @@ void WarnOfCrowds(const Job& job, const Log& log) {
 Start OpenRun(const Job& job, const RunContext& context) {
   Start start = FindStart(job, *context.directory, context.log);
   if (start.at.step > job.plan.steps) {
-    throw UsageError("{} has done {} steps already, more than the {} asked for (--epochs, --steps)",
-                     context.directory->path(), start.at.step, job.plan.steps);
+    throw UsageError(
+        "{} has already done {} steps, more than the {} asked for; raise --epochs or --steps",
+        context.directory->path(), start.at.step, job.plan.steps);
   }
   if (context.start_line) context.directory->AppendStart(*context.start_line);
   context.directory->WriteConfig(ConfigText(job.recipe));
@@ -239,7 +241,7 @@ int TrainAsPeers(const Job& job, const RunContext& context) {
 int Train(const Job& job, const RunContext& context) {
   const auto emulated = Emulated(job.recipe.emulate);
   for (const auto& [key, value] : emulated) {
-    context.log.Warn("emulate", "emulate.{} = {}: this run pretends", key, value);
+    context.log.Warn("emulate", "emulate.{} = {}: parts of this run are emulated", key, value);
   }
   if (context.directory && context.show_ranks && emulated.empty()) WarnOfCrowds(job, context.log);
   const DenormalsOff denormals_off;  // for all ranks and their teams: they start below
@@ -248,14 +250,14 @@ int Train(const Job& job, const RunContext& context) {
     return job.strategy.leases_work() ? TrainWithServer(job, context) : TrainAsPeers(job, context);
   } catch (const Killed& error) {
     if (!context.directory || !HasCheckpoint(context.directory->checkpoints())) throw;
-    throw Error("{}; go on with: trireme train --resume {}", error.what(),
+    throw Error("{}; continue with: trireme train --resume {}", error.what(),
                 context.directory->path());
   }
 }
 
 int Join(const Job& job, const JoinContext& context) {
   if (job.strategy.servers > 1) {
-    throw Error("the run at {} has {} servers (strategy.servers) and takes no clients but its own",
+    throw Error("the run at {} has {} servers (strategy.servers) and accepts only its own clients",
                 context.meet, job.strategy.servers);
   }
   const DenormalsOff denormals_off;

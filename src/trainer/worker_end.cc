@@ -41,7 +41,7 @@ std::vector<float> Worker::SnapshotOnHost() {
 }
 
 std::string Worker::LossFault() const {
-  return fmt::format("the loss is not finite since step {}", diverged_since_);
+  return fmt::format("the loss has not been finite since step {}", diverged_since_);
 }
 
 // Only the rank that records asks: another one's loss may be its own.

@@ -95,7 +95,7 @@ class Supervisor {
     if (pid < 0) {
       return Fail(
           r, Kind::kError,
-          fmt::format("cannot start the process: {} (transport.ranks)", std::strerror(errno)));
+          fmt::format("cannot start the process: {}; lower transport.ranks", std::strerror(errno)));
     }
     children_[r].pid = pid;
     ++running_;
@@ -127,7 +127,7 @@ class Supervisor {
       }
       const Kind kind = words_[r].kind.load(std::memory_order_acquire);
       if (kind == Kind::kNone) {
-        Lose(r, Kind::kError, "ended without a word");
+        Lose(r, Kind::kError, "exited without an error message");
       } else if (kind == Kind::kEcho) {
         echoes.push_back(r);
       } else {

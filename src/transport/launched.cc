@@ -28,7 +28,7 @@ class Environment {
 
   // Rank and size, of which the second may not be announced.
   void Place(const char* rank, const char* size, Launched& launched) const {
-    if (!Has(rank)) throw Error("{} is set, {} is not", size, rank);
+    if (!Has(rank)) throw Error("{} is set, but {} is not", size, rank);
     launched.rank = *Number(rank, 0);
     launched.size = Number(size, 1);
     CheckBelow(rank, launched.rank, size, launched.size);
@@ -55,7 +55,7 @@ class Environment {
 std::optional<Launched> FromTrireme(const Environment& env) {
   if (!env.Has("TRIREME_RANK") && !env.Has("TRIREME_WORLD")) return std::nullopt;
   Launched launched{.launcher = "trireme"};
-  if (!env.Has("TRIREME_WORLD")) throw Error("TRIREME_RANK is set, TRIREME_WORLD is not");
+  if (!env.Has("TRIREME_WORLD")) throw Error("TRIREME_RANK is set, but TRIREME_WORLD is not");
   env.Place("TRIREME_RANK", "TRIREME_WORLD", launched);
   return launched;
 }
@@ -146,7 +146,7 @@ void AppendRange(std::string_view range, const std::string& head, std::vector<st
 std::vector<std::string> ExpandElement(std::string_view element, std::string_view list) {
   constexpr size_t kLongest = 1024;
   if (element.size() > kLongest)
-    throw Error("a name of more than {} letters in a list of hosts", kLongest);
+    throw Error("a name in the list of hosts has more than {} characters", kLongest);
   std::vector<std::string> names{""};
   while (!element.empty()) {
     const size_t open = element.find('[');
@@ -220,7 +220,7 @@ std::vector<int> ExpandCounts(std::string_view list) {
                   : std::nullopt;
     }
     if (!count || *count < 1 || !times || *times < 1 || counts.size() + *times > kMostHosts) {
-      throw Error("\"{}\" is not a list of tasks per node, as 2(x3),1 is", list);
+      throw Error("\"{}\" is not a list of tasks per node, such as 2(x3),1", list);
     }
     counts.insert(counts.end(), *times, *count);
   }

@@ -21,8 +21,8 @@ std::string OutOfFiles(int needed) {
   rlimit limit{};
   const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   const std::string now = known ? fmt::format("ulimit -n is {}", limit.rlim_cur) : "ulimit -n";
-  if (needed == 0) return fmt::format("too many open files ({})", now);
-  return fmt::format("too many open files ({}; about {} are needed)", now, needed);
+  if (needed == 0) return fmt::format("too many open files ({}); raise the limit", now);
+  return fmt::format("too many open files ({}); raise the limit to about {}", now, needed);
 }
 
 }  // namespace trireme

@@ -16,7 +16,7 @@ class SharedArray {
   explicit SharedArray(int count) : bytes_(size_t(count) * sizeof(T)) {
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-      throw Error("no memory to start {} ranks: {}", count, std::strerror(errno));
+      throw Error("not enough memory to start {} ranks: {}", count, std::strerror(errno));
     }
     data_ = static_cast<T*>(memory);
   }

@@ -108,8 +108,8 @@ bool SharedSum::SumStretch() {
       volume_.sent += bytes;
     }
     if (seat.length != length || seat.parts > SharedMemory::kMostParts) {
-      throw Error("rank {} sums {} values together with rank {}, which sums {}", member_.rank,
-                  length, r, seat.length);
+      throw Error("rank {} sums {} values, but rank {} sums {}", member_.rank, length, r,
+                  seat.length);
     }
   }
   bool finite = true;

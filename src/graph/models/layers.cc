@@ -52,12 +52,13 @@ Graph FinishWithLoss(Builder build, const ModelOptions& options, ValueId logits)
 
 void RefuseSizes(const ModelOptions& options, const std::string& sizes) {
   if (sizes.empty()) return;
-  throw UsageError("model.name \"{}\": only mlp has sizes behind a colon", options.name);
+  throw UsageError("model.name \"{}\": only mlp takes sizes after a colon", options.name);
 }
 
 void RefuseStem(const ModelOptions& options) {
   if (options.stem == "auto") return;
-  throw UsageError("model.stem = \"{}\" is for resnets; {} has none", options.stem, options.name);
+  throw UsageError("model.stem = \"{}\" needs a resnet; {} has no stem", options.stem,
+                   options.name);
 }
 
 }  // namespace trireme

@@ -19,7 +19,7 @@ std::vector<int> ParseSizes(const ModelOptions& options, const std::string& text
     const auto [next, error] = std::from_chars(at, end, size);
     if (error != std::errc() || size < 1 || size > kLargestLayer || (next != end && *next != '-')) {
       throw UsageError(
-          "model.name \"{}\": sizes are numbers from 1 to {} with - between them, as in "
+          "model.name \"{}\": sizes must be numbers from 1 to {}, joined by -, as in "
           "mlp:784-200-10",
           options.name, kLargestLayer);
     }
@@ -36,10 +36,8 @@ std::vector<int> LayerSizes(const ModelOptions& options, const std::string& text
   std::vector<int> sizes = ParseSizes(options, text);
   if (sizes.size() < 2 || sizes.front() != input.size() || sizes.back() != classes) {
     throw UsageError(
-        "model.name \"{}\": the first size must be the input's and the last the number of "
-        "classes, which are {} ({}) and {} in these data; or give --model mlp (sizes found from "
-        "the "
-        "data)",
+        "model.name \"{}\": the first size must be that of the input, {} ({}), and the last the "
+        "number of classes, {}; --model mlp takes both from the data",
         options.name, input.size(), ToText(input), classes);
   }
   return sizes;

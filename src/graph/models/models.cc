@@ -16,7 +16,7 @@ constexpr Shape kImageNet{224, 224, 3};
 const ModelDef kModels[] = {
     {"mlp",
      "mlp[:IN-HIDDEN-...-CLASSES]",
-     "dense layers; without sizes one hidden layer of 200",
+     "dense layers; without sizes, one hidden layer of 200",
      {28, 28, 1},
      10,
      BuildMlp},
@@ -42,7 +42,7 @@ constexpr int kPhoto = 48;  // pixels across: beyond, a cnn sees too little at o
 constexpr InputKind kInputKinds[] = {
     {"rows of numbers", [](Shape input) { return std::min(input.height, input.width) < kFolds; },
      "mlp"},
-    {"small pictures", [](Shape input) { return std::max(input.height, input.width) <= kPhoto; },
+    {"small images", [](Shape input) { return std::max(input.height, input.width) <= kPhoto; },
      "cnn"},
     {"photos", [](Shape) { return true; }, "resnet18"},
 };
@@ -64,7 +64,7 @@ const ModelDef& FindModel(const std::string& name) {
     if (model.name == family) return model;
     known += (known.empty() ? "" : ", ") + std::string(model.pattern);
   }
-  throw UsageError("model.name: no model \"{}\"; there are {}", family, known);
+  throw UsageError("model.name: there is no model \"{}\"; choose from {}", family, known);
 }
 
 Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
@@ -73,7 +73,7 @@ Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
   const size_t colon = options.name.find(':');
   const std::string sizes = colon == std::string::npos ? "" : options.name.substr(colon + 1);
   if (colon != std::string::npos && sizes.empty()) {
-    throw UsageError("model.name \"{}\": nothing stands behind the colon", options.name);
+    throw UsageError("model.name \"{}\": there are no sizes after the colon", options.name);
   }
   return model.build(options, sizes, input, classes);
 }
@@ -88,8 +88,9 @@ ModelSize Measure(const Graph& graph) {
 }
 
 std::string ModelsPage() {
-  std::string page = fmt::format("  {:<28} {:>12} {:>14}  {}\n", "name", "parameters",
-                                 "multiply-adds", "what it is (and for which input and classes)");
+  std::string page =
+      fmt::format("  {:<28} {:>12} {:>14}  {}\n", "name", "parameters", "multiply-adds",
+                  "what it is (counted for this input and number of classes)");
   for (const ModelDef& model : kModels) {
     const ModelSize size =
         Measure(BuildModel({.name = model.name}, model.typical, model.typical_classes));

@@ -19,11 +19,11 @@ void Describe(OptionTable<ModelOptions>& t) {
   }
   t.Add("name", &O::name, Any(), kRun, "which network: " + names + "; without a recipe: " + kinds);
   t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}), kRun,
-        "behind every hidden layer (mlp, cnn); with squared-error an mlp's sigmoid or tanh stands "
-        "behind the output layer, too");
+        "activation after every hidden layer (mlp, cnn); with squared-error, an mlp's sigmoid or "
+        "tanh also follows the output layer");
   t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}), kRun,
-        "between a hidden layer and its activation (mlp, cnn); layer-plain: without scale and "
-        "shift; auto: batch, for an mlp none");
+        "normalization between a hidden layer and its activation (mlp, cnn); layer-plain: no scale "
+        "and shift; auto: batch, but none for an mlp");
   t.Add("loss", &O::loss, OneOf({"cross-entropy", "squared-error"}), kRun,
         "softmax cross-entropy, or half the squared distance to the one-hot label");
   t.Add("dropout", &O::dropout, AtLeast(0) && Below(1), kJob,

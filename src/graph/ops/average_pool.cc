@@ -17,12 +17,13 @@ void Gradient(GradientBuilder& g) {
 
 extern constinit const OpDef kAveragePool = {
     .name = "average_pool",
-    .summary = "the mean of each window, in which the padding counts as zeros",
+    .summary = "the mean of each window; padding counts as zeros",
     .infer = Infer,
     .gradient = Gradient};
-extern constinit const OpDef kAveragePoolGrad = {.name = "average_pool_grad",
-                                                 .summary = "each dy is shared out over its window",
-                                                 .inputs = {"dy"},
-                                                 .outputs = {"dx"}};
+extern constinit const OpDef kAveragePoolGrad = {
+    .name = "average_pool_grad",
+    .summary = "each dy is spread evenly over its window",
+    .inputs = {"dy"},
+    .outputs = {"dx"}};
 
 }  // namespace trireme

@@ -39,7 +39,8 @@ void ReluGradient(GradientBuilder& g) {
 
 extern constinit const OpDef kBatchNorm = {
     .name = "batch_norm",
-    .summary = "each channel to mean 0 and variance 1 over the shard, then scaled and shifted",
+    .summary =
+        "normalizes each channel to mean 0 and variance 1 over the shard, then scales and shifts",
     .outputs = {"y", "mean", "inv_std"},
     .infer = Infer,
     .gradient = Gradient,
@@ -62,7 +63,7 @@ extern constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
                                                .gradient = ReluGradient,
                                                .parts = {"batch_norm", "relu"}};
 extern constinit const OpDef kBatchNormReluGrad = {.name = "batch_norm_relu_grad",
-                                                   .summary = "the same through the relu behind it",
+                                                   .summary = "the same through the relu after it",
                                                    .inputs = {"x", "mean", "inv_std", "dy"},
                                                    .outputs = {"dx"},
                                                    .in_place = 0b1000,

@@ -41,11 +41,12 @@ void Gradient(GradientBuilder& g) {
 
 }  // namespace
 
-extern constinit const OpDef kConv2d = {.name = "conv2d",
-                                        .summary = "convolution with a square kernel, zeros around",
-                                        .infer = Infer,
-                                        .cost = CountForward,
-                                        .gradient = Gradient};
+extern constinit const OpDef kConv2d = {
+    .name = "conv2d",
+    .summary = "convolution with a square kernel and zero padding",
+    .infer = Infer,
+    .cost = CountForward,
+    .gradient = Gradient};
 extern constinit const OpDef kConv2dGradWeights = {
     .name = "conv2d_grad_weights",
     .summary = "gradients of the kernel and the bias",

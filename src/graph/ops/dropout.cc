@@ -20,7 +20,7 @@ void Gradient(GradientBuilder& g) {
 
 extern constinit const OpDef kDropout = {
     .name = "dropout",
-    .summary = "a share `rate` of the values to 0, the others divided by 1 - rate",
+    .summary = "sets a share `rate` of the values to 0 and divides the others by 1 - rate",
     .infer = Infer,
     .gradient = Gradient,
     .evaluate_as = ""};

@@ -21,7 +21,7 @@ extern constinit const OpDef kFlatten = {.name = "flatten",
                                          .view = true};
 extern constinit const OpDef kUnflatten = {
     .name = "unflatten",
-    .summary = "the same values in the shape before (a view)",
+    .summary = "the same values in the original shape (a view)",
     .inputs = {"dy"},
     .outputs = {"dx"},
     .view = true};

@@ -21,7 +21,7 @@ extern constinit const OpDef kGlobalAveragePool = {
     .gradient = Gradient};
 extern constinit const OpDef kGlobalAveragePoolGrad = {
     .name = "global_average_pool_grad",
-    .summary = "each dy is shared out over its channel",
+    .summary = "each dy is spread evenly over its channel",
     .inputs = {"dy"},
     .outputs = {"dx"}};
 

@@ -29,7 +29,7 @@ void Gradient(GradientBuilder& g) {
 
 extern constinit const OpDef kLayerNorm = {
     .name = "layer_norm",
-    .summary = "each sample to mean 0 and variance 1, then scaled and shifted if affine",
+    .summary = "normalizes each sample to mean 0 and variance 1, then scales and shifts if affine",
     .outputs = {"y", "mean", "inv_std"},
     .infer = Infer,
     .gradient = Gradient};

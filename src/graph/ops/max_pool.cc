@@ -6,7 +6,7 @@ namespace {
 
 Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes) {
   if (attributes.kernel > 16) {
-    throw Error("windows are at most 16x16, got {0}x{0}: a place in one is stored in a byte",
+    throw Error("windows are at most 16x16, got {0}x{0}: a position in one is stored in a byte",
                 attributes.kernel);
   }
   const Shape y = WindowedShape(inputs[0].shape, attributes, inputs[0].shape.channels);
@@ -22,13 +22,14 @@ void Gradient(GradientBuilder& g) {
 
 extern constinit const OpDef kMaxPool = {
     .name = "max_pool",
-    .summary = "the largest value of each window and its place; padding never wins",
+    .summary = "the largest value of each window and its position; padding never wins",
     .outputs = {"y", "index"},
     .infer = Infer,
     .gradient = Gradient};
-extern constinit const OpDef kMaxPoolGrad = {.name = "max_pool_grad",
-                                             .summary = "each dy goes to the place of its maximum",
-                                             .inputs = {"index", "dy"},
-                                             .outputs = {"dx"}};
+extern constinit const OpDef kMaxPoolGrad = {
+    .name = "max_pool_grad",
+    .summary = "each dy goes to the position of its maximum",
+    .inputs = {"index", "dy"},
+    .outputs = {"dx"}};
 
 }  // namespace trireme

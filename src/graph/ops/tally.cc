@@ -13,7 +13,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes&) {
 
 extern constinit const OpDef kTally = {
     .name = "tally",
-    .summary = "adds up the losses and the right predictions into the summand's end",
+    .summary = "adds the losses and the correct predictions to the end of the summand",
     .inputs = {"logits", "loss"},
     .outputs = {},
     .infer = Infer};

@@ -30,7 +30,7 @@ std::string PointText(const Curve& curve, size_t i) {
 
 void SayThinned(PageTable& table, size_t shown, size_t all, const char* what) {
   if (shown >= all) return;
-  table.caption = fmt::format("{} of {} {}, evenly apart", shown, ValueText(double(all)), what);
+  table.caption = fmt::format("{} of {} {}, evenly spaced", shown, ValueText(double(all)), what);
 }
 
 // One row per x, one column per curve: they are all measured at the same places.

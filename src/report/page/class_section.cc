@@ -110,7 +110,7 @@ HeatChart ConfusionChart(const ClassData& data, std::string title) {
           data.names,
           data.names,
           std::move(values),
-          "Test samples; the colour is the root of the count."};
+          "Test samples; the colour shows the square root of the count."};
 }
 
 std::string Area(double auc) { return std::isnan(auc) ? "-" : fmt::format("{:.4f}", auc); }
@@ -128,20 +128,20 @@ LineChart RocChart(const ClassData& data, std::string title) {
     shown.resize(kMostCurves);
     std::sort(shown.begin(), shown.end());
   }
-  LineChart chart{
-      std::move(title),
-      {"false positive rate", "%"},
-      {"true positive rate", "%"},
-      {},
-      "Each class against the rest: samples of other classes that are taken for it, and "
-      "its own that are, at every threshold of its score."};
+  LineChart chart{std::move(title),
+                  {"false positive rate", "%"},
+                  {"true positive rate", "%"},
+                  {},
+                  "Each class against the rest: the share of other classes' samples that are taken "
+                  "for it, and the share of its own, at every threshold of its score."};
   if (all > shown.size()) {
-    chart.caption += fmt::format(" The {} of {} classes with the least area; the table has all.",
-                                 shown.size(), all);
+    chart.caption +=
+        fmt::format(" Shown are the {} of {} classes with the smallest area; the table has all.",
+                    shown.size(), all);
   }
   if (data.auc_error > 0) {
     chart.caption +=
-        fmt::format(" From a histogram: areas are off by {:.2g} at most.", data.auc_error);
+        fmt::format(" Areas come from a histogram and are off by at most {:.2g}.", data.auc_error);
   }
   for (const size_t c : shown) {
     chart.curves.push_back({fmt::format("{} (AUC {})", data.names[c], Area(data.auc[c])),

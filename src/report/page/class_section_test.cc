@@ -66,7 +66,7 @@ TEST(ClassSection, OfManyClassesTheHardestAreDrawn) {
   for (size_t c = 0; c < 7; ++c) {
     EXPECT_EQ(charts[0].curves[c].name.find("class " + std::to_string(c) + " "), 0u);
   }
-  EXPECT_NE(charts[0].caption.find("The 7 of 12 classes"), std::string::npos);
+  EXPECT_NE(charts[0].caption.find("the 7 of 12 classes"), std::string::npos);
   EXPECT_EQ(BlocksOf<PageTable>(section).at(0).rows.size(), 13u);
 }
 

@@ -122,7 +122,7 @@ void CheckPageKeys(const Json& json, std::initializer_list<std::string_view> kno
   for (const auto& [key, value] : json.Members()) {
     bool found = false;
     for (const std::string_view name : known) found = found || name == key;
-    if (!found) throw Error("the key \"{}\" is not known", key.substr(0, 80));
+    if (!found) throw Error("unknown key \"{}\"", key.substr(0, 80));
   }
 }
 
@@ -151,12 +151,11 @@ std::vector<std::vector<double>> MatrixOf(const Json& json, size_t rows, size_t 
   for (const Json& row : json.Items()) {
     matrix.push_back(NumbersOf(row));
     if (matrix.back().size() != columns) {
-      throw Error("a row of \"values\" has {} numbers, {} are needed", matrix.back().size(),
-                  columns);
+      throw Error("a row of \"values\" has {} numbers, expected {}", matrix.back().size(), columns);
     }
   }
   if (matrix.size() != rows) {
-    throw Error("\"values\" has {} rows, {} are needed", matrix.size(), rows);
+    throw Error("\"values\" has {} rows, expected {}", matrix.size(), rows);
   }
   return matrix;
 }
@@ -171,7 +170,7 @@ CurveKind KindOf(const std::string& name) {
   for (int i = 0; i < int(std::size(kKindNames)); ++i) {
     if (name == kKindNames[i]) return CurveKind(i);
   }
-  throw Error("a curve's kind \"{}\" is not known", name.substr(0, 80));
+  throw Error("unknown kind of curve \"{}\"", name.substr(0, 80));
 }
 
 Curve CurveOf(const Json& json) {
@@ -235,7 +234,7 @@ PageTable TableOfJson(const Json& json) {
   for (const Json& row : json.At("rows").Items()) {
     table.rows.push_back(TextsOf(row));
     if (table.rows.back().size() != table.header.size()) {
-      throw Error("a table's row has {} cells under {} names", table.rows.back().size(),
+      throw Error("a row of a table has {} cells for {} columns", table.rows.back().size(),
                   table.header.size());
     }
   }
@@ -291,13 +290,13 @@ Block BlockOf(const Json& json) {
     CheckPageKeys(json, {"block", "lines"});
     return Commands{TextsOf(json.At("lines"))};
   }
-  throw Error("a block \"{}\" is not known", kind.substr(0, 80));
+  throw Error("unknown block \"{}\"", kind.substr(0, 80));
 }
 
 Page PageOfJson(const Json& json) {
   CheckPageKeys(json, {"page", "title", "subtitle", "sections"});
   if (const int64_t version = json.At("page").AsInt(); version != kPageVersion) {
-    throw Error("is of version {} of pages, this program reads {}", version, kPageVersion);
+    throw Error("is a page of version {}; this program reads version {}", version, kPageVersion);
   }
   Page page{TextAt(json, "title"), TextAt(json, "subtitle"), {}};
   for (const Json& section : json.At("sections").Items()) {

@@ -88,7 +88,7 @@ main.querySelectorAll('.legend button').forEach(function(b){if(off[key(b)])b.cli
 main.querySelectorAll('details>summary').forEach(function(s){if(open[key(s)])s.parentNode.open=true})}
 function ask(){fetch('/data',{cache:'no-store'}).then(function(r){if(!r.ok)throw 0;return r.json()}).then(function(d){
 if(d.html!==seen){seen=d.html;swap(d.html)}note.textContent=d.state;document.title=d.title;setTimeout(ask,d.over?10000:2000)},
-function(){note.textContent='the watching program has ended';setTimeout(ask,5000)})}
+function(){note.textContent='the watching program has stopped';setTimeout(ask,5000)})}
 setTimeout(ask,1000)})();
 )js";
 }

@@ -254,7 +254,7 @@ std::vector<Block> TimeCharts(std::span<const NamedRun> runs) {
   }
   if (hidden > 0) {
     chart.caption = fmt::format(
-        "Besides, {:.3g} {} of communication over all ranks were hidden behind computing.",
+        "Another {:.3g} {} of communication over all ranks was hidden behind computing.",
         hidden / time.per, time.unit);
   }
   for (const NamedRun& run : runs) {

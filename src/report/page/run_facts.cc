@@ -253,7 +253,7 @@ Figures HeadFigures(std::span<const NamedRun> runs) {
                              title, runs[best].name});
   };
   add(&RunNumbers::accuracy, "best test accuracy", Fact::kShare, Fact::kHigher);
-  add(&RunNumbers::loss, "least test loss", Fact::kLoss, Fact::kLower);
+  add(&RunNumbers::loss, "lowest test loss", Fact::kLoss, Fact::kLower);
   add(&RunNumbers::seconds, "shortest training time", Fact::kSeconds, Fact::kLower);
   add(&RunNumbers::rate, "most samples/s", Fact::kPlain, Fact::kHigher);
   return block;
@@ -287,10 +287,10 @@ PageTable RowsOfRuns(std::span<const NamedRun> runs) {
       table.bold.push_back({r, c + 1});
     }
   }
-  table.caption = "A click on a name sorts by it; pointing at a run shows its curves.";
+  table.caption = "Click a column's name to sort by it; point at a run to highlight its curves.";
   if (settings < different.rows.size()) {
     table.caption +=
-        fmt::format(" {} of {} settings that differ.", settings, different.rows.size());
+        fmt::format(" Shown are {} of {} settings that differ.", settings, different.rows.size());
   }
   return table;
 }

@@ -46,7 +46,7 @@ std::string StateSentence(const std::string& who, const RunData& run) {
   const auto& last = run.steps.size() > 1 ? run.steps.back()
                      : run.epochs.empty() ? run.steps.back()
                                           : run.epochs.back();
-  return fmt::format("{}: {}. Its last line is of step {}.", who, StateText(run.state),
+  return fmt::format("{}: {}. Its last line is from step {}.", who, StateText(run.state),
                      ValueText(last.step));
 }
 
@@ -69,7 +69,7 @@ void AddRemarks(std::span<const NamedRun> runs, RunsPageState state, Section& se
   }
   if (remarks.size() > kMostProblems) {
     section.blocks.push_back(
-        Paragraph{fmt::format("And {} more such remarks.", remarks.size() - kMostProblems)});
+        Paragraph{fmt::format("And {} more remarks like these.", remarks.size() - kMostProblems)});
   }
 }
 
@@ -113,7 +113,7 @@ Section RepeatSection(std::span<const NamedRun> runs) {
     for (const Json& start : run.data->starts) {
       const std::string line = Said(start, "command");
       if (!line.empty())
-        commands.lines.push_back(fmt::format("# {} was started by: {}", run.name, line));
+        commands.lines.push_back(fmt::format("# {} was started with: {}", run.name, line));
     }
     const std::vector<std::string> again{"trireme", "train", run.data->path + "/config.toml",
                                          "--out", run.data->path + "-again"};

@@ -56,10 +56,10 @@ std::string Said(const Json& json, std::string_view key) {
 Section StalenessSection(std::span<const NamedRun> runs) {
   Section section{"Staleness", {}};
   LineChart chart{"Staleness of updates",
-                  {"others' updates that one had not seen", ""},
+                  {"others' updates that an update had not seen", ""},
                   {"share of updates", "%"},
                   {},
-                  "The last point counts all that were staler, too.",
+                  "The last point also counts all staler updates.",
                   runs.size() < kManyRuns};
   for (const NamedRun& run : runs) {
     if (!run.data->summary) continue;

@@ -58,7 +58,7 @@ constexpr MergeKind kMerges[] = {
      .make = MakeGradient,
      .rule = GradientRule},
     {.name = "difference",
-     .help = "in step with a server: what workers did to their weights is added up",
+     .help = "in step with a server: the changes that workers made to their weights are added up",
      .gradients = false,
      .in_step = true,
      .stale = StaleKind::kDrop},
@@ -70,7 +70,7 @@ constexpr MergeKind kMerges[] = {
      .make = MakeWeights,
      .rule = HalveRule},
     {.name = "average",
-     .help = "the mean of the workers' weights, each by its samples",
+     .help = "the mean of the workers' weights, weighted by their samples",
      .gradients = false,
      .averages = true,
      .stale = StaleKind::kScale,
@@ -79,7 +79,7 @@ constexpr MergeKind kMerges[] = {
      .make = MakeWeights,
      .rule = AverageRule},
     {.name = "elastic",
-     .help = "worker and centre pull at each other",
+     .help = "worker and centre pull each other closer",
      .gradients = false,
      .stale = StaleKind::kDrop,
      .waits = true,
@@ -95,7 +95,7 @@ const MergeKind& FindMerge(std::string_view name) {
   for (const MergeKind& kind : kMerges) {
     if (kind.name == name) return kind;
   }
-  throw UsageError("strategy.merge: nothing is called {}", name);
+  throw UsageError("strategy.merge = \"{}\" is unknown", name);
 }
 
 const MergeKind& AverageMerge() {

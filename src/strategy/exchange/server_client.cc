@@ -22,7 +22,7 @@ ServerClient::ServerClient(std::vector<Holder> servers, int most_ahead)
       sender_([this](Outgoing& out) { Dispatch(out); },
               [](std::string_view) {}) {  // the link's other end has a deadline
   for (size_t s = 0; s < servers_.size(); ++s) {
-    receivers_.push_back(StartThread("the thread that hears a server",
+    receivers_.push_back(StartThread("the thread that listens to a server",
                                      [this, s](const std::stop_token& stop) { Receive(stop, s); }));
   }
 }
@@ -128,8 +128,8 @@ ServerClient::Snapshot ServerClient::TakeReply(size_t floats) {
 
 ServerClient::Snapshot ServerClient::Unpack(Message message, size_t floats) {
   if (message.body.size() != floats) {
-    throw Error("the server's centre has {} values, this worker's state {}", message.body.size(),
-                floats);
+    throw Error("the server's centre has {} values, but this worker's state has {}",
+                message.body.size(), floats);
   }
   return {message.ints[0], std::max<int64_t>(1, message.ints[1]), std::move(message.body)};
 }
@@ -169,7 +169,8 @@ void ServerClient::Until(std::unique_lock<std::mutex>& lock, const char* what,
     const auto moved = [&] { return arrivals_ != before || error_; };
     if (!changed_.wait_until(lock, After(link_.timeout_s()), moved)) {
       throw PeerLost(
-          "no word from the server for {:g} s while waiting for {} (transport.timeout_s)",
+          "the server has been silent for {:g} s while this worker waits for {} "
+          "(transport.timeout_s)",
           link_.timeout_s(), what);
     }
   }
@@ -217,8 +218,8 @@ void ServerClient::Sort(size_t server, Message message) {
   volume_.received += BytesOf(message);
   const auto numbers = [&](size_t least) {
     if (message.ints.size() >= least) return;
-    throw Error("the server sent {} numbers where {} belong (word {})", message.ints.size(), least,
-                message.kind);
+    throw Error("the server sent {} numbers instead of at least {} (message kind {})",
+                message.ints.size(), least, message.kind);
   };
   switch (message.kind) {
     case kGrant:
@@ -247,8 +248,8 @@ void ServerClient::Sort(size_t server, Message message) {
       break;
     case kDismissed:
       throw Error(
-          "the server wants no more of this client: its pushes are not finite (lower optimizer.lr "
-          "or set trainer.clip)");
+          "the server dismissed this client because its pushes were not finite; lower optimizer.lr "
+          "or set trainer.clip");
     case kCentre:
       numbers(3);
       if (several()) return TakePartition(server, message.ints[2], message);
@@ -265,7 +266,7 @@ void ServerClient::Sort(size_t server, Message message) {
     case kWait:
       break;
     default:
-      throw Error("the server sent a word that no server says ({})", message.kind);
+      throw Error("unexpected message kind {} from the server", message.kind);
   }
 }
 
@@ -274,7 +275,7 @@ void ServerClient::TakePartition(size_t server, int64_t fetch, Message& message)
   if (!fetching_ || fetch != fetches_) return;  // of a fetch that was given up
   const Range partition = servers_[server].partition;
   if (message.body.size() != partition.size) {
-    throw Error("server {} sent {} values of the centre, where {} are its partition", server,
+    throw Error("server {} sent {} values of the centre, but its partition has {}", server,
                 message.body.size(), partition.size);
   }
   partitions_[server] = std::move(message);

@@ -49,7 +49,7 @@ void Broker::AwaitRound(std::unique_lock<std::mutex>& lock, int worker, int64_t 
   if (round_ > round) return;
   if (!in_time) {
     throw PeerLost(
-        "worker {}: the others did not come to the barrier for {:g} s (transport.timeout_s)",
+        "worker {}: the others did not reach the barrier within {:g} s (transport.timeout_s)",
         worker, timeout_s_);
   }
   throw PeerLost("worker {}: worker {} left in the middle of a step", worker, left_);

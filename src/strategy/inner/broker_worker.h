@@ -18,8 +18,7 @@ class InnerBroker : public Inner {
   void Begin(Replica& r) override {
     if (!r.device.host_visible()) {
       throw UsageError(
-          "strategy bsp keeps its model in the processor's memory, which device {} "
-          "does not read",
+          "strategy bsp keeps its model in the processor's memory, which device {} cannot read",
           r.device.name());
     }
   }

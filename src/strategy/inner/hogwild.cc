@@ -37,16 +37,15 @@ struct InnerHogwild::Board {
 InnerHogwild::InnerHogwild(Group& group) : group_(group) {
   if (group.shared_memory()) return;
   throw UsageError(
-      "strategy hogwild: its workers share one set of weights, so they are threads or processes of "
-      "one machine (--transport threads, shm)");
+      "strategy hogwild: its workers share one set of weights, so they must be threads or "
+      "processes of one machine; use --transport threads or shm");
 }
 
 Slice InnerHogwild::Place(Role role, size_t floats, Device& device) {
   if (role != Role::kState) return {};
   if (!device.host_visible()) {
     throw UsageError(
-        "strategy hogwild keeps its weights in the processor's memory, which device {} does not "
-        "read",
+        "strategy hogwild keeps its weights in the processor's memory, which device {} cannot read",
         device.name());
   }
   const size_t bytes = sizeof(Board) + size_t(group_.size()) * sizeof(Board::Counts);

@@ -73,7 +73,7 @@ std::unique_ptr<Inner> MakeHogwild(const InnerNeeds&, Group* group) {
 
 constexpr InnerKind kInners[] = {
     {.name = "alone",
-     .help = "each worker steps by itself",
+     .help = "each worker steps on its own",
      .in_step = false,
      .alone = true,
      .make = MakeAlone},
@@ -96,7 +96,7 @@ constexpr InnerKind kInners[] = {
      .differences = true,
      .make = MakeThroughServer},
     {.name = "broker",
-     .help = "threads bring gradients to a barrier, behind which one adds them up",
+     .help = "threads bring gradients to a barrier, after which one of them adds them up",
      .in_step = true,
      .one_process = true,
      .make = MakeBrokerWorker,
@@ -111,7 +111,7 @@ const InnerKind& FindInner(std::string_view name) {
   for (const InnerKind& kind : kInners) {
     if (kind.name == name) return kind;
   }
-  throw UsageError("strategy.inner: nothing is called {}", name);
+  throw UsageError("strategy.inner = \"{}\" is unknown", name);
 }
 
 }  // namespace trireme

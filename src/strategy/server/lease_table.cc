@@ -110,7 +110,7 @@ std::vector<int64_t> LeaseTable::Save() const {
 
 void LeaseTable::Load(std::span<const int64_t> saved, int64_t next_id) {
   const auto require = [&](bool ok) {
-    if (!ok) throw Error("the saved leases do not fit a run of {} samples an epoch", samples_);
+    if (!ok) throw Error("the saved leases do not fit a run of {} samples per epoch", samples_);
   };
   require(saved.size() >= 4);
   const int64_t epoch = saved[0], next = saved[1], closed = saved[2], count = saved[3];

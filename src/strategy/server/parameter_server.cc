@@ -206,14 +206,14 @@ bool ParameterServer::Over() {
   if (!away && (done || (!setup_.acceptor && !dismissed))) return true;
   if (dismissed && !away) {
     throw Error(
-        "the last {} pushes of every worker were not finite (lower optimizer.lr or set "
-        "trainer.clip)",
+        "the last {} pushes of every worker were not finite; lower optimizer.lr or set "
+        "trainer.clip",
         PushGate::kDiverged);
   }
   const double patience_s = done ? std::min(timeout_s(), kLinger_s) : timeout_s();
   if (After(-patience_s) < deserted_since_) return false;
   if (done) return true;
-  throw PeerLost("the server has no client left, and {} of {} positions are done",
+  throw PeerLost("the server has no clients left, and only {} of {} positions are done",
                  leases_.closed_positions(), setup_.positions);
 }
 
@@ -267,7 +267,7 @@ void ParameterServer::Hear(int client, Arrival arrival, Message& message) {
       peer.told = -1;
       peer.wants = 1;
       peer.inbox.clear();
-      if (setup_.log) setup_.log->Info("server", "{} is there again", NameOf(client));
+      if (setup_.log) setup_.log->Info("server", "{} is back", NameOf(client));
       break;
   }
 }
@@ -287,8 +287,10 @@ void ParameterServer::Watch(int client) {
   peer.silent = true;
   ++centre_.client(client).removed;
   if (setup_.log) {
-    setup_.log->Warn("server", "{} is silent for {:.1f} s and removed; {} of its leases are free",
-                     NameOf(client), silent_s, open - leases_.open());
+    setup_.log->Warn(
+        "server",
+        "{} has been silent for {:.1f} s and was removed; {} of its leases are free again",
+        NameOf(client), silent_s, open - leases_.open());
   }
 }
 
@@ -340,7 +342,7 @@ void ParameterServer::Handle(int client, Message& message) {
       peer.presence = Presence::kBye;
       break;
     default:
-      Refuse(client, "it says a word that no client says");
+      Refuse(client, "unexpected message kind");
   }
 }
 
@@ -356,7 +358,7 @@ void ParameterServer::Push(int client, Message& message) {
 void ParameterServer::Refuse(int client, const char* why) {
   Peer& peer = peers_[client];
   if (++centre_.client(client).refused <= kNamedRefusals && setup_.log) {
-    setup_.log->Warn("server", "refused a push of {}: {}", NameOf(client), why);
+    setup_.log->Warn("server", "refused a push from {}: {}", NameOf(client), why);
   }
   Forget(client);
   peer.link->Send({.kind = kRefused});
@@ -369,7 +371,7 @@ void ParameterServer::Dismiss(int client) {
   peer.presence = Presence::kDismissed;
   peer.link->Send({.kind = kDismissed});
   if (setup_.log) {
-    setup_.log->Warn("server", "{} is dismissed: its last {} pushes were not finite",
+    setup_.log->Warn("server", "{} was dismissed: its last {} pushes were not finite",
                      NameOf(client), PushGate::kDiverged);
   }
 }

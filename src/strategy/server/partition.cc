@@ -54,7 +54,8 @@ RuleMemory MemoryIn(StateImage& image) {
     } else if (auto* number = std::get_if<int64_t>(&value)) {
       memory.numbers.push_back(number);
     } else {
-      throw Error("{} is of a kind that no rule of a centre on several servers keeps", name);
+      throw Error("{} cannot be kept by a centre on several servers; use strategy.servers = 1",
+                  name);
     }
   }
   return memory;
@@ -84,7 +85,7 @@ bool UnpackPartition(const Message& message, std::span<float> state, StateImage&
   const auto require = [&](bool ok) {
     if (!ok) {
       throw Error(
-          "a server's partition has {} values and {} numbers, which do not fit {} parameters",
+          "a server's partition has {} values and {} integers, which do not fit {} parameters",
           message.body.size(), message.ints.size(), state.size());
     }
   };

@@ -87,8 +87,7 @@ void PartitionSequencer::Gather(std::span<const float> own_state, StateImage own
       const Arrival arrival = p.link->Receive(message, After(p.link->timeout_s()));
       if (arrival == Arrival::kNothing) {
         throw PeerLost(
-            "server {} has not told its partition of the centre for {:g} s "
-            "(transport.timeout_s)",
+            "server {} has not sent its partition of the centre for {:g} s (transport.timeout_s)",
             NumberOf(p), p.link->timeout_s());
       }
       if (arrival != Arrival::kMessage) {
@@ -121,8 +120,7 @@ void PartitionSequencer::Append(StateImage& part) {
 // Whoever supervises the processes starts all servers again when one dies; so this one waits.
 void PartitionSequencer::Miss(Partition& p, Arrival arrival) {
   if (arrival == Arrival::kRenewed) {
-    throw PeerLost("server {} was started again, and the first was not: its partition is lost",
-                   NumberOf(p));
+    throw PeerLost("server {} was restarted without server 0; its partition is lost", NumberOf(p));
   }
   p.gone = arrival == Arrival::kGone;
   p.since = After(0);
@@ -146,7 +144,7 @@ bool PartitionSequencer::Hear(Owned owned) {
     }
     if (p.gone && After(-p.link->timeout_s()) > p.since) {
       throw PeerLost(
-          "server {} is gone for {:g} s, and its partition of the centre with it "
+          "server {} has been gone for {:g} s, and with it its partition of the centre "
           "(transport.timeout_s)",
           NumberOf(p), p.link->timeout_s());
     }
@@ -156,7 +154,7 @@ bool PartitionSequencer::Hear(Owned owned) {
 
 void PartitionSequencer::Note(const Message& message, Owned owned) {
   if (message.kind != kHas || message.ints.size() != 3) {
-    throw Error("a server said a word that none says to the first (word {}, {} numbers)",
+    throw Error("unexpected message of kind {} with {} integers from a server to server 0",
                 message.kind, message.ints.size());
   }
   const int64_t lease = message.ints[0];

@@ -58,7 +58,7 @@ bool PartitionServer::HearFirst() {
       alone_ = false;
       Obey(message);
     } else if (arrival == Arrival::kRenewed) {
-      throw PeerLost("the first server was started again, and this one was not");
+      throw PeerLost("server 0 was restarted without this server");
     } else {
       alone_ = arrival == Arrival::kGone;
       alone_since_ = After(0);
@@ -66,7 +66,7 @@ bool PartitionServer::HearFirst() {
   }
   const double timeout_s = setup_.first->timeout_s();
   if ((alone_ || !loaded_) && After(-timeout_s) > alone_since_) {
-    throw PeerLost("no word from the first server for {:g} s (transport.timeout_s)", timeout_s);
+    throw PeerLost("server 0 has been silent for {:g} s (transport.timeout_s)", timeout_s);
   }
   return heard;
 }
@@ -74,8 +74,8 @@ bool PartitionServer::HearFirst() {
 void PartitionServer::Obey(Message& message) {
   const auto numbers = [&](size_t least) {
     if (message.ints.size() >= least && (loaded_ || message.kind == kLoad)) return;
-    throw Error("the first server sent {} numbers, or too early (word {})", message.ints.size(),
-                message.kind);
+    throw Error("server 0 sent too few integers ({}), or too early (message kind {})",
+                message.ints.size(), message.kind);
   };
   switch (message.kind) {
     case kLoad:
@@ -96,7 +96,7 @@ void PartitionServer::Obey(Message& message) {
       over_ = true;
       return;
     default:
-      throw Error("the first server said a word that it does not say ({})", message.kind);
+      throw Error("unexpected message kind {} from server 0", message.kind);
   }
 }
 
@@ -111,8 +111,7 @@ void PartitionServer::Apply(const Message& message) {
   const Key push{message.ints[0], int(message.ints[1])};
   const auto found = held_.find(push);
   if (found == held_.end()) {
-    throw Error("the first server applies a push (lease {}) that this one does not have",
-                push.first);
+    throw Error("server 0 applies a push (lease {}) that this server does not have", push.first);
   }
   std::vector<float>& body = found->second;
   const ServerRule::Part part{.body = {body.data(), body.size(), &device_}};
@@ -155,8 +154,8 @@ void PartitionServer::Hear(int client, Message& message) {
                     peer.open.size() < kMostOpenWords;
   if (!fits) {
     if (!std::exchange(peer.named, true) && setup_.log) {
-      setup_.log->Warn("server", "client {} said something that no client says (word {})",
-                       client + 1, message.kind);
+      setup_.log->Warn("server", "client {} sent an unexpected message (kind {})", client + 1,
+                       message.kind);
     }
     // A push that is known must not wait for ever.
     if (partition && !message.ints.empty()) {

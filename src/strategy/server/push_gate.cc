@@ -29,13 +29,13 @@ PushGate::PushGate(const Rules& rules, ServerState& centre, std::function<void(i
 const char* PushGate::Fault(int client, const Message& push) const {
   if (push.ints.size() <= PushHead::kInts) return "it names no lease";
   if (push.ints[0] < 0 || push.ints[0] > centre_.version()) {
-    return "it is made from a version that is not";
+    return "it is based on a version that does not exist";
   }
-  if (push.body.size() != centre_.partition().size()) return "it is of another shape";
+  if (push.body.size() != centre_.partition().size()) return "it has the wrong number of values";
   if (rules_.stale == Stale::kWait) {
     const auto from = from_.find(client);
     if (from == from_.end() || push.ints[0] != from->second) {
-      return "it is made from weights that were not given for it";
+      return "it is based on weights that were not sent for it";
     }
   }
   if (rules_.when == When::kClock && push.ints.size() != PushHead::kInts + 1) {
@@ -62,13 +62,13 @@ bool PushGate::AwaitsPartitions(int client, const Message& push) const {
 PushGate::Verdict PushGate::Take(int client, Message& message) {
   if (const char* fault = Fault(client, message)) return {fault};
   const auto standing = StandingOf(message);
-  if (standing == PartitionSequencer::Standing::kIncomplete) return {"its partitions do not come"};
+  if (standing == PartitionSequencer::Standing::kIncomplete) return {"its partitions are missing"};
   const bool bad = standing == PartitionSequencer::Standing::kBad;
   if (bad || !Finite(message)) {
-    return {
-        .fault = bad ? "a partition of it holds values that are not finite or is of another shape"
-                     : "it holds values that are not finite",
-        .diverged = ++diverged_[client] >= kDiverged};
+    return {.fault =
+                bad ? "one of its partitions holds values that are not finite or has the wrong size"
+                    : "it holds values that are not finite",
+            .diverged = ++diverged_[client] >= kDiverged};
   }
   diverged_.erase(client);
   const bool at_once = rules_.when == When::kArrival && rules_.stale != Stale::kWait;

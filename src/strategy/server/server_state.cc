@@ -98,7 +98,7 @@ void ServerState::Load(const StateReader& reader, int64_t new_ids) {
   progress_.correct = reader.Real("centre.correct");
   progress_.samples = reader.Int("centre.samples");
   if (version_ < 0 || progress_.updates < 0 || progress_.samples < 0) {
-    throw Error("the saved centre has version {}, {} updates and {} samples", version_,
+    throw Error("the saved centre is damaged: version {}, {} updates, {} samples", version_,
                 progress_.updates, progress_.samples);
   }
   LoadClients(reader.Ints("centre.clients"));

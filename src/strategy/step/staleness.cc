@@ -33,7 +33,7 @@ Staleness Staleness::Of(std::span<const int64_t> counts) {
   const bool possible =
       counts.size() <= kMost + 1 &&
       std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n >= 0 && n < 1LL << 50; });
-  if (!possible) throw Error("{} numbers that cannot be counts of staleness", counts.size());
+  if (!possible) throw Error("{} saved numbers cannot be counts of staleness", counts.size());
   Staleness staleness;
   staleness.counts_.assign(counts.begin(), counts.end());
   while (!staleness.counts_.empty() && staleness.counts_.back() == 0) staleness.counts_.pop_back();

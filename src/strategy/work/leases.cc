@@ -30,7 +30,7 @@ void Leases::WorkOn(const Lease& lease, Work& work) {
     work.ends_epoch = false;
     std::erase_if(work.shards, [&](const Shard& s) { return s.begin != lease.begin || !s.size(); });
     if (work.shards.size() != 1 || work.shards[0].end != lease.end) {
-      throw Error("the server leases positions {} to {} of step {}, which are no shard of it",
+      throw Error("the server leases positions {} to {} of step {}, which do not form a shard",
                   lease.begin, lease.end, step);
     }
   } else {

@@ -22,7 +22,7 @@ SharedWorkQueue::SharedWorkQueue(Group& group, const Plan& plan, int64_t lease)
 
 void SharedWorkQueue::Load(int64_t taken, int64_t epochs_told) {
   if (taken < 0 || taken > total_ || epochs_told < 0 || epochs_told > taken / plan_.samples) {
-    throw Error("the checkpoint's {} positions in {} epochs are none of a run of {} positions",
+    throw Error("the checkpoint's {} positions in {} epochs do not fit a run of {} positions",
                 taken, epochs_told, total_);
   }
   told_ = epochs_told;

@@ -99,13 +99,14 @@ AllReduceCost NativeCost(const RankShape& shape, double bytes) {
 }
 void Native(HostGroups& hosts, Tag, Floats values, Floats) {
   if (hosts.all().NativeSum(values)) return;
-  throw UsageError("all-reduce \"native\": this transport has none of its own");
+  throw UsageError(
+      "all-reduce \"native\": this transport has none of its own; choose a different algorithm");
 }
 
 constexpr AllReduceAlgorithm kAlgorithms[] = {
-    {"ring", "fewest bytes, a step for each rank", RingCost, Ring<AsFloat>, Ring<AsBfloat16>},
-    {"halving-doubling", "few steps and few bytes; best with a power of two of ranks", HalvingCost,
-     Halving<AsFloat>, Halving<AsBfloat16>},
+    {"ring", "fewest bytes, one step per rank", RingCost, Ring<AsFloat>, Ring<AsBfloat16>},
+    {"halving-doubling", "few steps and few bytes; best when the number of ranks is a power of two",
+     HalvingCost, Halving<AsFloat>, Halving<AsBfloat16>},
     {"tree", "fewest steps, for short messages", TreeCost, Tree<AsFloat>, Tree<AsBfloat16>},
     {"two-level", "inside each host, between hosts, inside again", TwoLevelCost,
      TwoLevelSum<AsFloat>, TwoLevelSum<AsBfloat16>},
@@ -123,7 +124,7 @@ const AllReduceAlgorithm& FindAllReduce(std::string_view name) {
     if (name == algorithm.name) return algorithm;
     names.push_back(algorithm.name);
   }
-  throw UsageError("no all-reduce is called \"{}\"; there are {}{}", name, fmt::join(names, ", "),
+  throw UsageError("all-reduce \"{}\" is unknown; use {}{}", name, fmt::join(names, ", "),
                    DidYouMean(name, names));
 }
 
@@ -141,7 +142,8 @@ void AllReduceSum(const AllReduceAlgorithm& algorithm, WireType wire, HostGroups
   TRIREME_ASSERT(scratch.size() >= kAllReduceScratch);
   const AllReduceAlgorithm::Function function = algorithm.On(wire);
   if (!function) {
-    throw UsageError("all-reduce \"{}\" cannot carry bf16 (strategy.wire)", algorithm.name);
+    throw UsageError("all-reduce \"{}\" cannot carry bf16; use f32 (strategy.wire)",
+                     algorithm.name);
   }
   if (hosts.all().size() == 1) return;
   function(hosts, tag, values, scratch.first(kAllReduceScratch));

@@ -219,9 +219,10 @@ TEST(AllReduceList, NamesWhatThereIs) {
     FindAllReduce("chian");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "no all-reduce is called \"chian\"; there are ring, halving-doubling, tree, "
-                 "two-level, chain, native; did you mean chain?");
+    EXPECT_STREQ(
+        error.what(),
+        "all-reduce \"chian\" is unknown; use ring, halving-doubling, tree, two-level, chain, "
+        "native; did you mean chain?");
   }
 }
 

@@ -20,8 +20,8 @@ std::span<std::byte> BytesOf(T& value) {
 
 void CheckLength(const Group& group, int from, uint64_t length, size_t limit) {
   if (length <= limit) return;
-  throw Error("rank {} of {}: {} bytes from rank {}, at most {} are possible", group.rank(),
-              group.size(), length, from, limit);
+  throw Error("rank {} of {}: {} bytes from rank {} are too many; at most {} are allowed",
+              group.rank(), group.size(), length, from, limit);
 }
 
 }  // namespace

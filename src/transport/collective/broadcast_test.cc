@@ -121,13 +121,13 @@ TEST(CollectiveLengths, AreChecked) {
                 GatherBytes(world.group(), 0, 0, {});
               }
             }),
-            "rank 0 of 3: 1099511627776 bytes from rank 2, at most 1073741824 are possible (rank 0 "
-            "of 3)");
+            "rank 0 of 3: 1099511627776 bytes from rank 2 are too many; at most 1073741824 are "
+            "allowed (rank 0 of 3)");
   EXPECT_EQ(WhatOf([](World& world) {
               std::vector<std::byte> bytes(world.rank() == 1 ? 11 : 0);
               BroadcastBytes(world.group(), 0, 1, bytes, 10);
             }),
-            "rank 1 of 3: 11 bytes from rank 1, at most 10 are possible (rank 1 of 3)");
+            "rank 1 of 3: 11 bytes from rank 1 are too many; at most 10 are allowed (rank 1 of 3)");
 }
 
 }  // namespace

@@ -81,8 +81,9 @@ Ticket MpiGroup::Receive(int from, Tag tag, std::span<std::byte> bytes) {
 Ticket MpiGroup::Post(Kind kind, int peer, Tag tag, std::byte* data, size_t size) {
   TRIREME_ASSERT(peer >= 0 && peer < this->size() && tag >= 0);
   if (tag > place_.largest_tag) {
-    throw Error("rank {} of {}: tag {} is more than this MPI library has ({}): too many groups",
-                rank(), this->size(), tag, place_.largest_tag);
+    throw Error(
+        "rank {} of {}: tag {} is above this MPI library's limit of {}; there are too many groups",
+        rank(), this->size(), tag, place_.largest_tag);
   }
   Turn turn(*this, Turn::kCaller);
   if (finished_) throw PeerLost(Lost());
@@ -228,9 +229,9 @@ bool MpiGroup::Match(Stream& stream) {
 
 void MpiGroup::Refuse(Node& node, size_t found) {
   node.stage = Stage::kFailed;
-  node.error = fmt::format(
-      "rank {} of {} receives {} bytes from rank {}, which sends {}{} (tag {})", rank(), size(),
-      node.size, node.peer, node.posted + found, found == piece_bytes_ ? " or more" : "", node.tag);
+  node.error = fmt::format("rank {} of {} expects {} bytes from rank {}, which sends {}{} (tag {})",
+                           rank(), size(), node.size, node.peer, node.posted + found,
+                           found == piece_bytes_ ? " or more" : "", node.tag);
   if (!node.requests.empty()) moving_.push_back(&node);
   Lose(rank(), node.error);  // the sender may be through with it and far away: it ends for all
 }
@@ -291,15 +292,15 @@ void MpiGroup::Lose(int lost, std::string_view reason) {
 
 void MpiGroup::Silent(Node& node) {
   if (node.kind == Kind::kSum) {
-    Lose(kNobody, fmt::format("a sum of all ranks, begun {:g} s ago, is not complete "
-                              "(transport.timeout_s)",
-                              timeout_s_));
+    Lose(kNobody,
+         fmt::format("a sum of all ranks did not finish within {:g} s (transport.timeout_s)",
+                     timeout_s_));
     return;
   }
-  Lose(node.peer,
-       fmt::format("rank {} {} it for {:g} s (transport.timeout_s)", rank(),
-                   node.kind == Kind::kSend ? "could send nothing to" : "heard nothing from",
-                   timeout_s_));
+  Lose(node.peer, fmt::format("rank {} {} it for {:g} s (transport.timeout_s)", rank(),
+                              node.kind == Kind::kSend ? "has been unable to send to"
+                                                       : "has heard nothing from",
+                              timeout_s_));
 }
 
 bool MpiGroup::Ok(int error, const Node& node) {

@@ -55,7 +55,8 @@ MpiLibrary::MpiLibrary(std::string path) : path_(std::move(path)) {
   table_ = get();
   if (table_ == nullptr || table_->version != TRIREME_MPI_TABLE ||
       table_->bytes != sizeof(TriremeMpiTable)) {
-    throw Error("the MPI plugin {} is of another version of trireme; {}", path_, HowToGetOne());
+    throw Error("the MPI plugin {} belongs to a different version of trireme; {}", path_,
+                HowToGetOne());
   }
 }
 

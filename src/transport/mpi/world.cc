@@ -23,10 +23,8 @@ MpiGroup::Place Join(MpiLibrary& library, const MpiSetup& setup) {
   if (place.size == 1) library.table().leave();  // a world of its own: nobody else to wait for
   throw Error(
       "{} started this process as rank {} of {}, but the MPI library of {} ({}) sees rank {} of "
-      "{}: "
-      "the launcher belongs to another MPI; use that one's mpirun, or a plugin built with its "
-      "mpicc "
-      "(`trireme doctor` says how)",
+      "{}: the launcher belongs to a different MPI; use this library's mpirun, or a plugin built "
+      "with the launcher's mpicc (`trireme doctor` says how)",
       launched.launcher, launched.rank, size, library.path(), name, place.rank, place.size);
 }
 
@@ -38,7 +36,7 @@ class MpiWorld : public World {
         group_(library_, Join(library_, setup), setup.timeout_s, setup.piece_bytes) {}
 
   ~MpiWorld() override {
-    if (std::uncaught_exceptions() > exceptions_) group_.Abort("ended by an error");
+    if (std::uncaught_exceptions() > exceptions_) group_.Abort("stopped by an error");
     if (group_.finished()) {
       group_.Depart();
     } else {
@@ -49,8 +47,8 @@ class MpiWorld : public World {
   Group& group() override { return group_; }
   Link& LinkTo(int) override {
     throw Error(
-        "transport mpi carries groups only: strategies whose server runs at a free pace need "
-        "transport.name = \"shm\" or \"tcp\"");
+        "transport mpi cannot serve clients at a free pace; set transport.name = \"shm\" or "
+        "\"tcp\"");
   }
 
  private:

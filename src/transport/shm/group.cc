@@ -167,7 +167,7 @@ bool ShmGroup::MoveSend(Node& node) {
   ShmSlot& slot = SlotOf(node);
   const uint32_t state = slot.state.load(std::memory_order_acquire);
   if (state == ShmSlot::kRefused) {
-    node.error = fmt::format("rank {} receives {} bytes from rank {}, which sends {} (tag {})",
+    node.error = fmt::format("rank {} expects {} bytes from rank {}, which sends {} (tag {})",
                              node.peer, slot.wanted, rank_, node.size, node.tag);
     slot.state.store(ShmSlot::kFree, std::memory_order_release);
     node.stage = Stage::kFailed;
@@ -211,7 +211,7 @@ bool ShmGroup::Match(Node& node) {
   node.slot = found;
   ShmSlot& slot = SlotOf(node);
   if (slot.length != node.size) {
-    node.error = fmt::format("rank {} receives {} bytes from rank {}, which sends {} (tag {})",
+    node.error = fmt::format("rank {} expects {} bytes from rank {}, which sends {} (tag {})",
                              rank_, node.size, node.peer, slot.length, node.tag);
     slot.wanted = node.size;
     slot.state.store(ShmSlot::kRefused, std::memory_order_release);
@@ -221,7 +221,7 @@ bool ShmGroup::Match(Node& node) {
   }
   if (slot.place != ShmSlot::kStaged &&
       (slot.place > segment_.size() || slot.length > segment_.size() - slot.place)) {
-    node.error = fmt::format("rank {}: a message of rank {} in the shared memory is damaged", rank_,
+    node.error = fmt::format("rank {}: a message from rank {} in shared memory is damaged", rank_,
                              node.peer);
     node.stage = Stage::kFailed;
     return true;
@@ -254,8 +254,8 @@ bool ShmGroup::MoveReceive(std::unique_lock<std::mutex>& lock, Node& node) {
     const uint64_t head = slot.head.load(std::memory_order_acquire);
     const size_t at = node.moved % ShmSlot::kStaging;
     if (head > node.size || head < node.moved) {
-      node.error = fmt::format("rank {}: a message of rank {} in the shared memory is damaged",
-                               rank_, node.peer);
+      node.error = fmt::format("rank {}: a message from rank {} in shared memory is damaged", rank_,
+                               node.peer);
       node.stage = Stage::kFailed;
       return true;
     }
@@ -277,9 +277,9 @@ bool ShmGroup::MoveReceive(std::unique_lock<std::mutex>& lock, Node& node) {
 void ShmGroup::Check(int silent) {
   if (segment_.aborted()) ThrowLost();
   if (silent == SharedSum::kNobody) return;
-  segment_.Abort(silent, fmt::format("rank {} heard nothing from it for {:g} s "
-                                     "(transport.timeout_s)",
-                                     rank_, timeout_s_));
+  segment_.Abort(silent,
+                 fmt::format("rank {} has heard nothing from it for {:g} s (transport.timeout_s)",
+                             rank_, timeout_s_));
   ThrowLost();
 }
 
@@ -301,7 +301,7 @@ ShmGroup::Node& ShmGroup::NewNode() {
 std::span<float> ShmGroup::Allocate(size_t floats) {
   const size_t bytes = (floats * sizeof(float) + 63) / 64 * 64;
   if (bytes > segment_.arena_size() - allocated_) {
-    throw Error("rank {}: {} bytes of shared memory are too few", rank_, segment_.arena_size());
+    throw Error("rank {}: {} bytes of shared memory are not enough", rank_, segment_.arena_size());
   }
   auto* data = reinterpret_cast<float*>(segment_.arena(rank_) + allocated_);
   allocated_ += bytes;

@@ -18,7 +18,8 @@ DialledLink::DialledLink(const ServerWorldSetup& setup, std::string meet, uint64
       endpoint_(Resolve(io, meet_)),
       link_(std::move(link)) {
   if (setup.tcp.secret.empty() && !IsLoopback(endpoint_.address())) {
-    throw Error("{} is not on this host, so the run needs a secret (transport.secret_file)", meet_);
+    throw Error("{} is not on this host, so the run needs a secret; set transport.secret_file",
+                meet_);
   }
   asio::co_spawn(io_, KeepConnected(), asio::detached);
 }
@@ -42,7 +43,7 @@ asio::awaitable<void> DialledLink::KeepConnected() {
       wait = 0.02;
       co_await link_->Carry(std::move(socket), found);
     } catch (const Refused& error) {
-      link_->Abort(fmt::format("the server at {} refuses: {}", meet_, error.what()));
+      link_->Abort(fmt::format("the server at {} refused: {}", meet_, error.what()));
     } catch (const std::system_error& error) {  // cut off, or not there yet
       if (IsOutOfFiles(error.code())) link_->Abort(OutOfFiles());
     } catch (const std::exception&) {

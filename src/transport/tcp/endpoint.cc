@@ -9,13 +9,13 @@ namespace trireme {
 asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet) {
   const auto address = ParseAddress(meet);
   if (!address || !address->port || *address->port == 0) {
-    throw UsageError("'{}' is not HOST:PORT of rank 0", meet);
+    throw UsageError("'{}' is not rank 0's HOST:PORT", meet);
   }
   std::error_code error;
   const auto found =
       asio::ip::tcp::resolver(io).resolve(address->host, std::to_string(*address->port), error);
   if (error || found.empty()) {
-    throw Error("cannot find the host of rank 0 in '{}': {}", meet, error.message());
+    throw Error("cannot resolve the host of rank 0 in '{}': {}", meet, error.message());
   }
   return found.begin()->endpoint();
 }
@@ -30,8 +30,7 @@ asio::ip::tcp::acceptor Listen(asio::io_context& io, const TcpSetup& setup) {
     getsockname(setup.listener, reinterpret_cast<sockaddr*>(&address), &length);
     acceptor.assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
                     setup.listener, error);
-    if (error)
-      throw Error("rank 0 of {}: its socket cannot be used: {}", setup.size, error.message());
+    if (error) throw Error("rank 0 of {}: cannot use its socket: {}", setup.size, error.message());
     return acceptor;
   }
   const auto address = asio::ip::make_address(setup.bind, error);

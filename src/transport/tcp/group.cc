@@ -109,7 +109,7 @@ Ticket TcpGroup::Post(bool sends, int peer, Tag tag, std::byte* data, size_t siz
   transfer.size = size;
   member.traffic.Post(transfer);
   if (member.pair && member.pair->over() && transfer.stage == Stage::kWaiting) {
-    OnLoss(peer, "it has ended");
+    OnLoss(peer, "it has left");
   }
   Push(lock, member);
   return Ticket(&transfer);
@@ -152,9 +152,9 @@ void TcpGroup::Await(std::unique_lock<std::mutex>& lock, TcpTransfer& t) {
       continue;
     }
     // A member that is silent for so long is lost, and the group with it.
-    OnLoss(t.peer,
-           fmt::format("rank {} {} it for {:g} s (transport.timeout_s)", rank_,
-                       t.sends ? "could send nothing to" : "heard nothing from", timeout_s_));
+    OnLoss(t.peer, fmt::format("rank {} {} it for {:g} s (transport.timeout_s)", rank_,
+                               t.sends ? "has been unable to send to" : "has heard nothing from",
+                               timeout_s_));
   }
 }
 

@@ -53,7 +53,8 @@ asio::awaitable<void> Get(Socket& socket, T& what) {
 }
 
 asio::awaitable<std::string> GetWords(Socket& socket, size_t length, size_t max) {
-  if (length > max) throw Refused("a text of {} bytes is announced, {} are possible", length, max);
+  if (length > max)
+    throw Refused("a text of {} bytes is too long; at most {} are allowed", length, max);
   std::string words(length, '\0');
   const auto bytes = asio::buffer(words);
   co_await asio::async_read(socket, bytes, asio::use_awaitable);
@@ -84,7 +85,7 @@ asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::strin
   ChallengeWire challenge;
   co_await Get(socket, challenge);
   if (std::memcmp(challenge.magic, kMagic, sizeof(kMagic)) != 0) {
-    throw Refused("another program answers there");
+    throw Refused("a different program answers there");
   }
   const Digest proof = Proof(secret, "connects", hello, challenge);
   co_await Put(socket, proof);
@@ -95,7 +96,8 @@ asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::strin
     throw Refused("{}", Printable(words));
   }
   if (!SameDigest(verdict.proof, Proof(secret, "answers", hello, challenge))) {
-    throw Refused("whoever answers there does not know the run's secret (transport.secret_file)");
+    throw Refused(
+        "the program that answers there does not know the run's secret (transport.secret_file)");
   }
   co_return challenge.incarnation;
 }
@@ -120,15 +122,15 @@ asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_
   std::string words;
   if (hello.version != kVersion) {  // first: another version may prove itself in another way
     words = fmt::format(
-        "this program speaks version {} of the protocol, the other one version {}: start all ranks "
+        "this program speaks version {} of the protocol, the other one version {}; start all ranks "
         "with the same build",
         kVersion, hello.version);
   } else if (secret.empty() && !IsLoopback(socket.remote_endpoint().address())) {
     words =
-        "this run has no secret, so only ranks of the same host are let in "
-        "(transport.secret_file)";
+        "this run has no secret, so only ranks of the same host can join; set "
+        "transport.secret_file";
   } else if (!SameDigest(proof, Proof(secret, "connects", hello, challenge))) {
-    words = "the run's secret is another one (transport.secret_file)";
+    words = "the run's secret is different; use the same transport.secret_file or TRIREME_SECRET";
   } else {
     words = judge(told);
   }

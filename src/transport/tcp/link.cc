@@ -15,7 +15,7 @@ constexpr uint64_t kMaxInts = 1 << 20, kMaxFloats = uint64_t{1} << 33;
 // Memory for more than this is taken only as the bytes come in.
 constexpr size_t kTrustedFloats = 16 << 20;
 
-[[noreturn]] void Garbage() { throw Error("it sent what no link sends"); }
+[[noreturn]] void Garbage() { throw Error("it sent invalid data"); }
 
 }  // namespace
 
@@ -291,8 +291,9 @@ void TcpLink::TakeNumbered(const Frame& frame, Message message) {
 
 asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Watch& watch) {
   if (frame.length > kMaxInts || frame.extra > kMaxFloats) {
-    throw Error("it announces a message of {} numbers and {} values; {} and {} are possible",
-                frame.length, frame.extra, kMaxInts, kMaxFloats);
+    throw Error(
+        "it announced a message of {} integers and {} values; at most {} and {} are allowed",
+        frame.length, frame.extra, kMaxInts, kMaxFloats);
   }
   Message message;
   message.kind = frame.tag;

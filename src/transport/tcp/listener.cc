@@ -102,7 +102,7 @@ asio::awaitable<void> Listener::Greet(Socket socket, std::shared_ptr<Strangers> 
     } catch (const std::system_error& error) {
       const double limit = has_spoken ? kHandshakeSeconds : kHelloSeconds;
       const bool dropped = !has_spoken && error.code() == asio::error::operation_aborted;
-      why = dropped && !watch.expired() ? "said nothing, and others wait"
+      why = dropped && !watch.expired() ? "said nothing while others were waiting"
                                         : WhyBroken(error, watch.expired() ? limit : 0);
     } catch (const std::exception& error) {  // Refused
       why = error.what();

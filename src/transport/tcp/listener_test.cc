@@ -70,7 +70,8 @@ TEST_F(ListenerTest, TheSilentStandInNobodysWay) {
   RunUntil([&] { return !welcome_.empty(); });
   EXPECT_EQ(welcome_, std::vector<int>{1});
   RunUntil([&] { return Refused() == kSilent; });
-  EXPECT_EQ(refused_["said nothing, and others wait"] + refused_["said nothing for 1 s"], kSilent);
+  EXPECT_EQ(refused_["said nothing while others were waiting"] + refused_["said nothing for 1 s"],
+            kSilent);
 }
 
 TEST_F(ListenerTest, WhoHangsUpIsSaidTo) {

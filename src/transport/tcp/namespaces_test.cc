@@ -169,7 +169,7 @@ TEST_F(TwoHosts, WithoutTheSecretNobodyGetsInFromOutside) {
       EXPECT_TRUE(Has(what, "refused 10.77.0.2")) << what;
     });
     const std::string what = knock(secret.empty() ? "" : "in vino vanitas");
-    EXPECT_TRUE(Has(what, secret.empty() ? "has no secret" : "secret is another one")) << what;
+    EXPECT_TRUE(Has(what, secret.empty() ? "has no secret" : "secret is different")) << what;
   }
 }
 

@@ -218,7 +218,7 @@ void Pair::Digest() {
     if (here < kFrameBytes) return;
     const std::span<const std::byte, kFrameBytes> header(staging_.data() + begin_, kFrameBytes);
     const std::optional<Frame> frame = Decode(header);
-    if (!frame) throw BadFrame("it sent what is not a frame");
+    if (!frame) throw BadFrame("it sent an invalid frame");
     begin_ += kFrameBytes;
     traffic_.Take(*frame);
     if (traffic_.goodbye()) return;
@@ -237,7 +237,7 @@ void Pair::Report() {
 // Of a peer that said goodbye.
 void Pair::JudgeEnd() {
   // What is being written right now may be what it ended with.
-  if (traffic_.someone_waits() && !transmitting_) owner_.OnLoss(peer_, "it has ended");
+  if (traffic_.someone_waits() && !transmitting_) owner_.OnLoss(peer_, "it has left");
 }
 
 void Pair::End(std::string_view reason) {

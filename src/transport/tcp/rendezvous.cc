@@ -46,7 +46,7 @@ Row ReadRow(const std::string& line) {
       return {{address, *port}, *incarnation, words[3]};
     }
   }
-  throw Refused("a report that cannot be read");
+  throw Refused("a rank's report is unreadable");
 }
 
 // "rank 1 (node2)", "ranks 2, 3 (node2), 4, 5 (node3)"; of many the first.
@@ -91,24 +91,26 @@ void Rendezvous::Fail(const std::string& what) {
 
 std::string Rendezvous::Judge(const Hello& hello) {
   const bool meets = hello.purpose == Purpose::kMeet;
-  if (meets != (setup_.rank == 0)) return fmt::format("{} is not where ranks report", Me());
+  if (meets != (setup_.rank == 0))
+    return fmt::format("{} is not the one that ranks report to", Me());
   const bool possible = hello.size == setup_.size && hello.to == setup_.rank &&
                         hello.from > setup_.rank && hello.from < setup_.size;
   if (!meets) {
     if (possible && hello.expected == incarnation_ && !members_[size_t(hello.from)].attached) {
       return "";
     }
-    return fmt::format("{} is another one than rank {} looks for", Me(), hello.from);
+    return fmt::format("{} is not the process that rank {} is looking for", Me(), hello.from);
   }
   if (!fault_.empty()) return fault_;
-  if (done_) return fmt::format("the {} ranks of this run have met already", setup_.size);
+  if (done_) return fmt::format("the {} ranks of this run have already met", setup_.size);
   // One that knows the secret and was started in another way: the run cannot become right.
   if (hello.size != setup_.size) {
     return Fault(fmt::format("rank {} was started in a world of {}, rank 0 in a world of {}",
                              hello.from, hello.size, setup_.size));
   }
   if (!possible) {
-    return Fault(fmt::format("a rank {} reports, the world has {} ranks", hello.from, setup_.size));
+    return Fault(
+        fmt::format("rank {} reported, but the world has {} ranks", hello.from, setup_.size));
   }
   uint64_t& claimed = members_[size_t(hello.from)].claimed;
   if (claimed != 0 && claimed != hello.incarnation) {
@@ -214,7 +216,7 @@ std::string Rendezvous::Table() const {
 
 void Rendezvous::TakeTable(const std::string& text) {
   const std::vector<std::string> lines = Split(text, '\n');
-  if (lines.size() != members_.size() + 1) throw Refused("a table that cannot be read");
+  if (lines.size() != members_.size() + 1) throw Refused("the table of ranks is unreadable");
   for (size_t r = 0; r < members_.size(); ++r) {
     const Row row = ReadRow(lines[r]);
     if (r > 0) members_[r].endpoint = row.endpoint;
@@ -226,7 +228,7 @@ void Rendezvous::TakeTable(const std::string& text) {
 asio::awaitable<void> Rendezvous::Report(const Listener& listener) {
   members_[0].endpoint = Resolve(io_, setup_.meet);
   if (setup_.secret.empty() && !IsLoopback(members_[0].endpoint.address())) {
-    throw Error("{}: {} is not on this host, so the run needs a secret (transport.secret_file)",
+    throw Error("{}: {} is not on this host, so the run needs a secret; set transport.secret_file",
                 Me(), setup_.meet);
   }
   const Hello hello = {Purpose::kMeet, setup_.size, setup_.rank, 0, incarnation_};
@@ -318,16 +320,16 @@ std::string Rendezvous::Missing() const {
 }
 
 std::string Rendezvous::Waiting() const {
-  const std::string limit = fmt::format("{:g} s at most (transport.join_s)", setup_.join_s);
+  const std::string limit = fmt::format("at most {:g} s (transport.join_s)", setup_.join_s);
   if (setup_.rank == 0) {
-    return fmt::format("waits at {} for {}, {}", setup_.meet, WithHosts(Absent(), setup_), limit);
+    return fmt::format("waiting at {} for {}, {}", setup_.meet, WithHosts(Absent(), setup_), limit);
   }
   if (!members_[0].attached) {
     return reported_
-               ? fmt::format("waits with rank 0 at {} for other ranks, {}", setup_.meet, limit)
-               : fmt::format("waits for rank 0 at {}, {}", setup_.meet, limit);
+               ? fmt::format("waiting with rank 0 at {} for other ranks, {}", setup_.meet, limit)
+               : fmt::format("waiting for rank 0 at {}, {}", setup_.meet, limit);
   }
-  return fmt::format("waits for {}, {}", WithHosts(Absent(), setup_), limit);
+  return fmt::format("waiting for {}, {}", WithHosts(Absent(), setup_), limit);
 }
 
 }  // namespace trireme

@@ -84,8 +84,8 @@ TEST(TcpRendezvous, WhoIsStoppedTellsThoseWhoHaveCome) {
   first.stop = [&] { return stop.load(); };
   first.host_of_rank = {"n1", "n1", "n2"};
   first.say = [&](const std::string& words) {
-    EXPECT_EQ(words, "waits at " + setup.meet +
-                         " for ranks 1 (n1), 2 (n2), 20 s at most (transport.join_s)");
+    EXPECT_EQ(words, "waiting at " + setup.meet +
+                         " for ranks 1 (n1), 2 (n2), at most 20 s (transport.join_s)");
     waits.set_value();
   };
   auto zero = Start(first, 0);
@@ -202,7 +202,7 @@ std::string AfterGarbage(const std::vector<char>& bytes) {
 }
 
 TEST(TcpStrangers, AKnownRankThatSendsGarbageIsNamed) {
-  const std::string words = "rank 0 of 2: rank 1 is lost: it sent what is not a frame";
+  const std::string words = "rank 0 of 2: rank 1 is lost: it sent an invalid frame";
   EXPECT_TRUE(Has(AfterGarbage(std::vector<char>(100, 'x')), words));
   const auto frame = [](const Frame& f) {
     const FrameBytes bytes = Encode(f);

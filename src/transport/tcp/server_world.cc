@@ -55,7 +55,7 @@ class ServerWorld : public World {
  public:
   ServerWorld(const ServerWorldSetup& setup)
       : setup_(setup), in_(setup.tcp.throttle), out_(setup.tcp.throttle) {}
-  Group& group() override { throw Error("the ranks of a free pace have no group"); }
+  Group& group() override { throw Error("ranks at a free pace have no group"); }
   bool together() const override { return false; }
   int rank() override { return setup_.tcp.rank; }
   int size() override { return setup_.tcp.size; }
@@ -152,14 +152,14 @@ class ServerEnd : public ServerWorld, private Acceptor {
 
   std::string Judge(const Hello& hello) {
     if (hello.purpose == Purpose::kRunInfo) return "";
-    if (hello.purpose != Purpose::kJoin) return "this is a server of clients that join";
+    if (hello.purpose != Purpose::kJoin) return "this server takes only clients that join";
     if (hello.from == kNoRank && servers() > 1) {
-      return "a run with several servers (strategy.servers) takes no clients but its own";
+      return "a run with several servers (strategy.servers) accepts only its own clients";
     }
     if (hello.from == kNoRank) {
       std::lock_guard lock(mutex_);
       const bool known = numbers_.contains(hello.incarnation);
-      return known || numbers_.size() < kMostGuests ? "" : "there are too many clients already";
+      return known || numbers_.size() < kMostGuests ? "" : "there are already too many clients";
     }
     const bool possible = hello.from > setup_.tcp.rank && hello.from < setup_.tcp.size;
     return possible ? "" : fmt::format("there is no rank {} in this run", hello.from);
@@ -235,22 +235,22 @@ class ClientEnd : public ServerWorld {
     loop_.Stop();
   }
   Link& LinkTo(int rank) override {
-    if (rank < 0 || rank >= servers()) throw Error("rank {} is no server of this run", rank);
+    if (rank < 0 || rank >= servers()) throw Error("rank {} is not a server of this run", rank);
     return dialled_[size_t(rank)]->link();
   }
   Group& Subgroup(int number, int member, int members) override {
     if (setup_.group_memory) {
       if (setup_.group_memory->ranks() != members) {
         throw UsageError(
-            "the workers of a group share memory (strategy.inner), and of the {} of group {} only "
-            "{} are on this machine (strategy.groups, transport.hosts)",
+            "the workers of a group share memory (strategy.inner), but of the {} workers of group "
+            "{} only {} are on this machine; change strategy.groups or transport.hosts",
             members, number, setup_.group_memory->ranks());
       }
       shared_group_.emplace(*setup_.group_memory, member, setup_.tcp.timeout_s);
       return *shared_group_;
     }
     if (setup_.group_meet.empty()) {
-      throw Error("a client that joins by itself cannot be one of a group (strategy.inner)");
+      throw Error("a client that joins on its own cannot be part of a group (strategy.inner)");
     }
     TcpSetup own = setup_.tcp;
     own.rank = member;
@@ -273,10 +273,10 @@ class ClientEnd : public ServerWorld {
     const Deadline patience = After(1), limit = After(tcp.timeout_s);
     bool told = !tcp.say;
     while (!std::all_of(dialled_.begin(), dialled_.end(), answered) && After(0) < limit) {
-      if (tcp.stop()) throw Interrupted("stopped by a signal before the server had come");
+      if (tcp.stop()) throw Interrupted("stopped by a signal before the server answered");
       if (!told && After(0) >= patience) {
         told = true;
-        tcp.say(fmt::format("waits for the server at {}, {:g} s at most (transport.timeout_s)",
+        tcp.say(fmt::format("waiting for the server at {}, at most {:g} s (transport.timeout_s)",
                             tcp.meet, tcp.timeout_s));
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -296,12 +296,12 @@ TEST_F(ServerWorldTest, AnInsiderThatSendsGarbageHarmsNobody) {
   asio::co_spawn(io, visit(huge, true), asio::detached);
   io.run();
   for (const Deadline until = After(kSoon); After(0) < until;) {
-    if (last().find("it announces") == 0) break;
+    if (last().find("it announced") == 0) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(last(),
-            "it announces a message of 3 numbers and 1099511627776 values; 1048576 and 8589934592 "
-            "are possible");
+            "it announced a message of 3 integers and 1099511627776 values; at most 1048576 and "
+            "8589934592 are allowed");
 }
 
 TEST(FailureDetectorTest, FollowsWhatItHears) {

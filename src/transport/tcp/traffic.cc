@@ -126,7 +126,7 @@ void PairTraffic::Cancel(TcpTransfer& t) {
 }
 
 void PairTraffic::Refuse(const Frame& frame) const {
-  throw BadFrame("it sent what is not a frame (kind {}, tag {}, number {}, length {}, extra {})",
+  throw BadFrame("it sent an invalid frame (kind {}, tag {}, number {}, length {}, extra {})",
                  int(frame.kind), frame.tag, frame.number, frame.length, frame.extra);
 }
 
@@ -347,8 +347,8 @@ void PairTraffic::Complete(TcpTransfer& t) {
 void PairTraffic::FailLength(TcpTransfer& t, uint64_t other_size) {
   const int from = t.sends ? rank_ : peer_, to = t.sends ? peer_ : rank_;
   t.error =
-      fmt::format("rank {} of {} receives {} bytes from rank {}, which sends {} (tag {})", to,
-                  size_, t.sends ? other_size : t.size, from, t.sends ? t.size : other_size, t.tag);
+      fmt::format("rank {} of {} expects {} bytes from rank {}, which sends {} (tag {})", to, size_,
+                  t.sends ? other_size : t.size, from, t.sends ? t.size : other_size, t.tag);
   t.stage = TcpTransfer::Stage::kFailed;
   --waiting_;
   t.changed.notify_all();

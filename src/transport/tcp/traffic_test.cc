@@ -116,7 +116,7 @@ TEST(PairTraffic, BothSidesHearOfDifferentLengths) {
         if (!receive_first) r = &two.Post(two.b, false, 1, in);
         two.Move();
         EXPECT_EQ(r->stage, Stage::kFailed);
-        EXPECT_EQ(r->error, fmt::format("rank 1 of 2 receives {} bytes from rank 0, which sends {} "
+        EXPECT_EQ(r->error, fmt::format("rank 1 of 2 expects {} bytes from rank 0, which sends {} "
                                         "(tag 1)",
                                         wanted, sent));
         EXPECT_EQ(s->stage, sent > kEagerBytes ? Stage::kFailed : Stage::kDone);
@@ -184,7 +184,7 @@ TEST(PairTraffic, HostileFramesAreRefused) {
         ++taken;
       }
     } catch (const BadFrame& error) {
-      EXPECT_NE(std::string(error.what()).find("not a frame"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("invalid frame"), std::string::npos);
       ++refused;
     }
     two.b.Finish();

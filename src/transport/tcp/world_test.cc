@@ -34,7 +34,7 @@ TEST(TcpEnd, ARankThatHasEndedIsLostOnlyToThoseWhoWaitForIt) {
     EXPECT_EQ(last[0], 'x');
     meet();  // whoever waits first now ends the group
     const std::string what = WhatOf([&] { world.group().Receive(1, 0, Bytes(last)).Wait(); });
-    EXPECT_TRUE(Has(what, "rank 1 is lost: it has ended")) << what;
+    EXPECT_TRUE(Has(what, "rank 1 is lost: it has left")) << what;
   };
   auto zero = Start(setup, 0, stay), two = Start(setup, 2, stay);
   auto one = Start(setup, 1, [](World& world) {

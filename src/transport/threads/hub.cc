@@ -73,7 +73,7 @@ void Hub::Meet(std::unique_lock<std::mutex>& lock, Node& mine, Node& other) {
   Node& receive = mine.sends ? other : mine;
   if (send.size != receive.size) {
     const std::string error =
-        fmt::format("rank {} of {} receives {} bytes from rank {}, which sends {} (tag {})",
+        fmt::format("rank {} of {} expects {} bytes from rank {}, which sends {} (tag {})",
                     receive.to, size(), receive.size, send.from, send.size, send.tag);
     mine.stage = other.stage = Stage::kFailed;
     mine.error = other.error = error;
@@ -100,7 +100,8 @@ void Hub::Wait(Node& node) {
   if (!aborted_) {  // a member that is silent for so long is lost, and the group with it
     Lose(node.peer(),
          fmt::format("rank {} {} it for {:g} s (transport.timeout_s)", node.owner(),
-                     node.sends ? "could send nothing to" : "heard nothing from", timeout_s_));
+                     node.sends ? "has been unable to send to" : "has heard nothing from",
+                     timeout_s_));
   }
   throw PeerLost(Lost(node.owner()));
 }
@@ -109,8 +110,8 @@ void Hub::Check(int rank, int silent) {
   std::lock_guard lock(mutex_);
   if (!aborted_) {
     if (silent == SharedSum::kNobody) return;
-    Lose(silent, fmt::format("rank {} heard nothing from it for {:g} s (transport.timeout_s)", rank,
-                             timeout_s_));
+    Lose(silent, fmt::format("rank {} has heard nothing from it for {:g} s (transport.timeout_s)",
+                             rank, timeout_s_));
   }
   throw PeerLost(Lost(rank));
 }

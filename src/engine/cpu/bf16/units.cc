@@ -16,7 +16,7 @@ std::string WhyNoMatrixUnit() {
     if (all.find(missing) != std::string::npos) continue;
     all += (all.empty() ? "" : "; ") + missing;
   }
-  return all.empty() ? "no instructions for bf16 are known for this kind of processor" : all;
+  return all.empty() ? "bf16 is not supported on this kind of processor" : all;
 }
 
 }  // namespace trireme::cpu

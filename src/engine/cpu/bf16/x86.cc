@@ -37,9 +37,9 @@ std::string AskForTiles() {
   constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int kTileData = 18;
   if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0) return "";
-  return std::string("the system gives no leave to use tiles: ") + std::strerror(errno);
+  return std::string("the system refused AMX tiles: ") + std::strerror(errno);
 #else
-  return "the system cannot be asked for tiles";
+  return "this build cannot request AMX tiles from the system";
 #endif
 }
 
