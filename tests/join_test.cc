@@ -87,7 +87,10 @@ TEST_F(JoinTest, AServerSaysWhereItListensOnceItDoes) {
   EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
 }
 
-TEST_F(JoinTest, OwnSamplesForLocalSgdOnly) {
+// Where only weights leave a client, in rounds and at a free pace.
+class OwnSamplesTest : public JoinTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(OwnSamplesTest, StayWithTheClient) {
   std::string csv = "a,b,c,d,species\n";
   for (int i = 0; i < 60; ++i) {
     const char* names[] = {"setosa", "versicolor", "virginica"};
@@ -95,7 +98,7 @@ TEST_F(JoinTest, OwnSamplesForLocalSgdOnly) {
   }
   Write("own.csv", csv);
   auto server =
-      Serve("federated", {"--data", "csv:own.csv", "--model", "mlp:4-8-3", "--batch", "8"});
+      Serve(GetParam(), {"--data", "csv:own.csv", "--model", "mlp:4-8-3", "--batch", "8"});
   Write("mine.csv", csv.substr(0, csv.size() / 2 + csv.substr(csv.size() / 2).find('\n') + 1));
   auto client = Start({"join", meet_, "--threads", "1", "--data", "csv:mine.csv"});
   EXPECT_TRUE(AwaitSamples(*server, 1)) << server->err() << client->err();
@@ -104,6 +107,11 @@ TEST_F(JoinTest, OwnSamplesForLocalSgdOnly) {
   server->Kill(SIGTERM);
   EXPECT_EQ(server->Wait(kTimeout).exit_code, 143);
 }
+
+INSTANTIATE_TEST_SUITE_P(Strategies, OwnSamplesTest, testing::Values("federated", "async-ps"),
+                         [](const auto& strategy) {
+                           return strategy.index == 0 ? "InRounds" : "AtAFreePace";
+                         });
 
 TEST_F(JoinTest, StrangersAreRefusedAndTheServerGoesOn) {
   auto server = Serve("easgd");

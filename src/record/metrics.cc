@@ -43,6 +43,7 @@ Json ToJson(const ClientRecord& record) {
   json.AddNew("name", record.name).AddNew("here", record.here);
   json.AddNew("updates", record.updates).AddNew("samples", record.samples);
   json.AddNew("refused", record.refused).AddNew("removed", record.removed);
+  json.AddNew("waited_seconds", record.waited_seconds);
   json.AddNew("staleness_mean", record.staleness_mean);
   json.AddNew("staleness_max", record.staleness_max).AddNew("staleness", record.staleness);
   return json;
@@ -189,7 +190,9 @@ Json ToJson(const Summary& summary) {
     json.AddNew("staleness", clients.all.staleness);
   }
   if (!clients.clients.empty()) {
-    json.AddNew("samples", clients.all.samples).AddNew("clients", ToJson(clients.clients));
+    json.AddNew("samples", clients.all.samples);
+    json.AddNew("waited_seconds", clients.all.waited_seconds);
+    json.AddNew("clients", ToJson(clients.clients));
   }
   json.AddNew("loader_threads", summary.loader_threads);
   if (summary.left_out) json.AddNew("left_out", *summary.left_out);

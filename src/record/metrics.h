@@ -72,6 +72,7 @@ struct ClientRecord {
   bool here = false;
   int64_t updates = 0, samples = 0;
   int64_t refused = 0, removed = 0;  // pushes that did not count; times it was given up
+  double waited_seconds = 0;         // its worker stood still: for weights, for work
   double staleness_mean = 0;
   int64_t staleness_max = 0;
   std::vector<int64_t> staleness;

@@ -76,7 +76,7 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   if (c.inner->groups && c.centre != CentreKind::kNone) {
     c.groups = options.groups > 0 ? options.groups : kGroups;
   }
-  if (options.period >= 0) c.period = options.period;
+  c.period = options.period >= 0 ? options.period : preset.period;
   c.push = options.push > 0 ? options.push : preset.push;
   c.fetch = options.fetch > 0 ? options.fetch : preset.fetch;
   c.staleness = options.staleness >= 0 ? options.staleness : preset.staleness;
@@ -84,7 +84,9 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   const StaleKind usual = c.pace == PaceKind::kFree ? c.merge->stale : StaleKind::kWait;
   c.stale = options.stale == kAuto ? usual : KindOf(kStales, options.stale);
   if (c.waits() && options.fetch == 0) c.fetch = c.push;
-  c.broadcasts = preset.broadcasts && c.merge->gradients && !c.waits();
+  // Merges of weights at a free pace have no other way to the server's.
+  c.broadcasts = c.leases_work() && c.pace == PaceKind::kFree && !c.waits() &&
+                 (c.merge->gradients ? preset.broadcasts : c.merge->takes_weights);
   RefuseImpossible(c, preset, scene);
   return c;
 }
@@ -96,6 +98,14 @@ int StrategyChoice::GroupOf(int worker) const {
     if (worker >= FirstOf(g)) return g;
   }
   return 0;
+}
+
+// At a free pace a client's epoch is its share of the samples; no push holds more than that.
+int StrategyChoice::steps_between_meetings(int64_t share) const {
+  const int64_t least = std::max<int64_t>(1, share);
+  const int steps = merge->gradients ? push : period;
+  if (!open_epochs()) return steps;
+  return int(steps == 0 ? least : std::min<int64_t>(steps, least));
 }
 
 int StrategyChoice::LeaderOf(int client) const { return led() ? FirstOf(client) : client; }

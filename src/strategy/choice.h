@@ -36,7 +36,7 @@ struct StrategyChoice {
   int period = 10;          // weights: steps between meetings; 0: once an epoch
   int push = 1, fetch = 1;  // gradients: steps between pushes, and between looks at the weights
   int64_t staleness = -1;   // -1: any
-  bool broadcasts = false;  // gradients: the server offers all new weights, nobody asks
+  bool broadcasts = false;  // the server offers all new weights, nobody asks
   bool deterministic = false;
 
   int workers() const { return ranks - servers; }
@@ -47,12 +47,17 @@ struct StrategyChoice {
   bool local_steps() const { return centre == CentreKind::kGroup; }
   bool clocked() const { return pace == PaceKind::kClock; }  // a lease is a shard of a step
   bool waits() const { return pace == PaceKind::kFree && stale == StaleKind::kWait; }
-  // A client may have samples of its own: only weights leave it, and they count by the samples.
-  bool own_data() const { return pace == PaceKind::kRound; }
+  bool rounds() const { return pace == PaceKind::kRound; }
+  // A client may have samples of its own: only weights leave it.
+  bool own_data() const { return leases_work() && !clocked() && merge->takes_weights; }
   // Workers of a group hold the same weights: one of them speaks for all.
   bool led() const { return groups > 0 && inner->in_step; }
   int clients() const { return led() ? groups : workers(); }  // that take leases
-  int steps_between_meetings() const { return merge->gradients ? push : period; }
+  // Of a worker with `share` steps in an epoch. 0: at its end, where all wait for all.
+  int steps_between_meetings(int64_t share) const;
+  // Nobody ever waits, not for the last of an epoch either: epochs flow into each other. Where
+  // gradients move the centre the border bounds how stale they become.
+  bool open_epochs() const { return pace == PaceKind::kFree && merge->takes_weights; }
 
   int GroupOf(int worker) const;         // group g of G has workers [W g / G, W (g + 1) / G)
   int FirstOf(int group) const;          // of its workers

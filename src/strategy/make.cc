@@ -37,18 +37,26 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
   return needs;
 }
 
+// Steps of a client between meetings; 0: one at the end of an epoch.
+int PeriodOf(const StrategySetup& setup) {
+  const int64_t clients = std::max(1, setup.choice.clients());
+  const int64_t lease = LeaseSize(setup.plan, int(clients));
+  return setup.choice.steps_between_meetings(setup.plan.samples / (clients * lease));
+}
+
 std::unique_ptr<ServerRule> MakeRule(const StrategySetup& setup, const Layout& layout,
                                      Device& device) {
   const StrategyChoice& c = setup.choice;
   const int clients = std::max(1, c.clients());
+  const int period = PeriodOf(setup);
   return c.merge->rule({.layout = layout,
                         .device = device,
                         .optimizer = setup.optimizer,
                         .schedule = setup.schedule,
                         .clients = clients,
-                        .samples = c.period ? double(LeaseSize(setup.plan, clients) * c.period)
-                                            : double(setup.plan.samples) / clients,
-                        .rounds = c.pace == PaceKind::kRound,
+                        .samples = period ? double(LeaseSize(setup.plan, clients) * period)
+                                          : double(setup.plan.samples) / clients,
+                        .rounds = c.rounds(),
                         .alpha = c.options.alpha,
                         .outer_momentum = c.options.outer_momentum});
 }
@@ -63,8 +71,9 @@ Group& GroupOf(const StrategyChoice& c, World& world, int worker) {
 std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, World& world,
                                                    std::unique_ptr<SharedWeights> shared) {
   const StrategyChoice& c = setup.choice;
+  const int period = PeriodOf(setup);
   // With a push for each lease few wait here: what they are made from gets old.
-  const int ahead = c.steps_between_meetings() == 1 ? 2 : 64;
+  const int ahead = period == 1 ? 2 : c.open_epochs() ? 4096 : 64;
   std::vector<ServerClient::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
     servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});
@@ -77,10 +86,9 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
                               .asks = !c.broadcasts,
                               .waits = c.waits(),
                               .clock = c.clocked() ? c.staleness : -1,
-                              .rounds = c.own_data(),
+                              .rounds = c.rounds(),
                               .alpha = c.options.alpha});
-  return std::make_unique<ServerExchange>(std::move(client), std::move(merge),
-                                          c.steps_between_meetings(), c.led());
+  return std::make_unique<ServerExchange>(std::move(client), std::move(merge), period, c.led());
 }
 
 // Of a run that servers keep, which record it.
@@ -215,17 +223,19 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
   }
   if (c.groups && world.together()) world.Subgroup(-1, 0, 1);  // a division needs all
   if (world.rank() > 0) return MakePartitionServer(setup, world);
-  ParameterServer::Setup server{.clients = ClientLinks(world, c),
-                                .acceptor = world.acceptor(),
-                                .plan = setup.plan,
-                                .positions = PositionsOf(setup.plan),
-                                .lease = LeaseSize(setup.plan, c.clients()),
-                                .when = WhenOf(c.pace),
-                                .staleness = std::max<int64_t>(0, c.staleness),
-                                .stale = StaleOf(c),
-                                .answers = c.pace == PaceKind::kFree && c.merge->answers,
-                                .broadcasts = c.broadcasts,
-                                .log = setup.log};
+  ParameterServer::Setup server{
+      .clients = ClientLinks(world, c),
+      .acceptor = world.acceptor(),
+      .plan = setup.plan,
+      .positions = PositionsOf(setup.plan),
+      .lease = LeaseSize(setup.plan, c.clients()),
+      .border = c.open_epochs() ? EpochBorder::kOpen : EpochBorder::kBarrier,
+      .threads = setup.threads,
+      .when = WhenOf(c.pace),
+      .staleness = std::max<int64_t>(0, c.staleness),
+      .stale = StaleOf(c),
+      .broadcasts = c.broadcasts,
+      .log = setup.log};
   auto sequencer = MakeSequencer(setup, world);
   const Layout layout = sequencer ? CutLayout(setup.layout, sequencer->own()) : setup.layout;
   server.rule = [&](Device& device) { return MakeRule(setup, layout, device); };

@@ -21,6 +21,7 @@ struct StrategySetup {
   const OptimizerOptions* optimizer = nullptr;
   const Schedule* schedule = nullptr;
   const Log* log = nullptr;
+  int threads = 1;          // of a server that updates
   int64_t own_samples = 0;  // of a client with data of its own: leases only count them
 };
 

@@ -228,7 +228,7 @@ class ByHand {
   }
   void Push(int64_t lease, float value) {
     first_.Send(
-        {.kind = kPush, .ints = {0, 0, 0, lease}, .body = std::vector<float>(own_.size, value)});
+        {.kind = kPush, .ints = {0, 0, 0, 0, lease}, .body = std::vector<float>(own_.size, value)});
   }
   // The next word of the first server that is no encouragement; -1: none so soon.
   int Word(double within_s) {

@@ -23,13 +23,15 @@ constexpr StrategyPreset kPresets[] = {
              "adds them up and moves the parent model (bulk-synchronous; the broker is not a rank)",
      .inner = "broker"},
     {.name = "async-ps",
-     .help = "workers train alone and meet the server in their own time: weights are averaged in "
-             "pairs (strategy.merge halve, average), or gradients move the centre, which the "
-             "server broadcasts; no worker waits for another",
+     .help = "workers train alone, push their weights once per epoch (strategy.period) and continue "
+             "immediately with the newest weights that the server has broadcast; the server takes "
+             "the mean of its weights and each push (strategy.merge halve, average) or applies "
+             "gradients; no worker ever waits",
      .inner = "alone",
      .centre = "server",
      .merge = "halve",
      .pace = "free",
+     .period = 0,
      .broadcasts = true},
     {.name = "downpour",
      .help = "workers push the sum of their gradients every strategy.push steps and fetch weights "

@@ -13,6 +13,7 @@ struct StrategyPreset {
   const char* merge = "gradient";
   const char* pace = "in-step";
   int push = 1, fetch = 1;
+  int period = 10;
   int staleness = -1;
   bool broadcasts = false;
 };

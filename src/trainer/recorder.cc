@@ -30,6 +30,7 @@ ClientRecord RecordOf(const ClientStats& numbers) {
           .samples = numbers.samples,
           .refused = numbers.refused,
           .removed = numbers.removed,
+          .waited_seconds = numbers.waited_s,
           .staleness_mean = numbers.staleness.mean(),
           .staleness_max = numbers.staleness.most(),
           .staleness = {counts.begin(), counts.end()}};
@@ -42,6 +43,7 @@ ClientsRecord RecordsOf(std::span<const ClientStats> clients) {
     records.clients.push_back(RecordOf(numbers));
     all.pushes += numbers.pushes;
     all.samples += numbers.samples;
+    all.waited_s += numbers.waited_s;
     all.staleness.Add(numbers.staleness);
   }
   records.all = RecordOf(all);

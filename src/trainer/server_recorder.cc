@@ -175,7 +175,8 @@ void ServerRecorder::Summarize(const Image& image, bool returned) {
   clients.all.updates = image.progress.updates;
   clients.all.samples = image.progress.positions;
   std::lock_guard lock(shown_);
-  if (const int64_t each = job_.plan.steps_per_epoch(); !returned && at_.step % each) {
+  if (const int64_t each = job_.plan.steps_per_epoch();
+      !returned && at_.step % each && at_.samples) {
     EpochRecord part = MeasureEpoch(image, double(at_.step) / double(each));
     findings_->AddTo(part);
     recorder_.Epoch(part);
@@ -184,7 +185,9 @@ void ServerRecorder::Summarize(const Image& image, bool returned) {
 }
 
 EpochRecord ServerRecorder::MeasureEpoch(const Image& image, double epoch) {
+  const double samples = double(at_.samples);  // its border may have moved: see EpochBorder
   EpochRecord record = CloseEpoch(job_, epoch, at_);
+  record.samples_per_second = samples / record.seconds;
   record.bytes_sent = int64_t(image.progress.bytes_sent - sent_before_);
   record.bytes_received = int64_t(image.progress.bytes_received - received_before_);
   sent_before_ = image.progress.bytes_sent;

@@ -94,6 +94,7 @@ StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log) {
           .optimizer = &job.recipe.optimizer,
           .schedule = &*job.schedule,
           .log = &log,
+          .threads = job.threads_per_rank,
           .own_samples = job.own_samples};
 }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <memory>
+
 #include "transport/deadline.h"
 #include "transport/message.h"
 #include "transport/wake_event.h"
@@ -26,6 +28,9 @@ class Link {
   virtual ~Link() = default;
   virtual void Send(Message message) = 0;
   virtual void Offer(Message message) = 0;
+  // What many are sent and nobody changes: a transport that can, sends all the same memory.
+  virtual void SendShared(std::shared_ptr<const Message> message) { Send(*message); }
+  virtual void OfferShared(std::shared_ptr<const Message> message) { Offer(*message); }
   virtual Arrival Receive(Message& message, Deadline deadline) = 0;
   virtual void Close() noexcept = 0;  // the other end hears kGone after all that was sent
 

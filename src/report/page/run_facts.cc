@@ -74,6 +74,7 @@ constexpr Fact kResults[] = {
     {"strategy", "strategy"},
     {"transport", "transport"},
     {"updates", "updates"},
+    {"workers waited", "waited_seconds", Fact::kSeconds, Fact::kLower},
     {"mean staleness", "staleness_mean"},
     {"largest staleness", "staleness_max"},
     {"peak memory", "peak_memory_bytes", Fact::kBytes, Fact::kLower},

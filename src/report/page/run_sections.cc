@@ -21,18 +21,18 @@ std::vector<double> StalenessOf(const Json& json) {
 }
 
 PageTable ClientTable(const NamedRun& run) {
-  PageTable table{
-      "Clients of " + run.name,
-      {"client", "updates", "samples", "refused", "removed", "mean staleness", "largest staleness"},
-      {},
-      ""};
+  PageTable table{"Clients of " + run.name,
+                  {"client", "updates", "samples", "refused", "removed", "waited, s",
+                   "mean staleness", "largest staleness"},
+                  {},
+                  ""};
   const Json* clients = run.data->summary ? run.data->summary->Find("clients") : nullptr;
   if (!clients || !clients->IsArray()) return table;
   for (const Json& client : clients->Items()) {
     if (!client.IsObject()) continue;
     std::vector<std::string> row;
-    for (const char* key :
-         {"name", "updates", "samples", "refused", "removed", "staleness_mean", "staleness_max"}) {
+    for (const char* key : {"name", "updates", "samples", "refused", "removed", "waited_seconds",
+                            "staleness_mean", "staleness_max"}) {
       row.push_back(Said(client, key));
     }
     table.rows.push_back(std::move(row));

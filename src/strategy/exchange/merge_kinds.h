@@ -57,7 +57,8 @@ struct MergeKind {
   StaleKind stale;        // at a free pace, where the recipe leaves it open
   bool scales = false;    // what is stale can count less
   bool waits = false;     // workers can wait for what would be too stale
-  bool answers = false;   // at a free pace: the server answers each push with its weights
+  // Whole weights are pushed; at a free pace the server broadcasts its own, and nobody asks.
+  bool takes_weights = false;
 
   // With a server; null: there is none for it.
   std::unique_ptr<Merge> (*make)(MergeNeeds needs) = nullptr;

@@ -14,13 +14,22 @@ void MergeWeights::Meet(Replica& r, PushHead head, std::span<const int64_t> leas
   std::vector<float> weights(r.state.size);
   flat::Get(r.queue, r.state, weights);
   client_.Push(r.queue.Record(), head, std::move(weights), leases);
+  if (!rounds_) {
+    const auto news = client_.News(r.state.size);
+    if (news && news->version > version_) Take(r, *news);
+    return;
+  }
   const auto centre = client_.Answered(r.state.size);
   if (!centre) return;  // void
-  flat::Put(r.queue, centre->state, r.state);
-  version_ = centre->version;
-  moved_ = true;
-  if (forgets_) r.updater.Reset(r.queue);
+  Take(r, *centre);
+  r.updater.Reset(r.queue);  // as in rounds of local SGD
+}
+
+void MergeWeights::Take(Replica& r, const ServerClient::Snapshot& centre) {
+  flat::Put(r.queue, centre.state, r.state);
   r.queue.Sync();
+  version_ = centre.version;
+  moved_ = true;
 }
 
 void MergeWeights::Reload(Replica& r) {

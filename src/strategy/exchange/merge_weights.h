@@ -4,20 +4,23 @@
 
 namespace trireme {
 
-// Weights go to the centre, which mixes them with its own and answers with the result: "halve" and
-// "average", on arrival or in rounds. Weights are replaced only then: in between, work would vanish
-// that is leased and not pushed.
+// Weights go to the centre, which mixes them with its own: "halve" and "average". At a free pace
+// the worker waits for nothing: it goes on with the newest weights that the server has broadcast,
+// which may lack its own push, or with its own if none are newer. In rounds the server answers with
+// the mean of all. Weights are replaced only then: in between, work would vanish that is leased and
+// not pushed.
 class MergeWeights : public Merge {
  public:
-  // `forgets`: local momentum ends at a meeting, as in rounds of local SGD.
-  MergeWeights(ServerClient& centre, bool forgets) : client_(centre), forgets_(forgets) {}
+  MergeWeights(ServerClient& centre, bool rounds) : client_(centre), rounds_(rounds) {}
   void Begin(Replica& replica) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
 
  private:
+  void Take(Replica& replica, const ServerClient::Snapshot& centre);
+
   ServerClient& client_;
-  const bool forgets_;
+  const bool rounds_;
   int64_t version_ = 0;
 };
 

@@ -63,14 +63,17 @@ ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
   }
 }
 
-// Enough for the time that an answer may take on a busy machine; a slow step needs only one.
+// Enough for the time that an answer takes, and may take on a busy machine; a slow step needs only
+// one. When half of them are used the next are asked for.
 void ServerClient::AskForLeases(bool holds) {
   constexpr double kAhead_s = 0.02;
   if (asked_ || drain_ || ended_) return;
-  const int64_t wants =
-      std::clamp<int64_t>(int64_t(kAhead_s / std::max(step_s_, 1e-6)), 1, most_ahead_);
-  Send({.kind = kAsk, .ints = {holds, wants}});
+  const auto steps = [&](double seconds) {
+    return std::clamp<int64_t>(int64_t(seconds / std::max(step_s_, 1e-6)), 1, most_ahead_);
+  };
+  Send({.kind = kAsk, .ints = {holds, steps(4 * answer_s_ + kAhead_s), steps(2 * answer_s_)}});
   asked_ = true;
+  asked_at_ = Now();
 }
 
 void ServerClient::Prefetch() {
@@ -136,9 +139,8 @@ ServerClient::Snapshot ServerClient::Unpack(Message message, size_t floats) {
 
 void ServerClient::Push(const Event& ready, const PushHead& head, std::vector<float> change,
                         std::span<const int64_t> leases) {
-  Message message{.kind = kPush,
-                  .ints = {head.version, BitsOf(head.loss_sum), BitsOf(head.correct)},
-                  .body = std::move(change)};
+  const auto first = head.ints();
+  Message message{.kind = kPush, .ints = {first.begin(), first.end()}, .body = std::move(change)};
   message.ints.insert(message.ints.end(), leases.begin(), leases.end());
   std::lock_guard lock(mutex_);
   Send(std::move(message), ready);
@@ -225,6 +227,7 @@ void ServerClient::Sort(size_t server, Message message) {
     case kGrant:
       numbers(4);
       asked_ = false;
+      TimeAnswer();
       granted_at_once_ = (message.ints.size() - 1) / 3;
       for (size_t i = 1; i + 3 <= message.ints.size(); i += 3) {
         granted_.push_back({.id = message.ints[i],
@@ -268,6 +271,12 @@ void ServerClient::Sort(size_t server, Message message) {
     default:
       throw Error("unexpected message kind {} from the server", message.kind);
   }
+}
+
+// One that had to wait for others' work is slower than the link: believed only when it comes again.
+void ServerClient::TimeAnswer() {
+  const double seconds = Now() - asked_at_;
+  answer_s_ = answer_s_ > 0 ? std::min(seconds, 1.5 * answer_s_) : seconds;
 }
 
 // Where the centre lies on several servers: a fetch is complete when all have answered it.

@@ -65,8 +65,8 @@ class ServerClient {
   // worker's thread does not wait for that.
   void Push(const Event& ready, const PushHead& head, std::vector<float> change,
             std::span<const int64_t> leases);
-  // The centre that the server answers a push with, where it does; nothing: the push did not count,
-  // and Claim says kVoid next.
+  // The centre that the server answers a push with, in rounds; nothing: the push did not count, and
+  // Claim says kVoid next.
   std::optional<Snapshot> Answered(size_t floats);
 
   bool holds_void() const;  // Claim will say kVoid
@@ -91,6 +91,7 @@ class ServerClient {
   void Receive(std::stop_token stop, size_t server);
   void Sort(size_t server, Message message);
   void TakePartition(size_t server, int64_t fetch, Message& message);
+  void TimeAnswer();
   void Renew(size_t server);
   void Dispatch(Outgoing& out);
   bool several() const { return servers_.size() > 1; }
@@ -105,7 +106,9 @@ class ServerClient {
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  bool asked_ = false;          // an ask waits at the server
+  bool asked_ = false;  // an ask waits at the server
+  double asked_at_ = 0;
+  double answer_s_ = 0;         // how long a grant takes, by the quickest of the last ones
   std::deque<Lease> granted_;   // not claimed yet
   size_t granted_at_once_ = 0;  // the last time
   bool drain_ = false, ended_ = false, void_ = false;

@@ -1,6 +1,7 @@
 #include "strategy/exchange/server_exchange.h"
 
 #include <array>
+#include <utility>
 
 #include "flat/arithmetic.h"
 
@@ -25,6 +26,8 @@ void ServerExchange::CountLoss(Replica& r) {
 void ServerExchange::Meet(Replica& replica) {
   since_ = 0;
   if (open_.empty()) return;
+  const double waited_s = client_->waited_s();
+  head_.waited_s = waited_s - std::exchange(told_waited_s_, waited_s);
   merge_->Meet(replica, head_, open_);
   open_.clear();
   head_ = {};

@@ -52,6 +52,7 @@ class ServerExchange : public Exchange {
   std::vector<int64_t> open_;  // leases whose work the server does not have yet
   PushHead head_;              // what the next push says of them
   int since_ = 0;              // steps since the last meeting
+  double told_waited_s_ = 0;   // of the client's, in pushes so far
   bool forgets_ = false;
 };
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kNamedRefusals = 1;  // of a client; the rest is only counted
 constexpr size_t kMostClients = 4096;
+constexpr int64_t kMostLeases = 4096;  // at a time
 constexpr char kLifeKey[] = "centre.life";
 constexpr double kLinger_s = 2;  // at the end, for clients that are away: they hear that it is over
 
@@ -47,13 +48,17 @@ ParameterServer::ParameterServer(Setup setup, std::span<const float> centre,
     : setup_(std::move(setup)),
       life_(setup_.life.value_or(NewLife())),
       centre_(setup_.rule,
-              {setup_.plan.samples, setup_.positions, setup_.lease, life_ << kLivesFrom,
-               setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut()},
-              centre, std::move(sequencer)),
+              {{.samples = setup_.plan.samples,
+                .total = setup_.positions,
+                .size = setup_.lease,
+                .cut = setup_.when == When::kClock ? CutAtShards(setup_.plan) : LeaseTable::Cut(),
+                .border = setup_.border},
+               life_ << kLivesFrom},
+              centre, std::move(sequencer), setup_.threads),
       leases_(centre_.leases()),
       sequencer_(centre_.sequencer()),
       gate_({setup_.plan, setup_.when, setup_.staleness, setup_.stale}, centre_,
-            [this](int client) { Applied(client); }) {
+            [this](int) { Applied(); }) {
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
 }
 
@@ -128,7 +133,7 @@ void ParameterServer::Run(ServerKeeper* keeper) {
     ApplyRound();  // those who left are not waited for
     gate_.ApplyInTime();
     GiveWeights();
-    if (leases_.drained() && !leases_.finished() && !stopping_) EndEpoch(keeper);
+    while (leases_.epoch_over() && !leases_.last_epoch() && !stopping_) EndEpoch(keeper);
     for (int c = 0; c < int(peers_.size()); ++c) Answer(c);
     Broadcast();
     if (keeper) keeper->Look(*this);
@@ -265,7 +270,7 @@ void ParameterServer::Hear(int client, Arrival arrival, Message& message) {
       peer.presence = Presence::kHere;
       peer.waits = false;
       peer.told = -1;
-      peer.wants = 1;
+      peer.least = peer.wants = 1;
       peer.inbox.clear();
       if (setup_.log) setup_.log->Info("server", "{} is back", NameOf(client));
       break;
@@ -318,6 +323,7 @@ void ParameterServer::Handle(int client, Message& message) {
       peer.asks = true;
       peer.holds = !message.ints.empty() && message.ints[0] != 0;
       peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
+      peer.least = message.ints.size() < 3 ? 1 : message.ints[2];
       break;
     case kFetch:
       gate_.GiveUp(client);
@@ -376,10 +382,9 @@ void ParameterServer::Dismiss(int client) {
   }
 }
 
-void ParameterServer::Applied(int client) {
+void ParameterServer::Applied() {
   // What came to the others.
   if (sequencer_) bytes_received_ += (centre().size() - centre_.partition().size()) * sizeof(float);
-  if (setup_.answers) SendCentre(*peers_[client].link);
 }
 
 // To compute from, as soon as one more may.
@@ -426,20 +431,20 @@ void ParameterServer::Answer(int client) {
   peer.link->Send(std::move(answer));
 }
 
-// As many as the client can work off soon, but no more than half its share of what is left: an
-// epoch shall not end with all waiting for one (guided self-scheduling; Polychronopoulos, Kuck
-// 1987).
+// As many as the client can work off soon, but no more than half its share of what is left: the end
+// shall not find all waiting for one (guided self-scheduling; Polychronopoulos, Kuck 1987).
 Message ParameterServer::Grant(int client) {
   Message grant{.kind = kGrant};
   const bool clocked = setup_.when == When::kClock;
   if (stopping_ && !clocked) return grant;
   const int64_t share = leases_.untaken() / (2 * setup_.lease * int64_t(peers_.size()));
+  const int64_t most = std::clamp<int64_t>(peers_[client].wants, 1, kMostLeases);
   const int64_t count =
-      std::clamp<int64_t>(share, 1, std::clamp<int64_t>(peers_[client].wants, 1, 64));
+      std::clamp<int64_t>(share, std::clamp<int64_t>(peers_[client].least, 1, most), most);
   for (int64_t i = 0; i < count; ++i) {
     const auto next = leases_.next();
-    if (!next) break;
-    const int64_t clock = StepOf(setup_.plan, leases_.epoch(), *next);
+    if (!next || (!grant.ints.empty() && next->epoch != grant.ints[0])) break;
+    const int64_t clock = StepOf(setup_.plan, next->epoch, next->position);
     if (clocked && clock > version() + setup_.staleness) break;
     if (stopping_ && clock > newest_clock_) break;  // what is begun is completed
     newest_clock_ = std::max(newest_clock_, clock);
@@ -455,16 +460,17 @@ void ParameterServer::Broadcast() {
   if (!setup_.broadcasts) return;
   for (Peer& peer : peers_) {
     if (peer.presence != Presence::kHere || peer.told >= version()) continue;
-    Message news = centre_.Carry(kNews, {version(), Here()});
-    bytes_sent_ += BytesOf(news);
-    peer.link->Offer(std::move(news));
+    auto news = centre_.Carry(kNews, {version(), Here()});
+    bytes_sent_ += BytesOf(*news);
+    peer.link->OfferShared(std::move(news));
     peer.told = version();
   }
 }
 
+// Where there is one server nobody looks at the number of a fetch, and all are sent the same.
 void ParameterServer::SendCentre(Link& link, int64_t fetch) {
   bytes_sent_ += centre().size() * sizeof(float);  // of all servers
-  link.Send(centre_.Carry(kCentre, {version(), Here(), fetch}));
+  link.SendShared(centre_.Carry(kCentre, {version(), Here(), sequencer_ ? fetch : 0}));
 }
 
 }  // namespace trireme

@@ -29,17 +29,18 @@ class ParameterServer : public Server {
     Plan plan;
     int64_t positions = 0;  // of the run
     int64_t lease = 1;      // positions at a time; a clock's are shards
+    EpochBorder border = EpochBorder::kBarrier;
+    int threads = 1;  // that work on an update
     When when = When::kArrival;
     int64_t staleness = 0;
     Stale stale = Stale::kTake;
     ServerState::MakeRule rule;
-    bool answers = false;     // a push with the new centre
     bool broadcasts = false;  // offers every new centre to all
     const Log* log = nullptr;
     std::optional<int64_t> life;  // its number, which begins its leases' ids; nothing: by chance
   };
   // `sequencer`, if not null: the centre lies on several servers, and this is the first of them.
-  // Then pushes are applied on arrival, and nothing is answered or broadcast.
+  // Then pushes are applied on arrival, and nothing is broadcast.
   ParameterServer(Setup setup, std::span<const float> centre,
                   std::unique_ptr<PartitionSequencer> sequencer = nullptr);
 
@@ -66,7 +67,8 @@ class ParameterServer : public Server {
     bool silent = false;  // gone by that alone: back when its link hears it
     bool asks = false;    // waits for an answer
     bool holds = false;   // ... and has work to push
-    int64_t wants = 1;    // leases at most
+    int64_t least = 1;    // leases: fewer would be used up before an answer can come
+    int64_t wants = 1;    // ... at most
     bool waits = false;   // its push is part of a round that is not complete
     int64_t told = -1;    // the newest version that was offered to it
     int64_t fetch = 0;    // the number of its fetch that waits for its turn
@@ -87,7 +89,7 @@ class ParameterServer : public Server {
   void Push(int client, Message& message);
   void Refuse(int client, const char* why);
   void Dismiss(int client);
-  void Applied(int client);  // a push of its own, on arrival
+  void Applied();  // a push, on arrival
   void GiveWeights();
   void ApplyRound();
   void Answer(int client);

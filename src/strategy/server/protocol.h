@@ -1,13 +1,16 @@
 #pragma once
+#include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 namespace trireme {
 
 // What a client and a server with a centre say to each other: kinds of Message.
 enum Word : int {
   // From a client.
-  kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most
+  kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most;
+           // how many at least: fewer are used up before your next answer
   kFetch,  // the centre, please. A number that the answer repeats; computes (0, 1): from it, until
            // I
            // push (staleness that waits)
@@ -20,7 +23,7 @@ enum Word : int {
   kDrain,      // nothing left to lease in this epoch: push what you hold, then ask again
   kEnd,        // the run is over and drained
   kCentre,     // version, clients that are here, the fetch's number; body: the centre. Answers
-               // kFetch, and kPush where weights are merged
+               // kFetch, and in rounds kPush
   kNews,       // (offered) the same, unasked: the newest centre
   kRefused,    // your push did not count and your leases are void: begin anew from the centre
   kDismissed,  // too many of your pushes were not finite: do not come back
@@ -39,15 +42,23 @@ enum Word : int {
   kOver,     // from the first: the run is over
 };
 
+inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }
+inline double RealOf(int64_t bits) { return std::bit_cast<double>(bits); }
+
 // The first numbers of a push.
 struct PushHead {
   int64_t version = 0;  // of the centre it was made from
   double loss_sum = 0;  // over the samples of its leases
   double correct = 0;
-  static constexpr size_t kInts = 3;
-};
+  double waited_s = 0;  // the client's worker, since its last push
+  static constexpr size_t kInts = 4;
 
-inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }
-inline double RealOf(int64_t bits) { return std::bit_cast<double>(bits); }
+  std::array<int64_t, kInts> ints() const {
+    return {version, BitsOf(loss_sum), BitsOf(correct), BitsOf(waited_s)};
+  }
+  static PushHead Of(std::span<const int64_t> ints) {
+    return {ints[0], RealOf(ints[1]), RealOf(ints[2]), RealOf(ints[3])};
+  }
+};
 
 }  // namespace trireme

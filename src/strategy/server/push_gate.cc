@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "flat/cpu/loops.h"
 #include "strategy/server/protocol.h"
 
 namespace trireme {
 namespace {
 
 bool Finite(const Message& push) {
-  return std::isfinite(RealOf(push.ints[1])) &&
-         std::all_of(push.body.begin(), push.body.end(),
-                     [](float value) { return std::isfinite(value); });
+  const PushHead head = PushHead::Of(push.ints);
+  return std::isfinite(head.loss_sum) && head.waited_s >= 0 && std::isfinite(head.waited_s) &&
+         std::isfinite(loops::Largest(push.body.data(), push.body.size()));
 }
 
 }  // namespace

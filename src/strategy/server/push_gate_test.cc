@@ -40,14 +40,17 @@ class SeeingRule : public ServerRule {
 struct Scene {
   Scene(When when, Stale stale, See see)
       : centre([&](Device&) { return std::make_unique<SeeingRule>(std::move(see)); },
-               {kPlan.samples, PositionsOf(kPlan), kPlan.batch / kPlan.shards, 1},
+               {{.samples = kPlan.samples,
+                 .total = PositionsOf(kPlan),
+                 .size = kPlan.batch / kPlan.shards},
+                1},
                std::vector<float>(kFloats), nullptr),
         gate({kPlan, when, kBound, stale}, centre,
              [this](int client) { answered.push_back(client); }) {
     for (int c = 0; c < kClients; ++c) centre.AddClient("client " + std::to_string(c));
   }
   Message PushOf(int client, int64_t version, std::vector<Lease> leases) const {
-    Message push{.kind = kPush, .ints = {version, BitsOf(1.0), BitsOf(1.0)}};
+    Message push{.kind = kPush, .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.5)}};
     for (const Lease& lease : leases) push.ints.push_back(lease.id);
     const float begin = leases.empty() ? 0.0f : float(leases[0].begin);
     push.body = {float(client), float(version), begin};
@@ -65,7 +68,10 @@ struct Scene {
 
 // Changes a good push of its client to one that must not count.
 void Spoil(Message& push, unsigned how, int64_t now, int64_t not_own) {
-  switch (how % 8) {
+  switch (how % 9) {
+    case 8:
+      push.ints[3] = BitsOf(how % 18 < 9 ? -1.0 : NAN);
+      break;
     case 0:
       push.ints.resize(PushHead::kInts);
       break;
@@ -155,7 +161,7 @@ TEST_P(PushGateTest, WhatIsFalseChangesNothingAndWhatIsTrueCountsOnceInItsTime) 
       case 0:
         scene.gate.ApplyInTime();
         scene.gate.ApplyRound();
-        if (leases.drained() && !leases.finished()) scene.centre.NextEpoch();
+        if (leases.epoch_over() && !leases.finished()) scene.centre.NextEpoch();
         break;
       case 1:
         if (random() % 8 == 0) forget(c);
@@ -222,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, PushGateTest,
 TEST(PushGateRowTest, AClientHasDivergedAfterSoManyPushesInARow) {
   Scene scene(When::kArrival, Stale::kTake, [](auto...) {});
   const auto push = [&](int client, float value) {
-    if (scene.centre.leases().drained()) scene.centre.NextEpoch();
+    if (scene.centre.leases().epoch_over()) scene.centre.NextEpoch();
     const Lease lease = *scene.centre.leases().Take(client);
     Message message = scene.PushOf(client, scene.centre.version(), {lease});
     message.body[0] = value;

@@ -48,7 +48,9 @@ class UpdateRule : public ServerRule {
       queue.Sync();
       for (float& gradient : sum.Sub(0, weights_).host()) gradient *= share;
     }
-    updater_.Apply(queue, step, sum, centre);
+    Gradient gradient(sum);
+    gradient.known_finite = parts.size() == 1;  // a push that is not finite does not get here
+    updater_.Apply(queue, step, gradient, centre);
   }
   void Save(Queue& queue, StateWriter& writer) const override { updater_.Save(queue, writer); }
   void Load(Queue& queue, const StateReader& reader) override { updater_.Load(queue, reader); }

@@ -15,8 +15,8 @@ class Server;
 class ServerKeeper {
  public:
   virtual ~ServerKeeper() = default;
-  virtual void EpochEnded(
-      const Server& server) = 0;                // every position of it counts, none of the next
+  // As many positions count as it and those before have; see EpochBorder.
+  virtual void EpochEnded(const Server& server) = 0;
   virtual void Look(const Server& server) = 0;  // now and then: a snapshot may be due
   virtual bool Stop() = 0;                      // the run shall end early
 };

@@ -6,10 +6,17 @@
 #include "strategy/server/protocol.h"
 
 namespace trireme {
+namespace {
+
+constexpr char kWaited[] = "centre.waited";  // by client, bits of seconds
+
+}  // namespace
 
 ServerState::ServerState(const MakeRule& rule, LeaseTable leases, std::span<const float> values,
-                         std::unique_ptr<PartitionSequencer> sequencer)
-    : queue_(device_.NewQueue()),
+                         std::unique_ptr<PartitionSequencer> sequencer, int threads)
+    : team_(threads),
+      device_(&team_),
+      queue_(device_.NewQueue()),
       sequencer_(std::move(sequencer)),
       values_(device_, sequencer_ ? sequencer_->own().size : values.size()),
       rule_(rule(device_)),
@@ -29,6 +36,7 @@ void ServerState::Apply(std::span<GoodPush> parts, int64_t step, float share) {
   rule_->Apply(*queue_, bodies, step, share, values_);
   queue_->Sync();
   ++version_;
+  carried_.clear();
   spare_ = std::move(parts[0].message.body);
 }
 
@@ -43,8 +51,10 @@ void ServerState::Count(const GoodPush& push) {
   // A clock's own staleness is how far the weights were behind its step.
   numbers.staleness.Add(version_ - push.version());
   ++progress_.updates;
-  progress_.loss_sum += RealOf(push.message.ints[1]);
-  progress_.correct += RealOf(push.message.ints[2]);
+  const PushHead head = PushHead::Of(push.message.ints);
+  numbers.waited_s += head.waited_s;
+  progress_.loss_sum += head.loss_sum;
+  progress_.correct += head.correct;
   progress_.samples += push.samples;
 }
 
@@ -57,16 +67,21 @@ void ServerState::NextEpoch() {
 Server::Progress ServerState::progress() const {
   Server::Progress progress = progress_;
   progress.positions = leases_.closed_positions();
-  progress.epochs = leases_.epoch() + (leases_.drained() && leases_.epoch_complete() ? 1 : 0);
+  progress.epochs = leases_.epoch() + (leases_.epoch_over() && leases_.epoch_complete() ? 1 : 0);
   return progress;
 }
 
-Message ServerState::Carry(int kind, std::vector<int64_t> ints) {
+std::shared_ptr<const Message> ServerState::Carry(int kind, std::vector<int64_t> ints) {
+  const auto same = std::ranges::find_if(carried_, [&](const auto& message) {
+    return message->kind == kind && message->ints == ints;
+  });
+  if (same != carried_.end()) return *same;
+  std::erase_if(carried_, [&](const auto& message) { return message->kind == kind; });
   const std::span<const float> values = partition();
   spare_.assign(values.begin(), values.end());
-  Message message{.kind = kind, .ints = std::move(ints), .body = std::move(spare_)};
-  spare_ = {};
-  return message;
+  carried_.push_back(std::make_shared<const Message>(
+      Message{.kind = kind, .ints = std::move(ints), .body = std::exchange(spare_, {})}));
+  return carried_.back();
 }
 
 // ---- what is kept
@@ -86,6 +101,9 @@ void ServerState::Save(StateWriter& writer) const {
   writer.Real("centre.correct", progress_.correct);
   writer.Int("centre.samples", progress_.samples);
   writer.Ints("centre.clients", SaveClients());
+  std::vector<int64_t> waited;
+  for (const ClientStats& numbers : clients_) waited.push_back(BitsOf(numbers.waited_s));
+  writer.Ints(kWaited, waited);
   if (sequencer_) return sequencer_->memory().WriteTo(writer);
   rule_->Save(*queue_, writer);
 }
@@ -101,7 +119,14 @@ void ServerState::Load(const StateReader& reader, int64_t new_ids) {
     throw Error("the saved centre is damaged: version {}, {} updates, {} samples", version_,
                 progress_.updates, progress_.samples);
   }
+  carried_.clear();
   LoadClients(reader.Ints("centre.clients"));
+  if (reader.Has(kWaited)) {  // older runs have none
+    const auto waited = reader.Ints(kWaited);
+    for (size_t c = 0; c < std::min(waited.size(), clients_.size()); ++c) {
+      clients_[c].waited_s = RealOf(waited[c]);
+    }
+  }
   if (!sequencer_) return rule_->Load(*queue_, reader);
   StateImage own;
   rule_->Save(*queue_, own);  // names

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/team.h"
 #include "flat/cpu/host.h"
 #include "strategy/server/lease_table.h"
 #include "strategy/server/partition_sequencer.h"
@@ -31,8 +32,9 @@ class ServerState {
  public:
   using MakeRule = std::function<std::unique_ptr<ServerRule>(Device&)>;
   // `sequencer`, if not null: the values lie on several servers, and here is the first of them.
+  // `threads`: that work on an update.
   ServerState(const MakeRule& rule, LeaseTable leases, std::span<const float> values,
-              std::unique_ptr<PartitionSequencer> sequencer);
+              std::unique_ptr<PartitionSequencer> sequencer, int threads = 1);
 
   LeaseTable& leases() { return leases_; }
   const LeaseTable& leases() const { return leases_; }
@@ -52,8 +54,8 @@ class ServerState {
   void NextEpoch();
   Server::Progress progress() const;  // without bytes
 
-  // A message with this server's values as they are.
-  Message Carry(int kind, std::vector<int64_t> ints);
+  // A message with this server's values as they are: the same one until something changes.
+  std::shared_ptr<const Message> Carry(int kind, std::vector<int64_t> ints);
 
   void Gather() const;  // a moment of all servers, which `whole` and Save then show
   void Save(StateWriter& writer) const;
@@ -64,6 +66,7 @@ class ServerState {
   std::vector<int64_t> SaveClients() const;
   void LoadClients(std::span<const int64_t> saved);
 
+  Team team_;
   HostDevice device_;
   std::unique_ptr<Queue> queue_;
   const std::unique_ptr<PartitionSequencer> sequencer_;
@@ -74,6 +77,7 @@ class ServerState {
   Server::Progress progress_;
   std::vector<ClientStats> clients_;
   std::vector<float> spare_;  // the body of the last push carries the next centre
+  std::vector<std::shared_ptr<const Message>> carried_;  // of this version, one for each kind
   std::function<void(const Lease&)> seen_;
 };
 

@@ -42,6 +42,7 @@ struct ClientStats {
   bool here = false;
   int64_t pushes = 0, samples = 0;  // that counted
   int64_t refused = 0, removed = 0;
+  double waited_s = 0;  // its worker stood still: for weights, for work
   Staleness staleness;
 };
 

@@ -29,26 +29,35 @@ TcpLink::TcpLink(asio::io_context& io, double timeout_s, RateLimiter& in, RateLi
 
 // ---- for users
 
-void TcpLink::Push(FrameKind kind, Message message) {
+void TcpLink::Push(FrameKind kind, std::shared_ptr<const Message> message) {
   {
     std::lock_guard lock(mutex_);
     if (closing_ || hopeless_) return;
     closing_ = kind == FrameKind::kClose;
-    out_messages_.push_back(
-        {next_number_++, kind, std::make_shared<const Message>(std::move(message))});
+    out_messages_.push_back({next_number_++, kind, std::move(message)});
   }
   Nudge();
 }
 
-void TcpLink::Send(Message message) { Push(FrameKind::kMessage, std::move(message)); }
+void TcpLink::Send(Message message) {
+  SendShared(std::make_shared<const Message>(std::move(message)));
+}
 
-void TcpLink::Close() noexcept { Push(FrameKind::kClose, {}); }
+void TcpLink::SendShared(std::shared_ptr<const Message> message) {
+  Push(FrameKind::kMessage, std::move(message));
+}
+
+void TcpLink::Close() noexcept { Push(FrameKind::kClose, std::make_shared<const Message>()); }
 
 void TcpLink::Offer(Message message) {
+  OfferShared(std::make_shared<const Message>(std::move(message)));
+}
+
+void TcpLink::OfferShared(std::shared_ptr<const Message> message) {
   {
     std::lock_guard lock(mutex_);
     if (closing_ || hopeless_) return;
-    out_offer_ = std::make_shared<const Message>(std::move(message));
+    out_offer_ = std::move(message);
   }
   Nudge();
 }

@@ -20,6 +20,8 @@ class TcpLink : public Link {
 
   void Send(Message message) override;
   void Offer(Message message) override;
+  void SendShared(std::shared_ptr<const Message> message) override;
+  void OfferShared(std::shared_ptr<const Message> message) override;
   Arrival Receive(Message& message, Deadline deadline) override;
   void Close() noexcept override;
   void SetWakeEvent(WakeEvent* wake) override;
@@ -71,7 +73,7 @@ class TcpLink : public Link {
   void Forget(uint64_t number);      // all up to it has arrived; under mutex_
   void Beat();                       // the other end was heard
   void TakeNumbered(const Frame& frame, Message message);
-  void Push(FrameKind kind, Message message);
+  void Push(FrameKind kind, std::shared_ptr<const Message> message);
   std::optional<Arrival> Look(Message& message, Deadline now);
   void Wake();   // whoever waits in Receive; under mutex_
   void Nudge();  // the writer
