@@ -51,6 +51,17 @@ TEST_F(ServersTest, OneWorkerHasTheBitsOfOneServerOnEveryTransport) {
   }
 }
 
+TEST_F(ServersTest, OneWorkerThatPushesAndFetchesInEveryStepHasTheBitsOfOneRank) {
+  Succeed(Words{"train", "--ranks", "1", "--epochs", "5", "--lr", "0.02", "--threads", "1",
+                "--quiet", "--out", "alone"} +
+          Set("optimizer.momentum", "0"));
+  for (const std::string transport : {"threads", "tcp", "shm"}) {
+    Succeed(Downpour(1, 1, transport, 5) + Set("strategy.push", "1") + Set("strategy.fetch", "1") +
+            Words{"--out", transport});
+    EXPECT_EQ(Hash(transport), Hash("alone")) << transport;
+  }
+}
+
 TEST_F(ServersTest, AKilledServerTakesAllBackToTheLastSnapshotAndNothingIsLost) {
   constexpr int64_t kEpochs = 400;
   auto running = Start(Downpour(3, 3, "tcp", kEpochs) + Set("strategy.snapshot_s", "0.1") +

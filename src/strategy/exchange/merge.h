@@ -17,7 +17,7 @@ class Merge {
   // The worker moves its own weights by its gradients; else only the centre does.
   virtual bool updates() const { return true; }
   virtual void BeforeStep(Replica&, bool /*meets*/) {}  // `meets`: the step ends with a meeting
-  virtual void AfterStep(Replica&) {}
+  virtual void AfterStep(Replica&, bool /*meets*/) {}   // `meets`: Meet is called next
   // The work of `leases` shall count at the centre. Of the head all but the version is there.
   virtual void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) = 0;
   virtual void Reload(Replica& replica) = 0;  // takes the centre's weights, forgets momentum

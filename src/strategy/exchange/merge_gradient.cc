@@ -39,10 +39,13 @@ void MergeGradient::TakeNews(Replica& r) {
   if (news && news->version > version_) Take(r, *news);
 }
 
-void MergeGradient::AfterStep(Replica& r) {
-  if (++steps_ >= pace_.fetch && pace_.asks && !pace_.waits && pace_.clock < 0 && fetches()) {
-    client_.Prefetch();
-  }
+void MergeGradient::AskIfDue() {
+  if (asks() && steps_ >= pace_.fetch) client_.Prefetch();
+}
+
+void MergeGradient::AfterStep(Replica& r, bool meets) {
+  ++steps_;
+  if (!meets) AskIfDue();  // else behind the push
   if (summed_++ == 0) from_ = version_;
   if (pace_.push == 1) return;
   const size_t weights = r.layout.weights, statistics = r.state.size - weights;
@@ -61,8 +64,15 @@ void MergeGradient::Meet(Replica& r, PushHead head, std::span<const int64_t> lea
   flat::Get(r.queue, from, gradients);
   const Event ready = r.queue.Record();
   if (pace_.push != 1) flat::Fill(r.queue, 0, from);
+  const bool early = summed_ < pace_.push;  // the epoch, or the run, has no more work
   summed_ = 0;
   client_.Push(ready, head, std::move(gradients), leases);
+  if (early && asks() && !shared_) {
+    // Else fetches would fall between pushes from now on, and weights that were asked for before
+    // lack this one.
+    return Take(r, client_.FetchNow(r.state.size));
+  }
+  AskIfDue();
 }
 
 void MergeGradient::Reload(Replica& r) {

@@ -8,6 +8,9 @@ namespace trireme {
 // Gradients go to the centre, where the optimizer is (Downpour SGD; Dean et al. 2012): the sum of
 // all since the last meeting. Where a worker takes several steps before it fetches or pushes, it
 // also moves its own weights; so do workers that share weights, of which one fetches.
+//
+// As in the paper a fetch follows the push of the same step: the weights that a worker waits for
+// hold all that it has done.
 class MergeGradient : public Merge {
  public:
   struct Pace {
@@ -24,14 +27,17 @@ class MergeGradient : public Merge {
   void Begin(Replica& replica) override;
   bool updates() const override { return shared_ || pace_.push > 1 || pace_.fetch > 1; }
   void BeforeStep(Replica& replica, bool meets) override;
-  void AfterStep(Replica& replica) override;
+  void AfterStep(Replica& replica, bool meets) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
 
  private:
   void Take(Replica& replica, const ServerClient::Snapshot& centre);
   void TakeNews(Replica& replica);
+  void AskIfDue();
   bool fetches() const { return !shared_ || shared_->leads(); }
+  // It asks for weights by its own steps, not by a clock or for each push.
+  bool asks() const { return pace_.asks && !pace_.waits && pace_.clock < 0 && fetches(); }
 
   ServerClient& client_;
   const Pace pace_;

@@ -10,8 +10,9 @@ namespace trireme {
 void ServerExchange::AfterStep(Replica& r) {
   open_.insert(open_.end(), r.work.leases.begin(), r.work.leases.end());
   CountLoss(r);
-  merge_->AfterStep(r);
-  if (MeetsAfter(++since_)) Meet(r);
+  const bool meets = MeetsAfter(++since_);
+  merge_->AfterStep(r, meets);
+  if (meets) Meet(r);
 }
 
 // For the push that names this step's leases.
