@@ -75,11 +75,12 @@ TEST(Downpour, OneWorkerThatPushesAndFetchesInEveryStepHasTheBitsOfOneRank) {
   for (const OptimizerOptions& optimizer :
        {OptimizerOptions{.lr = 0.05, .momentum = 0},
         OptimizerOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 0.01},
-        OptimizerOptions{.name = "adagrad", .lr = 0.1}}) {
+        OptimizerOptions{.name = "adagrad", .lr = 0.1},
+        OptimizerOptions{.lr = 0.05, .momentum = 0, .schedule = "cosine"}}) {
     const std::vector<float> alone = TrainAlone(optimizer);
     for (const int servers : {1, 2}) {
       const Outcome one = TrainOne({servers, 1, 1}, optimizer);
-      EXPECT_EQ(one.state, alone) << optimizer.name << " " << servers;
+      EXPECT_EQ(one.state, alone) << optimizer.name << " " << optimizer.schedule << servers;
       EXPECT_EQ(one.staleness, 0);
     }
   }

@@ -115,13 +115,19 @@ GoodPush PushGate::Accept(int client, Message& message) const {
 
 // ---- when?
 
+// As steps are counted in step: the last of an epoch may be short.
+int64_t PushGate::Progress() const {
+  const int64_t epoch = leases_.epoch();
+  return StepOf(rules_.plan, epoch, leases_.closed_positions() - epoch * rules_.plan.samples);
+}
+
 void PushGate::ApplyAlone(GoodPush push) {
   const int64_t behind = centre_.version() - push.version();
   float share = 1;
   if (behind > rules_.staleness && rules_.stale == Stale::kScale) {
     share = float(rules_.staleness + 1) / float(behind + 1);
   }
-  const int64_t step = leases_.closed_positions() / rules_.plan.batch;
+  const int64_t step = Progress();
   if (PartitionSequencer* sequencer = centre_.sequencer())
     sequencer->Apply(push.leases[0], step, share);
   centre_.Apply({&push, 1}, step, share);
@@ -174,7 +180,7 @@ bool PushGate::ApplyRound() {
   // In the order of clients: not of arrivals, which differs from run to run.
   std::sort(round_.begin(), round_.end(),
             [](const GoodPush& a, const GoodPush& b) { return a.client < b.client; });
-  centre_.Apply(round_, leases_.closed_positions() / rules_.plan.batch, 1);
+  centre_.Apply(round_, Progress(), 1);
   round_.clear();
   return true;
 }

@@ -62,6 +62,7 @@ class PushGate {
   const char* Fault(int client, const Message& push) const;  // null: none
   PartitionSequencer::Standing StandingOf(const Message& push) const;
   GoodPush Accept(int client, Message& push) const;
+  int64_t Progress() const;  // the step in which an in-step run would be
   void ApplyAlone(GoodPush push);
   void ApplyClocks();
 
