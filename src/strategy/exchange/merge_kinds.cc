@@ -41,7 +41,7 @@ std::unique_ptr<ServerRule> HalveRule(const RuleNeeds&) { return MakeMixRule(0.5
 
 std::unique_ptr<ServerRule> AverageRule(const RuleNeeds& needs) {
   if (needs.rounds) {
-    return MakeRoundRule(needs.outer_momentum, needs.layout.state, needs.device);
+    return MakeRoundRule(needs.outer_momentum, needs.layout, needs.device);
   }
   const float share = needs.alpha > 0 ? needs.alpha : 1 / float(std::max(1, needs.clients));
   return MakeMixRule(share, needs.samples);

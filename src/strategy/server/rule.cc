@@ -62,8 +62,8 @@ class UpdateRule : public ServerRule {
 
 class RoundRule : public ServerRule {
  public:
-  RoundRule(float momentum, size_t floats, Device& device)
-      : momentum_(momentum), mean_(device, floats), velocity_(device, floats) {}
+  RoundRule(float momentum, const Layout& layout, Device& device)
+      : momentum_(momentum), mean_(device, layout.state), velocity_(device, layout.weights) {}
   void Apply(Queue& queue, std::span<const Part> parts, int64_t, float, Slice centre) override {
     double samples = 0;
     for (const Part& part : parts) samples += double(part.samples);
@@ -71,24 +71,36 @@ class RoundRule : public ServerRule {
     for (const Part& part : parts) {
       flat::Blend(queue, float(double(part.samples) / samples), part.body, 1, mean_);
     }
-    flat::Blend(queue, -1, centre, 1, mean_);            // how far the mean is
-    flat::Blend(queue, 1, mean_, momentum_, velocity_);  // v = move + m v
-    flat::Add(queue, velocity_, centre);
+    flat::Blend(queue, -1, centre, 1, mean_);  // how far the mean is
+    const Slice move = mean_, velocity = velocity_;
+    const size_t weights = velocity.size, statistics = move.size - weights;
+    flat::Blend(queue, 1, move.Sub(0, weights), momentum_, velocity);  // v = move + m v
+    flat::Add(queue, velocity, centre.Sub(0, weights));
+    if (statistics == 0) return;
+    // A variance with a velocity would fall below zero.
+    flat::Add(queue, move.Sub(weights, statistics), centre.Sub(weights, statistics));
   }
   void Save(Queue& queue, StateWriter& writer) const override {
     queue.Sync();
     const Slice velocity = velocity_;
-    writer.Tensor("centre.velocity", std::array{int64_t(velocity.size)}, velocity.host());
+    writer.Tensor(kVelocity, std::array{int64_t(velocity.size)}, velocity.host());
   }
+  // Older versions saved the statistics' velocity behind the weights'.
   void Load(Queue& queue, const StateReader& reader) override {
     queue.Sync();
     const Slice velocity = velocity_;
-    reader.Tensor("centre.velocity", std::array{int64_t(velocity.size)}, velocity.host());
+    const int64_t state = int64_t(mean_.slice().size);
+    const bool older = reader.Shape(kVelocity) == std::vector{state};
+    std::vector<float> saved(older ? size_t(state) : velocity.size);
+    reader.Tensor(kVelocity, std::array{int64_t(saved.size())}, saved);
+    std::copy_n(saved.begin(), velocity.size, velocity.host().begin());
   }
 
  private:
+  static constexpr const char* kVelocity = "centre.velocity";
   const float momentum_;
-  Buffer mean_, velocity_;
+  Buffer mean_;      // of the state
+  Buffer velocity_;  // of the weights
 };
 
 }  // namespace
@@ -105,8 +117,8 @@ std::unique_ptr<ServerRule> MakeUpdateRule(const OptimizerOptions& options,
   return std::make_unique<UpdateRule>(options, schedule, layout, device);
 }
 
-std::unique_ptr<ServerRule> MakeRoundRule(float momentum, size_t floats, Device& device) {
-  return std::make_unique<RoundRule>(momentum, floats, device);
+std::unique_ptr<ServerRule> MakeRoundRule(float momentum, const Layout& layout, Device& device) {
+  return std::make_unique<RoundRule>(momentum, layout, device);
 }
 
 }  // namespace trireme

@@ -39,7 +39,7 @@ std::unique_ptr<ServerRule> MakeUpdateRule(const OptimizerOptions& options,
                                            Device& device);
 
 // A round of local SGD: moves by the mean of the weights, each by its samples (McMahan et al.
-// 2017), minus the centre, with momentum (Hsu, Qi, Brown 2019).
-std::unique_ptr<ServerRule> MakeRoundRule(float momentum, size_t floats, Device& device);
+// 2017), minus the centre, with momentum (Hsu, Qi, Brown 2019). Statistics become their mean.
+std::unique_ptr<ServerRule> MakeRoundRule(float momentum, const Layout& layout, Device& device);
 
 }  // namespace trireme
