@@ -1,7 +1,10 @@
 // Several strategies beside each other, on a machine that is slower than it is.
 #include <csignal>
 #include <filesystem>
+#include <map>
+#include <set>
 
+#include "strategy/presets.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -44,6 +47,30 @@ TEST_F(CompareTest, AFreePaceKeepsWhatTheWorkersCanDo) {
                            "Mean staleness", "trireme compare iris --strategies"}) {
     EXPECT_NE(page.find(part), page.npos) << part;
   }
+}
+
+// Whatever the strategy, its workers hear nothing from each other or from a server in less than the
+// latency. Leases come two at a time, so that a step may cost half of it.
+TEST_F(CompareTest, EveryStrategyPaysForAFarLink) {
+  constexpr double kLatency_s = 0.05;
+  constexpr int kSteps = 40;
+  std::map<std::string, std::unique_ptr<Running>> running;
+  for (const StrategyPreset& preset : StrategyPresets()) {
+    const std::string name = preset.name;
+    running[name] =
+        Start({"compare", "--strategies", name, "--workers", "2", "--threads", "1", "--link",
+               "10Gbit/s,50ms", "--steps", std::to_string(kSteps), "--set", "strategy.period=1",
+               "--set", "strategy.push=1", "--set", "strategy.fetch=1", "--out", name});
+  }
+  std::set<std::string> refused;
+  for (const auto& [name, run] : running) {
+    if (run->Wait(kTimeout).exit_code != 0) {
+      refused.insert(name);
+      continue;
+    }
+    EXPECT_GE(Number(name + "/" + name, "train_seconds"), kSteps * kLatency_s / 2) << name;
+  }
+  EXPECT_EQ(refused, (std::set<std::string>{"bsp", "hogwild"}));  // their workers share memory
 }
 
 TEST_F(CompareTest, AStrategyThatFailsIsARowAndTheEndIsAFailure) {

@@ -245,7 +245,7 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
   Watch watch(line->socket, After(kSilenceSeconds));
   for (;;) {
     FrameBytes header;
-    if (in_.latency_s() > 0) co_await AwaitFar(*line);
+    if (in_.latency_s() > 0) co_await AwaitFar(*line, watch);
     co_await ReadAll(*line, header.data(), header.size(), watch);
     if (line_ != line) co_return;  // a newer connection has taken over
     Beat();
@@ -318,9 +318,10 @@ asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Wa
 }
 
 // What comes after a silence comes later.
-asio::awaitable<void> TcpLink::AwaitFar(Line& line) {
+asio::awaitable<void> TcpLink::AwaitFar(Line& line, Watch& watch) {
   if (line.socket.available() > 0) co_return;
   co_await line.socket.async_wait(Socket::wait_read, asio::use_awaitable);
+  watch.Extend(After(kSilenceSeconds + in_.latency_s()));
   LoopEvent pause(io_.get_executor());
   co_await pause.Wait(After(in_.latency_s()));
 }

@@ -65,7 +65,7 @@ class TcpLink : public Link {
   asio::awaitable<void> Read(std::shared_ptr<Line> line);
   asio::awaitable<void> Write(std::shared_ptr<Line> line);
   asio::awaitable<Message> ReadMessage(Line& line, const Frame& frame, Watch& watch);
-  asio::awaitable<void> AwaitFar(Line& line);
+  asio::awaitable<void> AwaitFar(Line& line, Watch& watch);
   asio::awaitable<void> ReadAll(Line& line, void* data, size_t bytes, Watch& watch);
   asio::awaitable<void> WriteAll(Line& line, const void* data, size_t bytes);
   std::optional<Outgoing> NextOutgoing(Line& line);

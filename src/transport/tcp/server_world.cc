@@ -54,7 +54,7 @@ class ConnectionLoop {
 class ServerWorld : public World {
  public:
   ServerWorld(const ServerWorldSetup& setup)
-      : setup_(setup), in_(setup.tcp.throttle), out_(setup.tcp.throttle) {}
+      : setup_(setup), in_(setup.tcp.throttle, setup.tcp.latency_s), out_(setup.tcp.throttle) {}
   Group& group() override { throw Error("ranks at a free pace have no group"); }
   bool together() const override { return false; }
   int rank() override { return setup_.tcp.rank; }

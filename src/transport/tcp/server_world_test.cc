@@ -11,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "transport/failure_detector.h"
@@ -41,6 +42,7 @@ class ServerWorldTest : public testing::Test {
   ServerWorldSetup Setup(int rank, const std::string& secret = "s") const {
     ServerWorldSetup setup{.tcp = {.rank = rank, .size = 3, .meet = Meet(), .timeout_s = kSoon}};
     setup.tcp.secret = secret;
+    setup.tcp.latency_s = latency_s_;
     setup.fingerprint = "good";
     return setup;
   }
@@ -71,6 +73,7 @@ class ServerWorldTest : public testing::Test {
   }
 
   int port_ = 0, listener_ = -1;
+  double latency_s_ = 0;
   std::mutex mutex_;
   std::atomic<int> refused_ = 0;
   std::string last_;
@@ -102,6 +105,24 @@ TEST_F(ServerWorldTest, RanksAndGuestsTalkToTheServer) {
   ASSERT_NE(met.link, nullptr);
   EXPECT_EQ(Hear(*met.link), 33);
   EXPECT_NE(met.name.find("127.0.0.1"), std::string::npos);
+}
+
+TEST_F(ServerWorldTest, AFarClientIsHeardAndAnsweredAsLateAsItSays) {
+  constexpr double kLatency_s = 0.05;
+  latency_s_ = kLatency_s;
+  const auto server = Serve();
+  const auto client = JoinServerWorld(Setup(1));
+  client->LinkTo(0).Send({.ints = {0}});
+  EXPECT_EQ(Hear(server->LinkTo(1)), 0);  // both are connected
+  const Stopwatch watch;
+  for (int64_t round = 1; round <= 4; ++round) {
+    client->LinkTo(0).Send({.ints = {round}});
+    EXPECT_EQ(Hear(server->LinkTo(1)), round);
+    server->LinkTo(1).Send({.ints = {-round}});
+    EXPECT_EQ(Hear(client->LinkTo(0)), -round);
+  }
+  // Twice as long, but for what comes while another word is awaited.
+  EXPECT_GE(watch.seconds(), 4 * kLatency_s);
 }
 
 // What comes first, other than the end of an earlier life.
