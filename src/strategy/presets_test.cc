@@ -90,24 +90,45 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
 class InStep : public testing::TestWithParam<Case> {};
 
 // Without momentum, decay and clipping the toy has a formula: w -= lr * mean(w - target).
-TEST_P(InStep, OneWorkerFollowsTheFormula) {
-  for (bool deterministic : {false, true}) {
-    const Config run{.deterministic = deterministic, .optimizer = {.lr = 0.2, .momentum = 0}};
-    const auto trained = Train(GetParam(), run);
-    const toy::Model model(run.weights);
-    for (const Range& range : model.layout.parameters) {
-      for (size_t j = range.begin; j < range.end(); ++j) {
-        double w = model.initial[j];
-        for (int64_t step = 0; step < run.plan.steps; ++step) {
-          const int64_t epoch = step / 5, begin = step % 5 * 24, count = std::min(24L, 100 - begin);
-          double mean = 0;
-          for (int64_t p = begin; p < begin + count; ++p) mean += toy::Target(epoch, p, j);
-          w -= 0.2 * (w - mean / double(count));
-        }
-        ASSERT_NEAR(trained[0][j], w, 1e-4) << j;
+std::vector<double> PlayByHand(const Config& run) {
+  const toy::Model model(run.weights);
+  std::vector<double> played(model.initial.begin(), model.initial.end());
+  for (const Range& range : model.layout.parameters) {
+    for (size_t j = range.begin; j < range.end(); ++j) {
+      for (int64_t step = 0; step < run.plan.steps; ++step) {
+        const int64_t epoch = step / 5, begin = step % 5 * 24, count = std::min(24L, 100 - begin);
+        double mean = 0;
+        for (int64_t p = begin; p < begin + count; ++p) mean += toy::Target(epoch, p, j);
+        played[j] -= run.optimizer.lr * (played[j] - mean / double(count));
       }
     }
-    EXPECT_GT(trained[0][model.layout.weights], 0.1f);  // the statistic moved, too
+  }
+  return played;
+}
+
+// Gradients, and what is sent to a server instead: how far plain SGD has moved each worker.
+TEST_P(InStep, WorkersFollowTheFormula) {
+  const bool has_server = GetParam().strategy == "sync-ps";
+  const Config plain{.optimizer = {.lr = 0.2, .momentum = 0}};
+  const std::vector<double> played = PlayByHand(plain);
+  const size_t statistic = toy::Model(plain.weights).layout.weights;
+  for (const char* merge : {"gradient", "difference"}) {
+    const bool differences = std::string(merge) == "difference";
+    if (differences && !has_server) continue;
+    for (const bool deterministic : {false, true}) {
+      if (differences && deterministic) continue;  // equal to rounding only
+      for (const int ranks : {1, 3}) {
+        Config run = plain;
+        run.ranks = ranks;
+        run.deterministic = deterministic;
+        run.merge = merge;
+        const auto trained = Train(GetParam(), run);
+        for (size_t j = 0; j < statistic; ++j) {
+          ASSERT_NEAR(trained[0][j], played[j], 1e-4) << merge << " " << ranks << " " << j;
+        }
+        EXPECT_GT(trained[0][statistic], 0.1f);  // it moved, too
+      }
+    }
   }
 }
 
