@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "graph/models/losses.h"
 #include "optimizer/rules.h"
 
 namespace trireme {
@@ -40,13 +41,7 @@ std::string Advice(const Job& job, int64_t steps) {
 }  // namespace
 
 double GuessingLoss(const ModelOptions& model, const Source& train, int classes) {
-  double entropy = 0, squares = 0;
-  for (const double share : Shares(train, classes)) {
-    const double target = (1 - model.smoothing) * share + model.smoothing / classes;
-    if (target > 0) entropy -= target * std::log(target);
-    squares += share * share;
-  }
-  return model.loss == "squared-error" ? (1 - squares) / 2 : entropy;
+  return FindLoss(model.loss).guessing(Shares(train, classes), model.smoothing);
 }
 
 std::string LearnedNothing(const Job& job, const Summary& summary) {

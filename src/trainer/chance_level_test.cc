@@ -21,6 +21,8 @@ TEST(GuessingLoss, IsThatOfTheClassesShares) {
   EXPECT_NEAR(GuessingLoss({.smoothing = 0.2f}, *Labelled({0, 0}), 2),
               -0.9 * std::log(0.9) - 0.1 * std::log(0.1), 1e-6);
   EXPECT_NEAR(GuessingLoss({.loss = "squared-error"}, *Labelled({0, 1, 2, 3}), 4), 0.375, 1e-12);
+  EXPECT_NEAR(GuessingLoss({.loss = "absolute-error"}, *Labelled({0, 1, 2, 3}), 4), 1, 1e-12);
+  EXPECT_NEAR(GuessingLoss({.loss = "absolute-error"}, *Labelled({0, 0, 0, 1}), 2), 0.5, 1e-12);
   EXPECT_EQ(GuessingLoss({}, *Labelled({1, 1}), 2), 0);
 }
 

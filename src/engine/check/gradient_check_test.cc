@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/check/tries.h"
+#include "graph/models/losses.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
 
@@ -27,9 +28,10 @@ Graph Embed(std::string_view op, const Attributes& attributes, Shape shape = {7,
   return std::move(build).Finish("softmax_cross_entropy", logits);
 }
 
-// Losses end a graph, they do not stand inside; the models below hold both.
+// Losses end a graph, they do not stand inside; the models below hold all of them.
 TEST(Gradient, OfEveryOperationAgreesWithDifferences) {
-  const std::set<std::string_view> losses = {"softmax_cross_entropy", "squared_error"};
+  std::set<std::string_view> losses;
+  for (const LossKind& loss : LossKinds()) losses.insert(loss.op);
   for (const OpDef* op : AllOps()) {
     if (!op->gradient || losses.contains(op->name)) continue;
     for (const Attributes& attributes : GradientTriesFor(op->name)) {
@@ -64,18 +66,17 @@ TEST(Gradient, OfOneSampleAgreesWithDifferences) {
 TEST(Gradient, OfEveryMlpAgreesWithDifferences) {
   for (const char* activation : {"relu", "sigmoid", "tanh"}) {
     for (const char* norm : {"none", "batch", "layer", "layer-plain"}) {
-      for (const char* loss : {"cross-entropy", "squared-error"}) {
+      for (const LossKind& loss : LossKinds()) {
         for (const double dropout : {0.0, 0.3}) {
-          const bool smooth = loss[0] == 'c';
           const Graph graph = BuildModel({.name = "mlp:12-9-8-4",
                                           .activation = activation,
                                           .norm = norm,
-                                          .loss = loss,
+                                          .loss = loss.name,
                                           .dropout = dropout,
-                                          .smoothing = smooth ? 0.1f : 0},
+                                          .smoothing = loss.smooths ? 0.1f : 0},
                                          {2, 3, 2}, 4);
           EXPECT_TRUE(CheckGradient(graph, {.count = 5}))
-              << activation << " " << norm << " " << loss << " " << dropout;
+              << activation << " " << norm << " " << loss.name << " " << dropout;
         }
       }
     }

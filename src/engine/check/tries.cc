@@ -69,7 +69,7 @@ std::vector<Setting> SettingsFor(std::string_view op) {
   if (op == "layer_norm") return Join(Elementwise(1), Elementwise(1, {.affine = false}));
   if (op == "dropout") return Elementwise(1, {.rate = 0.3f, .layer = 2});
   if (op == "softmax_cross_entropy") return Join(Losses(), Losses({.smoothing = 0.1f}));
-  if (op == "squared_error") return Losses();
+  if (op == "squared_error" || op == "absolute_error") return Losses();
   if (op == "tally") {
     std::vector<Setting> all = Losses();
     for (Setting& setting : all) setting.inputs.push_back({});

@@ -34,6 +34,7 @@ std::vector<Model> Models() {
        {1, 1, 30},
        10},
       {{.name = "mlp:9-33-5", .activation = "tanh", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5},
+      {{.name = "mlp:9-33-5", .loss = "absolute-error"}, {1, 1, 9}, 5},
       {{.name = "cnn", .smoothing = 0.1f}, {12, 12, 1}, 10},
   };
 }

@@ -6,6 +6,8 @@
 // A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which
 // operands it takes in bf16. The gradient of dropout is the same mask.
 #define TRIREME_CPU_KERNELS(PLAIN, SCRATCH)                                                     \
+  PLAIN("absolute_error", AbsoluteError)                                                        \
+  PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                               \
   PLAIN("add", Add, kPair)                                                                      \
   PLAIN("add_relu_grad", AddReluGrad, {0b111, 0b1})                                             \
   PLAIN("average_pool", AveragePool, kOne)                                                      \

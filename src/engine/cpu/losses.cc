@@ -42,6 +42,13 @@ float Softmax(const float* x, size_t n, float* p) {
   return most + std::log(total);
 }
 
+// -1, 0 or 1; what is not a number stays so.
+HWY_INLINE V Sign(V x) {
+  const V sign =
+      hn::IfThenElseZero(hn::Ne(x, hn::Zero(Floats())), hn::CopySign(hn::Set(Floats(), 1.0f), x));
+  return hn::IfThenElse(hn::IsNaN(x), x, sign);
+}
+
 // Calls each(sample) for all of the shard's samples, which cost about `cost` multiply-adds each.
 template <class F>
 void ForSamples(const Shard& shard, size_t cost, const F& each) {
@@ -117,6 +124,35 @@ void SquaredErrorGrad(const Call& call, const Shard& shard) {
     const V factor = hn::Set(Floats(), scale);
     Map(y, out, 0, classes, [&](V v) HWY_ATTR { return hn::Mul(v, factor); });
     out[label] = of_label;
+  });
+}
+
+void AbsoluteError(const Call& call, const Shard& shard) {
+  const size_t classes = call.inputs[0].size();
+  const float* outputs = call.inputs[0].floats();
+  float* losses = call.outputs[0].floats();
+  ForSamples(shard, 2 * classes, [&](size_t sample) {
+    const float* y = outputs + sample * classes;
+    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
+    float sum = 0;
+    for (size_t c = 0; c < classes; ++c) sum += std::abs(y[c] - (c == label ? 1.0f : 0.0f));
+    losses[sample] = sum;
+  });
+}
+
+void AbsoluteErrorGrad(const Call& call, const Shard& shard) {
+  const size_t classes = call.inputs[0].size();
+  const float* outputs = call.inputs[0].floats();
+  float* dx = call.outputs[0].floats();
+  const float scale = shard.batch->loss_scale;
+  ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
+    const float* y = outputs + sample * classes;
+    float* out = dx + sample * classes;
+    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
+    const float off = y[label] - 1;  // dx may be y
+    const V factor = hn::Set(Floats(), scale);
+    Map(y, out, 0, classes, [&](V v) HWY_ATTR { return hn::Mul(Sign(v), factor); });
+    out[label] = scale * (off > 0 ? 1 : off < 0 ? -1 : off);
   });
 }
 

@@ -2,6 +2,8 @@
 
 // One row per operation. The gradient of dropout is the same mask.
 #define TRIREME_REF_KERNELS(ROW)                             \
+  ROW("absolute_error", AbsoluteError)                       \
+  ROW("absolute_error_grad", AbsoluteErrorGrad)              \
   ROW("add", Add)                                            \
   ROW("average_pool", AveragePool)                           \
   ROW("average_pool_grad", AveragePoolGrad)                  \

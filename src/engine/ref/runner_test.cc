@@ -127,6 +127,11 @@ TEST(RefKernel, SquaredErrorIsHalfTheSum) {
   ExpectNear(r.outputs[0], {(1 + 1 + 9) / 2.0});
 }
 
+TEST(RefKernel, AbsoluteErrorIsTheSum) {
+  const auto r = Apply("absolute_error", {1, 1, 4}, {}, {1, 2, -3, 0}, {}, {1});
+  ExpectNear(r.outputs[0], {1 + 1 + 3});
+}
+
 TEST(RefKernel, DropoutKeepsTheMeanAndRepeats) {
   const std::vector<float> ones(20000, 1.0f);
   const auto a = Apply("dropout", {1, 1, 100}, {.rate = 0.25f}, ones).outputs[0];

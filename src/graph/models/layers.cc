@@ -1,6 +1,7 @@
 #include "graph/models/layers.h"
 
 #include "base/error.h"
+#include "graph/models/losses.h"
 
 namespace trireme {
 
@@ -37,17 +38,12 @@ Graph FinishWithLoss(Builder build, const ModelOptions& options, ValueId logits)
   if (!(options.smoothing >= 0 && options.smoothing < 1)) {
     throw UsageError("model.smoothing must be at least 0 and below 1, got {}", options.smoothing);
   }
-  if (options.loss == "cross-entropy") {
-    return std::move(build).Finish("softmax_cross_entropy", logits, options.smoothing);
-  }
-  if (options.loss != "squared-error") {
-    throw UsageError("model.loss must be cross-entropy or squared-error, got \"{}\"", options.loss);
-  }
-  if (options.smoothing > 0) {
+  const LossKind& loss = FindLoss(options.loss);
+  if (options.smoothing > 0 && !loss.smooths) {
     throw UsageError("model.smoothing = {} needs model.loss = \"cross-entropy\"",
                      options.smoothing);
   }
-  return std::move(build).Finish("squared_error", logits);
+  return std::move(build).Finish(loss.op, logits, options.smoothing);
 }
 
 void RefuseSizes(const ModelOptions& options, const std::string& sizes) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph/models/layers.h"
+#include "graph/models/losses.h"
 
 namespace trireme {
 namespace {
@@ -66,7 +67,7 @@ Graph BuildMlp(const ModelOptions& options, const std::string& text, Shape input
     if (options.dropout != 0) x = AddDropout(build, options, x, next());
   }
   x = build.Add("dense", {x}, {.channels = sizes.back()}, next());
-  if (options.loss == "squared-error" && options.activation != "relu") {
+  if (FindLoss(options.loss).compares_outputs && options.activation != "relu") {
     x = AddActivation(build, options, x, next());
   }
   return FinishWithLoss(std::move(build), options, x);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "graph/layout.h"
+#include "graph/models/losses.h"
 #include "graph/op.h"
 
 namespace trireme {
@@ -102,6 +103,16 @@ TEST(Mlp, InTheClassicSettingNormalisesHiddenLayersAndSquashesOutputs) {
   EXPECT_EQ(graph.parameters.size(), 4u);  // the norm has none
 }
 
+TEST(Mlp, ALossThatComparesOutputsSquashesThem) {
+  for (const LossKind& loss : LossKinds()) {
+    const Graph graph = BuildModel({.activation = "tanh", .loss = loss.name}, {.channels = 4}, 3);
+    std::vector<std::string> ops{"dense", "tanh", "dense", "tanh", "dense"};
+    if (loss.compares_outputs) ops.push_back("tanh");
+    ops.push_back(loss.op);
+    EXPECT_EQ(Ops(graph), ops);
+  }
+}
+
 TEST(Cnn, IsSmall) {
   for (Shape input : {Shape{28, 28, 1}, Shape{32, 32, 3}}) {
     const double work = Measure(BuildModel({.name = "cnn"}, input, 10)).multiply_adds;
@@ -139,7 +150,9 @@ TEST(BuildModel, RefusesWhatAModelCannotUse) {
   EXPECT_TRUE(refused({.name = "mlp", .activation = "gelu"}, "model.activation"));
   EXPECT_TRUE(refused({.name = "mlp", .norm = "group"}, "model.norm"));
   EXPECT_TRUE(refused({.name = "mlp", .loss = "hinge"}, "model.loss"));
-  EXPECT_TRUE(refused({.name = "mlp", .loss = "squared-error", .smoothing = 0.1f}, "smoothing"));
+  for (const char* loss : {"squared-error", "absolute-error"}) {
+    EXPECT_TRUE(refused({.name = "mlp", .loss = loss, .smoothing = 0.1f}, "smoothing")) << loss;
+  }
   EXPECT_TRUE(refused({.name = "mlp", .smoothing = 1.5f}, "smoothing"));
   EXPECT_TRUE(refused({.name = "mlp", .dropout = 1}, "model.dropout"));
   EXPECT_TRUE(refused({.name = "mlp:784-10", .dropout = 0.5}, "model.dropout"));

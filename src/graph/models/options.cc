@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/models/losses.h"
 #include "graph/models/models.h"
 
 namespace trireme {
@@ -19,13 +20,14 @@ void Describe(OptionTable<ModelOptions>& t) {
   }
   t.Add("name", &O::name, Any(), kRun, "which network: " + names + "; without a recipe: " + kinds);
   t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}), kRun,
-        "activation after every hidden layer (mlp, cnn); with squared-error, an mlp's sigmoid or "
-        "tanh also follows the output layer");
+        "activation after every hidden layer (mlp, cnn); with squared-error and absolute-error, "
+        "an mlp's sigmoid or tanh also follows the output layer");
   t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}), kRun,
         "normalization between a hidden layer and its activation (mlp, cnn); layer-plain: no scale "
         "and shift; auto: batch, but none for an mlp");
-  t.Add("loss", &O::loss, OneOf({"cross-entropy", "squared-error"}), kRun,
-        "softmax cross-entropy, or half the squared distance to the one-hot label");
+  t.Add("loss", &O::loss, OneOf(LossNames()), kRun,
+        "softmax cross-entropy, half the squared distance to the one-hot label, or the sum of the "
+        "absolute differences from it");
   t.Add("dropout", &O::dropout, AtLeast(0) && Below(1), kJob,
         "share of hidden values set to zero (mlp; cnn: around its first dense layer)");
   t.Add("smoothing", &O::smoothing, AtLeast(0) && Below(1), kJob,

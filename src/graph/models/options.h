@@ -11,7 +11,7 @@ struct ModelOptions {
   std::string name = "mlp:4-30-20-3";
   std::string activation = "relu";     // relu, sigmoid, tanh
   std::string norm = "auto";           // auto, none, batch, layer, layer-plain (without affine)
-  std::string loss = "cross-entropy";  // cross-entropy, squared-error
+  std::string loss = "cross-entropy";  // a row of graph/models/losses.h
   double dropout = 0;                  // share of values set to zero
   float smoothing = 0;                 // of the labels, with cross-entropy
   std::string stem = "auto";           // auto, 7x7, 3x3: resnets

@@ -43,6 +43,8 @@
   OP(kSoftmaxCrossEntropyGrad) \
   OP(kSquaredError)            \
   OP(kSquaredErrorGrad)        \
+  OP(kAbsoluteError)           \
+  OP(kAbsoluteErrorGrad)       \
   OP(kTally)
 
 namespace trireme {
