@@ -65,6 +65,18 @@ TEST_F(TrainTest, WhatNobodySaysIsChosenForTheDataAndLearns) {
   EXPECT_NE(plan.out.find("model mlp, sgd at 0.02, cosine"), plan.out.npos) << plan.out;
 }
 
+// Other samples stand in for those that must be fetched.
+TEST_F(TrainTest, EveryFashionRecipeIsPlanned) {
+  int recipes = 0;
+  for (const auto& file : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/recipes")) {
+    const std::string name = file.path().stem().string();
+    if (!name.starts_with("fashion-")) continue;
+    Succeed({"train", name, "--data", "synthetic:28x28x1:10:400", "--dry-run"});
+    ++recipes;
+  }
+  EXPECT_GE(recipes, 14);
+}
+
 TEST_F(TrainTest, ANetworkThatHasLearnedNothingIsTold) {
   const Words words = {"train",   "--data",   "synthetic:8x8x1:5:500",
                        "--model", "mlp",      "--lr",

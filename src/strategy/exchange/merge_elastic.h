@@ -5,7 +5,7 @@
 namespace trireme {
 
 // Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, algorithm 1: the asynchronous form; with
-// momentum in the local optimizer, algorithm 2). Worker and centre pull at each other; batch-norm's
+// Nesterov's momentum in the local optimizer, algorithm 2). Worker and centre pull at each other; batch-norm's
 // running statistics are part of the state and follow.
 class MergeElastic : public Merge {
  public:
