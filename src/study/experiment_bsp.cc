@@ -1,0 +1,51 @@
+#include "base/files.h"
+#include "study/experiments.h"
+
+namespace trireme {
+namespace {
+
+// Digits where they are, else clothes, else pictures made on the fly.
+struct Pictures {
+  std::string source, words;
+};
+Pictures FindDigits(const ReplaySize& size) {
+  if (size.data) return {*size.data, "Data: " + *size.data + "."};
+  if (Exists("data/mnist")) return {"mnist:data/mnist", "Data: MNIST."};
+  if (Exists("/usr/share/datasets/fashion-mnist")) {
+    return {"fashion-mnist",
+            "Data: Fashion-MNIST, of the same shape and size, stands in for MNIST, which is not in "
+            "data/mnist."};
+  }
+  return {"synthetic:28x28x1:10:60000",
+          "Data: synthetic images of MNIST's shape and size stand in for it; neither data/mnist "
+          "nor Debian's dataset-fashion-mnist was found."};
+}
+
+}  // namespace
+
+Replay BspMnist(const ReplaySize& size) {
+  const Pictures digits = FindDigits(size);
+  Replay replay{.name = "bsp-mnist",
+                .title = "Bulk-synchronous training of digits: P samples x N workers",
+                .text =
+                    "Workers in one process around a broker (strategy bsp): each computes the "
+                    "gradient of P samples, all wait at a barrier, and one adds up the gradients. "
+                    "Our network is 784-200-10 with sigmoids and squared error. " +
+                    digits.words + " " + kNoNumbers};
+  ReplayPart part{.name = "workers", .title = "Time over workers, by samples per worker and step"};
+  part.plan = {.recipe = "mnist-classic",
+               .settings = {Set("data.source", digits.source), Set("strategy.name", "bsp"),
+                            Set("trainer.threads", "1"), Set("trainer.evaluate_every", "0"),
+                            Set("data.limit", size.full ? "0" : "12000"),
+                            Set("trainer.epochs", size.full ? "5" : "1")},
+               .vary = {{"transport.ranks", {"1", "2", "4"}},
+                        {"trainer.batch_per_worker", {"1", "10", "100"}}},
+               .repeat = size.repeat};
+  if (size.full) part.plan.vary[0].values = {"1", "2", "4", "8"};
+  part.text = size.full ? "All samples, five passes."
+                        : "12,000 samples, one pass; --full trains on all of them five times.";
+  replay.parts.push_back(std::move(part));
+  return replay;
+}
+
+}  // namespace trireme
