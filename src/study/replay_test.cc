@@ -39,6 +39,24 @@ TEST(Replay, EveryOneIsAPlanThatCanRunOrSaysWhyNot) {
   EXPECT_THROW(FindReplay("bsp-mnst"), UsageError);
 }
 
+// P is how many samples there are to train on; a worker never has more than one in a step.
+TEST(Replay, TheDiagramOfTheBrokerIsSamplesByWorkers) {
+  for (const bool full : {false, true}) {
+    const SweepPlan plan = FindReplay("bsp-mnist").make({.full = full}).parts[0].plan;
+    ASSERT_EQ(plan.vary.size(), 2u);
+    EXPECT_EQ(plan.vary[0].key, "transport.ranks");
+    EXPECT_EQ(plan.vary[1].key, "data.limit");
+    for (const Combination& combination : Combinations(plan)) {
+      const Recipe recipe = RecipeOf(plan, combination);
+      EXPECT_EQ(recipe.trainer.batch_per_worker, 1);
+      EXPECT_EQ(recipe.trainer.epochs, 5);
+      EXPECT_EQ(recipe.optimizer.lr, 0.1);
+      EXPECT_EQ(recipe.strategy.name, "bsp");
+    }
+    EXPECT_EQ(plan.vary[1].values.back(), full ? "60000" : "10000");
+  }
+}
+
 TEST(Replay, ScenesNeedPictures) {
   const Replay without = FindReplay("scenes-mpi").make({});
   EXPECT_NE(without.parts[0].skipped.find("images:DIR"), std::string::npos);
