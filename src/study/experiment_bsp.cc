@@ -33,8 +33,9 @@ Replay BspMnist(const ReplaySize& size) {
                     "gradients. P is the number of training samples. 784-200-10 with sigmoids and "
                     "squared error, 5 epochs, "
                     "rate 0.1. " +
-                    digits.words + " " + kNoNumbers};
+                    digits.words};
   ReplayPart part{.name = "workers", .title = "Time over workers, by training samples"};
+  part.claims = {{&FindClaim("bsp-workers"), FastestOf}};
   // Epochs, rate, network and loss are the recipe's.
   part.plan = {.recipe = "mnist-classic",
                .settings = {Set("data.source", digits.source), Set("strategy.name", "bsp"),

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "study/replay.h"
+#include "study/claims.h"
 
 namespace trireme {
 
@@ -14,9 +14,6 @@ Replay IrisMpi(const ReplaySize& size);
 Replay ScenesMpi(const ReplaySize& size);
 Replay Resnet50Batch(const ReplaySize& size);
 Replay DdpSweep(const ReplaySize& size);
-
-inline constexpr char kNoNumbers[] =
-    "The published numbers were not available, so only ours are shown.";
 
 inline std::string Set(std::string_view key, std::string_view value) {
   return fmt::format("{}={}", key, value);

@@ -28,6 +28,16 @@ struct PublishedTable {
 std::span<const PublishedTable> PublishedTables();
 const PublishedTable& FindPublished(std::string_view name);  // UsageError if there is none
 
+// What a document says in words, without a table.
+struct PublishedClaim {
+  std::string_view name;    // scenes-epoch
+  std::string_view text;    // a sentence without its full stop
+  std::string_view source;  // the document
+};
+
+std::span<const PublishedClaim> PublishedClaims();
+const PublishedClaim& FindClaim(std::string_view name);
+
 // "32:06" (minutes, seconds), "2:08:24" (hours first), "45" (seconds); nothing for anything else.
 std::optional<double> ParseClock(std::string_view text);
 std::string FormatClock(double seconds);  // the same, to the second

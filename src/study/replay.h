@@ -19,6 +19,15 @@ struct ReplaySize {
   std::optional<std::string> data;  // instead of what is found on the machine
 };
 
+struct ReplayPart;
+
+// A sentence of the document, and what our runs say of the same thing.
+struct ReplayClaim {
+  const PublishedClaim* published;
+  // Null: nothing here is like it.
+  std::string (*ours)(const ReplayPart& part, std::span<const SweepNumbers> rows) = nullptr;
+};
+
 // A diagram of a published experiment: a sweep, and the table that it repeats.
 struct ReplayPart {
   std::string name;   // of its folder
@@ -26,8 +35,9 @@ struct ReplayPart {
   std::string text;   // what stands for what, and what is not the same
   SweepPlan plan;
   size_t axis = 0;                            // of the varied keys
-  const PublishedTable* published = nullptr;  // null: its numbers are not at hand
-  std::string skipped;                        // why it cannot be run; empty: it can
+  const PublishedTable* published = nullptr;  // null: the document has a diagram without numbers
+  std::vector<ReplayClaim> claims;
+  std::string skipped;  // why it cannot be run; empty: it can
 };
 
 struct Replay {

@@ -76,6 +76,21 @@ std::vector<std::string> BesideCells(const Beside& one) {
           NumberOr(one.our_speed)};
 }
 
+// What our runs say of it, or that they say nothing.
+std::string OursOf(const ReplayClaim& claim, const ReplayedPart& replayed) {
+  const std::string ours = claim.ours ? claim.ours(replayed.part, replayed.rows) : "";
+  return ours.empty() ? "not measured here" : ours;
+}
+
+PageTable ClaimsTable(const ReplayedPart& replayed) {
+  PageTable table{.title = "Published in words", .header = {"published", "source", "ours"}};
+  for (const ReplayClaim& claim : replayed.part.claims) {
+    table.rows.push_back({std::string(claim.published->text), std::string(claim.published->source),
+                          OursOf(claim, replayed)});
+  }
+  return table;
+}
+
 LineChart BesideChart(const ReplayedPart& replayed) {
   const std::string axis(replayed.part.published->axis);
   LineChart chart{.title = fmt::format("Speed-up over {}, relative to the first", axis),
@@ -129,6 +144,7 @@ Section PartSection(const ReplayedPart& replayed) {
                     ". Source: " + std::string(part.published->source) + ".";
     section.blocks.push_back(std::move(table));
   }
+  if (!part.claims.empty()) section.blocks.push_back(ClaimsTable(replayed));
   section.blocks.push_back(SweepPageTable(part.plan, replayed.rows));
   return section;
 }
@@ -146,6 +162,10 @@ std::string ReplayText(const Replay& replay, std::span<const ReplayedPart> parts
       continue;
     }
     text += SweepText(part.plan, replayed.rows);
+    for (const ReplayClaim& claim : part.claims) {
+      text += fmt::format("published: {} ({})\n     ours: {}\n", claim.published->text,
+                          claim.published->source, OursOf(claim, replayed));
+    }
     if (!part.published) continue;
     const auto line = [&](const std::vector<std::string>& cells) {
       text += fmt::format("{:>16} {:>10} {:>14} {:>10} {:>14}\n", cells[0], cells[1], cells[2],
@@ -179,6 +199,13 @@ Json ReplayJson(const Replay& replay, std::span<const ReplayedPart> parts) {
       }
       entry.Add("source", part.published->source).Add("beside", std::move(points));
     }
+    Json claims = Json::Array();
+    for (const ReplayClaim& claim : part.claims) {
+      Json one = Json::Object();
+      one.Add("published", claim.published->text).Add("source", claim.published->source);
+      claims.Append(std::move(one.Add("ours", OursOf(claim, replayed))));
+    }
+    if (!part.claims.empty()) entry.Add("claims", std::move(claims));
     list.Append(std::move(entry.Add("sweep", SweepJson(part.plan, replayed.rows))));
   }
   Json json = Json::Object();

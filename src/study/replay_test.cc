@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+
 #include "base/error.h"
 #include "base/text.h"
+#include "study/claims.h"
 
 namespace trireme {
 namespace {
@@ -75,6 +79,54 @@ TEST(Replay, ShowsThePublishedTimesBesideOurs) {
   EXPECT_NEAR(eight.At("published_speedup").AsDouble(), 1926.0 / 270, 1e-9);
   EXPECT_NEAR(eight.At("speedup").AsDouble(), 8, 1e-9);
   EXPECT_TRUE(beside.Items()[4].At("seconds").IsNull());
+}
+
+TEST(Replay, ShowsWhatWasPublishedInWordsBesideOurs) {
+  const Replay replay = FindReplay("bsp-mnist").make({});
+  const std::vector<ReplayedPart> parts = {{replay.parts[0], Pretended(replay.parts[0].plan)}};
+  const Json claim = ReplayJson(replay, parts).At("parts").Items()[0].At("claims").Items()[0];
+  EXPECT_NE(claim.At("published").AsString().find("16"), std::string::npos);
+  EXPECT_NE(claim.At("source").AsString().find("Go prototype"), std::string::npos);
+  EXPECT_EQ(claim.At("ours").AsString(),
+            "fastest with transport.ranks = 16 (data.limit=100), 16 (data.limit=1000), 16 "
+            "(data.limit=10000)");
+  EXPECT_NE(ReplayText(replay, parts).find("ours: fastest with"), std::string::npos);
+}
+
+TEST(Replay, RatiosAndMemoryAreThoseOfTheRows) {
+  const ReplayPart part{.plan = {.vary = {{"workers", {"1", "2"}}, {"how", {"a", "b"}}}}};
+  std::vector<SweepNumbers> rows;
+  for (const auto& [n, how, seconds] :
+       {std::tuple("1", "a", 3.0), {"1", "b", 2.0}, {"2", "a", 2.0}, {"2", "b", 1.0}}) {
+    rows.push_back({.combination = {.values = {n, how}}, .seconds = Spread{seconds}});
+  }
+  EXPECT_EQ(TimesAsLong(part, rows), "a takes 1.50, 2.00 times as long as b with workers = 1, 2");
+  EXPECT_EQ(TimesAsLong(part, {}), "");
+
+  const ReplayPart batch{.plan = {.vary = {{"trainer.batch", {"5", "50"}}}}};
+  std::vector<SweepNumbers> measured;
+  for (const auto& [n, bytes] : {std::pair("5", 1024.0), {"50", 4096.0}}) {
+    measured.push_back({.combination = {.values = {n}},
+                        .runs = {{.folder = "r", .peak_bytes = bytes}},
+                        .seconds = Spread{1}});
+  }
+  EXPECT_EQ(PeakMemory(batch, measured),
+            "1.0 KiB of the process' memory with trainer.batch = 5, 4.0 KiB with 50");
+}
+
+// Every claim names its document and stands on a page, or waits for an experiment that has none
+// yet.
+TEST(Replay, EveryPublishedClaimIsShown) {
+  std::set<std::string_view> shown = {"overlap"};  // docs/origins.md
+  for (const ReplayKind& kind : ReplayKinds()) {
+    for (const ReplayPart& part : kind.make({}).parts) {
+      for (const ReplayClaim& claim : part.claims) shown.insert(claim.published->name);
+    }
+  }
+  for (const PublishedClaim& claim : PublishedClaims()) {
+    EXPECT_EQ(claim.source.substr(0, 4), "the ") << claim.name;
+    EXPECT_TRUE(shown.contains(claim.name)) << claim.name;
+  }
 }
 
 }  // namespace

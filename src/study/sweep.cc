@@ -38,6 +38,8 @@ std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
     if (!accuracy.IsNull()) run.test_accuracy = accuracy.AsDouble();
     const Json* loss = summary.Find("test_loss");
     if (loss && !loss->IsNull()) run.test_loss = loss->AsDouble();
+    const Json* peak = summary.Find("peak_memory_bytes");
+    if (peak && !peak->IsNull()) run.peak_bytes = peak->AsDouble();
     return run;
   } catch (const Error&) {  // damaged: not a run that is done
     return {};

@@ -25,6 +25,7 @@ struct SweepRun {
   double seconds = 0;
   double samples_per_second = 0;
   std::optional<double> test_accuracy, test_loss;
+  std::optional<double> peak_bytes;  // of the process that recorded the run
 };
 
 struct SweepRow {
