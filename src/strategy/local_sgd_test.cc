@@ -90,6 +90,11 @@ TEST(LocalSgd, MeetingAfterEveryStepIsAllReduceToRounding) {
   }
 }
 
+TEST(LocalSgd, AllReduceOfWeightsIsAMeetingAfterEveryStep) {
+  LocalRun named{.strategy = "allreduce-weights", .period = -1};
+  EXPECT_EQ(Train(named), Train({.period = 1}));
+}
+
 TEST(LocalSgd, GroupsOfOneAreWorkersAlone) {
   LocalRun alone{.ranks = 4};
   LocalRun grouped = alone;

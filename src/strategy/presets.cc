@@ -90,6 +90,13 @@ constexpr StrategyPreset kPresets[] = {
      .inner = "alone",
      .centre = "group",
      .merge = "average"},
+    {.name = "allreduce-weights",
+     .help = "every worker updates its own weights and all take their mean after every step: "
+             "local-sgd with strategy.period = 1 (MPI_Allreduce of packed weights)",
+     .inner = "alone",
+     .centre = "group",
+     .merge = "average",
+     .period = 1},
 };
 
 }  // namespace

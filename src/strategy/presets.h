@@ -12,8 +12,8 @@ struct StrategyPreset {
   const char* centre = "none";
   const char* merge = "gradient";
   const char* pace = "in-step";
-  int push = 1, fetch = 1;
   int period = 10;
+  int push = 1, fetch = 1;
   int staleness = -1;
   bool broadcasts = false;
 };
