@@ -25,6 +25,8 @@ constexpr Word<PaceKind> kPaces[] = {{"in-step", PaceKind::kInStep},
 constexpr Word<StaleKind> kStales[] = {
     {"wait", StaleKind::kWait}, {"scale", StaleKind::kScale}, {"drop", StaleKind::kDrop}};
 
+constexpr const char* kChain = "chain";
+constexpr const char* kStar = "star";
 constexpr const char* kAuto = "auto";
 
 template <class Rows>
@@ -62,6 +64,7 @@ int ServersOf(const StrategyChoice& c) {
 std::vector<std::string> CentreWords() { return WordsOf(kCentres); }
 std::vector<std::string> PaceWords() { return WordsOf(kPaces); }
 std::vector<std::string> StaleWords() { return WordsOf(kStales); }
+std::vector<std::string> RouteWords() { return {kChain, kStar}; }
 
 StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene) {
   const StrategyPreset& preset = FindPreset(options.name);
@@ -73,6 +76,7 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   c.pace = KindOf(kPaces, Or(options.pace, preset.pace));
   if (!c.leases_work() && options.pace == kAuto) c.pace = PaceWithoutServer(c);
   c.servers = ServersOf(c);
+  c.star = options.route == kStar;
   if (c.inner->groups && c.centre != CentreKind::kNone) {
     c.groups = options.groups > 0 ? options.groups : kGroups;
   }

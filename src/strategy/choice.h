@@ -20,6 +20,7 @@ enum class PaceKind { kInStep, kFree, kClock, kRound };
 std::vector<std::string> CentreWords();
 std::vector<std::string> PaceWords();
 std::vector<std::string> StaleWords();
+std::vector<std::string> RouteWords();
 
 // A recipe's strategy, resolved once before the ranks start: what is left open is as the preset has
 // it, and what cannot be is refused.
@@ -37,6 +38,7 @@ struct StrategyChoice {
   int push = 1, fetch = 1;  // gradients: steps between pushes, and between looks at the weights
   int64_t staleness = -1;   // -1: any
   bool broadcasts = false;  // the server offers all new weights, nobody asks
+  bool star = false;        // in step through a server: each worker sends straight to it
   bool deterministic = false;
 
   int workers() const { return ranks - servers; }

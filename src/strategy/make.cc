@@ -25,6 +25,7 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
                    .deterministic = c.deterministic,
                    .in_step = c.in_step(),
                    .differences = !c.merge->gradients,
+                   .star = c.star,
                    .algorithm = c.options.algorithm,
                    .wire = c.options.wire,
                    .common = setup.common};

@@ -26,6 +26,10 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "auto: shared where possible, otherwise what is fastest by a measured model of the links");
   t.Add("wire", &StrategyOptions::wire, OneOf({"f32", "bf16"}), kJob,
         "allreduce: how gradients travel; bf16 halves the bytes and rounds every partial sum");
+  t.Add(
+      "route", &StrategyOptions::route, OneOf(RouteWords()), kJob,
+      "sync-ps: how sums travel: from worker to worker, rank 0 at the end (chain), or each worker "
+      "sends its own straight to rank 0 and gets the weights straight from it (star); equal bits");
   t.Add("inner", &StrategyOptions::inner, OneOf(NamesOf(InnerKinds())), kJob,
         "how replicas advance inside a step; auto, here and for the next three: what the strategy "
         "sets");

@@ -12,6 +12,7 @@ struct StrategyOptions {
   std::string inner = "auto", centre = "auto", merge = "auto", pace = "auto";
   std::string algorithm = "auto";  // of allreduce
   std::string wire = "f32";        // of allreduce
+  std::string route = "chain";     // of sync-ps
   bool sync_batch_norm = false;
   double bucket_mb = 4;
   int period = -1;

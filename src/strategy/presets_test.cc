@@ -24,7 +24,7 @@ struct Case {
   std::string name;
   toy::MakeDevice device;
   bool shared;  // summands are added where they lie, else by messages
-  std::string strategy = "allreduce";
+  std::string strategy = "allreduce", route = "chain";
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -45,7 +45,8 @@ struct Config {
 // The state of every rank after the run.
 std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
   const toy::Model model(run.weights, run.bucket);
-  StrategyOptions options{.name = c.strategy, .merge = run.merge, .wire = run.wire};
+  StrategyOptions options{
+      .name = c.strategy, .merge = run.merge, .wire = run.wire, .route = c.route};
   options.algorithm = c.shared ? "shared" : run.deterministic ? "chain" : run.algorithm;
   const InnerKind& inner = FindInner(FindPreset(c.strategy).inner);
   const int ranks = run.ranks + inner.servers;
@@ -258,6 +259,24 @@ TEST_P(InStep, DifferencesAgreeWithGradientsToRounding) {
   EXPECT_GT(Distance(differences[0], toy::Model(3000).initial), 0.1);
 }
 
+// Who passes a summand on does not change the order in which all are added.
+TEST(ThroughServer, AStarAndAChainHaveEqualBits) {
+  for (const bool deterministic : {false, true}) {
+    for (const char* merge : {"gradient", "difference"}) {
+      if (deterministic && merge[0] == 'd') continue;  // refused
+      for (const int shards : {12, 2}) {
+        Config run{.ranks = 3, .deterministic = deterministic};
+        run.plan.shards = shards;  // 2: a worker has none
+        run.optimizer = {.lr = 0.2, .momentum = 0};
+        run.merge = merge;
+        const auto chain = Train({"chain", toy::Host, false, "sync-ps", "chain"}, run);
+        EXPECT_EQ(Train({"star", toy::Host, false, "sync-ps", "star"}, run), chain)
+            << merge << ", deterministic " << deterministic << ", " << shards << " shards";
+      }
+    }
+  }
+}
+
 std::vector<Case> Devices() {
   const auto pretend = [] { return std::make_unique<PretendDevice>(); };
   return {{"host_shared", toy::Host, true},
@@ -266,6 +285,8 @@ std::vector<Case> Devices() {
           {"pretend_messages", pretend, false},
           {"host_server", toy::Host, false, "sync-ps"},
           {"pretend_server", pretend, false, "sync-ps"},
+          {"host_star", toy::Host, false, "sync-ps", "star"},
+          {"pretend_star", pretend, false, "sync-ps", "star"},
           {"host_broker", toy::Host, false, "bsp"}};
 }
 INSTANTIATE_TEST_SUITE_P(Devices, InStep, testing::ValuesIn(Devices()),
@@ -298,6 +319,8 @@ TEST(Presets, RefuseWhatMakesNoSense) {
   other = wait;
   other.merge = "halve";
   EXPECT_THROW(ResolveStrategy(other, {.ranks = 4}), UsageError);
+  EXPECT_TRUE(ResolveStrategy({.name = "sync-ps", .route = "star"}, {.ranks = 3}).star);
+  EXPECT_THROW(ResolveStrategy({.name = "allreduce", .route = "star"}, {.ranks = 3}), UsageError);
   EXPECT_THROW(ResolveStrategy({.name = "allreduce", .algorithm = "ring"},
                                {.ranks = 2, .deterministic = true}),
                UsageError);

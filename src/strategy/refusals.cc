@@ -251,6 +251,13 @@ constexpr Refusal kOthers[] = {
        return "trainer.deterministic: weight differences agree with gradients only up to rounding; "
               "use strategy.merge = \"gradient\"";
      }},
+    {[](const Case& x) { return x.c.star && x.c.inner->servers == 0; },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.route = \"{}\" is for gradients that travel to rank 0 in every step; strategy "
+           "{} has no such server, use sync-ps or leave the key out",
+           x.o.route, x.preset.name);
+     }},
     {[](const Case& x) { return x.c.ranks <= x.c.servers; },
      [](const Case& x) {
        return fmt::format(

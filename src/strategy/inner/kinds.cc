@@ -51,9 +51,11 @@ std::string AlgorithmOf(const InnerNeeds& needs, Group& group) {
 
 std::unique_ptr<Inner> MakeThroughServer(const InnerNeeds& needs, Group* group) {
   using Sends = InnerThroughServer::Sends;
+  using Route = InnerThroughServer::Route;
   return std::make_unique<InnerThroughServer>(
       *group, ShardsOfRanks(needs), needs.deterministic,
-      needs.differences ? Sends::kDifferences : Sends::kGradients);
+      needs.differences ? Sends::kDifferences : Sends::kGradients,
+      needs.star ? Route::kStar : Route::kChain);
 }
 
 std::unique_ptr<Inner> MakeBrokerWorker(const InnerNeeds& needs, Group* group) {

@@ -19,6 +19,7 @@ struct InnerNeeds {
   bool deterministic = false;
   bool in_step = true;
   bool differences = false;                      // of weights are added up, not gradients
+  bool star = false;                             // each worker sends straight to the server
   std::string algorithm = "auto", wire = "f32";  // of an all-reduce
   size_t bucket_bytes = 0;                       // at most
   StrategyCommon* common = nullptr;              // what the row made, if it did
@@ -35,8 +36,8 @@ struct InnerKind {
   bool one_process = false;    // they are threads of one process
   bool shares_memory = false;  // they are threads, or processes that share memory
   bool groups = false;         // some of them can be a group, below a server or an average
-  int servers = 0;             // the first ranks, which hold the weights and do not train
-  bool differences = false;    // strategy.merge = "difference" is possible
+  int servers = 0;  // the first ranks, which hold the weights and do not train: strategy.route
+  bool differences = false;  // strategy.merge = "difference" is possible
 
   // Of this rank; `group` are those who advance together, null where there is no group.
   std::unique_ptr<Inner> (*make)(const InnerNeeds& needs, Group* group);

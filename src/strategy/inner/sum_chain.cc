@@ -8,9 +8,6 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kSegment =
-    1 << 16;  // floats: with the summands of a few shards still in the cache
-
 int FirstWithShards(const std::vector<int>& shards) {
   return int(std::find_if(shards.begin(), shards.end(), [](int n) { return n > 0; }) -
              shards.begin());
@@ -33,7 +30,7 @@ SumChain::~SumChain() {
 void SumChain::Begin(Replica& r) {
   summands_.assign(r.summands.begin(), r.summands.end());
   queue_ = r.device.NewQueue();
-  const size_t segment = std::min(kSegment, r.layout.summand);
+  const size_t segment = std::min(kSumSegment, r.layout.summand);
   parts_.reserve(r.summands.size());
   arrived_ = Buffer(r.device, segment);
   staged_ = !r.device.host_visible();
@@ -64,8 +61,8 @@ void SumChain::Forward(const Task& task) {
     leaving.Wait();
     if (!last_ && left.size > 0) ends_.left(left);
   };
-  for (size_t at = 0; at < task.range.size; at += kSegment) {
-    const Range segment{task.range.begin + at, std::min(kSegment, task.range.size - at)};
+  for (size_t at = 0; at < task.range.size; at += kSumSegment) {
+    const Range segment{task.range.begin + at, std::min(kSumSegment, task.range.size - at)};
     Ticket next = SendOn(segment, AddOwn(segment));
     wait();
     leaving = std::move(next);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "strategy/inner/comm_thread.h"
-#include "strategy/inner/inner.h"
+#include "strategy/inner/sum_route.h"
 
 namespace trireme {
 
@@ -12,7 +12,7 @@ namespace trireme {
 // and travels in segments, each rank adds its own shards' summands in order; the last rank has the
 // whole. So the bits do not depend on the number of workers. On a communication thread, bucket by
 // bucket while backward goes on. Each rank sends and receives at most one summand.
-class SumChain {
+class SumChain : public SumRoute {
  public:
   struct Ends {
     // At the last rank: a segment of the whole sum, which lies in summands[0] and on the host.
@@ -23,16 +23,14 @@ class SumChain {
   };
   // `shards[r]` summands belong to rank r.
   SumChain(Group& group, const std::vector<int>& shards, Ends ends);
-  ~SumChain();
+  ~SumChain() override;
 
-  int shards() const { return shards_; }  // own ones
-  bool last() const { return last_; }     // in the chain
-  void Begin(Replica& replica);
-  void BucketReady(const Bucket& bucket, const Event& event);
-  double busy_s() const { return comm_thread_ ? comm_thread_->busy_s() : 0; }
-  void Drain();  // all buckets have gone through this rank
-  // What this rank's queues still do to the summands.
-  Event Record() { return queue_->Record(); }
+  int shards() const override { return shards_; }
+  void Begin(Replica& replica) override;
+  void BucketReady(const Bucket& bucket, const Event& event) override;
+  double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
+  void Drain() override;
+  Event Record() override { return queue_->Record(); }
 
  private:
   struct Task {

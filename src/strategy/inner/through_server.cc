@@ -4,24 +4,33 @@
 
 #include "base/clock.h"
 #include "flat/arithmetic.h"
+#include "strategy/inner/sum_chain.h"
+#include "strategy/inner/sum_star.h"
+#include "strategy/inner/transfers.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {
 
 InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& shards,
-                                       bool deterministic, Sends sends)
+                                       bool deterministic, Sends sends, Route route)
     : group_(group),
       sends_(sends),
-      summands_(deterministic ? std::max(1, shards[group.rank()]) : 1),
-      order_(group.Split(0, group.rank() == kServer ? group.size() : group.rank())) {
-  std::vector<int> in_order(shards.begin() + 1, shards.end());
-  if (!deterministic) std::fill(in_order.begin(), in_order.end(), 1);
-  in_order.push_back(0);
+      route_(route),
+      summands_(deterministic ? std::max(1, shards[group.rank()]) : 1) {
+  std::vector<int> sent = shards;
+  if (!deterministic) std::fill(sent.begin() + 1, sent.end(), 1);
+  if (route == Route::kStar) {
+    leaving_.reserve(sent.size());
+    sum_ = std::make_unique<SumStar>(group, sent);
+    return;
+  }
+  order_ = group.Split(0, is_server() ? group.size() : group.rank());
+  std::rotate(sent.begin(), sent.begin() + 1, sent.end());
   // The server keeps what arrives; nothing comes back by the chain.
   const auto turn = [](const Range&, std::span<const float>) { return Ticket(); };
   const auto left = [](const Range&) {};
-  chain_ = std::make_unique<SumChain>(*order_, in_order, SumChain::Ends{turn, left});
+  sum_ = std::make_unique<SumChain>(*order_, sent, SumChain::Ends{turn, left});
 }
 
 InnerThroughServer::~InnerThroughServer() = default;
@@ -31,22 +40,22 @@ int InnerThroughServer::Summands() const { return summands_; }
 void InnerThroughServer::Begin(Replica& r) {
   if (!r.device.host_visible()) host_.resize(r.layout.state);
   if (sends_ == Sends::kDifferences && !is_server()) moved_ = Buffer(r.device, r.layout.state);
-  chain_->Begin(r);
+  sum_->Begin(r);
 }
 
 void InnerThroughServer::BeforeStep(Replica& r) {
   // More workers than shards: what this one adds is nothing.
-  const bool adds = !is_server() && chain_->shards() > 0;
+  const bool adds = !is_server() && sum_->shards() > 0;
   if (r.work.shards.empty() && adds) flat::Fill(r.queue, 0, r.summands[0]);
 }
 
 void InnerThroughServer::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
-  if (sends_ == Sends::kGradients) return chain_->BucketReady(bucket, event);
+  if (sends_ == Sends::kGradients) return sum_->BucketReady(bucket, event);
   // A difference is known only when the whole gradient is.
   if (&bucket != &r.buckets.back()) return;
   if (!is_server()) MakeDifference(r);
   const Event made = r.queue.Record();
-  for (const Bucket& b : r.buckets) chain_->BucketReady(b, made);
+  for (const Bucket& b : r.buckets) sum_->BucketReady(b, made);
 }
 
 void InnerThroughServer::MakeDifference(Replica& r) {
@@ -60,9 +69,9 @@ void InnerThroughServer::MakeDifference(Replica& r) {
 
 void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
   const Stopwatch watch;
-  chain_->Drain();
+  sum_->Drain();
   waited_s_ += watch.seconds();
-  r.queue.Wait(chain_->Record());
+  r.queue.Wait(sum_->Record());
   if (is_server()) {
     if (sends_ == Sends::kDifferences) {
       r.updater.ApplyMove(r.queue, r.summands[0], r.state);
@@ -86,14 +95,22 @@ void InnerThroughServer::ShareState(Replica& r) {
   r.queue.Sync();
   if (is_server()) metrics[Layout::kVotes] += r.vote;  // it has no shard that could
   const std::span<float> state = staged ? std::span<float>(host_) : r.state.host();
-  Broadcast(group_, kTagState, kServer, std::as_writable_bytes(state));
-  Broadcast(group_, kTagState, kServer, std::as_writable_bytes(std::span(metrics)));
+  SendFromServer(std::as_writable_bytes(state));
+  SendFromServer(std::as_writable_bytes(std::span(metrics)));
   if (!is_server() && staged) flat::Put(r.queue, host_, r.state);
   flat::Put(r.queue, metrics, tail);
   r.queue.Sync();  // the host's copies are used again
   const double seconds = watch.seconds();
   waited_s_ += seconds;
   shared_s_ += seconds;
+}
+
+void InnerThroughServer::SendFromServer(std::span<std::byte> bytes) {
+  if (route_ == Route::kChain) return Broadcast(group_, kTagState, kServer, bytes);
+  if (!is_server()) return group_.Receive(kServer, kTagState, bytes).Wait();
+  Transfers transfers(leaving_);
+  for (int r = 1; r < group_.size(); ++r) transfers.Add(group_.Send(r, kTagState, bytes));
+  transfers.Wait();
 }
 
 }  // namespace trireme

@@ -2,14 +2,16 @@
 #include <memory>
 #include <vector>
 
-#include "strategy/inner/sum_chain.h"
+#include "strategy/inner/sum_route.h"
+#include "transport/group.h"
 
 namespace trireme {
 
-// A server (rank 0) that does not train holds the weights: the workers' summands are added up along
-// a chain whose end it is, it updates, and its new state comes back to all (Go + MPI_Send/Recv).
-// Traffic per step: each worker sends one summand and receives at most one, and gets the state once
-// by a broadcast; the server receives a summand.
+// A server (rank 0) that does not train holds the weights: the workers' summands are added up on
+// their way to it, it updates, and its new state comes back to all (Go + MPI_Send/Recv).
+// Traffic per step along the chain: each worker sends one summand and receives at most one, and
+// gets the state once by a broadcast; the server receives a summand. In the star the server
+// receives every worker's summands and sends the state to each.
 class InnerThroughServer : public Inner {
  public:
   // What travels to the server. Differences: each worker updates a copy of the weights by its own
@@ -17,9 +19,13 @@ class InnerThroughServer : public Inner {
   // to rounding, as long as the update is linear in the gradient: SGD without momentum, decay and
   // clipping.
   enum class Sends { kGradients, kDifferences };
+  // strategy.route: from worker to worker, the server at the end; or each straight to the server.
+  // Both add in the order of ranks and shards: equal bits.
+  enum class Route { kChain, kStar };
 
   // `shards[r]` summands belong to rank r; none to the server.
-  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic, Sends sends);
+  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic, Sends sends,
+                     Route route);
   ~InnerThroughServer() override;
 
   int Summands() const override;
@@ -28,7 +34,7 @@ class InnerThroughServer : public Inner {
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
   double waited_s() const override { return waited_s_; }
-  double busy_s() const override { return chain_->busy_s() + shared_s_; }
+  double busy_s() const override { return sum_->busy_s() + shared_s_; }
   Volume volume() const override { return group_.volume(); }
 
  private:
@@ -36,16 +42,19 @@ class InnerThroughServer : public Inner {
   static constexpr int kServer = 0;
   void MakeDifference(Replica& replica);
   void ShareState(Replica& replica);
+  void SendFromServer(std::span<std::byte> bytes);
 
   Group& group_;
   const Sends sends_;
+  const Route route_;
   const int summands_;
-  std::unique_ptr<Group> order_;  // the workers, then the server
+  std::unique_ptr<Group> order_;  // kChain: the workers, then the server
   std::vector<float> host_;       // the new state and the step's metrics, on their way
   Buffer moved_;                  // kDifferences, at a worker: its own updated state
   double waited_s_ = 0;
-  double shared_s_ = 0;  // of it: the state's way back
-  std::unique_ptr<SumChain> chain_;
+  double shared_s_ = 0;          // of it: the state's way back
+  std::vector<Ticket> leaving_;  // kStar, at the server
+  std::unique_ptr<SumRoute> sum_;
 };
 
 }  // namespace trireme

@@ -1,0 +1,24 @@
+#pragma once
+#include "strategy/inner/inner.h"
+
+namespace trireme {
+
+// Floats that travel at a time: with the summands of a few shards still in the cache.
+constexpr size_t kSumSegment = 1 << 16;
+
+// The way on which the summands of workers become one sum, on a communication thread, bucket by
+// bucket while backward goes on. The order of additions is that of the ranks and their shards,
+// whatever the way: equal bits.
+class SumRoute {
+ public:
+  virtual ~SumRoute() = default;
+  virtual int shards() const = 0;  // own ones: what they add up to is sent
+  virtual void Begin(Replica& replica) = 0;
+  virtual void BucketReady(const Bucket& bucket, const Event& event) = 0;
+  virtual void Drain() = 0;  // all buckets have gone through this rank
+  // What this rank's queue still does to the summands.
+  virtual Event Record() = 0;
+  virtual double busy_s() const = 0;
+};
+
+}  // namespace trireme

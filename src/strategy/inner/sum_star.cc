@@ -1,0 +1,103 @@
+#include "strategy/inner/sum_star.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "flat/arithmetic.h"
+#include "strategy/inner/transfers.h"
+#include "strategy/step/tags.h"
+
+namespace trireme {
+
+SumStar::SumStar(Group& group, const std::vector<int>& shards) : group_(group), shards_(shards) {}
+
+SumStar::~SumStar() {
+  comm_thread_.reset();
+  DrainQuietly(queue_.get());
+}
+
+void SumStar::Begin(Replica& r) {
+  summands_.assign(r.summands.begin(), r.summands.end());
+  queue_ = r.device.NewQueue();
+  constexpr size_t kLine = 16;  // floats: every segment begins at a cache line
+  segment_ = std::min(kSumSegment, (r.layout.summand + kLine - 1) / kLine * kLine);
+  const int all = std::accumulate(shards_.begin(), shards_.end(), 0);
+  const size_t count = size_t(adds() ? all : shards());
+  if (adds()) arrived_ = Buffer(r.device, count * segment_);
+  staged_ = !r.device.host_visible();
+  if (staged_) host_.resize(count * segment_);
+  parts_.reserve(count);
+  tickets_.reserve(count);
+  comm_thread_ = std::make_unique<CommThread<Task>>(
+      [this](Task& task) { Forward(task); },
+      [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans);
+}
+
+void SumStar::BucketReady(const Bucket& bucket, const Event& event) {
+  comm_thread_->Push({bucket.range, event});
+}
+
+void SumStar::Drain() { comm_thread_->Drain(); }
+
+void SumStar::Forward(const Task& task) {
+  if (staged_) {
+    queue_->Wait(task.event);
+  } else {
+    task.event.Wait();
+  }
+  for (size_t at = 0; at < task.range.size; at += segment_) {
+    const Range segment{task.range.begin + at, std::min(segment_, task.range.size - at)};
+    if (adds()) {
+      AddArrived(segment);
+    } else {
+      SendOwn(segment);
+    }
+  }
+}
+
+std::span<float> SumStar::HostOf(size_t summand, size_t size) {
+  return std::span<float>(host_).subspan(summand * segment_, size);
+}
+
+void SumStar::SendOwn(const Range& segment) {
+  Transfers transfers(tickets_);
+  const size_t count = size_t(shards());
+  if (staged_) {
+    for (size_t s = 0; s < count; ++s) {
+      flat::Get(*queue_, summands_[s].Sub(segment.begin, segment.size), HostOf(s, segment.size));
+    }
+    queue_->Sync();
+  }
+  for (size_t s = 0; s < count; ++s) {
+    const std::span<const float> own =
+        staged_ ? HostOf(s, segment.size) : summands_[s].Sub(segment.begin, segment.size).host();
+    transfers.Add(group_.Send(kServer, kTagSumForward, std::as_bytes(own)));
+  }
+  transfers.Wait();
+}
+
+// All are under way at once; they are added in order.
+void SumStar::AddArrived(const Range& segment) {
+  Transfers transfers(tickets_);
+  parts_.clear();
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    for (int s = 0; s < shards_[size_t(rank)]; ++s) {
+      const size_t number = parts_.size();
+      parts_.push_back(arrived_.slice().Sub(number * segment_, segment.size));
+      const std::span<float> host = staged_ ? HostOf(number, segment.size) : parts_.back().host();
+      transfers.Add(group_.Receive(rank, kTagSumForward, std::as_writable_bytes(host)));
+    }
+  }
+  transfers.Wait();
+  for (size_t i = 0; staged_ && i < parts_.size(); ++i) {
+    flat::Put(*queue_, HostOf(i, segment.size).data(), parts_[i]);
+  }
+  const Slice sum = summands_[0].Sub(segment.begin, segment.size);
+  if (parts_.size() == 1) flat::Copy(*queue_, parts_[0], sum);
+  if (parts_.size() > 1) {
+    flat::SumInOrder(*queue_, parts_[0], std::span<const Slice>(parts_).subspan(1), sum);
+  }
+  if (staged_) queue_->Sync();  // the host's copies are used again
+}
+
+}  // namespace trireme
