@@ -152,19 +152,8 @@ Comparison ReadComparison(const Args& args) {
   return c;
 }
 
-// As many as leave so many that train.
-int RanksFor(const std::string& strategy, int workers) {
-  for (int ranks = workers; ranks <= 2 * workers + 64; ++ranks) {
-    try {
-      if (ResolveStrategy({.name = strategy}, {.ranks = ranks}).workers() == workers) return ranks;
-    } catch (const UsageError&) {  // too few for its servers
-    }
-  }
-  throw UsageError("strategy {} cannot have {} workers", strategy, workers);
-}
-
 std::vector<std::string> WordsFor(const Comparison& c, const std::string& strategy) {
-  const int ranks = RanksFor(strategy, c.workers);
+  const int ranks = RanksFor({.name = strategy}, c.workers);
   std::vector<std::string> words{"train"};
   if (!c.recipe.empty()) words.push_back(c.recipe);
   words.insert(words.end(), {"--strategy", strategy, "--ranks", std::to_string(ranks), "--quiet",

@@ -17,7 +17,9 @@ namespace trireme {
 namespace {
 
 constexpr Flag kOwnFlags[] = {
-    {"--vary", "KEY=V1,V2", "a key and its values; if repeated, every combination is trained"},
+    {"--vary", "KEY=V1,V2",
+     "a key (or workers: ranks that train) and its values; if repeated, every combination is "
+     "trained"},
     {"--repeat", "N", "runs of each combination (3)"},
     {"--out", "DIR", "where runs and results are written; an unfinished sweep there is continued"},
     {"--keep-checkpoints", "",
@@ -60,17 +62,16 @@ int Run(const Args& args, Process& process) {
   const Signals signals;
   StopNotice notice(signals, log, "sweep", "stopping the current run");
   const bool quiet = args.Has("--quiet");
-  const int code = RunSweep(
-      plan, {.out = out,
-             .retry = args.Has("--retry"),
-             .keep_checkpoints = args.Has("--keep-checkpoints"),
-             .train = [&](const auto& words,
-                          const std::string& path) { return RunChild(words, path, notice); },
-             .stopped = [&] { return signals.ExitCode(); },
-             .say =
-                 [&](const std::string& line) {
-                   if (!quiet) log.Info("sweep", "{}", line);
-                 }});
+  const int code = RunSweep(plan, {.out = out,
+                                   .retry = args.Has("--retry"),
+                                   .keep_checkpoints = args.Has("--keep-checkpoints"),
+                                   .train = [&](const auto& words, const std::string& path,
+                                                int) { return RunChild(words, path, notice); },
+                                   .stopped = [&] { return signals.ExitCode(); },
+                                   .say =
+                                       [&](const std::string& line) {
+                                         if (!quiet) log.Info("sweep", "{}", line);
+                                       }});
   if (code) {
     log.Info("sweep", "stopped by a signal; continue with: {}", CommandOf(args, out));
     return code;

@@ -95,6 +95,16 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   return c;
 }
 
+int RanksFor(const StrategyOptions& options, int workers) {
+  for (int ranks = workers; ranks <= 2 * workers + 64; ++ranks) {
+    try {
+      if (ResolveStrategy(options, {.ranks = ranks}).workers() == workers) return ranks;
+    } catch (const UsageError&) {  // too few for its servers
+    }
+  }
+  throw UsageError("strategy {} cannot have {} workers", options.name, workers);
+}
+
 int StrategyChoice::FirstOf(int group) const { return int(int64_t(workers()) * group / groups); }
 
 int StrategyChoice::GroupOf(int worker) const {

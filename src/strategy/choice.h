@@ -79,6 +79,9 @@ struct StrategyScene {
 // UsageError: the first refusal that holds, see refusals.cc.
 StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene);
 
+// As many ranks as leave so many that train. UsageError: no number does.
+int RanksFor(const StrategyOptions& options, int workers);
+
 // What can be said only when the epoch is cut into steps.
 void CheckPlan(const StrategyChoice& choice, const Plan& plan);
 

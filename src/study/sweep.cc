@@ -61,7 +61,8 @@ void RunOnce(const SweepPlan& plan, const SweepContext& context, const PlannedRu
   ClearRun(folder);
   std::vector<std::string> words = TrainWords(plan, run.combination);
   words.insert(words.end(), {"--out", folder});
-  const int code = context.train(words, folder + ".log");
+  const int ranks = RecipeOf(plan, run.combination).transport.ranks;
+  const int code = context.train(words, folder + ".log", ranks);
   if (context.stopped()) return;
   if (code != 0) {
     ReplaceFile(folder + ".error", ChildError(folder + ".log", code) + "\n");

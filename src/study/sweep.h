@@ -37,8 +37,9 @@ struct SweepContext {
   std::string out;
   bool retry = false;             // failed runs count as not done
   bool keep_checkpoints = false;  // else they go when a run is done: a sweep is after numbers
-  // Trains with these words, prints to `log`, gives the exit code.
-  std::function<int(const std::vector<std::string>& words, const std::string& log)> train;
+  // Trains with these words on so many ranks, prints to `log`, gives the exit code.
+  std::function<int(const std::vector<std::string>& words, const std::string& log, int ranks)>
+      train;
   std::function<int()> stopped;  // an exit code if somebody wants to stop, else 0
   std::function<void(const std::string& line)> say;
 };

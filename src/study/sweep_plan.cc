@@ -37,19 +37,59 @@ void Load(const SweepPlan& plan, Sections& sections) {
   for (const std::string& setting : plan.settings) sections.SetAssignment(setting);
 }
 
-void CheckVariation(const SweepPlan& plan, const Variation& variation) {
-  for (const std::string& setting : plan.settings) {
-    if (KeyOf(setting) == variation.key) {
-      throw UsageError("--vary {}: the key is also set ({}); remove one", variation.key, setting);
+constexpr char kRanks[] = "transport.ranks";
+
+// What the value with this index sets. Of workers: as many ranks, where there is no server.
+std::vector<std::string> SettingsOf(const Variation& variation, size_t index) {
+  if (!variation.settings.empty()) return variation.settings.at(index);
+  return {(variation.key == kWorkers ? kRanks : variation.key) + "=" + variation.values[index]};
+}
+
+size_t IndexOf(const Variation& variation, const std::string& value) {
+  return size_t(std::ranges::find(variation.values, value) - variation.values.begin());
+}
+
+// What a combination sets, beyond what the plan sets for all.
+std::vector<std::string> AssignmentsOf(const SweepPlan& plan, const Combination& combination) {
+  std::vector<std::string> all;
+  std::optional<int> workers;
+  for (size_t i = 0; i < plan.vary.size(); ++i) {
+    const Variation& variation = plan.vary[i];
+    const std::string& value = combination.values[i];
+    if (variation.key == kWorkers) {
+      workers = ParseNumber<int>(value);
+      continue;
+    }
+    for (std::string& setting : SettingsOf(variation, IndexOf(variation, value))) {
+      all.push_back(std::move(setting));
     }
   }
+  if (!workers) return all;
+  Recipe recipe;
+  Sections sections;
+  Bind(sections, recipe);
+  Load(plan, sections);
+  for (const std::string& setting : all) sections.SetAssignment(setting);
+  all.push_back(fmt::format("{}={}", kRanks, RanksFor(recipe.strategy, *workers)));
+  return all;
+}
+
+void CheckVariation(const SweepPlan& plan, const Variation& variation) {
   std::vector<std::string> seen;
-  for (const std::string& value : variation.values) {
+  for (size_t i = 0; i < variation.values.size(); ++i) {
+    const std::string& value = variation.values[i];
     Recipe recipe;
     Sections sections;
     Bind(sections, recipe);
+    const std::vector<std::string> sets = SettingsOf(variation, i);
+    for (const std::string& setting : plan.settings) {
+      const auto same = [&](const std::string& set) { return KeyOf(set) == KeyOf(setting); };
+      if (std::ranges::any_of(sets, same)) {
+        throw UsageError("--vary {}: the key is also set ({}); remove one", variation.key, setting);
+      }
+    }
     try {
-      sections.SetAssignment(variation.key + "=" + value);
+      for (const std::string& setting : sets) sections.SetAssignment(setting);
     } catch (const UsageError& error) {
       std::string_view what = error.what();  // --set ...: said of what was written as --vary
       if (what.starts_with("--set ")) what.remove_prefix(6);
@@ -90,6 +130,11 @@ void CheckPlan(const SweepPlan& plan) {
       if (plan.vary[j].key == plan.vary[i].key) {
         throw UsageError("--vary {} appears twice", plan.vary[i].key);
       }
+      for (const size_t k : {i, j}) {
+        if (plan.vary[k].key == kWorkers && plan.vary[i + j - k].key == kRanks) {
+          throw UsageError("--vary {}: {} follows from it; vary one of the two", kWorkers, kRanks);
+        }
+      }
     }
     runs *= plan.vary[i].values.size();
     if (runs > kMostRuns) {
@@ -121,15 +166,15 @@ Recipe RecipeOf(const SweepPlan& plan, const Combination& combination) {
   Sections sections;
   Bind(sections, recipe);
   Load(plan, sections);
-  for (size_t i = 0; i < plan.vary.size(); ++i) {
-    sections.SetAssignment(plan.vary[i].key + "=" + combination.values[i]);
+  for (const std::string& setting : AssignmentsOf(plan, combination)) {
+    sections.SetAssignment(setting);
   }
   SettlePairs(sections, recipe);
   return recipe;
 }
 
 bool SetsParallelism(const std::string& key) {
-  return key == "transport.ranks" || key == "trainer.threads" || key == "data.threads";
+  return key == kWorkers || key == kRanks || key == "trainer.threads" || key == "data.threads";
 }
 
 std::optional<double> ParallelismOf(const SweepPlan& plan, const Combination& combination) {
@@ -141,7 +186,8 @@ std::optional<double> ParallelismOf(const SweepPlan& plan, const Combination& co
     return {};
   }
   for (size_t i = 0; i < plan.vary.size(); ++i) {
-    if (plan.vary[i].key == "transport.ranks" || !SetsParallelism(plan.vary[i].key)) continue;
+    const std::string& key = plan.vary[i].key;
+    if (key == kWorkers || key == kRanks || !SetsParallelism(key)) continue;
     const auto threads = ParseNumber<double>(combination.values[i]);
     if (!threads || *threads <= 0) return {};
     parallelism *= *threads;
@@ -160,8 +206,8 @@ std::vector<std::string> TrainWords(const SweepPlan& plan, const Combination& co
   for (const std::string& setting : plan.settings) {
     words.insert(words.end(), {"--set", setting});
   }
-  for (size_t i = 0; i < plan.vary.size(); ++i) {
-    words.insert(words.end(), {"--set", plan.vary[i].key + "=" + combination.values[i]});
+  for (const std::string& setting : AssignmentsOf(plan, combination)) {
+    words.insert(words.end(), {"--set", setting});
   }
   words.push_back("--quiet");
   return words;
@@ -180,6 +226,13 @@ Json PlanJson(const SweepPlan& plan) {
   for (const Variation& variation : plan.vary) {
     Json one = Json::Object();
     one.Add("key", variation.key).Add("values", variation.values);
+    if (!variation.settings.empty()) {
+      std::vector<std::string> settings;
+      for (const auto& sets : variation.settings) {
+        settings.push_back(fmt::format("{}", fmt::join(sets, " ")));
+      }
+      one.Add("settings", settings);
+    }
     vary.Append(std::move(one));
   }
   Recipe recipe;

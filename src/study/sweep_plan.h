@@ -12,7 +12,12 @@ namespace trireme {
 struct Variation {
   std::string key;
   std::vector<std::string> values;
+  // Not empty: `key` and `values` are names only, and value i stands for settings[i]
+  // (section.key=value).
+  std::vector<std::vector<std::string>> settings = {};
 };
+// As a key: ranks that train. transport.ranks follows from it, with a strategy's servers on top.
+inline constexpr char kWorkers[] = "workers";
 // "KEY=V1,V2,..."; commas inside brackets and quotes belong to a value.
 Variation ParseVariation(const std::string& text);
 

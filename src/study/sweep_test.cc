@@ -32,9 +32,11 @@ class SweepTest : public testing::Test {
   TemporaryDirectory folder_;
 
   int Run(bool retry = false) {
-    const auto train = [&](const std::vector<std::string>& words, const std::string& log) {
+    const auto train = [&](const std::vector<std::string>& words, const std::string& log,
+                           int count) {
       const std::string ranks = After(words, "transport.ranks="),
                         name = After(words, "transport.name="), out = words.back();
+      EXPECT_EQ(std::to_string(count), ranks);
       EXPECT_FALSE(Exists(out)) << "an interrupted run is begun anew";
       MakeDirectories(out);
       trained_.push_back(ranks + name);
@@ -175,6 +177,39 @@ TEST(SweepPlan, CountsWorkersNotRanks) {
   const auto all = Combinations(plan);
   EXPECT_EQ(ParallelismOf(plan, all[0]), 4);
   EXPECT_EQ(ParallelismOf(plan, all[1]), 6);
+}
+
+TEST(SweepPlan, EqualNumbersOfWorkersWhateverTheStrategyNeedsBesides) {
+  const SweepPlan plan{
+      .recipe = "iris",
+      .vary = {{kWorkers, {"1", "2"}},
+               {"how",
+                {"server", "peers"},
+                {{"strategy.name=sync-ps", "strategy.route=star"}, {"strategy.name=allreduce"}}}}};
+  CheckPlan(plan);
+  const auto all = Combinations(plan);
+  ASSERT_EQ(all.size(), 4u);
+  std::vector<int> ranks;
+  for (const Combination& combination : all) {
+    ranks.push_back(RecipeOf(plan, combination).transport.ranks);
+  }
+  EXPECT_EQ(ranks, (std::vector<int>{2, 1, 3, 2}));
+  EXPECT_EQ(ParallelismOf(plan, all[2]), 2);
+  EXPECT_EQ(ParallelismOf(plan, all[3]), 2);
+  EXPECT_EQ(CombinationText(plan, all[2]), "workers=2, how=server");
+  EXPECT_EQ(
+      TrainWords(plan, all[2]),
+      (std::vector<std::string>{"train", "iris", "--set", "strategy.name=sync-ps", "--set",
+                                "strategy.route=star", "--set", "transport.ranks=3", "--quiet"}));
+  SweepPlan both = plan;
+  both.vary.push_back({"transport.ranks", {"2"}});
+  EXPECT_THROW(CheckPlan(both), UsageError);
+  SweepPlan set = plan;
+  set.settings = {"strategy.route=chain"};
+  EXPECT_THROW(CheckPlan(set), UsageError);
+  SweepPlan none = plan;
+  none.vary[0].values = {"0"};
+  EXPECT_THROW(CheckPlan(none), UsageError);
 }
 
 TEST_F(SweepTest, ASearchShowsAccuracyAndLossOnALogarithmicAxisAndMarksTheBest) {
