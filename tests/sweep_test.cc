@@ -1,8 +1,11 @@
 // Sweeps of whole runs: killed, stopped, failing; and what is predicted from them.
+#include <fmt/format.h>
+
 #include <csignal>
 #include <filesystem>
 #include <map>
 
+#include "support/ranks_test.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -120,6 +123,8 @@ TEST_F(SweepRunTest, RefusesWhatMakesNoSense) {
   Refuse({"sweep", "iris", "--vary", "transport.ranks=1,x"}, 2, {"transport.ranks", "x"});
   Refuse({"sweep", "irs", "--vary", "transport.ranks=1,2"}, 2, {"irs"});
   Refuse({"replay", "ddp"}, 2, {"ddp-sweep"});
+  Refuse({"replay", "bsp-mnist", "--transport", "tcp"}, 2, {"--transport", "bsp-mnist"});
+  Refuse({"replay", "iris-mpi", "--transport", "tpc"}, 2, {"tpc", "list transports"});
   Refuse({"scale"}, 2, {"run"});
   Refuse({"scale", "iris"}, 2, {"--link"});
   Refuse({"scale", "iris", "--link", "fast"}, 2, {"1Gbit/s,5ms"});
@@ -153,8 +158,23 @@ TEST_F(SweepRunTest, AReplayRunsEndToEnd) {
   const Json& sweep = json.At("parts").Items()[0].At("sweep");
   EXPECT_EQ(sweep.At("rows").Items().size(), 6u);
   EXPECT_EQ(Read("r/page.html").find("not available"), std::string::npos);
+  EXPECT_NE(run.out.find("send and receive"), run.out.npos);
   EXPECT_NE(Succeed({"replay", "scenes-mpi", "--out", "q"}).out.find("skipped: "),
             std::string::npos);
+}
+
+TEST_F(SweepRunTest, AReplayRunsOverMpiWhereThereIsAPlugin) {
+  const Words words{"replay", "iris-mpi", "--transport", "mpi",    "--repeat",
+                    "1",      "--out",    "r",           "--quiet"};
+  if (!HasMpi()) return Refuse(words, 1, {"plugin"});
+  Succeed(words, {"env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                  "ASAN_OPTIONS=detect_leaks=0"});
+  for (const auto& [run, ranks] : {std::pair("c000", 2), {"c001", 1}, {"c002", 3}, {"c003", 2}}) {
+    const std::string folder = fmt::format("r/ranks/runs/{}-r1", run);
+    EXPECT_EQ(Number(folder, "ranks"), ranks);
+    const bool alone = ranks == 1;  // then nobody talks
+    EXPECT_EQ(Read(folder + "/config.toml").find("name = \"mpi\"") == std::string::npos, alone);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -19,6 +20,8 @@ constexpr Flag kFlags[] = {
     {"--full", "", "run at the original size, not at one that takes minutes on two processors"},
     {"--repeat", "N", "runs of each combination (3)"},
     {"--data", "SOURCE", "samples to train on, instead of those found on this machine"},
+    {"--transport", "NAME",
+     "iris-mpi, scenes-mpi: how ranks talk (tcp); mpi starts them with mpirun"},
     {"--out", "DIR", "where runs and results are written; an unfinished replay there is continued"},
     {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "print JSON"},
@@ -43,13 +46,35 @@ int List(Process& process) {
   return 0;
 }
 
+std::vector<std::string> LauncherOf(const TransportKind* transport, int ranks) {
+  return transport && transport->launcher ? transport->launcher(ranks) : std::vector<std::string>();
+}
+
+const TransportKind* TransportOf(const Args& args, const ReplayKind& kind) {
+  const auto name = args.Value("--transport");
+  if (!name) return nullptr;
+  if (!kind.over_messages) {
+    throw UsageError("--transport: replay {} chooses its own transports; leave the flag out",
+                     kind.name);
+  }
+  const TransportKind* transport = FindTransport(*name);
+  if (!transport) {
+    throw UsageError("--transport {}: there is no such transport; see: trireme list transports",
+                     *name);
+  }
+  LauncherOf(transport, 1);  // throws before the first run where ranks cannot be started
+  return transport;
+}
+
 int Run(const Args& args, Process& process) {
   const auto name = args.Optional("NAME");
   if (!name) return List(process);
   const ReplayKind& kind = FindReplay(*name);
+  const TransportKind* transport = TransportOf(args, kind);
   const Replay replay = kind.make({.full = args.Has("--full"),
                                    .repeat = args.Number("--repeat", 3),
-                                   .data = args.Value("--data")});
+                                   .data = args.Value("--data"),
+                                   .transport = transport});
   for (const ReplayPart& part : replay.parts) {
     if (part.skipped.empty()) CheckPlan(part.plan);
   }
@@ -68,8 +93,10 @@ int Run(const Args& args, Process& process) {
     const std::string folder = out + "/" + part.name;
     const int code = RunSweep(
         part.plan, {.out = folder,
-                    .train = [&](const auto& words,
-                                 const std::string& path) { return RunChild(words, path, notice); },
+                    .train =
+                        [&](const auto& words, const std::string& path, int ranks) {
+                          return RunChild(words, path, notice, LauncherOf(transport, ranks));
+                        },
                     .stopped = [&] { return signals.ExitCode(); },
                     .say =
                         [&](const std::string& line) {
@@ -108,7 +135,8 @@ const Command kReplay = {
     .examples =
         "trireme replay                                   # list them\n"
         "trireme replay ddp-sweep --out runs/ddp\n"
-        "trireme replay bsp-mnist --data mnist:DIR --full\n",
+        "trireme replay bsp-mnist --data mnist:DIR --full\n"
+        "trireme replay iris-mpi --transport mpi          # started with mpirun\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,

@@ -1,11 +1,13 @@
 #include "launch/transports.h"
 
 #include <atomic>
+#include <cstdlib>
 
 #include "launch/process_run.h"
 #include "launch/served_run.h"
 #include "launch/shm_run.h"
 #include "launch/signal_poller.h"
+#include "transport/mpi/library.h"
 #include "transport/mpi/world.h"
 #include "transport/threads/run.h"
 
@@ -40,6 +42,18 @@ std::unique_ptr<World> JoinByMpi(const LocalRanks& rank) {
                   .launched = rank.launched});
 }
 
+std::vector<std::string> StartByMpirun(int ranks) {
+  FindMpiPlugin("", std::getenv("TRIREME_MPI_PLUGIN"), "");  // throws where there is none
+  // More ranks than processors may be, none of them bound to one: in Open MPI's words, which other
+  // libraries do not read.
+  return {"env",
+          "OMPI_MCA_rmaps_base_oversubscribe=1",
+          "OMPI_MCA_hwloc_base_binding_policy=none",
+          "mpirun",
+          "-n",
+          std::to_string(ranks)};
+}
+
 // Where a recipe leaves the choice open, the first that can do it is taken.
 constexpr TransportKind kKinds[] = {
     {.name = "threads",
@@ -59,7 +73,10 @@ constexpr TransportKind kKinds[] = {
      .run = RunProcesses,
      .run_served = RunServers,
      .join = JoinByTcp},
-    {.name = "mpi", .help = "the MPI that started them", .join = JoinByMpi},
+    {.name = "mpi",
+     .help = "the MPI that started them",
+     .launcher = StartByMpirun,
+     .join = JoinByMpi},
 };
 
 }  // namespace

@@ -63,6 +63,9 @@ struct TransportKind {
   // Likewise for ranks of a free pace, which have no group. Null: `run` does.
   int (*run_served)(const LocalRanks& ranks, const ServerNeeds& needs,
                     FunctionRef<int(World&)> fn) = nullptr;
+  // Where `run` is null: the words before those of this program that start so many ranks on this
+  // machine. Throws where nothing can.
+  std::vector<std::string> (*launcher)(int ranks) = nullptr;
   // Makes this process the rank that a launcher says it is. Null: it cannot be one.
   std::unique_ptr<World> (*join)(const LocalRanks& rank) = nullptr;
 };

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "base/error.h"
@@ -20,27 +21,27 @@ namespace trireme {
 namespace {
 
 // Between fork and exec: system calls only.
-[[noreturn]] void BecomeChild(char* const* arguments, int log, pid_t parent) {
+[[noreturn]] void BecomeChild(const char* program, char* const* arguments, int log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nothing = open("/dev/null", O_RDONLY);
   if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 ||
       dup2(log, 2) < 0) {
     _exit(127);
   }
-  execv("/proc/self/exe", arguments);
+  execvp(program, arguments);
   _exit(127);
 }
 
-pid_t StartChild(const std::vector<std::string>& words, const std::string& log) {
-  std::vector<char*> arguments{const_cast<char*>("trireme")};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+pid_t StartChild(const char* program, std::vector<std::string> words, const std::string& log) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) throw Error("cannot write {}: {}", log, std::strerror(errno));
   const pid_t parent = getpid();
   const pid_t child = fork();
   const int error = errno;
-  if (child == 0) BecomeChild(arguments.data(), fd, parent);
+  if (child == 0) BecomeChild(program, arguments.data(), fd, parent);
   close(fd);
   if (child < 0) throw Error("cannot start the program again: {}", std::strerror(error));
   return child;
@@ -48,8 +49,14 @@ pid_t StartChild(const std::vector<std::string>& words, const std::string& log) 
 
 }  // namespace
 
-int RunChild(const std::vector<std::string>& words, const std::string& log, StopNotice& signals) {
-  const pid_t child = StartChild(words, log);
+int RunChild(const std::vector<std::string>& words, const std::string& log, StopNotice& signals,
+             const std::vector<std::string>& launcher) {
+  constexpr char kThisProgram[] = "/proc/self/exe";  // a launcher would take it for itself
+  std::vector<std::string> all = launcher;
+  all.push_back(launcher.empty() ? "trireme" : std::filesystem::read_symlink(kThisProgram));
+  all.insert(all.end(), words.begin(), words.end());
+  const pid_t child =
+      StartChild(launcher.empty() ? kThisProgram : launcher[0].c_str(), std::move(all), log);
   bool told = false;
   for (;;) {
     int status = 0;

@@ -11,8 +11,9 @@ namespace {
 
 constexpr ReplayKind kReplays[] = {
     {"bsp-mnist", "bulk-synchronous workers on digits: P samples x N workers", BspMnist},
-    {"iris-mpi", "Iris: send and receive against all-reduce, over ranks", IrisMpi},
-    {"scenes-mpi", "scene images: send and receive against all-reduce, over ranks", ScenesMpi},
+    {"iris-mpi", "Iris: send and receive against all-reduce, over ranks", IrisMpi, true},
+    {"scenes-mpi", "scene images: send and receive against all-reduce, over ranks", ScenesMpi,
+     true},
     {"resnet50-batch", "ResNet-50: time over the batch size", Resnet50Batch},
     {"ddp-sweep", "ranks, nodes, loader workers, batch size, precision", DdpSweep},
 };

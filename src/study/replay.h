@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/transports.h"
 #include "record/json.h"
 #include "report/page/page.h"
 #include "study/published.h"
@@ -16,7 +17,8 @@ namespace trireme {
 struct ReplaySize {
   bool full = false;  // as published, instead of minutes on two processors
   int repeat = 3;
-  std::optional<std::string> data;  // instead of what is found on the machine
+  std::optional<std::string> data;           // instead of what is found on the machine
+  const TransportKind* transport = nullptr;  // of ReplayKind::over_messages; null: tcp
 };
 
 struct ReplayPart;
@@ -48,6 +50,7 @@ struct Replay {
 struct ReplayKind {
   std::string_view name, summary;
   Replay (*make)(const ReplaySize& size);
+  bool over_messages = false;  // its ranks may talk over any transport (--transport)
 };
 std::span<const ReplayKind> ReplayKinds();
 const ReplayKind& FindReplay(std::string_view name);  // UsageError if there is none

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "study/claims.h"
+#include "trainer/job.h"
 
 namespace trireme {
 namespace {
@@ -59,6 +60,34 @@ TEST(Replay, TheDiagramOfTheBrokerIsSamplesByWorkers) {
     }
     EXPECT_EQ(plan.vary[1].values.back(), full ? "60000" : "10000");
   }
+}
+
+// Both sides of the course have equally many ranks that train, its settings and its batches.
+TEST(Replay, SendAndReceiveHasARankMoreThanAllReduce) {
+  for (const char* name : {"iris-mpi", "scenes-mpi"}) {
+    for (const bool full : {false, true}) {
+      const ReplaySize size{.full = full, .data = "images:scenes"};
+      const SweepPlan plan = FindReplay(name).make(size).parts[0].plan;
+      for (const Combination& combination : Combinations(plan)) {
+        const Recipe recipe = RecipeOf(plan, combination);
+        const bool server = combination.values[1] == "send and receive";
+        EXPECT_EQ(recipe.strategy.name, server ? "sync-ps" : "allreduce-weights");
+        EXPECT_EQ(recipe.strategy.route, server ? "star" : "chain");
+        EXPECT_EQ(std::to_string(recipe.transport.ranks - server), combination.values[0]);
+        EXPECT_EQ(ChooseStrategy(recipe).workers(), recipe.transport.ranks - server);
+        EXPECT_EQ(recipe.model.activation, "sigmoid");
+        EXPECT_EQ(recipe.model.norm, "layer-plain");
+        EXPECT_EQ(recipe.model.loss, "squared-error");
+        EXPECT_EQ(recipe.trainer.batch_per_worker, 4);
+        EXPECT_EQ(recipe.optimizer.lr, 0.01);
+        EXPECT_EQ(recipe.transport.name, "tcp");
+      }
+      EXPECT_EQ(plan.vary[0].values.back(), full ? "20" : "4");
+    }
+  }
+  const ReplaySize mpi{.transport = FindTransport("mpi")};
+  const SweepPlan plan = FindReplay("iris-mpi").make(mpi).parts[0].plan;
+  EXPECT_EQ(RecipeOf(plan, Combinations(plan)[0]).transport.name, kAutoTransport);  // of mpirun
 }
 
 TEST(Replay, ScenesNeedPictures) {
