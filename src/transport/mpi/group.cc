@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include "base/assert.h"
+#include "transport/mpi/patience.h"
 
 namespace trireme {
 namespace {
@@ -19,47 +19,7 @@ constexpr int kNewsEvery = 8;  // passes
 constexpr size_t kSumBytes = 1 << 20;
 constexpr double kLastMoment_s = 0.5;  // for what is on its way when a group ends
 
-// Between two looks: nothing while an answer may come at once, then whatever else this core has to
-// do, then sleep for a part of what the wait has taken so far. More ranks than cores must not keep
-// each other from working, and a message that is waited for long is late by a sixteenth at most.
-class Patience {
- public:
-  void Pause() {
-    using namespace std::chrono_literals;
-    const std::chrono::nanoseconds waited = After(0) - start_;
-    if (waited < 20us) return;
-    if (waited < 1ms) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(waited / 16, 1ms));
-    }
-  }
-
- private:
-  const Deadline start_ = After(0);
-};
-
 }  // namespace
-
-// The right to call MPI. Who has something new goes first: a poller that takes the mutex again and
-// again would keep it from the others.
-class MpiGroup::Turn {
- public:
-  enum Who { kPoller, kCaller };
-  Turn(MpiGroup& group, Who who) : lock_(group.mutex_, std::defer_lock) {
-    if (who == kCaller) {
-      ++group.wanting_;
-      lock_.lock();
-      --group.wanting_;
-    } else {
-      while (group.wanting_ > 0) std::this_thread::yield();
-      lock_.lock();
-    }
-  }
-
- private:
-  std::unique_lock<std::mutex> lock_;
-};
 
 MpiGroup::MpiGroup(const MpiLibrary& library, Place place, double timeout_s, size_t piece_bytes)
     : library_(library), place_(place), timeout_s_(timeout_s), piece_bytes_(piece_bytes) {
@@ -85,7 +45,7 @@ Ticket MpiGroup::Post(Kind kind, int peer, Tag tag, std::byte* data, size_t size
         "rank {} of {}: tag {} is above this MPI library's limit of {}; there are too many groups",
         rank(), this->size(), tag, place_.largest_tag);
   }
-  Turn turn(*this, Turn::kCaller);
+  MpiTurn turn(turns_, MpiTurn::kCaller);
   if (finished_) throw PeerLost(Lost());
   Node& node = NewNode(kind, peer, tag, data, size);
   if (kind == Kind::kSend) {
@@ -110,10 +70,10 @@ bool MpiGroup::NativeSum(std::span<float> values) {
 }
 
 Ticket MpiGroup::StartSum(std::span<float> values) {
-  Turn turn(*this, Turn::kCaller);
+  MpiTurn turn(turns_, MpiTurn::kCaller);
   if (finished_) throw PeerLost(Lost());
   Node& node = NewNode(Kind::kSum, kNobody, 0, nullptr, values.size_bytes());
-  if (Ok(mpi().sum(values.data(), int(values.size()), &node.requests.emplace_back()), node)) {
+  if (Ok(mpi().sum(values.data(), int(values.size()), &node.requests.emplace_back()), node.peer)) {
     node.stage = Stage::kMoving;
     moving_.push_back(&node);
   } else {
@@ -124,7 +84,7 @@ Ticket MpiGroup::StartSum(std::span<float> values) {
 
 void MpiGroup::Wait(Node& node) {
   for (Patience patience;; patience.Pause()) {
-    Turn turn(*this, Turn::kPoller);
+    MpiTurn turn(turns_, MpiTurn::kPoller);
     if (node.stage == Stage::kWaiting || node.stage == Stage::kMoving) Pass();
     if (node.stage == Stage::kDone) return;
     if (node.stage == Stage::kFailed) throw Error(node.error);
@@ -135,7 +95,7 @@ void MpiGroup::Wait(Node& node) {
 
 void MpiGroup::Finish(Node& node) noexcept {
   for (Patience patience;; patience.Pause()) {
-    Turn turn(*this, Turn::kPoller);
+    MpiTurn turn(turns_, MpiTurn::kPoller);
     if (TakeBack(node)) {
       free_.push_back(&node);
       return;
@@ -184,7 +144,7 @@ void MpiGroup::StartSend(Node& node) {
     last = piece < piece_bytes_;
     if (!Ok(mpi().send(TRIREME_MPI_DATA, node.peer, node.tag, node.data + node.posted, int(piece),
                        &node.requests.emplace_back()),
-            node)) {
+            node.peer)) {
       node.requests.pop_back();
       node.stage = Stage::kWaiting;  // for ever
       break;
@@ -202,7 +162,7 @@ bool MpiGroup::Match(Stream& stream) {
     int found = 0, bytes = 0;
     TriremeMpiHandle message;
     if (!Ok(mpi().find(TRIREME_MPI_DATA, stream.from, stream.tag, &found, &bytes, &message),
-            node)) {
+            node.peer)) {
       return true;
     }
     if (!found) return true;
@@ -213,7 +173,7 @@ bool MpiGroup::Match(Stream& stream) {
       break;
     }
     if (!Ok(mpi().receive(&message, node.data + node.posted, bytes, &node.requests.emplace_back()),
-            node)) {
+            node.peer)) {
       node.requests.pop_back();
       return true;
     }
@@ -239,7 +199,7 @@ void MpiGroup::Refuse(Node& node, size_t found) {
 void MpiGroup::Test(Node& node) {
   while (!node.requests.empty()) {
     int done = 0;
-    if (!Ok(mpi().test(&node.requests.front(), &done), node)) {
+    if (!Ok(mpi().test(&node.requests.front(), &done), node.peer)) {
       node.requests.clear();  // an error completes a request
       return;
     }
@@ -303,10 +263,15 @@ void MpiGroup::Silent(Node& node) {
                               timeout_s_));
 }
 
-bool MpiGroup::Ok(int error, const Node& node) {
+bool MpiGroup::Ok(int error, int peer) {
   if (error == 0) return true;
-  Lose(node.peer, fmt::format("rank {}: {}", rank(), library_.Explain(error)));
+  Lose(peer, fmt::format("rank {}: {}", rank(), library_.Explain(error)));
   return false;
+}
+
+std::optional<std::string> MpiGroup::Loss() const {
+  if (!finished_) return std::nullopt;
+  return Lost();
 }
 
 std::string MpiGroup::Lost() const {
@@ -316,24 +281,24 @@ std::string MpiGroup::Lost() const {
 }
 
 void MpiGroup::Abort(std::string_view reason) noexcept {
-  Turn turn(*this, Turn::kCaller);
+  MpiTurn turn(turns_, MpiTurn::kCaller);
   Lose(rank(), reason);
 }
 
 Volume MpiGroup::volume() const {
-  std::lock_guard lock(mutex_);
+  MpiTurn turn(turns_, MpiTurn::kCaller);
   return volume_;
 }
 
 bool MpiGroup::finished() const {
-  std::lock_guard lock(mutex_);
+  MpiTurn turn(turns_, MpiTurn::kCaller);
   return finished_;
 }
 
 void MpiGroup::Depart() noexcept {
   const Deadline end = After(kLastMoment_s);
   for (Patience patience; After(0) < end; patience.Pause()) {
-    Turn turn(*this, Turn::kPoller);
+    MpiTurn turn(turns_, MpiTurn::kPoller);
     std::erase_if(telling_, [&](TriremeMpiHandle& request) {
       int done = 0;
       return mpi().test(&request, &done) != 0 || done;

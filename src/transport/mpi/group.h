@@ -1,8 +1,7 @@
 #pragma once
-#include <atomic>
 #include <deque>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "transport/deadline.h"
 #include "transport/group.h"
 #include "transport/mpi/library.h"
+#include "transport/mpi/turn.h"
 
 namespace trireme {
 
@@ -40,6 +40,13 @@ class MpiGroup : public Group {
   // After the end of a finished group: gives the news a moment to leave.
   void Depart() noexcept;
 
+  // For links, whose calls take turns with the group's. By whoever has the turn:
+  MpiTurns& turns() { return turns_; }
+  void Pass();                              // moves what can move, and reads the news
+  std::optional<std::string> Loss() const;  // of a finished group, in words
+  bool Ok(int error, int peer);             // of an MPI call; false: the peer is lost
+  void Lose(int rank, std::string_view reason);
+
  private:
   enum class Stage { kWaiting, kMoving, kDone, kFailed };
   enum class Kind { kSend, kReceive, kSum };
@@ -68,7 +75,6 @@ class MpiGroup : public Group {
     int32_t lost = -1;  // -1: nobody in particular
     char reason[1020] = "";
   };
-  class Turn;
 
   Ticket Post(Kind kind, int peer, Tag tag, std::byte* data, size_t size);
   Ticket StartSum(std::span<float> values);
@@ -76,16 +82,13 @@ class MpiGroup : public Group {
   void Finish(Node& node) noexcept;
   bool TakeBack(Node& node);  // true: MPI does not touch the node's memory any more
 
-  void Pass();  // moves what can move
   void StartSend(Node& node);
   bool Match(Stream& stream);
   void Refuse(Node& node, size_t found);
   void Test(Node& node);
   void ReadNews();
 
-  void Lose(int rank, std::string_view reason);
   void Silent(Node& node);
-  bool Ok(int error, const Node& node);  // false: the peer is lost
   std::string Lost() const;
   Node& NewNode(Kind kind, int peer, Tag tag, std::byte* data, size_t size);
   Stream& StreamOf(int from, Tag tag);
@@ -96,9 +99,7 @@ class MpiGroup : public Group {
   const double timeout_s_;
   const size_t piece_bytes_;
 
-  // MPI's calls are made one at a time, under the mutex, which guards all below too.
-  mutable std::mutex mutex_;
-  std::atomic<int> wanting_ = 0;  // threads that have something new for MPI: pollers step aside
+  mutable MpiTurns turns_;  // whoever has the turn may also use all below
   std::map<std::pair<int, Tag>, Stream> streams_;
   std::vector<Stream*> waiting_;  // streams with a receive
   std::vector<Node*> moving_;     // nothing to do but to test their requests
