@@ -94,6 +94,14 @@ static int Send(int channel, int to, int tag, const void* data, int bytes,
   return error;
 }
 
+static int SendToFinder(int channel, int to, int tag, const void* data, int bytes,
+                        TriremeMpiHandle* handle) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = MPI_Issend(data, bytes, MPI_BYTE, to, tag, channels[channel], &request);
+  PutRequest(request, handle);
+  return error;
+}
+
 static int Find(int channel, int from, int tag, int* found, int* bytes, TriremeMpiHandle* handle) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
@@ -159,6 +167,7 @@ static const TriremeMpiTable table = {
     Place,
     Processor,
     Send,
+    SendToFinder,
     Find,
     Receive,
     Sum,

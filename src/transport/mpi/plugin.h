@@ -14,15 +14,15 @@ extern "C" {
 #endif
 
 /* Counts up with every change of the table: another number is refused. */
-#define TRIREME_MPI_TABLE 1
+#define TRIREME_MPI_TABLE 2
 
 /* A request or a message, in the library's own representation. */
 typedef struct TriremeMpiHandle {
   uint64_t bits;
 } TriremeMpiHandle;
 
-/* Each its own communicator: what goes over one never matches the other. */
-enum { TRIREME_MPI_DATA, TRIREME_MPI_NEWS, TRIREME_MPI_CHANNELS };
+/* Each its own communicator: what goes over one never matches the others. */
+enum { TRIREME_MPI_DATA, TRIREME_MPI_NEWS, TRIREME_MPI_LINKS, TRIREME_MPI_CHANNELS };
 
 enum { TRIREME_MPI_ANY = -1 }; /* as `from`: whoever sends */
 
@@ -39,6 +39,9 @@ typedef struct TriremeMpiTable {
   int (*processor)(char* text, int capacity);
 
   int (*send)(int channel, int to, int tag, const void* data, int bytes, TriremeMpiHandle* request);
+  /* Like `send`, but not done before the message is found. */
+  int (*send_to_finder)(int channel, int to, int tag, const void* data, int bytes,
+                        TriremeMpiHandle* request);
   /* Takes the next message of that sender and tag out of the queue, if there is one (`found`), so
    * that its length is known before memory is given to it. `receive` fetches what was found. */
   int (*find)(int channel, int from, int tag, int* found, int* bytes, TriremeMpiHandle* message);

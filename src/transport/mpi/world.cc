@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "transport/mpi/group.h"
 #include "transport/mpi/library.h"
+#include "transport/mpi/links.h"
 
 namespace trireme {
 namespace {
@@ -33,11 +34,15 @@ class MpiWorld : public World {
   explicit MpiWorld(const MpiSetup& setup)
       : library_(FindMpiPlugin(setup.plugin, std::getenv("TRIREME_MPI_PLUGIN"),
                                setup.launched ? setup.launched->launcher : "")),
-        group_(library_, Join(library_, setup), setup.timeout_s, setup.piece_bytes) {}
+        group_(library_, Join(library_, setup), setup.timeout_s, setup.piece_bytes),
+        links_(std::make_unique<MpiLinks>(group_, library_, setup.timeout_s, setup.piece_bytes)) {}
 
   ~MpiWorld() override {
     if (std::uncaught_exceptions() > exceptions_) group_.Abort("stopped by an error");
+    links_->End();
     if (group_.finished()) {
+      // MPI may still write to what the links were receiving, and the process is about to end.
+      static_cast<void>(links_.release());
       group_.Depart();
     } else {
       library_.table().leave();
@@ -45,15 +50,12 @@ class MpiWorld : public World {
   }
 
   Group& group() override { return group_; }
-  Link& LinkTo(int) override {
-    throw Error(
-        "transport mpi cannot serve clients at a free pace; set transport.name = \"shm\" or "
-        "\"tcp\"");
-  }
+  Link& LinkTo(int rank) override { return links_->To(rank); }
 
  private:
   MpiLibrary library_;
   MpiGroup group_;
+  std::unique_ptr<MpiLinks> links_;
   const int exceptions_ = std::uncaught_exceptions();
 };
 

@@ -50,7 +50,30 @@ void AnEndlessMessageIsRefused(World& world) {  // in pieces of 4,000 bytes
   Barrier(world.group(), 6);
 }
 
-void LinksAreRefused(World& world) { world.LinkTo(1 - world.rank()); }
+// MPI takes a short message out of the sender's hands at once, whether anybody looks or not.
+void ShortOffersWaitForAReader(World& world) {
+  constexpr int kOffers = 50;
+  if (world.rank() == 0) {
+    for (int i = 1; i <= kOffers; ++i) world.LinkTo(1).Offer({.kind = i});
+    Barrier(world.group(), 0);
+    Barrier(world.group(), 0);
+    return;
+  }
+  Barrier(world.group(), 0);  // only now it has an end of the link
+  int seen = 0;
+  for (Message message; message.kind < kOffers; ++seen) {
+    ASSERT_EQ(world.LinkTo(0).Receive(message, After(10)), Arrival::kMessage);
+  }
+  EXPECT_LE(seen, 2);  // the one that was on its way, and the last
+  Barrier(world.group(), 0);
+}
+
+// What nobody receives does not keep the job from its end.
+void TheLastOffersAreNotRead(World& world) {
+  Link& link = world.LinkTo(1 - world.rank());
+  for (int i = 0; i < 3; ++i) link.Offer({.body = std::vector<float>(3'000'000, 1.0f)});
+  link.Send({.body = std::vector<float>(3'000'000, 1.0f)});
+}
 
 // Four ranks on perhaps two cores: those that wait must leave them to the one that works.
 void WaitingCostsLittle(World& world) {
@@ -98,10 +121,8 @@ constexpr ConformanceCase kCases[] = {
      .ranks = 2,
      .run = AnEndlessMessageIsRefused,
      .error = "expects 6000 bytes from rank 0, which sends 8000 or more (tag 5)"},
-    {.name = "LinksAreRefused",
-     .ranks = 2,
-     .run = LinksAreRefused,
-     .error = "set transport.name = \"shm\" or \"tcp\""},
+    {"ShortOffersWaitForAReader", 2, ShortOffersWaitForAReader},
+    {"TheLastOffersAreNotRead", 2, TheLastOffersAreNotRead},
     {"WaitingCostsLittle", 4, WaitingCostsLittle},
     {.name = "TheOthersHearWhy",
      .ranks = 3,
@@ -171,7 +192,7 @@ TEST(MpiJob, AWorldOfAnotherSizeThanAnnouncedIsRefused) {
   const Ended ended = RunCommand(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
       "PMI_RANK=1 PMI_SIZE=4 timeout -k 2 30 " +
-      Self() + " --case LinksAreRefused 0");
+      Self() + " --case TheLastOffersAreNotRead 0");
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.output.find("MPICH (PMI) started this process as rank 1 of 4"), std::string::npos)
       << ended.output;

@@ -1,0 +1,67 @@
+// Servers and clients at a free pace that are ranks of an MPI job.
+#include <csignal>
+
+#include "support/ranks_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class MpiServersTest : public RanksTest {
+ protected:
+  void SetUp() override {
+    if (!HasMpi()) GTEST_SKIP() << "no MPI on this machine";
+  }
+  static Words Train(const std::string& strategy, int64_t epochs, const std::string& out) {
+    return {"train",     "iris", "--strategy", strategy, "--epochs", std::to_string(epochs),
+            "--threads", "1",    "--quiet",    "--out",  out};
+  }
+};
+
+struct Try {
+  const char* strategy;
+  int ranks;
+  Words more;
+};
+
+class MpiStrategiesTest : public MpiServersTest, public testing::WithParamInterface<Try> {};
+TEST_P(MpiStrategiesTest, CountEveryPositionOnce) {
+  const Try& job = GetParam();
+  TrainRanks("mpi", job.ranks, Train(job.strategy, 20, "a") + job.more);
+  EXPECT_EQ(Summary("a").At("transport").AsString(), "mpi");
+  EXPECT_EQ(Number("a", "ranks"), job.ranks);
+  ExpectIrisCountedOnce("a", 20);
+}
+const Words kPlain = {"--set", "optimizer.momentum=0", "--lr", "0.02"};
+INSTANTIATE_TEST_SUITE_P(
+    All, MpiStrategiesTest,
+    testing::Values(Try{"async-ps", 3, {}}, Try{"easgd", 3, {}}, Try{"ssp", 3, {}},
+                    Try{"federated", 3, {}}, Try{"mpi-ps", 5, {}}, Try{"downpour", 3, kPlain},
+                    Try{"downpour", 4, kPlain + Words{"--set", "strategy.servers=2"}}));
+
+TEST_F(MpiServersTest, ClocksHaveTheBitsOfOneRank) {
+  const Words equal = {"--deterministic", "--set", "trainer.shards=4"};
+  TrainRanks("mpi", 4, Train("ssp", 5, "many") + equal + Words{"--set", "strategy.staleness=0"});
+  Succeed(Train("allreduce", 5, "alone") + equal);
+  EXPECT_EQ(Hash("many"), Hash("alone"));
+}
+
+TEST_F(MpiServersTest, ASignalLeavesACheckpointFromWhichOthersGoOn) {
+  auto running = StartRanks("mpi", 3,
+                            Train("async-ps", 1000000, "a") +
+                                Words{"--set", "trainer.evaluate_every=0", "--set",
+                                      "strategy.snapshot_s=0.1", "--set", "emulate.step_ms=1"});
+  const auto works = [](const std::vector<ClientCounts>& clients) {
+    return clients.size() == 2 && clients[0].samples > 0 && clients[1].samples > 0;
+  };
+  ASSERT_TRUE(AwaitClients(*running, "a", works)) << running->err();
+  running->Kill(SIGUSR1);  // mpirun takes a SIGTERM for itself, but hands this one on
+  EXPECT_EQ(running->Wait(kTimeout).exit_code, 143) << running->err();
+  const int64_t epochs = SavedStep("a") / 15 + 2;
+  Succeed({"train", "--resume", "a", "--quiet", "--epochs", std::to_string(epochs), "--transport",
+           "threads", "--ranks", "3", "--set", "emulate.step_ms=0"});
+  EXPECT_EQ(Summary("a").At("epochs").AsInt(), epochs);
+  EXPECT_EQ(Leftovers(Now() + 40), "");
+}
+
+}  // namespace
+}  // namespace trireme::whole
