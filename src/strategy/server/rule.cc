@@ -46,7 +46,8 @@ class UpdateRule : public ServerRule {
     for (size_t i = 1; i < parts.size(); ++i) flat::Add(queue, parts[i].body, sum);
     if (share != 1) {  // of the gradients: statistics are what they are
       queue.Sync();
-      for (float& gradient : sum.Sub(0, weights_).host()) gradient *= share;
+      const std::span<float> gradients = sum.Sub(0, weights_).host();
+      for (float& gradient : gradients) gradient *= share;
     }
     Gradient gradient(sum);
     gradient.known_finite = parts.size() == 1;  // a push that is not finite does not get here
