@@ -10,6 +10,8 @@
 #include "launch/transports.h"
 #include "optimizer/rules.h"
 #include "recipe/recipe.h"
+#include "strategy/exchange/merge_kinds.h"
+#include "strategy/inner/kinds.h"
 #include "strategy/presets.h"
 
 namespace trireme {
@@ -36,6 +38,15 @@ std::string Optimizers() {
 std::string Strategies() {
   std::string text = "strategies (--strategy):\n";
   for (const StrategyPreset& preset : StrategyPresets()) text += Row(preset.name, preset.help);
+  return text;
+}
+
+// What a recipe may choose besides a preset.
+std::string Choices() {
+  std::string text = "how replicas advance within a step (strategy.inner):\n";
+  for (const InnerKind& kind : InnerKinds()) text += Row(kind.name, kind.help);
+  text += "\nwhat a worker and the centre do to each other (strategy.merge):\n";
+  for (const MergeKind& kind : MergeKinds()) text += Row(kind.name, kind.help);
   return text;
 }
 
@@ -94,6 +105,7 @@ constexpr Topic kTopics[] = {
     {"models", Models, true},
     {"data", Data, true},
     {"strategies", Strategies, true},
+    {"choices", Choices, false},
     {"transports", Transports, true},
     {"optimizers", Optimizers, true},
     {"engines", Engines, true},
@@ -142,8 +154,8 @@ constexpr Flag kFlags[] = {{"--json", "", "print JSON (only for runs)"}};
 
 constexpr Place kPlaces[] = {
     {"TOPIC", Place::kOptional,
-     "recipes, models, data, strategies, transports, optimizers, engines, operations, keys or "
-     "runs"},
+     "recipes, models, data, strategies, choices, transports, optimizers, engines, operations, "
+     "keys or runs"},
     {"DIR", Place::kOptional, "for runs: the folder that holds them (default: runs)"}};
 
 }  // namespace

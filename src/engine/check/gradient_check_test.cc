@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/check/tries.h"
+#include "graph/models/activations.h"
 #include "graph/models/losses.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
@@ -64,19 +65,19 @@ TEST(Gradient, OfOneSampleAgreesWithDifferences) {
 }
 
 TEST(Gradient, OfEveryMlpAgreesWithDifferences) {
-  for (const char* activation : {"relu", "sigmoid", "tanh"}) {
+  for (const ActivationKind& activation : ActivationKinds()) {
     for (const char* norm : {"none", "batch", "layer", "layer-plain"}) {
       for (const LossKind& loss : LossKinds()) {
         for (const double dropout : {0.0, 0.3}) {
           const Graph graph = BuildModel({.name = "mlp:12-9-8-4",
-                                          .activation = activation,
+                                          .activation = activation.name,
                                           .norm = norm,
                                           .loss = loss.name,
                                           .dropout = dropout,
                                           .smoothing = loss.smooths ? 0.1f : 0},
                                          {2, 3, 2}, 4);
           EXPECT_TRUE(CheckGradient(graph, {.count = 5}))
-              << activation << " " << norm << " " << loss.name << " " << dropout;
+              << activation.name << " " << norm << " " << loss.name << " " << dropout;
         }
       }
     }

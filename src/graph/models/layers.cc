@@ -1,17 +1,14 @@
 #include "graph/models/layers.h"
 
 #include "base/error.h"
+#include "graph/models/activations.h"
 #include "graph/models/losses.h"
 
 namespace trireme {
 
 ValueId AddActivation(Builder& build, const ModelOptions& options, ValueId x,
                       std::string_view name) {
-  const std::string& word = options.activation;
-  if (word != "relu" && word != "sigmoid" && word != "tanh") {
-    throw UsageError("model.activation must be relu, sigmoid or tanh, got \"{}\"", word);
-  }
-  return build.Add(word, {x}, {}, name);
+  return build.Add(FindActivation(options.activation).name, {x}, {}, name);
 }
 
 std::string NormOr(const ModelOptions& options, const std::string& choice) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "graph/models/activations.h"
 #include "graph/models/layers.h"
 #include "graph/models/losses.h"
 
@@ -67,7 +68,8 @@ Graph BuildMlp(const ModelOptions& options, const std::string& text, Shape input
     if (options.dropout != 0) x = AddDropout(build, options, x, next());
   }
   x = build.Add("dense", {x}, {.channels = sizes.back()}, next());
-  if (FindLoss(options.loss).compares_outputs && options.activation != "relu") {
+  if (FindLoss(options.loss).compares_outputs &&
+      FindActivation(options.activation).follows_output) {
     x = AddActivation(build, options, x, next());
   }
   return FinishWithLoss(std::move(build), options, x);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/models/activations.h"
 #include "graph/models/losses.h"
 #include "graph/models/models.h"
 
@@ -19,7 +20,7 @@ void Describe(OptionTable<ModelOptions>& t) {
     kinds += fmt::format("{}{} for {}", kinds.empty() ? "" : ", ", kind.model, kind.words);
   }
   t.Add("name", &O::name, Any(), kRun, "which network: " + names + "; without a recipe: " + kinds);
-  t.Add("activation", &O::activation, OneOf({"relu", "sigmoid", "tanh"}), kRun,
+  t.Add("activation", &O::activation, OneOf(ActivationNames()), kRun,
         "activation after every hidden layer (mlp, cnn); with squared-error and absolute-error, "
         "an mlp's sigmoid or tanh also follows the output layer");
   t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}), kRun,

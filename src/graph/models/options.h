@@ -9,7 +9,7 @@ namespace trireme {
 // use is an error.
 struct ModelOptions {
   std::string name = "mlp:4-30-20-3";
-  std::string activation = "relu";     // relu, sigmoid, tanh
+  std::string activation = "relu";     // see activations.h
   std::string norm = "auto";           // auto, none, batch, layer, layer-plain (without affine)
   std::string loss = "cross-entropy";  // a row of graph/models/losses.h
   double dropout = 0;                  // share of values set to zero

@@ -13,7 +13,7 @@ class ServerRule {
  public:
   // One push, or all that a clock or a round waited for, in order.
   struct Part {
-    Slice body;           // gradients and statistics, weights, or moves
+    Slice body;           // gradients and statistics, weights, or moves; in host memory, to spoil
     int64_t samples = 0;  // that were used for it
   };
   virtual ~ServerRule() = default;
