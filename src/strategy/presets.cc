@@ -23,10 +23,11 @@ constexpr StrategyPreset kPresets[] = {
              "adds them up and moves the parent model (bulk-synchronous; the broker is not a rank)",
      .inner = "broker"},
     {.name = "async-ps",
-     .help = "workers train alone, push their weights once per epoch (strategy.period) and continue "
-             "immediately with the newest weights that the server has broadcast; the server takes "
-             "the mean of its weights and each push (strategy.merge halve, average) or applies "
-             "gradients; no worker ever waits",
+     .help =
+         "workers train alone, push their weights once per epoch (strategy.period) and continue "
+         "immediately with the newest weights that the server has broadcast; the server takes "
+         "the mean of its weights and each push (strategy.merge halve, average) or applies "
+         "gradients; no worker ever waits",
      .inner = "alone",
      .centre = "server",
      .merge = "halve",

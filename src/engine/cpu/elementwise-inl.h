@@ -8,8 +8,8 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
-#include "engine/cpu/tiling/divide.h"
 #include "engine/cpu/simd-inl.h"
+#include "engine/cpu/tiling/divide.h"
 #include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

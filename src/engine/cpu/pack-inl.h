@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/cpu/tiling/patches.h"
 #include "engine/cpu/tile-inl.h"
+#include "engine/cpu/tiling/patches.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "engine/cpu/tiling/patches.h"
 #include "engine/cpu/tile-inl.h"
+#include "engine/cpu/tiling/patches.h"
 #include "engine/cpu/winograd_lines-inl.h"
 #include "engine/cpu/winograd_tiles-inl.h"
 

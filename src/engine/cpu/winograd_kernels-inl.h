@@ -10,8 +10,8 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
-#include "engine/cpu/tiling/divide.h"
 #include "engine/cpu/pack-inl.h"
+#include "engine/cpu/tiling/divide.h"
 #include "engine/cpu/winograd_lines-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -5,8 +5,8 @@
 namespace trireme {
 
 // Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, algorithm 1: the asynchronous form; with
-// Nesterov's momentum in the local optimizer, algorithm 2). Worker and centre pull at each other; batch-norm's
-// running statistics are part of the state and follow.
+// Nesterov's momentum in the local optimizer, algorithm 2). Worker and centre pull at each other;
+// batch-norm's running statistics are part of the state and follow.
 class MergeElastic : public Merge {
  public:
   // `alpha` 0: the paper's rule, a moving rate of 0.9, shared among the clients that are here.
