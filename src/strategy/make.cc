@@ -29,10 +29,6 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
                    .algorithm = c.options.algorithm,
                    .wire = c.options.wire,
                    .common = setup.common};
-  if (c.leases_work()) {  // keys of all-reduce are those of all ranks
-    needs.algorithm = "ring";
-    needs.wire = "f32";
-  }
   needs.bucket_bytes =
       std::min(size_t(c.options.bucket_mb * 1e6), setup.layout.summand * sizeof(float));
   return needs;
@@ -99,7 +95,17 @@ std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
   // A client that is no rank counts as any.
   const int worker = std::max(0, world.rank() - c.servers);
   Group* const group = c.groups ? &GroupOf(c, world, worker) : nullptr;
-  auto inner = c.inner->make(InnerNeedsOf(setup), group);
+  InnerNeeds needs = InnerNeedsOf(setup);
+  // Each group for itself: they may lie on different machines, and none waits for another.
+  if (group && c.inner->algorithm) {
+    needs.algorithm = c.inner->algorithm(needs, *group);
+    if (setup.log && group->rank() == 0 && needs.algorithm != c.options.algorithm) {
+      setup.log->Info("strategy",
+                      "group {}: algorithm {}, chosen by measured latency and bandwidth",
+                      c.GroupOf(worker), needs.algorithm);
+    }
+  }
+  auto inner = c.inner->make(needs, group);
   if (c.led() && group->rank() != 0) {
     const bool updates = !c.merge->gradients || c.push > 1 || c.fetch > 1;
     return std::make_unique<Strategy>(std::move(inner), std::make_unique<Follower>(updates),

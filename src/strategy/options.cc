@@ -22,10 +22,12 @@ void Describe(OptionTable<StrategyOptions>& t) {
   for (const StrategyPreset& preset : StrategyPresets()) names.push_back(preset.name);
   t.Add("name", &StrategyOptions::name, OneOf(names), kRun, "how replicas agree on weights");
   t.Add("algorithm", &StrategyOptions::algorithm, OneOf(AlgorithmNames()), kJob,
-        "allreduce: how gradients are summed; shared: in place, in memory that all ranks address; "
+        "allreduce and groups: how gradients are summed; shared: in place, in memory that all "
+        "ranks address; "
         "auto: shared where possible, otherwise what is fastest by a measured model of the links");
   t.Add("wire", &StrategyOptions::wire, OneOf({"f32", "bf16"}), kJob,
-        "allreduce: how gradients travel; bf16 halves the bytes and rounds every partial sum");
+        "allreduce and groups: how gradients travel; bf16 halves the bytes and rounds every "
+        "partial sum");
   t.Add(
       "route", &StrategyOptions::route, OneOf(RouteWords()), kJob,
       "sync-ps: how sums travel: from worker to worker, rank 0 at the end (chain), or each worker "

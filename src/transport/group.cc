@@ -58,44 +58,56 @@ class Part : public Group, private SharedMemory {
   const int rank_, scope_;
 };
 
-// The meeting place of a memory is for all of its ranks, so a part sums by messages: the running
-// sum goes from rank to rank and comes back from the last.
-bool Part::SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) {
-  std::vector<float> sum(into.size());
-  bool begun = rank_ > 0;
-  if (begun) Receive(rank_ - 1, kSplitTag, std::as_writable_bytes(std::span(sum))).Wait();
-  for (const std::span<float> part : parts) {
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] = begun ? sum[i] + part[i] : part[i];
-    begun = true;
-  }
-  const int last = size() - 1;
-  if (rank_ < last) {
-    Send(rank_ + 1, kSplitTag, std::as_bytes(std::span(sum))).Wait();
-    Receive(last, kSplitTag, std::as_writable_bytes(std::span(sum))).Wait();
-  } else {
-    for (int r = 0; r < last; ++r) Send(r, kSplitTag, std::as_bytes(std::span(sum))).Wait();
-  }
-  std::copy(sum.begin(), sum.end(), into.begin());
-  return std::isfinite(loops::Largest(sum.data(), sum.size()));
-}
-
 struct Choice {
   int colour, key, scopes;
 };
 
 // Each member's word to every other: size - 1 small messages per rank, all at once.
-std::vector<Choice> Tell(Group& group, Choice mine) {
-  std::vector<Choice> all(group.size());
-  all[group.rank()] = mine;
+template <class Word>
+std::vector<Word> Tell(Group& group, const Word& mine) {
+  std::vector<Word> all(size_t(group.size()));
+  all[size_t(group.rank())] = mine;
   std::vector<Ticket> tickets;
   for (int r = 0; r < group.size(); ++r) {
     if (r == group.rank()) continue;
     tickets.push_back(
-        group.Receive(r, kSplitTag, std::as_writable_bytes(std::span<Choice>(&all[r], 1))));
-    tickets.push_back(group.Send(r, kSplitTag, std::as_bytes(std::span<const Choice>(&mine, 1))));
+        group.Receive(r, kSplitTag, std::as_writable_bytes(std::span<Word>(&all[size_t(r)], 1))));
+    tickets.push_back(group.Send(r, kSplitTag, std::as_bytes(std::span<const Word>(&mine, 1))));
   }
   for (Ticket& ticket : tickets) ticket.Wait();
   return all;
+}
+
+// What a member brings to a sum, at addresses that are the same for all.
+struct Summands {
+  size_t count = 0, length = 0;
+  const float* parts[SharedMemory::kMostParts] = {};
+  float* into = nullptr;
+};
+
+// The meeting place of a memory is for all of its ranks, so those of a part meet by messages; then
+// each adds its stretch of all parts and writes it to all.
+bool Part::SumInOrder(std::span<const std::span<float>> parts, std::span<float> into) {
+  Summands mine{.count = parts.size(), .length = into.size(), .into = into.data()};
+  TRIREME_ASSERT(parts.size() <= kMostParts);
+  for (size_t i = 0; i < parts.size(); ++i) mine.parts[i] = parts[i].data();
+  const std::vector<Summands> all = Tell(*this, mine);
+  const size_t n = into.size(), ranks = members_.size();
+  const size_t begin = n * size_t(rank_) / ranks, end = n * size_t(rank_ + 1) / ranks;
+  std::vector<float> sum(end - begin);
+  bool begun = false;
+  for (const Summands& one : all) {
+    TRIREME_ASSERT(one.length == n);
+    for (size_t p = 0; p < one.count; ++p) {
+      const float* part = one.parts[p] + begin;
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] = begun ? sum[i] + part[i] : part[i];
+      begun = true;
+    }
+  }
+  for (const Summands& one : all) std::copy(sum.begin(), sum.end(), one.into + begin);
+  const int finite = std::isfinite(loops::Largest(sum.data(), sum.size()));
+  const std::vector<int> stretches = Tell(*this, finite);  // nobody goes on before all have written
+  return std::all_of(stretches.begin(), stretches.end(), [](int good) { return good != 0; });
 }
 
 }  // namespace
@@ -108,7 +120,7 @@ bool Group::NativeSum(std::span<float>) { return false; }
 
 std::unique_ptr<Group> Group::Split(int colour, int key) {
   Group& base = root();
-  const std::vector<Choice> all = Tell(*this, {colour, key, base.scopes_});
+  const std::vector<Choice> all = Tell(*this, Choice{colour, key, base.scopes_});
   // The largest number any member has seen: two groups that share a rank never share a number.
   int scope = 0;
   for (const Choice& choice : all) scope = std::max(scope, choice.scopes);
