@@ -255,6 +255,52 @@ TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
 }
 INSTANTIATE_TEST_SUITE_P(Strategies, CutClientsTest, testing::Values("easgd", "downpour"));
 
+// A server on each host. When one of them dies, both go back to the last snapshot.
+class ServersOnHostsTest : public RanksHostsTest,
+                           public testing::WithParamInterface<std::string> {};
+TEST_P(ServersOnHostsTest, DieAndComeBack) {
+  constexpr int64_t kEpochs = 300;
+  Write("hosts", "10.78.0.1 1  # server 0\n10.78.0.2 3  # server 1, ranks 2 and 3\n");
+  const Words words = {"train",
+                       "iris",
+                       "--strategy",
+                       GetParam(),
+                       "--epochs",
+                       std::to_string(kEpochs),
+                       "--lr",
+                       "0.02",
+                       "--threads",
+                       "1",
+                       "--quiet",
+                       "--set",
+                       "optimizer.momentum=0",
+                       "--set",
+                       "strategy.servers=2",
+                       "--set",
+                       "strategy.snapshot_s=0.1",
+                       "--set",
+                       "trainer.evaluate_every=100",
+                       "--set",
+                       "trainer.checkpoint_epochs=0",
+                       "--set",
+                       "emulate.step_ms=0.3"};
+  auto first = StartOn(0, words + Words{"--out", "a"});
+  auto second = StartOn(1, words);
+  const auto pause = [] { return 0.3; };
+  int killed = KillRanks(*second, {"trireme-server1"}, pause);
+  killed += KillRanks(*first, {"trireme-server"}, pause);
+  killed += KillRanks(*second, {"trireme-r3", "trireme-server1"}, pause);
+  const Outcome there = second->Wait(kTimeout), here = first->Wait(kTimeout);
+  EXPECT_EQ(here.exit_code, 0) << here.err;
+  EXPECT_EQ(there.exit_code, 0) << there.err;
+  EXPECT_GE(killed, 3) << "the run was over too soon";
+  ExpectIrisCountedOnce("a", kEpochs);
+  EXPECT_GT(Number("a", "test_accuracy"), 0.85);
+  EXPECT_EQ(Leftovers(Now() + 40), "");
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, ServersOnHostsTest,
+                         testing::Values("downpour", "easgd", "async-ps"));
+
 TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   Write("wrong", "a fourth bank\n");
   const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.join_s=4"};

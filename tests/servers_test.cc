@@ -149,7 +149,7 @@ TEST_F(ServersTest, WhatMakesNoSenseIsRefused) {
   };
   EXPECT_NE(refusal(Downpour(2, 2, "threads", 1) + Set("trainer.clip", "1")).find("trainer.clip"),
             std::string::npos);
-  EXPECT_NE(refusal(Words{"train", "--ranks", "4", "--strategy", "easgd", "--quiet"} +
+  EXPECT_NE(refusal(Words{"train", "--ranks", "4", "--strategy", "federated", "--quiet"} +
                     Set("strategy.servers", "2"))
                 .find("strategy.servers"),
             std::string::npos);

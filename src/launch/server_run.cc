@@ -81,12 +81,6 @@ class MoreServers {
  public:
   explicit MoreServers(const ServerRanks& ranks) {
     const TcpSetup& tcp = ranks.setup.tcp;
-    if (ranks.servers > 1 && tcp.rank == 0 && ranks.servers > ranks.local) {
-      throw UsageError(
-          "strategy.servers = {}, but only {} ranks are on rank 0's machine, where servers run; "
-          "lower strategy.servers",
-          ranks.servers, ranks.local);
-    }
     const Address address = ParseAddress(tcp.meet).value_or(Address{});
     const int first = address.port.value_or(0);
     for (int s = 1; s < ranks.servers; ++s) {
@@ -97,7 +91,7 @@ class MoreServers {
                          ranks.servers, first);
       }
       sockets_.push_back(fd);
-      meets_.push_back(FormatAddress(address.host, port));
+      meets_.push_back(FormatAddress(HostOf(s, tcp, address.host), port));
     }
   }
   ~MoreServers() {
@@ -122,6 +116,11 @@ class MoreServers {
   }
 
  private:
+  // By the hosts file. Ranks of the first's machine need not know how it is called.
+  static std::string HostOf(int server, const TcpSetup& tcp, const std::string& first) {
+    const auto& hosts = tcp.host_of_rank;
+    return hosts.empty() || hosts[size_t(server)] == hosts[0] ? first : hosts[size_t(server)];
+  }
   std::vector<int> sockets_;
   std::vector<std::string> meets_;
 };
@@ -182,9 +181,15 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
     if (say) setup.tcp.stop = [&] { return ranks.signal && ranks.signal() != 0; };
     if (local == 0) setup.tcp.say = say;
     try {
-      const auto world = JoinServerWorld(setup);
+      auto world = JoinServerWorld(setup);
       if (setup.tcp.rank == 0 && ranks.listens && !started_again) ranks.listens();
-      return fn(*world);
+      try {
+        return fn(*world);
+      } catch (const Outdated&) {
+        // As if it had been killed: whoever hears a goodbye does not dial its next life.
+        static_cast<void>(world.release());
+        throw;
+      }
     } catch (const Interrupted& error) {
       if (setup.tcp.say) setup.tcp.say(error.what());
       return Signals::ExitCodeOf(ranks.signal());
@@ -197,13 +202,14 @@ int RunServerRanks(const ServerRanks& ranks, FunctionRef<int(World&)> fn) {
     life = {done, done == life.steps_before ? life.in_vain + 1 : 0};
     const bool grouped = group(local) >= 0;
     // The one of a group that died is not always seen first.
-    const bool by_others =
-        end == Forked::End::kKilled || (grouped && end == Forked::End::kLostPeer);
+    const bool by_others = end == Forked::End::kKilled || end == Forked::End::kOutdated ||
+                           (grouped && end == Forked::End::kLostPeer);
     if (by_others && life.in_vain < kMostLivesInVain) {
       if (ranks.log) {
-        ranks.log->Warn("ranks", "{} (rank {}) was {}; restarting {}",
-                        serves(local) ? "the server" : "client", rank, why,
-                        serves(local) && ranks.servers > 1 ? "all servers"
+        ranks.log->Warn("ranks", "{} (rank {}) {}{}; restarting {}",
+                        serves(local) ? "the server" : "client", rank,
+                        end == Forked::End::kOutdated ? "ended: " : "was ", why,
+                        serves(local) && ranks.servers > 1 ? "the servers of this machine"
                         : grouped                          ? "its group"
                                                            : "it");
       }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "transport/collective/broadcast.h"
+#include "transport/forked.h"
 #include "transport/shared_array.h"
 #include "transport/tcp/world.h"
 
@@ -144,6 +145,21 @@ TEST_F(ServerRunTest, ARankThatThrowsTakesItsGroupAndNobodyElse) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(lives_[2], 1);
   EXPECT_EQ(lives_[3], 1);
+}
+
+// Another server was started again, on another machine: what this one has does not fit any more.
+TEST_F(ServerRunTest, AServerThatIsOutdatedIsStartedAgain) {
+  Counts over(1);
+  const int status = Run(
+      {-1, -1},
+      [&] {
+        if (lives_[0].load() < 3) throw Outdated("server 1 was restarted");
+        return over[0].load() == 1;
+      },
+      [&](World&) { over[0].fetch_add(1); });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(lives_[0], 3);
+  EXPECT_EQ(lives_[1], 1);
 }
 
 TEST_F(ServerRunTest, NobodyLeftEndsTheRunWithTheReason) {

@@ -174,7 +174,9 @@ std::unique_ptr<Server> MakePartitionServer(const StrategySetup& setup, World& w
       .first = &world.LinkTo(0),
       .clients = ClientLinks(world, c),
       .floats = partition.size,
-      .rule = [&](Device& device) { return MakeRule(setup, layout, device); },
+      .rule = [&setup, layout](Device& device) { return MakeRule(setup, layout, device); },
+      .applied = [&world] { world.Worked(); },
+      .broadcasts = c.broadcasts,
       .log = setup.log});
 }
 

@@ -55,7 +55,7 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "local-sgd: how far the anchor moves towards the workers' mean at a meeting");
   t.Add("servers", &StrategyOptions::servers, AtLeast(1) && AtMost(64), kJob,
         "number of servers: the first ranks, each of which holds a partition of the centre; more "
-        "than one only where gradients are applied on arrival (downpour)");
+        "than one only where pushes are applied on arrival (pace free)");
   t.Add("groups", &StrategyOptions::groups, AtLeast(0), kJob,
         "inner allreduce or hogwild with a centre: groups of workers that sum their gradients or "
         "share weights; 0: 2");

@@ -1,19 +1,24 @@
 // A centre that lies on several servers, through the full seam, on a toy engine.
 #include "strategy/server/partition.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <thread>
 
 #include "base/error.h"
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
 #include "strategy/server/parameter_server.h"
+#include "strategy/server/partition_server.h"
 #include "strategy/server/protocol.h"
+#include "strategy/server/rule.h"
 #include "transport/threads/run.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
@@ -65,8 +70,9 @@ TEST(CutLayout, KeepsWhatDecaysAndWhatIsAStatistic) {
 // ---- whole runs
 
 struct Trial {
+  std::string name = "downpour", merge = "auto";
   int servers = 1, clients = 1;
-  int push = 2, fetch = 2;
+  int push = 2, fetch = 2, period = 3;
   Plan plan{.samples = 230, .batch = 30, .shards = 1, .steps = 24};
   OptimizerOptions optimizer = {.lr = 0.05, .momentum = 0};
   const toy::Memory* resume = nullptr;
@@ -99,7 +105,9 @@ struct SavesOnce : ServerKeeper {
 
 Seen TrainOn(const Trial& trial) {
   const toy::Model model(200);
-  StrategyOptions options{.name = "downpour", .push = trial.push, .fetch = trial.fetch};
+  StrategyOptions options{.name = trial.name, .push = trial.push, .fetch = trial.fetch};
+  options.merge = trial.merge;
+  options.period = trial.period;
   options.servers = trial.servers;
   const Schedule schedule(trial.optimizer, trial.plan.steps_per_epoch(), trial.plan.steps,
                           trial.plan.batch);
@@ -161,9 +169,33 @@ TEST(Partitions, OneClientHasTheBitsOfOneServer) {
   }
 }
 
-TEST(Partitions, EveryPositionOfManyClientsCountsOnce) {
+TEST(Partitions, OneClientOfAnElasticCentreHasTheBitsOfOneServer) {
+  for (const int period : {1, 3}) {
+    Trial trial{.name = "easgd", .period = period};
+    const Seen one = TrainOn(trial);
+    for (const int servers : {2, 3}) {
+      trial.servers = servers;
+      EXPECT_EQ(TrainOn(trial).state, one.state) << servers << period;
+    }
+  }
+}
+
+struct Preset {
+  const char *name, *merge = "auto";
+  OptimizerOptions optimizer = kAdagrad;
+};
+class ManyClients : public testing::TestWithParam<Preset> {};
+INSTANTIATE_TEST_SUITE_P(
+    Presets, ManyClients,
+    testing::Values(Preset{"downpour"}, Preset{"easgd", "auto", {.lr = 0.05, .momentum = 0}},
+                    Preset{"async-ps", "gradient"},
+                    Preset{"async-ps", "halve", {.lr = 0.05, .momentum = 0}},
+                    Preset{"async-ps", "average", {.lr = 0.05, .momentum = 0}}));
+TEST_P(ManyClients, CountEveryPositionOnce) {
+  const auto& [name, merge, optimizer] = GetParam();
   for (const int servers : {2, 3}) {
-    const Seen seen = TrainOn({.servers = servers, .clients = 4, .optimizer = kAdagrad});
+    const Seen seen = TrainOn(
+        {.name = name, .merge = merge, .servers = servers, .clients = 4, .optimizer = optimizer});
     EXPECT_EQ(int64_t(seen.counted.size()), 3 * 230);
     for (const auto& [position, times] : seen.counted) EXPECT_EQ(times, 1) << position;
     EXPECT_EQ(seen.progress.epochs, 3);
@@ -175,7 +207,8 @@ TEST(Partitions, EveryPositionOfManyClientsCountsOnce) {
     }
     EXPECT_EQ(samples, 3 * 230);
     EXPECT_EQ(pushes, seen.progress.updates);
-    EXPECT_NEAR(seen.state[1], 2, 0.7);  // where its samples want it
+    // Its samples want it there.
+    EXPECT_LT(std::abs(seen.state[1] - 2), std::abs(toy::Model(200).initial[1] - 2));
   }
 }
 
@@ -317,6 +350,55 @@ TEST(Partitions, WhatDoesNotBelongIsRefusedAndHarmsNothing) {
   });
 }
 
+// ---- a first server by hand
+
+// Clients hear of another life of the first server before or after this one does.
+TEST(PartitionServer, BeginsAnewWithAnotherLifeOfTheFirst) {
+  constexpr size_t kFloats = 40;
+  constexpr int64_t kOld = int64_t(5) << kLivesFrom, kNew = int64_t(6) << kLivesFrom;
+  ThreadLink to_first(kSoon, kSoon), to_client(kSoon, kSoon);
+  Link &first = to_first.server(), &client = to_client.client();
+  PartitionServer server({.first = &to_first.client(),
+                          .clients = {&to_client.server()},
+                          .floats = kFloats,
+                          .rule = [](Device&) { return MakeAddRule(); }});
+  std::jthread thread([&] { server.Run(nullptr); });
+  const auto load = [&](int64_t life, float value) {
+    Message message = PackPartition(kLoad, std::vector<float>(kFloats, value), nullptr);
+    message.ints.insert(message.ints.begin(), LifeOf(life));
+    first.Send(std::move(message));
+  };
+  const auto push = [&](int64_t lease, float value) {
+    client.Send({.kind = kPartition, .ints = {lease}, .body = std::vector<float>(kFloats, value)});
+  };
+  const auto hear = [](Link& link, int kind) {
+    Message message;
+    EXPECT_EQ(link.Receive(message, After(kSoon)), Arrival::kMessage);
+    EXPECT_EQ(message.kind, kind);
+    return message;
+  };
+  using Ints = std::vector<int64_t>;
+  load(kOld, 1);
+  push(kOld + 1, 2);
+  EXPECT_EQ(hear(first, kHas).ints, (Ints{kOld + 1, 0, 1}));
+  push(kNew + 1, 3);    // from the other life, of which this server has not heard yet
+  push(kNew + 2, NAN);  // also
+  EXPECT_EQ(hear(first, kHas).ints, (Ints{kNew + 1, 0, 1}));
+  EXPECT_EQ(hear(first, kHas).ints, (Ints{kNew + 2, 0, 0}));
+  client.Send({.kind = kFetch, .ints = {9, 0}});  // waits for what was pushed before
+
+  to_first.Renew();
+  load(kNew, 10);
+  EXPECT_EQ(hear(first, kHas).ints, (Ints{kNew + 1, 0, 1}));  // once more
+  EXPECT_EQ(hear(first, kHas).ints, (Ints{kNew + 2, 0, 0}));
+  first.Send({.kind = kForget, .ints = {kNew + 2, 0}});
+  first.Send({.kind = kApply, .ints = {kNew + 1, 0, 0, BitsOf(1.0), 7}});
+  const Message fetched = hear(client, kFetched);
+  EXPECT_EQ(fetched.ints, Ints{9});
+  EXPECT_EQ(fetched.body, std::vector<float>(kFloats, 13));  // and nothing of the old life
+  first.Send({.kind = kOver});
+}
+
 TEST(Partitions, AreRefusedWhereTheyMeanNothing) {
   const auto why = [](StrategyOptions options) -> std::string {
     options.servers = 2;
@@ -328,9 +410,10 @@ TEST(Partitions, AreRefusedWhereTheyMeanNothing) {
     return "";
   };
   EXPECT_EQ(why({.name = "downpour"}), "");
-  EXPECT_NE(why({.name = "easgd"}).find("strategy.merge = \"gradient\""), std::string::npos);
+  EXPECT_EQ(why({.name = "easgd"}), "");
+  EXPECT_EQ(why({.name = "async-ps", .merge = "gradient"}), "");
   EXPECT_NE(why({.name = "ssp"}).find("pace"), std::string::npos);
-  EXPECT_NE(why({.name = "async-ps", .merge = "gradient"}).find("broadcasts"), std::string::npos);
+  EXPECT_NE(why({.name = "federated"}).find("pace"), std::string::npos);
   EXPECT_NE(why({.name = "allreduce"}).find("no centre on servers"), std::string::npos);
   StrategyOptions many{.name = "downpour"};
   many.servers = 5;

@@ -51,8 +51,9 @@ constexpr Refusal kChoices[] = {
      }},
     {[](const Case& x) { return ManyServers(x) && !x.c.leases_work(); },
      [](const Case& x) {
-       return fmt::format("strategy.servers = {}: {} keeps no centre on servers; downpour does",
-                          x.o.servers, x.preset.name);
+       return fmt::format(
+           "strategy.servers = {}: {} keeps no centre on servers; downpour and easgd do",
+           x.o.servers, x.preset.name);
      }},
     {[](const Case& x) { return x.c.centre == CentreKind::kNone && x.c.inner->alone; },
      [](const Case& x) {
@@ -183,28 +184,20 @@ constexpr Refusal kServers[] = {
            "\"{}\" use drop",
            x.c.merge->name);
      }},
-    // Several servers agree on nothing but an order: what one does to its part of the parameters
-    // must not depend on the others'.
-    {[](const Case& x) { return ManyServers(x) && (!Gradients(x) || !FreePace(x)); },
+    // Several servers agree on nothing but an order of single pushes.
+    {[](const Case& x) { return ManyServers(x) && !FreePace(x); },
      [](const Case& x) {
        return fmt::format(
-           "strategy.servers = {}: several servers can share a centre only where gradients are "
-           "applied on arrival (strategy.merge = \"gradient\", strategy.pace = \"free\": "
-           "downpour); merge {} at the pace of {} needs the whole centre at one moment",
-           x.o.servers, x.c.merge->name, x.preset.name);
+           "strategy.servers = {}: several servers can share a centre only where pushes are "
+           "applied "
+           "on arrival (strategy.pace = \"free\"), but {} needs the whole centre at one moment",
+           x.o.servers, x.preset.name);
      }},
     {[](const Case& x) { return ManyServers(x) && x.c.waits(); },
      [](const Case& x) {
        return fmt::format(
            "strategy.servers = {}: with strategy.stale = \"wait\" server 0 would have to accept a "
            "push before the others have their partitions of it; use scale or drop",
-           x.o.servers);
-     }},
-    {[](const Case& x) { return ManyServers(x) && x.c.broadcasts; },
-     [](const Case& x) {
-       return fmt::format(
-           "strategy.servers = {}: this strategy's server broadcasts the whole centre; use "
-           "downpour, which fetches it from each server",
            x.o.servers);
      }},
 };

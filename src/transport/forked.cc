@@ -22,7 +22,10 @@
 namespace trireme {
 namespace {
 
-enum class Kind : int { kNone, kKilled, kError, kUsage, kEcho };
+enum class Kind : int { kNone, kKilled, kError, kUsage, kEcho, kOutdated };
+
+// Another one's end is the reason.
+bool IsEcho(Kind kind) { return kind == Kind::kEcho || kind == Kind::kOutdated; }
 
 // What a rank leaves when it throws, in memory that it shares with its parent.
 struct LastWords {
@@ -48,6 +51,8 @@ void Leave(LastWords& words, Kind kind, const char* what) {
     // A status that cannot be told from an error is handed over as one.
     TRIREME_ASSERT(status >= 0 && status <= 255);
     if (status == kThrew) Leave(words, Kind::kNone, "");
+  } catch (const Outdated& error) {
+    Leave(words, Kind::kOutdated, error.what());
   } catch (const PeerLost& error) {
     Leave(words, Kind::kEcho, error.what());
   } catch (const UsageError& error) {
@@ -128,7 +133,7 @@ class Supervisor {
       const Kind kind = words_[r].kind.load(std::memory_order_acquire);
       if (kind == Kind::kNone) {
         Lose(r, Kind::kError, "exited without an error message");
-      } else if (kind == Kind::kEcho) {
+      } else if (IsEcho(kind)) {
         echoes.push_back(r);
       } else {
         Lose(r, kind, words_[r].text);
@@ -136,12 +141,13 @@ class Supervisor {
     }
     for (const int r : echoes) {
       const bool started_again = children_[r].pid > 0;
-      if (!started_again) Lose(r, Kind::kEcho, words_[r].text);
+      if (!started_again) Lose(r, words_[r].kind, words_[r].text);
     }
   }
 
   static Forked::End EndOf(Kind kind) {
     if (kind == Kind::kKilled) return Forked::End::kKilled;
+    if (kind == Kind::kOutdated) return Forked::End::kOutdated;
     return kind == Kind::kEcho ? Forked::End::kLostPeer : Forked::End::kThrew;
   }
 
@@ -197,7 +203,7 @@ class Supervisor {
       patience_ = After(kGrace_s);
       job_.lost(rank, what);
     }
-    if (!failed_ || (kind_ == Kind::kEcho && kind != Kind::kEcho)) {
+    if (!failed_ || (IsEcho(kind_) && !IsEcho(kind))) {
       kind_ = kind;
       rank_ = rank;
       what_ = what;
@@ -223,7 +229,7 @@ class Supervisor {
   }
 
   [[noreturn]] void Throw() const {
-    if (kind_ == Kind::kEcho) throw PeerLost(what_);  // says which rank it is itself
+    if (IsEcho(kind_)) throw PeerLost(what_);  // says which rank it is itself
     const std::string who =
         fmt::format("rank {} of {}", job_.first + rank_, job_.world ? job_.world : job_.ranks);
     const bool says_who = what_.starts_with(who + ":");

@@ -34,9 +34,17 @@ struct Forked {
     kKilled,
     kThrew,
     kLostPeer,  // threw, because another one ended
+    kOutdated,  // likewise, and it can begin anew with the others
   };
   FunctionRef<Fate(int rank, const std::string& why, End end)> fate = {};
   FunctionRef<int(int rank)> group = {};
+};
+
+// Others have begun anew, and what this process holds is of no use to them: whoever supervises it
+// starts it again.
+class Outdated : public PeerLost {
+ public:
+  using PeerLost::PeerLost;
 };
 
 // A rank was killed.

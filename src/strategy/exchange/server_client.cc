@@ -19,6 +19,7 @@ ServerClient::ServerClient(std::vector<Holder> servers, int most_ahead)
     : servers_(std::move(servers)),
       link_(*servers_[0].link),
       most_ahead_(most_ahead),
+      news_(servers_.size()),
       sender_([this](Outgoing& out) { Dispatch(out); },
               [](std::string_view) {}) {  // the link's other end has a deadline
   for (size_t s = 0; s < servers_.size(); ++s) {
@@ -121,8 +122,15 @@ std::optional<ServerClient::Snapshot> ServerClient::Answered(size_t floats) {
 
 std::optional<ServerClient::Snapshot> ServerClient::News(size_t floats) {
   std::lock_guard lock(mutex_);
-  if (!news_) return {};
-  return Unpack(*std::exchange(news_, {}), floats);
+  if (!std::all_of(news_.begin(), news_.end(), [](const auto& one) { return one.has_value(); })) {
+    return {};
+  }
+  Message whole = std::move(*news_[0]);
+  for (size_t s = 1; s < news_.size(); ++s) {
+    whole.body.insert(whole.body.end(), news_[s]->body.begin(), news_[s]->body.end());
+  }
+  news_.assign(servers_.size(), std::nullopt);
+  return Unpack(std::move(whole), floats);
 }
 
 ServerClient::Snapshot ServerClient::TakeReply(size_t floats) {
@@ -212,7 +220,7 @@ void ServerClient::Renew(size_t server) {
   drain_ = asked_ = fetching_ = false;
   granted_.clear();
   reply_.reset();
-  news_.reset();
+  news_.assign(servers_.size(), std::nullopt);
   void_ = true;
 }
 
@@ -264,7 +272,7 @@ void ServerClient::Sort(size_t server, Message message) {
       return TakePartition(server, message.ints[0], message);
     case kNews:
       numbers(2);
-      news_ = std::move(message);
+      news_[server] = std::move(message);
       break;
     case kWait:
       break;

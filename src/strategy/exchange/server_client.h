@@ -59,7 +59,8 @@ class ServerClient {
   Snapshot Fetch(size_t floats, bool computes = false);
   Snapshot FetchNow(size_t floats);                   // one that was not asked for before
   std::optional<Snapshot> Prefetched(size_t floats);  // if it has come: does not wait
-  // The newest centre that was offered since the last call; nothing: none newer.
+  // The newest centre that was offered since the last call; nothing: none newer. Of several servers
+  // each offers its partition, and there is news when all have.
   std::optional<Snapshot> News(size_t floats);
   // `change` shall count at the centre, made as `head` says. Sent when `ready` has fired; the
   // worker's thread does not wait for that.
@@ -117,7 +118,7 @@ class ServerClient {
   std::vector<Message>
       partitions_;                // of several servers: what has come of it; kind -1: nothing yet
   std::optional<Message> reply_;  // a centre that was asked for
-  std::optional<Message> news_;
+  std::vector<std::optional<Message>> news_;  // by server
   int64_t arrivals_ = 0;
   std::exception_ptr error_;
   Volume volume_;

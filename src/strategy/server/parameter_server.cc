@@ -18,11 +18,6 @@ constexpr int64_t kMostLeases = 4096;  // at a time
 constexpr char kLifeKey[] = "centre.life";
 constexpr double kLinger_s = 2;  // at the end, for clients that are away: they hear that it is over
 
-// No two lives of the run's server give out the same ids: each counts from a number of its own,
-// which no clock has a say in. Two that never heard of each other differ by chance (1 : 2^31).
-constexpr int kLivesFrom = 32;  // bit of an id
-constexpr int64_t kLives = int64_t(1) << 31;
-
 int64_t NewLife() {
   std::random_device random;
   return int64_t(random()) % kLives;
@@ -121,7 +116,7 @@ void ParameterServer::Run(ServerKeeper* keeper) {
       if (server.sequencer_) server.sequencer_->SetWakeEvent(nullptr);
     }
   } listening(*this);
-  if (sequencer_) sequencer_->SendOut();
+  if (sequencer_) sequencer_->SendOut(life_);
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -460,9 +455,8 @@ void ParameterServer::Broadcast() {
   if (!setup_.broadcasts) return;
   for (Peer& peer : peers_) {
     if (peer.presence != Presence::kHere || peer.told >= version()) continue;
-    auto news = centre_.Carry(kNews, {version(), Here()});
-    bytes_sent_ += BytesOf(*news);
-    peer.link->OfferShared(std::move(news));
+    bytes_sent_ += centre().size() * sizeof(float);  // of all servers
+    peer.link->OfferShared(centre_.Carry(kNews, {version(), Here()}));
     peer.told = version();
   }
 }

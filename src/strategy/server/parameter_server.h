@@ -40,7 +40,7 @@ class ParameterServer : public Server {
     std::optional<int64_t> life;  // its number, which begins its leases' ids; nothing: by chance
   };
   // `sequencer`, if not null: the centre lies on several servers, and this is the first of them.
-  // Then pushes are applied on arrival, and nothing is broadcast.
+  // Then pushes are applied on arrival, and each server broadcasts its partition.
   ParameterServer(Setup setup, std::span<const float> centre,
                   std::unique_ptr<PartitionSequencer> sequencer = nullptr);
 

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "strategy/server/protocol.h"
+#include "transport/forked.h"
 
 namespace trireme {
 
@@ -18,6 +19,7 @@ PartitionSequencer::PartitionSequencer(const Layout& layout, std::vector<Link*> 
 }
 
 PartitionSequencer::~PartitionSequencer() {
+  if (outdated_) return;
   try {
     Tell({.kind = kOver});
   } catch (const std::exception&) {  // the run ends with an error that is known already
@@ -63,13 +65,15 @@ StateImage PartitionSequencer::PartOf(size_t begin, size_t weights) const {
   return part;
 }
 
-void PartitionSequencer::SendOut() {
+void PartitionSequencer::SendOut(int64_t life) {
   size_t at = 0;
   for (const Partition& p : partitions_) {
     if (p.link) {
       StateImage part = has_memory_ ? PartOf(at, p.weights) : StateImage();
       const auto state = std::span(whole_).subspan(p.range.begin, p.range.size);
-      p.link->Send(PackPartition(kLoad, state, has_memory_ ? &part : nullptr));
+      Message load = PackPartition(kLoad, state, has_memory_ ? &part : nullptr);
+      load.ints.insert(load.ints.begin(), life);
+      p.link->Send(std::move(load));
     }
     at += p.weights;
   }
@@ -95,7 +99,7 @@ void PartitionSequencer::Gather(std::span<const float> own_state, StateImage own
         continue;
       }
       if (message.kind != kSaved) {
-        early_.push_back(std::move(message));
+        early_.emplace_back(NumberOf(p), std::move(message));
         continue;
       }
       UnpackPartition(message, std::span(whole_).subspan(p.range.begin, p.range.size), part);
@@ -117,10 +121,13 @@ void PartitionSequencer::Append(StateImage& part) {
 
 // ---- pushes
 
-// Whoever supervises the processes starts all servers again when one dies; so this one waits.
+// The partition of a server that was started again is lost: all go back to the last snapshot, from
+// which another life of this one begins. Whoever supervises the processes of a machine starts all
+// servers there again when one dies; so for one that is only gone this one waits.
 void PartitionSequencer::Miss(Partition& p, Arrival arrival) {
   if (arrival == Arrival::kRenewed) {
-    throw PeerLost("server {} was restarted without server 0; its partition is lost", NumberOf(p));
+    outdated_ = true;
+    throw Outdated("server {} was restarted, and its partition of the centre is lost", NumberOf(p));
   }
   p.gone = arrival == Arrival::kGone;
   p.since = After(0);
@@ -128,7 +135,7 @@ void PartitionSequencer::Miss(Partition& p, Arrival arrival) {
 
 bool PartitionSequencer::Hear(Owned owned) {
   bool heard = !early_.empty();
-  for (const Message& message : std::exchange(early_, {})) Note(message, owned);
+  for (const auto& [server, message] : std::exchange(early_, {})) Note(server, message, owned);
   Message message;
   for (Partition& p : partitions_) {
     if (!p.link) continue;
@@ -137,7 +144,7 @@ bool PartitionSequencer::Hear(Owned owned) {
       if (arrival == Arrival::kNothing) break;
       heard = true;
       if (arrival == Arrival::kMessage) {
-        Note(message, owned);
+        Note(NumberOf(p), message, owned);
       } else {
         Miss(p, arrival);
       }
@@ -152,7 +159,7 @@ bool PartitionSequencer::Hear(Owned owned) {
   return heard;
 }
 
-void PartitionSequencer::Note(const Message& message, Owned owned) {
+void PartitionSequencer::Note(int server, const Message& message, Owned owned) {
   if (message.kind != kHas || message.ints.size() != 3) {
     throw Error("unexpected message of kind {} with {} integers from a server to server 0",
                 message.kind, message.ints.size());
@@ -162,7 +169,7 @@ void PartitionSequencer::Note(const Message& message, Owned owned) {
   if (!owned(lease, client)) return Forget(lease, client);
   Mark& mark = marks_[lease];
   mark.client = client;
-  ++mark.count;
+  mark.servers.insert(server);
   if (!message.ints[2]) mark.bad = true;
 }
 
@@ -170,14 +177,15 @@ PartitionSequencer::Standing PartitionSequencer::Of(int64_t lease) const {
   const auto found = marks_.find(lease);
   if (found == marks_.end()) return Standing::kIncomplete;
   if (found->second.bad) return Standing::kBad;
-  return found->second.count < int(partitions_.size()) - 1 ? Standing::kIncomplete
-                                                           : Standing::kComplete;
+  return found->second.servers.size() + 1 < partitions_.size() ? Standing::kIncomplete
+                                                               : Standing::kComplete;
 }
 
-void PartitionSequencer::Apply(int64_t lease, int64_t step, float share) {
+void PartitionSequencer::Apply(int64_t lease, int64_t samples, int64_t step, float share) {
   const auto mark = marks_.find(lease);
   TRIREME_ASSERT(mark != marks_.end());
-  Tell({.kind = kApply, .ints = {lease, mark->second.client, step, BitsOf(double(share))}});
+  Tell(
+      {.kind = kApply, .ints = {lease, mark->second.client, step, BitsOf(double(share)), samples}});
   marks_.erase(mark);
 }
 

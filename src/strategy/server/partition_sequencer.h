@@ -1,7 +1,9 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -19,7 +21,7 @@ class PartitionSequencer {
  public:
   // `others`: links to the servers after the first, in order.
   PartitionSequencer(const Layout& layout, std::vector<Link*> others);
-  ~PartitionSequencer();  // tells them that the run is over
+  ~PartitionSequencer();  // tells them that the run is over, unless it goes on with another life
   PartitionSequencer(const PartitionSequencer&) = delete;
   PartitionSequencer& operator=(const PartitionSequencer&) = delete;
 
@@ -32,7 +34,8 @@ class PartitionSequencer {
   const StateImage& memory() const { return memory_; }
   // All that rules keep. `own` is what the first's rule keeps; afterwards its part of what is read.
   void Load(const StateReader& reader, StateImage& own);
-  void SendOut();  // to each its partition of that
+  // To each its partition of that. `life`: of the first server, which begins the ids of its leases.
+  void SendOut(int64_t life);
   // A moment of the whole centre. Blocks until all have answered.
   void Gather(std::span<const float> own_state, StateImage own);
 
@@ -41,7 +44,7 @@ class PartitionSequencer {
   bool Hear(Owned owned);
   enum class Standing { kIncomplete, kComplete, kBad };
   Standing Of(int64_t lease) const;  // of the partitions of a push
-  void Apply(int64_t lease, int64_t step, float share);
+  void Apply(int64_t lease, int64_t samples, int64_t step, float share);
   void Sweep(FunctionRef<bool(int64_t lease)> open);  // pushes of leases that are not are forgotten
 
  private:
@@ -53,12 +56,13 @@ class PartitionSequencer {
     Deadline since;  // when it went
   };
   struct Mark {
-    int client = 0, count = 0;
+    int client = 0;
+    std::set<int> servers;  // that hold their partitions: one may tell it twice
     bool bad = false;
   };
   StateImage PartOf(size_t begin, size_t weights) const;  // of what rules keep
   void Append(StateImage& part);                          // to what rules keep
-  void Note(const Message& message, Owned owned);
+  void Note(int server, const Message& message, Owned owned);
   void Forget(int64_t lease, int client);
   void Tell(const Message& message);
   void Miss(Partition& partition, Arrival arrival);
@@ -69,7 +73,8 @@ class PartitionSequencer {
   std::vector<float> whole_;
   StateImage memory_;
   bool has_memory_ = false;
-  std::vector<Message> early_;  // came while it gathered
+  bool outdated_ = false;
+  std::vector<std::pair<int, Message>> early_;  // by server: came while it gathered
 };
 
 }  // namespace trireme

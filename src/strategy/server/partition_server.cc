@@ -41,6 +41,7 @@ void PartitionServer::Run(ServerKeeper*) {
   while (!over_) {
     // Clients are heard when there is something to answer with.
     const bool heard = HearFirst() | (loaded_ && HearClients());
+    Broadcast();
     if (!heard) wake_.Wait(After(kLookAtLinks_s));
   }
 }
@@ -57,9 +58,8 @@ bool PartitionServer::HearFirst() {
     if (arrival == Arrival::kMessage) {
       alone_ = false;
       Obey(message);
-    } else if (arrival == Arrival::kRenewed) {
-      throw PeerLost("server 0 was restarted without this server");
     } else {
+      if (arrival == Arrival::kRenewed) loaded_ = false;
       alone_ = arrival == Arrival::kGone;
       alone_since_ = After(0);
     }
@@ -81,7 +81,7 @@ void PartitionServer::Obey(Message& message) {
     case kLoad:
       return Begin(message);
     case kApply:
-      numbers(4);
+      numbers(5);
       return Apply(message);
     case kForget:
       numbers(2);
@@ -100,28 +100,49 @@ void PartitionServer::Obey(Message& message) {
   }
 }
 
-void PartitionServer::Begin(const Message& message) {
+void PartitionServer::Begin(Message& message) {
+  if (message.ints.empty()) throw Error("server 0 sent a partition without a number of its life");
+  const int64_t life = message.ints[0];
+  message.ints.erase(message.ints.begin());
+  rule_ = setup_.rule(device_);
   StateImage memory;
   Save(memory);  // names
   if (UnpackPartition(message, partition_.slice().host(), memory)) Load(memory);
   loaded_ = true;
+  changed_ = false;
+  ForgetOthers(life);
+}
+
+// Clients may have heard of the first's new life before this server did. What they have sent for it
+// stays, and it is told again: the first time may have been for the life before.
+void PartitionServer::ForgetOthers(int64_t life) {
+  std::erase_if(held_, [&](const auto& push) { return LifeOf(push.first.first) != life; });
+  for (const auto& [push, held] : held_) Tell(push, held.good);
+  for (int c = 0; c < int(peers_.size()); ++c) {
+    std::erase_if(peers_[size_t(c)].open,
+                  [&](const Word& word) { return !word.fetch && LifeOf(word.number) != life; });
+    Answer(c);
+  }
 }
 
 void PartitionServer::Apply(const Message& message) {
   const Key push{message.ints[0], int(message.ints[1])};
   const auto found = held_.find(push);
-  if (found == held_.end()) {
+  if (found == held_.end() || !found->second.good) {
     throw Error("server 0 applies a push (lease {}) that this server does not have", push.first);
   }
-  std::vector<float>& body = found->second;
-  const ServerRule::Part part{.body = {body.data(), body.size(), &device_}};
+  std::vector<float>& body = found->second.body;
+  const ServerRule::Part part{.body = {body.data(), body.size(), &device_},
+                              .samples = message.ints[4]};
   rule_->Apply(*queue_, {&part, 1}, message.ints[2], float(RealOf(message.ints[3])), partition_);
   queue_->Sync();
+  changed_ = true;
   Decided(push);
+  if (setup_.applied) setup_.applied();
 }
 
 void PartitionServer::Decided(const Key& push) {
-  if (!held_.erase(push)) return;  // it was bad
+  if (!held_.erase(push)) return;
   std::erase_if(peers_[size_t(push.second)].open,
                 [&](const Word& word) { return !word.fetch && word.number == push.first; });
   Answer(push.second);
@@ -159,7 +180,9 @@ void PartitionServer::Hear(int client, Message& message) {
     }
     // A push that is known must not wait for ever.
     if (partition && !message.ints.empty()) {
-      setup_.first->Send({.kind = kHas, .ints = {message.ints[0], client, 0}});
+      const Key push{message.ints[0], client};
+      held_.try_emplace(push);
+      Tell(push, false);
     }
     return;
   }
@@ -170,14 +193,19 @@ void PartitionServer::Hear(int client, Message& message) {
 
 void PartitionServer::Keep(int client, Message& message) {
   const int64_t lease = message.ints[0];
-  const bool good = message.body.size() == setup_.floats && !held_.contains({lease, client}) &&
+  const auto [place, is_new] = held_.try_emplace({lease, client});
+  const bool good = is_new && message.body.size() == setup_.floats &&
                     std::all_of(message.body.begin(), message.body.end(),
                                 [](float value) { return std::isfinite(value); });
   if (good) {
-    held_.emplace(Key{lease, client}, std::move(message.body));
+    place->second = {true, std::move(message.body)};
     peers_[size_t(client)].open.push_back({.number = lease});
   }
-  setup_.first->Send({.kind = kHas, .ints = {lease, client, good}});
+  Tell(place->first, good);
+}
+
+void PartitionServer::Tell(const Key& push, bool good) {
+  setup_.first->Send({.kind = kHas, .ints = {push.first, push.second, good}});
 }
 
 void PartitionServer::Answer(int client) {
@@ -188,6 +216,14 @@ void PartitionServer::Answer(int client) {
     peer.link->Send(std::move(answer));
     peer.open.pop_front();
   }
+}
+
+// Once for all that was applied; whoever is away gets the newest when it is back.
+void PartitionServer::Broadcast() {
+  if (!setup_.broadcasts || !std::exchange(changed_, false)) return;
+  const auto news = std::make_shared<const Message>(
+      Message{.kind = kNews, .ints = {0, 0}, .body = {centre().begin(), centre().end()}});
+  for (const Peer& peer : peers_) peer.link->OfferShared(news);
 }
 
 }  // namespace trireme

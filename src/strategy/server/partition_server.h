@@ -17,7 +17,8 @@ namespace trireme {
 // A server but the first, where the centre lies on several: holds its partition, checks and keeps
 // the partitions of pushes until the first server says what becomes of them, and answers fetches. A
 // client's fetch waits until what that client sent before has been decided: it sees its own
-// updates, as with one server. One thread.
+// updates, as with one server. When the first is another one, this one begins anew with what that
+// sends. One thread.
 class PartitionServer : public Server {
  public:
   struct Setup {
@@ -25,6 +26,8 @@ class PartitionServer : public Server {
     std::vector<Link*> clients;  // in the order of the first server's
     size_t floats = 0;           // of the partition
     std::function<std::unique_ptr<ServerRule>(Device&)> rule;
+    std::function<void()> applied;  // hears of every push that counts
+    bool broadcasts = false;        // offers every new state of the partition to all
     const Log* log = nullptr;
   };
   explicit PartitionServer(Setup setup);
@@ -48,16 +51,23 @@ class PartitionServer : public Server {
     bool named = false;  // said something wrong once
   };
   using Key = std::pair<int64_t, int>;  // of a push: its first lease, and whose it is
+  struct Held {
+    bool good = false;
+    std::vector<float> body;  // if it is
+  };
 
   bool HearFirst();
   bool HearClients();
   void Obey(Message& message);
-  void Begin(const Message& message);
+  void Begin(Message& message);
   void Hear(int client, Message& message);
   void Keep(int client, Message& message);
+  void Tell(const Key& push, bool good);  // the first
+  void ForgetOthers(int64_t life);
   void Apply(const Message& message);
   void Decided(const Key& push);
   void Answer(int client);
+  void Broadcast();
 
   const Setup setup_;
   HostDevice device_;
@@ -65,9 +75,10 @@ class PartitionServer : public Server {
   Buffer partition_;
   std::unique_ptr<ServerRule> rule_;
   std::deque<Peer> peers_;
-  std::map<Key, std::vector<float>> held_;
+  std::map<Key, Held> held_;
   bool loaded_ = false, over_ = false;
-  bool alone_ = false;  // the first server is gone
+  bool changed_ = false;  // since the last broadcast
+  bool alone_ = false;    // the first server is gone
   Deadline alone_since_;
   WakeEvent wake_;
 };

@@ -24,7 +24,7 @@ enum Word : int {
   kEnd,        // the run is over and drained
   kCentre,     // version, clients that are here, the fetch's number; body: the centre. Answers
                // kFetch, and in rounds kPush
-  kNews,       // (offered) the same, unasked: the newest centre
+  kNews,       // (offered) the same, unasked: the newest centre, or a server's partition of it
   kRefused,    // your push did not count and your leases are void: begin anew from the centre
   kDismissed,  // too many of your pushes were not finite: do not come back
   kWait,       // (offered) your ask stands, others still work
@@ -34,8 +34,8 @@ enum Word : int {
   kAnew,     // client to the first: another server is a new one; what I hold and have sent is void
   kFetched,  // a server but the first to a client: the fetch's number; body: its partition
   kHas,      // to the first: lease, client, good (0, 1): a partition of a push has come
-  kLoad,     // from the first: the partition to begin with (PackPartition)
-  kApply,    // from the first: lease, client, step, bits of the share: the push counts now
+  kLoad,     // from the first: its life, then the partition to begin with (PackPartition)
+  kApply,    // from the first: lease, client, step, bits of the share, samples: the push counts now
   kForget,   // from the first: lease, client: the push does not count
   kSave,     // from the first: what is your partition now?
   kSaved,    // to the first: this (PackPartition)
@@ -44,6 +44,13 @@ enum Word : int {
 
 inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }
 inline double RealOf(int64_t bits) { return std::bit_cast<double>(bits); }
+
+// No two lives of the run's server give out the same ids of leases: each counts from a number of
+// its own, which no clock has a say in. Two that never heard of each other differ by chance (1 :
+// 2^31).
+constexpr int kLivesFrom = 32;  // bit of an id
+constexpr int64_t kLives = int64_t(1) << 31;
+inline int64_t LifeOf(int64_t lease) { return lease >> kLivesFrom; }
 
 // The first numbers of a push.
 struct PushHead {

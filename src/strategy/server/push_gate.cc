@@ -129,7 +129,7 @@ void PushGate::ApplyAlone(GoodPush push) {
   }
   const int64_t step = Progress();
   if (PartitionSequencer* sequencer = centre_.sequencer())
-    sequencer->Apply(push.leases[0], step, share);
+    sequencer->Apply(push.leases[0], push.samples, step, share);
   centre_.Apply({&push, 1}, step, share);
   applied_(push.client);
 }
