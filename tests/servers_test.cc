@@ -141,6 +141,16 @@ TEST_F(ServersTest, NobodyJoinsSeveralServersByHand) {
   EXPECT_EQ(running->Wait(kTimeout).exit_code, 143);  // it went on
 }
 
+TEST_F(ServersTest, WhatCarriesMessagesOverShmIsSaid) {
+  const Words words = {"train", "--strategy", "easgd", "--ranks", "3", "--epochs", "1"};
+  const std::string said = "3 ranks over shm (between the server and its clients: TCP on loopback)";
+  const Words shm = words + Words{"--transport", "shm"};
+  EXPECT_NE(Succeed(shm + Words{"--out", "a"}).err.find(said), std::string::npos);
+  EXPECT_NE(Succeed(shm + Words{"--dry-run"}).out.find(said), std::string::npos);
+  EXPECT_EQ(Succeed(words + Words{"--dry-run", "--transport", "tcp"}).out.find("loopback"),
+            std::string::npos);
+}
+
 TEST_F(ServersTest, WhatMakesNoSenseIsRefused) {
   const auto refusal = [&](const Words& words) {
     const Outcome outcome = Run(words);

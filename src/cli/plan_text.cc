@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "launch/transports.h"
 #include "model/chunk_feed.h"
 #include "optimizer/rules.h"
 #include "trainer/stepper.h"
@@ -57,6 +58,7 @@ std::string PlanText(const Job& job) {
                      FormatCount(job.plan.steps), Counted(job.plan.batch, "sample"),
                      FormatCount(job.plan.steps_per_epoch()), Counted(job.plan.shards, "shard"),
                      Counted(job.shard_capacity, "sample"), Counted(job.workers(), "worker")) +
+         TransportText(job.recipe.transport, job.strategy.leases_work()) + "\n" +
          fmt::format("model {}, {} at {:g}, {}, warm-up of {:g} epochs\n", job.recipe.model.name,
                      optimizer.name, optimizer.lr, optimizer.schedule, optimizer.warmup_epochs);
 }

@@ -1,8 +1,11 @@
 #include "launch/transports.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "launch/process_run.h"
 #include "launch/served_run.h"
 #include "launch/shm_run.h"
@@ -64,6 +67,7 @@ constexpr TransportKind kKinds[] = {
     {.name = "shm",
      .help = "processes of this machine that share memory",
      .shares_memory = true,
+     .links = "TCP on loopback",
      .run = RunSharing,
      .run_served = RunServers},
     {.name = "tcp",
@@ -88,6 +92,15 @@ const TransportKind* FindTransport(std::string_view name) {
     if (kind.name == name) return &kind;
   }
   return nullptr;
+}
+
+std::string TransportText(const TransportOptions& options, bool served) {
+  const TransportKind* const kind = FindTransport(options.name);
+  std::string text = fmt::format("{} over {}", Counted(options.ranks, "rank"), options.name);
+  if (served && kind && kind->links) {
+    text += fmt::format(" (between the server and its clients: {})", kind->links);
+  }
+  return text;
 }
 
 }  // namespace trireme

@@ -55,6 +55,9 @@ struct TransportKind {
   bool shares_memory = false;  // all ranks address the same memory, else they send messages
   bool meets = false;          // ranks find each other at an address: transport.meet, .hosts, .bind
   bool emulates_link = false;  // transport.throttle and .latency_ms slow it down
+  // What carries messages between a server and its clients at a free pace, if not the transport
+  // itself; null: it does.
+  const char* links = nullptr;
 
   // Calls `fn` on all local ranks and returns what the first of them returned; throws the first
   // error. Null: ranks of this kind are started by a launcher only.
@@ -72,5 +75,8 @@ struct TransportKind {
 
 std::span<const TransportKind> TransportKinds();
 const TransportKind* FindTransport(std::string_view name);  // null: kAutoTransport, or none
+
+// How ranks talk, for the user: "5 ranks over tcp". `served`: at a free pace, with a server.
+std::string TransportText(const TransportOptions& options, bool served);
 
 }  // namespace trireme

@@ -16,6 +16,7 @@
 #include "base/toml.h"
 #include "base/version.h"
 #include "data/feed.h"
+#include "launch/transports.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
@@ -158,7 +159,7 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
                   FormatCpuList(ReadCoreFacts().affinity));
   const auto all = GatherBytes(group, kTagPreflight, 0, std::as_bytes(std::span(own)), 1 << 12);
   if (all.empty()) return;
-  log.Info("ranks", "{} over {}:", group.size(), job.recipe.transport.name);
+  log.Info("ranks", "{}:", TransportText(job.recipe.transport, job.strategy.leases_work()));
   log.Info("ranks", " rank  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", "host", "process", "role",
            "device", "threads", "cores");
   for (const auto& line : all) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "health/rank_watch.h"
 #include "health/tracing.h"
+#include "launch/transports.h"
 #include "record/checkpoint.h"
 #include "strategy/make.h"
 #include "strategy/step/tags.h"
@@ -173,6 +174,12 @@ int TrainWithServer(const Job& job, const RunContext& context) {
   needs.groups = job.strategy.GroupOfRank();
   if (job.strategy.inner->shares_memory) needs.group_bytes = SharedBytes(job);
   needs.announce = context.show_ranks;
+  // Processes that this program starts have no group to fill a table with.
+  const TransportKind* const kind = FindTransport(job.recipe.transport.name);
+  const bool apart = kind && kind->run_served && !context.launcher.launched();
+  if (context.show_ranks && context.directory && apart) {
+    context.log.Info("ranks", "{}", TransportText(job.recipe.transport, true));
+  }
   return context.launcher.RunServed(needs, [&](World& world) {
     const int code = RunFreeRank(job, context, world);
     if (context.launcher.launched()) Barrier(world.group(), kTagPreflight);  // see Train
