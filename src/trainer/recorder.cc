@@ -178,13 +178,18 @@ void Recorder::Checkpoint(std::span<const float> state, const TrainState& at,
   }
   said_fault_ = false;
   directory_.CheckThere();
-  const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
-  WriteModel(job_.graph, job_.layout, state, writer->model());
-  at.Save(writer->state());
-  ModelCardOf(job_).Save(writer->state());
-  save(writer->state());
-  directory_.SyncMetrics();
-  writer->Commit(BestOf(at));
+  try {
+    const auto writer = checkpoints_.Begin(at.step, {{"format", "pt"}});
+    WriteModel(job_.graph, job_.layout, state, writer->model());
+    at.Save(writer->state());
+    ModelCardOf(job_).Save(writer->state());
+    save(writer->state());
+    directory_.SyncMetrics();
+    writer->Commit(BestOf(at));
+  } catch (const Error&) {
+    directory_.CheckThere();  // a folder that went meanwhile is the better reason
+    throw;
+  }
 }
 
 std::optional<Recorder::Saved> Recorder::ReturnToBest(const TrainState& at) {
