@@ -7,6 +7,11 @@
 #include "transport/mpi/patience.h"
 
 namespace trireme {
+namespace {
+
+constexpr std::chrono::microseconds kNap(50);  // between two looks, while there is something to see
+
+}  // namespace
 
 Link& MpiLinks::To(int rank) {
   TRIREME_ASSERT(rank >= 0 && rank < group_.size() && rank != group_.rank());
@@ -24,7 +29,7 @@ Link& MpiLinks::To(int rank) {
 }
 
 void MpiLinks::Look(const std::stop_token& stop) {
-  for (Patience patience; !stop.stop_requested(); patience.Pause()) {
+  for (Patience patience(kNap); !stop.stop_requested(); patience.Pause()) {
     MpiTurn turn(group_.turns(), MpiTurn::kPoller);
     group_.Pass();
     bool moved = false;

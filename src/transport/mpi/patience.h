@@ -12,19 +12,24 @@ namespace trireme {
 // each other from working, and a message that is waited for long is late by a sixteenth at most.
 class Patience {
  public:
+  // `nap`: sleeps at least so long, and never merely lets others run. On a busy core a thread that
+  // sleeps is back when its time is over, one that yields when all others have had their turn.
+  explicit Patience(std::chrono::nanoseconds nap = std::chrono::nanoseconds::zero()) : nap_(nap) {}
+
   void Pause() {
     using namespace std::chrono_literals;
     const std::chrono::nanoseconds waited = After(0) - start_;
     if (waited < 20us) return;
-    if (waited < 1ms) {
+    if (waited < 1ms && nap_ == 0ns) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(waited / 16, 1ms));
+      std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 16, nap_, 1ms));
     }
   }
   void Restart() { start_ = After(0); }
 
  private:
+  const std::chrono::nanoseconds nap_;
   Deadline start_ = After(0);
 };
 
