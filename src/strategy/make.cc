@@ -174,6 +174,7 @@ std::unique_ptr<Server> MakePartitionServer(const StrategySetup& setup, World& w
       .first = &world.LinkTo(0),
       .clients = ClientLinks(world, c),
       .floats = partition.size,
+      .threads = setup.threads,
       .rule = [&setup, layout](Device& device) { return MakeRule(setup, layout, device); },
       .applied = [&world] { world.Worked(); },
       .broadcasts = c.broadcasts,

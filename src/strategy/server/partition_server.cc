@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "flat/cpu/loops.h"
 #include "strategy/server/partition.h"
 #include "strategy/server/protocol.h"
 
@@ -17,6 +18,8 @@ constexpr double kLookAtLinks_s = 0.02;
 
 PartitionServer::PartitionServer(Setup setup)
     : setup_(std::move(setup)),
+      team_(setup_.threads),
+      device_(&team_),
       queue_(device_.NewQueue()),
       partition_(device_, setup_.floats),
       rule_(setup_.rule(device_)) {
@@ -195,8 +198,7 @@ void PartitionServer::Keep(int client, Message& message) {
   const int64_t lease = message.ints[0];
   const auto [place, is_new] = held_.try_emplace({lease, client});
   const bool good = is_new && message.body.size() == setup_.floats &&
-                    std::all_of(message.body.begin(), message.body.end(),
-                                [](float value) { return std::isfinite(value); });
+                    std::isfinite(loops::Largest(message.body.data(), message.body.size()));
   if (good) {
     place->second = {true, std::move(message.body)};
     peers_[size_t(client)].open.push_back({.number = lease});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/team.h"
 #include "flat/cpu/host.h"
 #include "strategy/server/rule.h"
 #include "strategy/server/server.h"
@@ -25,6 +26,7 @@ class PartitionServer : public Server {
     Link* first = nullptr;
     std::vector<Link*> clients;  // in the order of the first server's
     size_t floats = 0;           // of the partition
+    int threads = 1;             // that work on an update
     std::function<std::unique_ptr<ServerRule>(Device&)> rule;
     std::function<void()> applied;  // hears of every push that counts
     bool broadcasts = false;        // offers every new state of the partition to all
@@ -70,6 +72,7 @@ class PartitionServer : public Server {
   void Broadcast();
 
   const Setup setup_;
+  Team team_;
   HostDevice device_;
   std::unique_ptr<Queue> queue_;
   Buffer partition_;
