@@ -301,6 +301,26 @@ TEST_P(ServersOnHostsTest, DieAndComeBack) {
 INSTANTIATE_TEST_SUITE_P(Strategies, ServersOnHostsTest,
                          testing::Values("downpour", "easgd", "async-ps"));
 
+TEST_F(RanksHostsTest, ASignalToTheFirstServerEndsThoseOnOtherHosts) {
+  Write("hosts", "10.78.0.1 1  # server 0\n10.78.0.2 3  # server 1, ranks 2 and 3\n");
+  const Words words = {"train",      "iris",
+                       "--strategy", "easgd",
+                       "--set",      "strategy.servers=2",
+                       "--epochs",   "1000000",
+                       "--set",      "trainer.evaluate_every=0",
+                       "--set",      "strategy.snapshot_s=0.1"};
+  auto first = StartOn(0, words + Words{"--out", "a"});
+  auto second = StartOn(1, words);
+  const auto work = [](const std::vector<ClientCounts>& clients) {
+    return clients.size() == 2 && clients[0].samples > 0 && clients[1].samples > 0;
+  };
+  ASSERT_TRUE(AwaitClients(*first, "a", work)) << first->err() << second->err();
+  first->Kill(SIGTERM);
+  EXPECT_EQ(first->Wait(kTimeout).exit_code, 143) << first->err();
+  EXPECT_EQ(second->Wait(kTimeout).exit_code, 0) << second->err();
+  EXPECT_EQ(Leftovers(Now() + 40), "");
+}
+
 TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   Write("wrong", "a fourth bank\n");
   const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.join_s=4"};
