@@ -40,7 +40,10 @@ ServerClient::~ServerClient() {
 // ---- the worker's thread
 
 ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
-  if (claimed_at_ > 0) step_s_ = 0.5 * (step_s_ + Now() - std::exchange(claimed_at_, 0));
+  if (claimed_at_ > 0) {
+    const double last_s = std::max(1e-6, Now() - std::exchange(claimed_at_, 0));
+    step_s_ = step_s_ > 0 ? 0.5 * (step_s_ + last_s) : last_s;
+  }
   std::unique_lock lock(mutex_);
   for (;;) {
     if (std::exchange(void_, false)) return Answer::kVoid;
@@ -69,8 +72,10 @@ ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
 void ServerClient::AskForLeases(bool holds) {
   constexpr double kAhead_s = 0.02;
   if (asked_ || drain_ || ended_) return;
+  constexpr double kGuess_s = 0.002;  // before the first step
   const auto steps = [&](double seconds) {
-    return std::clamp<int64_t>(int64_t(seconds / std::max(step_s_, 1e-6)), 1, most_ahead_);
+    const double step_s = step_s_ > 0 ? step_s_ : kGuess_s;
+    return std::clamp<int64_t>(int64_t(seconds / step_s), 1, most_ahead_);
   };
   Send({.kind = kAsk, .ints = {holds, steps(4 * answer_s_ + kAhead_s), steps(2 * answer_s_)}});
   asked_ = true;
@@ -284,7 +289,7 @@ void ServerClient::Sort(size_t server, Message message) {
 // One that had to wait for others' work is slower than the link: believed only when it comes again.
 void ServerClient::TimeAnswer() {
   const double seconds = Now() - asked_at_;
-  answer_s_ = answer_s_ > 0 ? std::min(seconds, 1.5 * answer_s_) : seconds;
+  answer_s_ = answer_s_ > 0 ? std::clamp(seconds, 0.9 * answer_s_, 1.5 * answer_s_) : seconds;
 }
 
 // Where the centre lies on several servers: a fetch is complete when all have answered it.

@@ -102,14 +102,14 @@ class ServerClient {
   const int most_ahead_;
   double waited_s_ = 0;
   double claimed_at_ = 0;  // the lease that is worked on; 0: none
-  double step_s_ = 1;      // what the work on a lease takes, on average
+  double step_s_ = 0;      // what the work on a lease takes, on average; 0: not known yet
   bool stopped_ = false;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool asked_ = false;  // an ask waits at the server
   double asked_at_ = 0;
-  double answer_s_ = 0;         // how long a grant takes, by the quickest of the last ones
+  double answer_s_ = 0;         // how long a grant may take, by the last ones
   std::deque<Lease> granted_;   // not claimed yet
   size_t granted_at_once_ = 0;  // the last time
   bool drain_ = false, ended_ = false, void_ = false;
