@@ -25,19 +25,25 @@ MpiLink::MpiLink(MpiGroup& group, const MpiLibrary& library, int peer, double ti
 // ---- for users
 
 void MpiLink::Send(Message message) {
-  auto shared = std::make_shared<const Message>(std::move(message));
-  MpiTurn turn(group_.turns(), MpiTurn::kCaller);
-  if (!closed_here_) Post(Frame::kMessage, std::move(shared));
+  SendShared(std::make_shared<const Message>(std::move(message)));
 }
 
 void MpiLink::Offer(Message message) {
-  auto shared = std::make_shared<const Message>(std::move(message));
+  OfferShared(std::make_shared<const Message>(std::move(message)));
+}
+
+void MpiLink::SendShared(std::shared_ptr<const Message> message) {
+  MpiTurn turn(group_.turns(), MpiTurn::kCaller);
+  if (!closed_here_) Post(Frame::kMessage, std::move(message));
+}
+
+void MpiLink::OfferShared(std::shared_ptr<const Message> message) {
   MpiTurn turn(group_.turns(), MpiTurn::kCaller);
   if (closed_here_) return;
   if (std::any_of(out_.begin(), out_.end(), [](const Outgoing& out) { return out.offer; })) {
-    waiting_offer_ = std::move(shared);
+    waiting_offer_ = std::move(message);
   } else {
-    Post(Frame::kOffer, std::move(shared));
+    Post(Frame::kOffer, std::move(message));
   }
 }
 

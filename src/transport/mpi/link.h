@@ -23,6 +23,8 @@ class MpiLink : public Link {
 
   void Send(Message message) override;
   void Offer(Message message) override;
+  void SendShared(std::shared_ptr<const Message> message) override;
+  void OfferShared(std::shared_ptr<const Message> message) override;
   Arrival Receive(Message& message, Deadline deadline) override;
   void Close() noexcept override;
   void SetWakeEvent(WakeEvent* wake) override;
