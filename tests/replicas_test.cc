@@ -131,30 +131,25 @@ TEST_F(RanksTest, LocalSgdGoesOnFromItsLastMeetingToTheSameBits) {
   EXPECT_EQ(Hash("parts"), Hash("whole"));
 }
 
-// Pixels as they are: behind the first layer the variance is far below 1, where it begins.
+// Pixels as they are: behind the first layer the variance is far below 1, where it begins. An
+// evaluation takes the root of it.
 TEST_F(RanksTest, FederatedMomentumKeepsEveryVariancePositive) {
   TrainRanks("threads", 3,
              Words{"train", "--strategy", "federated", "--batch", "24", "--lr", "0.02", "--epochs",
-                   "4", "--out", "a"} +
+                   "1", "--out", "a"} +
                  kSmall +
                  Words{"--set", "model.norm=batch", "--set", "data.normalize=none", "--set",
-                       "strategy.period=10", "--set", "strategy.outer_momentum=0.9", "--set",
-                       "trainer.checkpoint_epochs=1", "--set", "trainer.keep=10"});
+                       "strategy.period=20", "--set", "strategy.outer_momentum=0.9"});
+  const SafetensorsReader model(At(Latest("a") + "/model.safetensors"));
   int variances = 0;
-  for (const auto& checkpoint : std::filesystem::directory_iterator(At("a/checkpoints"))) {
-    if (checkpoint.is_symlink() || !checkpoint.is_directory()) continue;
-    const SafetensorsReader model(checkpoint.path() / "model.safetensors");
-    for (const TensorInfo& tensor : model.tensors()) {
-      if (!tensor.name.ends_with("running_var")) continue;
-      std::vector<float> values(tensor.count);
-      model.Read(tensor, values);
-      for (const float value : values) {
-        EXPECT_GT(value, 0) << tensor.name << " of " << checkpoint.path().filename();
-        ++variances;
-      }
-    }
+  for (const TensorInfo& tensor : model.tensors()) {
+    if (!tensor.name.ends_with("running_var")) continue;
+    std::vector<float> values(tensor.count);
+    model.Read(tensor, values);
+    for (const float value : values) EXPECT_GT(value, 0) << tensor.name;
+    variances += int(values.size());
   }
-  EXPECT_EQ(variances, 4 * 32);
+  EXPECT_EQ(variances, 32);
 }
 
 }  // namespace
