@@ -51,10 +51,21 @@ std::vector<Line> Lines(const fs::path& document) {
   return lines;
 }
 
+// Of docs/origins.md, where every row of the table has the command that runs it: each once.
+void AddTableCommands(const std::string& row, std::vector<std::string>& commands) {
+  const std::regex quoted("`((trireme|mpirun|scripts/)[^`]+)`");
+  for (std::sregex_iterator at(row.begin(), row.end(), quoted), end; at != end; ++at) {
+    const std::string command = (*at)[1];
+    if (std::ranges::find(commands, command) == commands.end()) commands.push_back(command);
+  }
+}
+
 // Every line of a ```sh block, and what stands behind "$ " in a session that is shown.
 std::vector<std::string> Commands(const fs::path& document) {
+  const bool table = document.filename() == "origins.md";
   std::vector<std::string> commands;
   for (const auto& [block, text] : Lines(document)) {
+    if (table && text.starts_with("|")) AddTableCommands(text, commands);
     const bool shown = block == "text" && text.starts_with("$ ");
     if (block != "sh" && !shown) continue;
     std::string line = text.substr(shown ? 2 : 0);
@@ -90,6 +101,8 @@ const Exception kExceptions[] = {
     {"trireme join ", Exception::kNot, "needs a run that listens: tests/join_test.cc joins one"},
     {"trireme watch RUN --http", Exception::kNot, "serves until Ctrl-C: tests/watch_test.cc"},
     {"trireme compare fashion-mlp", Exception::kNot, "minutes: tests/compare_test.cc compares"},
+    {"trireme replay iris-mpi --transport mpi", Exception::kNot,
+     "another launcher: tests/sweep_test.cc runs it"},
     {"mpirun ", Exception::kDryRun, "another launcher: tests/ranks_test.cc starts it"},
     {"torchrun ", Exception::kDryRun, "another launcher: tests/launch_test.cc plays it"},
     {"TRIREME_RANK=", Exception::kDryRun, "several machines"},
@@ -121,6 +134,9 @@ class DocumentsTest : public WholeTest {
  protected:
   // A run of some minutes becomes one of a second: the words are what is tested.
   Words Shortened(Words words) {
+    if (!words.empty() && words[0] == "replay" && words.size() > 1) {
+      return With(words, {"--steps", "2", "--repeat", "1"});
+    }
     if (words.empty() || words[0] != "train") return words;
     for (const char* done : {"--dry-run", "--help", "--help-config"}) {
       if (std::find(words.begin(), words.end(), done) != words.end()) return words;
@@ -130,7 +146,7 @@ class DocumentsTest : public WholeTest {
     return With(words, {"--steps", "2"});
   }
 
-  // DIR, FILE, RUN, *.jpg: what only the reader has, under just these names.
+  // DIR, FILE, RUN, SCENES, *.jpg: what only the reader has, under just these names.
   void MakeStandIns(const fs::path& document) {
     const auto bytes = [](std::string_view hex) {
       std::string out;
@@ -146,6 +162,7 @@ class DocumentsTest : public WholeTest {
       Write(fmt::format("DIR/{}/{}.png", i % 2 ? "day" : "night", i), picture);
     }
     Write("a.jpg", picture);
+    for (int i = 0; i < 24; ++i) Write(fmt::format("SCENES/{}/{}.png", i % 6, i), picture);
     std::string rows = "Id,when,long,wide,species\n";
     for (int i = 0; i < 30; ++i) {
       rows += fmt::format("{},{},{},{},{}\n", i, i * 7 % 5, i % 11, i % 3, i % 3 ? "elm" : "oak");

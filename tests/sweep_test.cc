@@ -164,8 +164,8 @@ TEST_F(SweepRunTest, AReplayRunsEndToEnd) {
 }
 
 TEST_F(SweepRunTest, AReplayRunsOverMpiWhereThereIsAPlugin) {
-  const Words words{"replay", "iris-mpi", "--transport", "mpi",    "--repeat",
-                    "1",      "--out",    "r",           "--quiet"};
+  const Words words{"replay",  "iris-mpi", "--transport", "mpi", "--repeat", "1",
+                    "--steps", "20",       "--out",       "r",   "--quiet"};
   if (!HasMpi()) return Refuse(words, 1, {"plugin"});
   Succeed(words, {"env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                   "ASAN_OPTIONS=detect_leaks=0"});

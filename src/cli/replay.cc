@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/sections.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr Flag kFlags[] = {
     {"--full", "", "run at the original size, not at one that takes minutes on two processors"},
     {"--repeat", "N", "runs of each combination (3)"},
+    {"--steps", "N", "train only N steps per run, to check that everything works"},
     {"--data", "SOURCE", "samples to train on, instead of those found on this machine"},
     {"--transport", "NAME",
      "iris-mpi, scenes-mpi: how ranks talk (tcp); mpi starts them with mpirun"},
@@ -46,6 +48,14 @@ int List(Process& process) {
   return 0;
 }
 
+void Shorten(Replay& replay, int steps) {
+  for (ReplayPart& part : replay.parts) {
+    std::erase_if(part.plan.settings,
+                  [](const std::string& setting) { return KeyOf(setting) == "trainer.epochs"; });
+    part.plan.settings.push_back(fmt::format("trainer.steps={}", steps));
+  }
+}
+
 std::vector<std::string> LauncherOf(const TransportKind* transport, int ranks) {
   return transport && transport->launcher ? transport->launcher(ranks) : std::vector<std::string>();
 }
@@ -71,10 +81,11 @@ int Run(const Args& args, Process& process) {
   if (!name) return List(process);
   const ReplayKind& kind = FindReplay(*name);
   const TransportKind* transport = TransportOf(args, kind);
-  const Replay replay = kind.make({.full = args.Has("--full"),
-                                   .repeat = args.Number("--repeat", 3),
-                                   .data = args.Value("--data"),
-                                   .transport = transport});
+  Replay replay = kind.make({.full = args.Has("--full"),
+                             .repeat = args.Number("--repeat", 3),
+                             .data = args.Value("--data"),
+                             .transport = transport});
+  if (const int steps = args.Number("--steps", 0)) Shorten(replay, steps);
   for (const ReplayPart& part : replay.parts) {
     if (part.skipped.empty()) CheckPlan(part.plan);
   }

@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr std::string_view kThesis =
-    "the thesis (ResNet-18, ImageNet, PyTorch's DistributedDataParallel, the cluster Marconi100)";
+    "the thesis on ResNet-18 with ImageNet, PyTorch's DistributedDataParallel and Marconi100";
 constexpr std::string_view kMpiCourse = "the MPI course report";
 constexpr std::string_view kPrototype = "the report on the Go prototype";
 constexpr std::string_view kFollowUp = "the follow-up report";

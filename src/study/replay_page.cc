@@ -163,7 +163,7 @@ std::string ReplayText(const Replay& replay, std::span<const ReplayedPart> parts
     }
     text += SweepText(part.plan, replayed.rows);
     for (const ReplayClaim& claim : part.claims) {
-      text += fmt::format("published: {} ({})\n     ours: {}\n", claim.published->text,
+      text += fmt::format("published: {}; source: {}\n     ours: {}\n", claim.published->text,
                           claim.published->source, OursOf(claim, replayed));
     }
     if (!part.published) continue;

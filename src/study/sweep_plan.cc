@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "strategy/choice.h"
 #include "trainer/job.h"
 
 namespace trireme {
