@@ -100,6 +100,8 @@ const Exception kExceptions[] = {
     {"done; trireme scale acc/", Exception::kNot, "ends that loop"},
     {"trireme join ", Exception::kNot, "needs a run that listens: tests/join_test.cc joins one"},
     {"trireme watch RUN --http", Exception::kNot, "serves until Ctrl-C: tests/watch_test.cc"},
+    {"trireme sweep --vary strategy.overlap", Exception::kNot,
+     "minutes: tests/ranks_test.cc trains with every overlap"},
     {"trireme compare fashion-mlp", Exception::kNot, "minutes: tests/compare_test.cc compares"},
     {"trireme replay iris-mpi --transport mpi", Exception::kNot,
      "another launcher: tests/sweep_test.cc runs it"},

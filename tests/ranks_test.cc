@@ -70,6 +70,17 @@ TEST_P(RanksEqualityTest, SyncPs) {
   }
 }
 
+TEST_P(RanksEqualityTest, SyncPsWithEveryOverlap) {
+  int workers = 1;
+  for (const std::string overlap : {"none", "broadcast", "both"}) {
+    ++workers;
+    SCOPED_TRACE(overlap);
+    Check(workers, 1, 1 + workers % 3,
+          {"--strategy", "sync-ps", "--set", "strategy.overlap=" + overlap, "--set",
+           "strategy.bucket_mb=0.0002"});
+  }
+}
+
 class RanksBspTest : public RanksEqualityTest {};  // its workers are threads
 TEST_P(RanksBspTest, Bsp) {
   for (int workers = 1; workers <= 4; ++workers) {

@@ -34,6 +34,7 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"inner=broker"}, {"broker", "server has nothing to merge"});
   refuse("allreduce", {"merge=halve"}, {"adds up only gradients"});
   refuse("allreduce", {"pace=free"}, {"in step"});
+  refuse("allreduce", {"overlap=both"}, {"strategy.overlap", "sync-ps"});
 }
 
 TEST_F(UsageTest, WordsThatNobodyKnows) {

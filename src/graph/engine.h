@@ -28,6 +28,11 @@ struct Batch {
   // Null, or takes what an engine then may leave unwritten of the summand: gradients that cost less
   // to form where they are used. They stay alive until the next shard. Not with `accumulate`.
   std::span<const OuterProduct>* unwritten = nullptr;
+  // Null, or new weights are still on their way. Called on the thread of RunShard before the first
+  // instruction that reads a bucket of the state is enqueued (Instruction::first_reads): blocks
+  // until the bucket's arrival is enqueued somewhere, and the executable's queue waits for the
+  // event before that instruction. That is no computing (last_times). An empty shard reads nothing.
+  FunctionRef<Event(const Bucket&)> await_bucket = {};
 };
 
 // A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.

@@ -30,7 +30,8 @@ struct Instruction {
   std::vector<Range> parameters;  // floats from the start of a state or summand
   std::vector<Range> statistics;  // likewise
   bool backward = false;
-  int finishes = -1;  // the bucket that is final after this instruction
+  int finishes = -1;             // the bucket that is final after this instruction
+  std::vector<int> first_reads;  // buckets of the state that no instruction before it reads
 };
 
 // A graph compiled for an engine and a capacity: instructions and a memory plan.

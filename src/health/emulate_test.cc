@@ -7,9 +7,9 @@
 namespace trireme {
 namespace {
 
-double SecondsOf(const Pretence& pretence) {
+double SecondsOf(Pretence& pretence, double share = 1) {
   const Stopwatch watch;
-  pretence.InForward(0);
+  pretence.InForward(0, share);
   return watch.seconds();
 }
 
@@ -21,8 +21,19 @@ TEST(Emulate, AStepTakesItsTimeLessWhatItComputed) {
   EXPECT_GE(SecondsOf(slow), 0.06);
   slow.Computed(0.05);
   EXPECT_GE(SecondsOf(slow), 0.01);
-  usual.Computed(1e9);  // longer than the step shall take: no sleep, and no fault
+  EXPECT_GE(SecondsOf(usual, 2), 0.04);  // twice as many samples as another
+  usual.Computed(1e9);                   // longer than the step shall take: no sleep, and no fault
   SecondsOf(usual);
+}
+
+TEST(Emulate, ASleepIsSpreadOverForwardAndBackward) {
+  Pretence pretence({.step_ms = 20, .spread = true, .slow = "0:3x"}, 0, 2);
+  pretence.InForward(0, 1);
+  EXPECT_GE(pretence.Sleep(0.5), 0.03);
+  EXPECT_GE(pretence.Sleep(0.5), 0.03);
+  pretence.Computed(1e9);
+  pretence.InForward(1, 1);
+  EXPECT_EQ(pretence.Sleep(1), 0);
 }
 
 TEST(Emulate, SlowAloneIsOnTopOfComputing) {

@@ -14,6 +14,10 @@ void Describe(OptionTable<EmulateOptions>& t) {
         "milliseconds that every step of a worker takes: it sleeps in forward for what computing "
         "leaves of them, so that a few processors can carry many workers; 0: as long as computing "
         "takes");
+  t.Add("spread", &EmulateOptions::spread, Any(), kRanks,
+        "spread what is slept in a step (step_ms, slow) over its buckets of weights, a third in "
+        "forward and the rest in backward, so that communication can hide behind it; otherwise all "
+        "of it comes before forward");
   t.Add("decode_ms", &EmulateOptions::decode_ms, AtLeast(0) && AtMost(1e6), kRanks,
         "extra milliseconds to fetch each training sample: the thread that fetches it "
         "(data.threads) sleeps, so that a few processors can carry many such threads");
@@ -66,6 +70,7 @@ std::optional<SlowRank> ParseSlow(const std::string& text, const char* key, int 
 std::vector<std::pair<std::string, std::string>> Emulated(const EmulateOptions& options) {
   std::vector<std::pair<std::string, std::string>> keys;
   if (options.step_ms > 0) keys.emplace_back("step_ms", fmt::format("{:g}", options.step_ms));
+  if (options.spread) keys.emplace_back("spread", "true");
   if (options.decode_ms > 0) keys.emplace_back("decode_ms", fmt::format("{:g}", options.decode_ms));
   if (!options.slow.empty()) keys.emplace_back("slow", options.slow);
   if (!options.hang.empty()) keys.emplace_back("hang", options.hang);

@@ -12,6 +12,7 @@ namespace trireme {
 // Section [emulate] of a recipe: faults and machines that are not there, for experiments and tests.
 struct EmulateOptions {
   double step_ms = 0;
+  bool spread = false;
   double decode_ms = 0;
   std::string slow;
   std::string hang;

@@ -25,6 +25,10 @@ constexpr Word<PaceKind> kPaces[] = {{"in-step", PaceKind::kInStep},
 constexpr Word<StaleKind> kStales[] = {
     {"wait", StaleKind::kWait}, {"scale", StaleKind::kScale}, {"drop", StaleKind::kDrop}};
 
+constexpr Word<Overlap> kOverlaps[] = {{"none", {.reduce = false, .broadcast = false}},
+                                       {"reduce", {.reduce = true, .broadcast = false}},
+                                       {"broadcast", {.reduce = false, .broadcast = true}},
+                                       {"both", {.reduce = true, .broadcast = true}}};
 constexpr const char* kChain = "chain";
 constexpr const char* kStar = "star";
 constexpr const char* kAuto = "auto";
@@ -64,6 +68,11 @@ int ServersOf(const StrategyChoice& c) {
 std::vector<std::string> CentreWords() { return WordsOf(kCentres); }
 std::vector<std::string> PaceWords() { return WordsOf(kPaces); }
 std::vector<std::string> StaleWords() { return WordsOf(kStales); }
+std::vector<std::string> OverlapWords() {
+  std::vector<std::string> words;
+  for (const auto& row : kOverlaps) words.push_back(row.word);
+  return words;
+}
 std::vector<std::string> RouteWords() { return {kChain, kStar}; }
 
 StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene) {
@@ -77,6 +86,7 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   if (!c.leases_work() && options.pace == kAuto) c.pace = PaceWithoutServer(c);
   c.servers = ServersOf(c);
   c.star = options.route == kStar;
+  c.overlap = KindOf(kOverlaps, options.overlap);
   if (c.inner->groups && c.centre != CentreKind::kNone) {
     c.groups = options.groups > 0 ? options.groups : kGroups;
   }

@@ -21,6 +21,7 @@ std::vector<std::string> CentreWords();
 std::vector<std::string> PaceWords();
 std::vector<std::string> StaleWords();
 std::vector<std::string> RouteWords();
+std::vector<std::string> OverlapWords();
 
 // A recipe's strategy, resolved once before the ranks start: what is left open is as the preset has
 // it, and what cannot be is refused.
@@ -39,6 +40,7 @@ struct StrategyChoice {
   int64_t staleness = -1;   // -1: any
   bool broadcasts = false;  // the server offers all new weights, nobody asks
   bool star = false;        // in step through a server: each worker sends straight to it
+  Overlap overlap;          // in step through a server
   bool deterministic = false;
 
   int workers() const { return ranks - servers; }

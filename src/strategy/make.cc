@@ -26,6 +26,7 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
                    .in_step = c.in_step(),
                    .differences = !c.merge->gradients,
                    .star = c.star,
+                   .overlap = c.overlap,
                    .algorithm = c.options.algorithm,
                    .wire = c.options.wire,
                    .common = setup.common};

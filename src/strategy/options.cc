@@ -32,6 +32,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
       "route", &StrategyOptions::route, OneOf(RouteWords()), kJob,
       "sync-ps: how sums travel: from worker to worker, rank 0 at the end (chain), or each worker "
       "sends its own straight to rank 0 and gets the weights straight from it (star); equal bits");
+  t.Add("overlap", &StrategyOptions::overlap, OneOf(OverlapWords()), kJob,
+        "sync-ps: which communication goes on while workers compute: gradients during backward "
+        "(reduce), new weights during the next forward (broadcast), both or none; equal bits");
   t.Add("inner", &StrategyOptions::inner, OneOf(NamesOf(InnerKinds())), kJob,
         "how replicas advance inside a step; auto, here and for the next three: what the strategy "
         "sets");

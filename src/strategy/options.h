@@ -13,6 +13,7 @@ struct StrategyOptions {
   std::string algorithm = "auto";  // of allreduce
   std::string wire = "f32";        // of allreduce
   std::string route = "chain";     // of sync-ps
+  std::string overlap = "reduce";  // of sync-ps
   bool sync_batch_norm = false;
   double bucket_mb = 4;
   int period = -1;

@@ -24,7 +24,7 @@ struct Case {
   std::string name;
   toy::MakeDevice device;
   bool shared;  // summands are added where they lie, else by messages
-  std::string strategy = "allreduce", route = "chain";
+  std::string strategy = "allreduce", route = "chain", overlap = "reduce";
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -45,8 +45,11 @@ struct Config {
 // The state of every rank after the run.
 std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
   const toy::Model model(run.weights, run.bucket);
-  StrategyOptions options{
-      .name = c.strategy, .merge = run.merge, .wire = run.wire, .route = c.route};
+  StrategyOptions options{.name = c.strategy,
+                          .merge = run.merge,
+                          .wire = run.wire,
+                          .route = c.route,
+                          .overlap = c.overlap};
   options.algorithm = c.shared ? "shared" : run.deterministic ? "chain" : run.algorithm;
   const InnerKind& inner = FindInner(FindPreset(c.strategy).inner);
   const int ranks = run.ranks + inner.servers;
@@ -277,6 +280,33 @@ TEST(ThroughServer, AStarAndAChainHaveEqualBits) {
   }
 }
 
+// What travels while workers compute does not change what is added up.
+TEST(ThroughServer, EveryOverlapHasEqualBits) {
+  const auto pretend = [] { return std::make_unique<PretendDevice>(); };
+  for (const bool deterministic : {false, true}) {
+    for (const char* merge : {"gradient", "difference"}) {
+      if (deterministic && merge[0] == 'd') continue;  // refused
+      for (const int shards : {12, 2}) {
+        Config run{.ranks = 3, .deterministic = deterministic};
+        run.plan.shards = shards;  // 2: a worker has none
+        run.plan.steps = 4;
+        run.weights = 100'000, run.bucket = 70'000;  // of two segments
+        run.optimizer = {.lr = 0.2, .momentum = 0};
+        run.merge = merge;
+        const auto usual = Train({"reduce", toy::Host, false, "sync-ps"}, run);
+        for (const std::string overlap : {"none", "broadcast", "both"}) {
+          for (const std::string route : {"chain", "star"}) {
+            SCOPED_TRACE(fmt::format("{}, {}, deterministic {}, {} shards, {}", merge, overlap,
+                                     deterministic, shards, route));
+            EXPECT_EQ(Train({"host", toy::Host, false, "sync-ps", route, overlap}, run), usual);
+            EXPECT_EQ(Train({"pretend", pretend, false, "sync-ps", route, overlap}, run), usual);
+          }
+        }
+      }
+    }
+  }
+}
+
 std::vector<Case> Devices() {
   const auto pretend = [] { return std::make_unique<PretendDevice>(); };
   return {{"host_shared", toy::Host, true},
@@ -287,6 +317,9 @@ std::vector<Case> Devices() {
           {"pretend_server", pretend, false, "sync-ps"},
           {"host_star", toy::Host, false, "sync-ps", "star"},
           {"pretend_star", pretend, false, "sync-ps", "star"},
+          {"host_overlap", toy::Host, false, "sync-ps", "chain", "both"},
+          {"pretend_overlap", pretend, false, "sync-ps", "chain", "both"},
+          {"pretend_star_overlap", pretend, false, "sync-ps", "star", "broadcast"},
           {"host_broker", toy::Host, false, "bsp"}};
 }
 INSTANTIATE_TEST_SUITE_P(Devices, InStep, testing::ValuesIn(Devices()),
@@ -321,6 +354,9 @@ TEST(Presets, RefuseWhatMakesNoSense) {
   EXPECT_THROW(ResolveStrategy(other, {.ranks = 4}), UsageError);
   EXPECT_TRUE(ResolveStrategy({.name = "sync-ps", .route = "star"}, {.ranks = 3}).star);
   EXPECT_THROW(ResolveStrategy({.name = "allreduce", .route = "star"}, {.ranks = 3}), UsageError);
+  const Overlap usual = ResolveStrategy({.name = "sync-ps"}, {.ranks = 3}).overlap;
+  EXPECT_TRUE(usual.reduce && !usual.broadcast);
+  EXPECT_THROW(ResolveStrategy({.name = "allreduce", .overlap = "both"}, {.ranks = 3}), UsageError);
   EXPECT_THROW(ResolveStrategy({.name = "allreduce", .algorithm = "ring"},
                                {.ranks = 2, .deterministic = true}),
                UsageError);

@@ -251,6 +251,14 @@ constexpr Refusal kOthers[] = {
            "{} has no such server, use sync-ps or leave the key out",
            x.o.route, x.preset.name);
      }},
+    {[](const Case& x) { return x.o.overlap != "reduce" && x.c.inner->servers == 0; },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.overlap = \"{}\" is for gradients and weights that travel to rank 0 and back "
+           "in "
+           "every step; strategy {} has no such server, use sync-ps or leave the key out",
+           x.o.overlap, x.preset.name);
+     }},
     {[](const Case& x) { return x.c.ranks <= x.c.servers; },
      [](const Case& x) {
        return fmt::format(

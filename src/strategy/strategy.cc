@@ -67,6 +67,7 @@ Event Strategy::AfterStep(Replica& replica) {
 void Strategy::Rehearse(Replica& replica) {
   if (announced_ < replica.buckets.size()) AnnounceRest(replica);
   inner_->Agree(replica, [] {});
+  inner_->AwaitState(replica);
   replica.queue.Sync();
 }
 
@@ -107,11 +108,13 @@ void Strategy::AnnounceRest(Replica& replica) {
 }
 
 void Strategy::End(Replica& replica) {
+  inner_->AwaitState(replica);
   exchange_->End(replica);
   source_->End();
 }
 
 void Strategy::Snapshot(Replica& replica, Slice into) {
+  inner_->AwaitState(replica);
   exchange_->Snapshot(replica, into);
   replica.queue.Sync();
 }

@@ -54,6 +54,14 @@ class Strategy {
   // May block until its last operation is enqueued. The replica's queue waits for the event before
   // the next forward; from then on the summands are the engine's again.
   Event AfterStep(Replica& replica);
+  // The new state may come while the next forward has begun: AwaitBucket before a queue reads a
+  // bucket of it (Batch::await_bucket), AwaitState before anything else does. What the strategy
+  // itself reads it has waited for.
+  bool StateArrives() const { return inner_->StateArrives(); }
+  Event AwaitBucket(Replica& replica, const Bucket& bucket) {
+    return inner_->AwaitBucket(replica, bucket);
+  }
+  void AwaitState(Replica& replica) { inner_->AwaitState(replica); }
   // In step: like AfterStep, but the sum stays in summands[0] of rank 0 and the state as it was.
   void Rehearse(Replica& replica);
   void End(Replica& replica);  // the last updates of others are in

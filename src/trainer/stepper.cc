@@ -155,6 +155,8 @@ void Stepper::RunShards(float vote, Form form) {
     AllReduceSum(*workers_, kTagBatchNorm, values);
     observer.Tell(Phase::kCompute, work.step, sums);
   };
+  auto await = [this](const Bucket& bucket) { return AwaitBucket(bucket); };
+  const bool awaits = strategy_.StateArrives() || pretence_.spreads();
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
     const double began = spans ? Now() : 0;
@@ -162,6 +164,7 @@ void Stepper::RunShards(float vote, Form form) {
     if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
     if (workers_) batch.sum_over_shards = sum;
     if (may_leave) batch.unwritten = &replica_.unwritten;
+    if (awaits) batch.await_bucket = await;
     observer.Tell(Phase::kCompute, work.step, int64_t(i));
     const Event event = RunShard(batch, i);
     if (shard.size()) in_use_.push_back(event);
@@ -169,20 +172,25 @@ void Stepper::RunShards(float vote, Form form) {
 }
 
 Event Stepper::RunShard(const Batch& batch, size_t i) {
-  auto ready = [this](const Bucket& bucket, const Event& event) {
-    strategy_.BucketReady(replica_, bucket, event);
+  const bool last = i + 1 == replica_.work.shards.size();
+  const bool sleeps = pretence_.spreads();
+  auto ready = [&](const Bucket& bucket, const Event& event) {
+    if (sleeps) SleepIn(bucket, 1 - Pretence::kForwardPart);
+    if (last) strategy_.BucketReady(replica_, bucket, event);
   };
   SpanSink* const spans = replica_.observer.tracing();
   const double began = spans ? Now() : 0;
   const bool apart = summands_.size() > 1;
-  const bool last = i + 1 == replica_.work.shards.size();
-  const Event event = executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0],
-                                            !apart && i > 0, last ? Ready(ready) : Ready());
+  const Event event =
+      executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0], !apart && i > 0,
+                            last || sleeps ? Ready(ready) : Ready());
   const ShardTimes shard_times = executable_->last_times();
   times_.forward += shard_times.forward_s;
   times_.backward += shard_times.backward_s;
   if (spans) {
-    const double border = began + shard_times.forward_s;
+    // Forward with what it waited for.
+    const double border = batch.await_bucket ? std::max(began, Now() - shard_times.backward_s)
+                                             : began + shard_times.forward_s;
     spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));
     spans->Add(Track::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
                int(i));
@@ -190,11 +198,30 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   return event;
 }
 
+Event Stepper::AwaitBucket(const Bucket& bucket) {
+  const double began = Now();
+  Event event = strategy_.AwaitBucket(replica_, bucket);
+  aside_s_ += Now() - began;
+  if (pretence_.spreads()) times_.forward += SleepIn(bucket, Pretence::kForwardPart);
+  return event;
+}
+
+// Its share of what this step sleeps in forward or backward, which are `part` of all.
+double Stepper::SleepIn(const Bucket& bucket, double part) {
+  const size_t weights = job_.layout.weights;
+  const size_t size = std::min(bucket.range.end(), weights) - std::min(bucket.range.begin, weights);
+  const double slept =
+      pretence_.Sleep(part * double(size) / double(weights) / double(replica_.work.shards.size()));
+  aside_s_ += slept;
+  return slept;
+}
+
 void Stepper::Pretend() {
   const Observer& observer = replica_.observer;
   observer.Tell(Phase::kCompute, replica_.work.step);
   const double began = Now();
-  pretence_.InForward(replica_.work.step);
+  const double share = double(replica_.work.shards.size()) * job_.workers() / job_.plan.shards;
+  pretence_.InForward(replica_.work.step, strategy_.InStep() ? share : 1);
   const double ended = Now();
   times_.forward += ended - began;
   if (SpanSink* const spans = observer.tracing()) {
@@ -204,6 +231,7 @@ void Stepper::Pretend() {
 
 // As a fault of the memory would.
 void Stepper::FlipABit() {
+  strategy_.AwaitState(replica_);
   float weight;
   const Slice slice = replica_.state.Sub(job_.layout.parameters.back().begin, 1);
   flat::Get(*queue_, slice, &weight);
@@ -221,11 +249,12 @@ bool Stepper::Run(int signal, StepResult& previous) {
   if (pretends) Pretend();
   strategy_.BeforeStep(replica_);
   taken_.clear();  // by a rehearsal
+  aside_s_ = 0;
   // Waiting for samples is no computing.
   const double began = pretends ? Now() - loader_->numbers().waited_s : 0;
   RunShards(replica_.vote,
             Form::kNeeded);  // none, where there are more workers than shards: the strategy knows
-  if (pretends) pretence_.Computed(Now() - loader_->numbers().waited_s - began);
+  if (pretends) pretence_.Computed(Now() - loader_->numbers().waited_s - began - aside_s_);
   queue_->Wait(strategy_.AfterStep(replica_));
   if (pretence_.flips(replica_.work.step)) FlipABit();
   for (const Positions& range : taken_) {

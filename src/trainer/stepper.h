@@ -78,7 +78,9 @@ class Stepper {
   enum class Form { kAll, kNeeded };
   void RunShards(float vote, Form form);
   Event RunShard(const Batch& batch, size_t shard);
+  Event AwaitBucket(const Bucket& bucket);
   void Pretend();
+  double SleepIn(const Bucket& bucket, double part);
   void FlipABit();
   void Rehearse(int64_t step, int worker, int workers);
   std::vector<float> GradientOnHost();
@@ -109,7 +111,8 @@ class Stepper {
   uint64_t random_key_ = 0;
   int64_t random_epoch_ = -1;
   std::array<StepMetrics, 2> metrics_;
-  int turn_ = 0;  // which of the two is filled next
+  int turn_ = 0;        // which of the two is filled next
+  double aside_s_ = 0;  // of this step's shards: waited for weights, or slept
   StepTimes times_;
 };
 

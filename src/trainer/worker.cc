@@ -136,6 +136,7 @@ void Worker::CheckWeights() {
   if (!weight_check_) {
     weight_check_ = std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout);
   }
+  strategy_.AwaitState(replica);
   if (replica.device.host_visible()) {
     replica.queue.Sync();
     return weight_check_->Run(at_.step, replica.state.host());

@@ -41,6 +41,13 @@ class PretendExecutable : public Executable {
     };
     int at = 0;
     for (int i = 0; i < calls_.size(); ++i) {
+      if (batch.await_bucket && batch.count > 0 && !instructions[size_t(i)].first_reads.empty()) {
+        if (at < i) run(at, i);
+        at = i;
+        for (const int bucket : instructions[size_t(i)].first_reads) {
+          queue_.Wait(batch.await_bucket(program_->buckets[size_t(bucket)]));
+        }
+      }
       if (instructions[size_t(i)].finishes < 0) continue;
       run(at, i + 1);
       at = i + 1;
@@ -87,14 +94,15 @@ class PretendExecutable : public Executable {
     return inside;
   }
 
-  // On the queue's thread. All but a shard's first range count as backward.
+  // On the queue's thread. All that is not of forward alone counts as backward.
   void Run(const Batch& batch, Slice state, Slice summand, bool accumulate, int first, int last) {
     const Stopwatch watch;
     calls_.Run(batch, device_.Inside(state).data, device_.Inside(summand).data, accumulate, first,
                last);
     const std::lock_guard lock(mutex_);
-    if (first == 0) times_ = {.forward_s = watch.seconds()};
-    if (first != 0) times_.backward_s += watch.seconds();
+    if (first == 0) times_ = {};
+    const bool backward = first > 0 && program_->instructions[size_t(last - 1)].backward;
+    (backward ? times_.backward_s : times_.forward_s) += watch.seconds();
   }
 
   PretendDevice& device_;

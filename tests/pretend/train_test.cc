@@ -73,6 +73,21 @@ TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
   }
 }
 
+TEST_F(PretendTrain, SyncPsWithAnyOverlapGivesTheBitsOfTheProcessor) {
+  Recipe recipe = SmallRecipe();
+  recipe.trainer.deterministic = true;
+  const Summary on_cpu = Run("cpu", recipe, BackendOf(recipe));
+  recipe.strategy.name = "sync-ps";
+  recipe.strategy.bucket_mb = 0.0001;  // a layer each
+  recipe.transport.ranks = 3;
+  for (const std::string overlap : {"none", "reduce", "broadcast", "both"}) {
+    recipe.strategy.overlap = overlap;
+    const Summary pretended = Run(overlap, recipe, OnPretendedDevice());
+    EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << overlap;
+    EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
+  }
+}
+
 TEST_F(PretendTrain, TheRingAgreesWithTheProcessorToRounding) {
   Recipe recipe = SmallRecipe();
   recipe.transport.ranks = 3;

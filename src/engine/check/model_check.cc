@@ -1,6 +1,7 @@
 #include "engine/check/model_check.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "engine/check/compare.h"
@@ -122,6 +123,40 @@ class Trial {
     return testing::AssertionSuccess();
   }
 
+  // The state comes bucket by bucket, each when it is asked for: nothing is read before, and the
+  // bits are those of a state that was there.
+  testing::AssertionResult TrainAsWeightsArrive(const Data& data) {
+    const auto program = Compile(graph_, engine_, capacity_, Mode::kTrain, kBucketFloats);
+    const auto executable = engine_.Load(program, *queue_);
+    const Buffer arriving(engine_.device(), layout_.state);
+    const Buffer summand(engine_.device(), layout_.summand);
+    std::vector<float> got(layout_.summand), want(layout_.summand);
+    executable->RunShard(data.batch, state_buffer_, summand, false, {});
+    flat::Get(*queue_, summand, want.data());
+    flat::Fill(*queue_, std::numeric_limits<float>::quiet_NaN(), arriving);
+    queue_->Sync();
+    const auto copies = engine_.device().NewQueue();
+    std::vector<int> asked(program->buckets.size());
+    const auto await = [&](const Bucket& bucket) {
+      const size_t begin = bucket.range.begin;
+      const size_t size = std::min(bucket.range.end(), layout_.state) - begin;
+      flat::Put(*copies, state_.data() + begin, arriving.slice().Sub(begin, size));
+      ++asked[size_t(bucket.index)];
+      return copies->Record();
+    };
+    Batch batch = data.batch;
+    batch.await_bucket = await;
+    executable->RunShard(batch, arriving, summand, false, {});
+    flat::Get(*queue_, summand, got.data());
+    queue_->Sync();
+    asked.pop_back();  // the tail: read where the model has statistics
+    if (std::ranges::any_of(asked, [](int times) { return times != 1; })) {
+      return testing::AssertionFailure() << "some weights were not asked for, or twice";
+    }
+    if (got != want) return testing::AssertionFailure() << "weights were read before they came";
+    return testing::AssertionSuccess();
+  }
+
   testing::AssertionResult Evaluate(const Data& data) {
     const auto program = Compile(graph_, engine_, capacity_, Mode::kEvaluate, kBucketFloats);
     const auto executable = engine_.Load(program, *queue_);
@@ -171,6 +206,7 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
   std::vector<Data> empty;
   empty.emplace_back(graph, 0, 13);
   if (auto r = trial.Train(empty); !r) return r << " in an empty shard";
+  if (auto r = trial.TrainAsWeightsArrive(shards[1]); !r) return r << " as weights arrive";
   if (auto r = trial.Evaluate(shards[0]); !r) return r << " in evaluation";
   return testing::AssertionSuccess();
 }

@@ -37,7 +37,7 @@ class Wrong : public RefEngine {
       const Event event = right_->RunShard(batch, state, summand, accumulate, {});
       if (!order_) summand.host()[0] += 0.01f;
       const auto& buckets = program_->buckets;
-      for (size_t i = 0; i < buckets.size(); ++i) {
+      for (size_t i = 0; ready && i < buckets.size(); ++i) {
         ready(buckets[order_ ? buckets.size() - 1 - i : i], event);
       }
       return event;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "engine/cpu/call_list.h"
 #include "engine/cpu/choose.h"
 #include "engine/cpu/narrow.h"
@@ -47,7 +48,7 @@ class CpuExecutable : public Executable {
     cpu::Unwritten* const unwritten = batch.unwritten ? &unwritten_ : nullptr;
     if (unwritten) unwritten->Clear();
     const auto start = Clock::now();
-    calls_.Run(batch, state.data, summand.data, accumulate, 0, num_forward_);
+    const double waited_s = RunForward(batch, state, summand, accumulate);
     const auto border = Clock::now();
     int at = num_forward_;
     for (const Stretch& stretch : stretches_) {
@@ -57,7 +58,7 @@ class CpuExecutable : public Executable {
     }
     const auto end = Clock::now();
     if (unwritten) *batch.unwritten = unwritten->outers();
-    times_ = {std::chrono::duration<double>(border - start).count(),
+    times_ = {std::chrono::duration<double>(border - start).count() - waited_s,
               std::chrono::duration<double>(end - border).count()};
     if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
     return queue_.Record();
@@ -84,6 +85,30 @@ class CpuExecutable : public Executable {
   ShardTimes last_times() const override { return times_; }
 
  private:
+  // Gives the seconds that it waited for weights.
+  double RunForward(const Batch& batch, Slice state, Slice summand, bool accumulate) {
+    const auto run = [&](int first, int last) {
+      calls_.Run(batch, state.data, summand.data, accumulate, first, last);
+    };
+    if (!batch.await_bucket || batch.count == 0) {
+      run(0, num_forward_);
+      return 0;
+    }
+    double waited_s = 0;
+    int at = 0;
+    for (const int reader : readers_) {
+      run(at, reader);
+      at = reader;
+      const Stopwatch watch;
+      for (const int bucket : program_->instructions[reader].first_reads) {
+        queue_.Wait(batch.await_bucket(program_->buckets[bucket]));
+      }
+      waited_s += watch.seconds();
+    }
+    run(at, num_forward_);
+    return waited_s;
+  }
+
   // Instructions up to `end` finish a bucket (none: the last ones of the program).
   struct Stretch {
     int end;
@@ -94,6 +119,9 @@ class CpuExecutable : public Executable {
     const auto& instructions = program_->instructions;
     const auto backward = std::ranges::find_if(instructions, &Instruction::backward);
     num_forward_ = static_cast<int>(backward - instructions.begin());
+    for (int i = 0; i < num_forward_; ++i) {
+      if (!instructions[i].first_reads.empty()) readers_.push_back(i);
+    }
     for (int i = num_forward_; i < calls_.size(); ++i) {
       if (instructions[i].finishes >= 0) stretches_.push_back({i + 1, instructions[i].finishes});
     }
@@ -108,6 +136,7 @@ class CpuExecutable : public Executable {
   cpu::CallList calls_;
   cpu::Unwritten unwritten_;
   int num_forward_ = 0;
+  std::vector<int> readers_;  // instructions with first_reads
   std::vector<Stretch> stretches_;
   ShardTimes times_;
 };

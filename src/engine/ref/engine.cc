@@ -16,6 +16,9 @@ class RefExecutable : public Executable {
 
   Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
                  Ready ready) override {
+    if (batch.await_bucket) {  // it reads the whole state at once
+      for (const Bucket& bucket : program_->buckets) queue_.Wait(batch.await_bucket(bucket));
+    }
     Run(batch, state, summand, accumulate);
     std::ranges::copy(summand_, summand.host().begin());
     const Event done = queue_.Record();

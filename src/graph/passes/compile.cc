@@ -37,6 +37,10 @@ std::vector<Instruction> Emit(const Graph& graph, const passes::MemoryPlan& plan
   return instructions;
 }
 
+bool Overlap(const Range& range, const Bucket& bucket) {
+  return range.begin < bucket.range.end() && range.end() > bucket.range.begin;
+}
+
 // Marks the instruction after which each bucket of weights is final; the tail is final at the end.
 void MarkBuckets(Program& program) {
   int last_marked = -1;
@@ -47,12 +51,26 @@ void MarkBuckets(Program& program) {
       const Instruction& instruction = program.instructions[i];
       if (!instruction.op->writes_gradients) continue;
       for (const Range& range : instruction.parameters) {
-        if (range.begin < bucket.range.end() && range.end() > bucket.range.begin) last = int(i);
+        if (Overlap(range, bucket)) last = int(i);
       }
     }
     TRIREME_ASSERT(last > last_marked);  // buckets end between layers, in backward's order
     program.instructions[last].finishes = bucket.index;
     last_marked = last;
+  }
+}
+
+// Marks the instruction before which each bucket of weights or statistics must be there.
+void MarkFirstReads(Program& program) {
+  for (const Bucket& bucket : program.buckets) {
+    const auto overlaps = [&](const Range& range) { return Overlap(range, bucket); };
+    const auto reader = std::ranges::find_if(program.instructions, [&](const Instruction& i) {
+      return std::ranges::any_of(i.parameters, overlaps) ||
+             std::ranges::any_of(i.statistics, overlaps);
+    });
+    if (reader == program.instructions.end()) continue;
+    TRIREME_ASSERT(!reader->backward);  // gradients are of what forward has read
+    reader->first_reads.push_back(bucket.index);
   }
 }
 
@@ -93,7 +111,10 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
   program->losses = OperandOf(g, plan, loss.outputs[0]);
   program->probabilities =
       loss.outputs.size() > 1 ? OperandOf(g, plan, loss.outputs[1]) : program->logits;
-  if (train) MarkBuckets(*program);
+  if (train) {
+    MarkBuckets(*program);
+    MarkFirstReads(*program);
+  }
   return program;
 }
 

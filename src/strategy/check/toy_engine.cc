@@ -79,8 +79,7 @@ Turn Worker::Step() {
   if (turn != Turn::kStep) return turn;
   if (before_shards) before_shards(replica_.work);
   strategy_.BeforeStep(replica_);
-  flat::Get(*queue_, replica_.state, weights_);
-  queue_->Sync();
+  if (!replica_.work.shards.empty()) ReadWeights();
   const std::vector<Shard>& shards = replica_.work.shards;
   for (size_t i = 0; i < shards.size(); ++i) {
     const bool apart = summands_.size() > 1;
@@ -89,6 +88,17 @@ Turn Worker::Step() {
   queue_->Wait(strategy_.AfterStep(replica_));
   ++step_;
   return turn;
+}
+
+// As forward does: the last bucket first, each when it has come.
+void Worker::ReadWeights() {
+  for (auto bucket = model_.buckets.rbegin(); bucket != model_.buckets.rend(); ++bucket) {
+    if (strategy_.StateArrives()) queue_->Wait(strategy_.AwaitBucket(replica_, *bucket));
+    const size_t begin = bucket->range.begin;
+    const size_t size = std::min(bucket->range.end(), model_.layout.state) - begin;
+    flat::Get(*queue_, replica_.state.Sub(begin, size), weights_.data() + begin);
+  }
+  queue_->Sync();
 }
 
 void Worker::RunShard(const Shard& shard, size_t which, bool accumulate, bool last) {

@@ -54,6 +54,7 @@ class Worker {
   std::function<void(const Work&, const Shard&, std::span<float> summand)> after_backward;
 
  private:
+  void ReadWeights();
   void RunShard(const Shard& shard, size_t which, bool accumulate, bool last);
 
   const Model& model_;

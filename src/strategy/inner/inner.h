@@ -27,6 +27,10 @@ class Inner {
     Reduce(replica);
     update();
   }
+  // The state may still be on its way after Agree: see Strategy.
+  virtual bool StateArrives() const { return false; }
+  virtual Event AwaitBucket(Replica&, const Bucket&) { return Event::Fired(); }
+  virtual void AwaitState(Replica&) {}
   // In `update`: whoever added up has seen that all gradients of the sum are finite. False: nobody
   // has looked, or something is not.
   virtual bool SumIsFinite() const { return false; }

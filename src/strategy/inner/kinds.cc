@@ -54,8 +54,9 @@ std::unique_ptr<Inner> MakeThroughServer(const InnerNeeds& needs, Group* group) 
   using Route = InnerThroughServer::Route;
   return std::make_unique<InnerThroughServer>(
       *group, ShardsOfRanks(needs), needs.deterministic,
-      needs.differences ? Sends::kDifferences : Sends::kGradients,
-      needs.star ? Route::kStar : Route::kChain);
+      InnerThroughServer::Ways{.sends = needs.differences ? Sends::kDifferences : Sends::kGradients,
+                               .route = needs.star ? Route::kStar : Route::kChain,
+                               .overlap = needs.overlap});
 }
 
 std::unique_ptr<Inner> MakeBrokerWorker(const InnerNeeds& needs, Group* group) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "strategy/inner/overlap.h"
+
 namespace trireme {
 
 class Group;
@@ -20,6 +22,7 @@ struct InnerNeeds {
   bool in_step = true;
   bool differences = false;                      // of weights are added up, not gradients
   bool star = false;                             // each worker sends straight to the server
+  Overlap overlap;                               // through a server
   std::string algorithm = "auto", wire = "f32";  // of an all-reduce
   size_t bucket_bytes = 0;                       // at most
   StrategyCommon* common = nullptr;              // what the row made, if it did

@@ -13,14 +13,13 @@
 namespace trireme {
 
 InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& shards,
-                                       bool deterministic, Sends sends, Route route)
-    : group_(group),
-      sends_(sends),
-      route_(route),
-      summands_(deterministic ? std::max(1, shards[group.rank()]) : 1) {
+                                       bool deterministic, const Ways& ways)
+    : group_(group), ways_(ways), summands_(deterministic ? std::max(1, shards[group.rank()]) : 1) {
+  const bool star = ways.route == Route::kStar;
+  if (ways.overlap.broadcast) broadcast_ = std::make_unique<StateBroadcast>(group, star);
   std::vector<int> sent = shards;
   if (!deterministic) std::fill(sent.begin() + 1, sent.end(), 1);
-  if (route == Route::kStar) {
+  if (star) {
     leaving_.reserve(sent.size());
     sum_ = std::make_unique<SumStar>(group, sent);
     return;
@@ -38,9 +37,12 @@ InnerThroughServer::~InnerThroughServer() = default;
 int InnerThroughServer::Summands() const { return summands_; }
 
 void InnerThroughServer::Begin(Replica& r) {
-  if (!r.device.host_visible()) host_.resize(r.layout.state);
-  if (sends_ == Sends::kDifferences && !is_server()) moved_ = Buffer(r.device, r.layout.state);
+  if (!r.device.host_visible() && !broadcast_) host_.resize(r.layout.state);
+  if (ways_.sends == Sends::kDifferences && !is_server()) {
+    moved_ = Buffer(r.device, r.layout.state);
+  }
   sum_->Begin(r);
+  if (broadcast_) broadcast_->Begin(r);
 }
 
 void InnerThroughServer::BeforeStep(Replica& r) {
@@ -50,15 +52,17 @@ void InnerThroughServer::BeforeStep(Replica& r) {
 }
 
 void InnerThroughServer::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
-  if (sends_ == Sends::kGradients) return sum_->BucketReady(bucket, event);
-  // A difference is known only when the whole gradient is.
+  const bool differences = ways_.sends == Sends::kDifferences;
+  if (!differences && ways_.overlap.reduce) return sum_->BucketReady(bucket, event);
+  // After backward: a difference is known only when the whole gradient is.
   if (&bucket != &r.buckets.back()) return;
-  if (!is_server()) MakeDifference(r);
+  if (differences && !is_server()) MakeDifference(r);
   const Event made = r.queue.Record();
   for (const Bucket& b : r.buckets) sum_->BucketReady(b, made);
 }
 
 void InnerThroughServer::MakeDifference(Replica& r) {
+  AwaitState(r);  // nobody has read it where there was no shard
   const size_t weights = r.layout.weights;
   const Slice gradient = r.summands[0].Sub(0, weights);
   flat::Copy(r.queue, r.state, moved_);
@@ -72,8 +76,9 @@ void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
   sum_->Drain();
   waited_s_ += watch.seconds();
   r.queue.Wait(sum_->Record());
+  AwaitState(r);  // the last one is with all
   if (is_server()) {
-    if (sends_ == Sends::kDifferences) {
+    if (ways_.sends == Sends::kDifferences) {
       r.updater.ApplyMove(r.queue, r.summands[0], r.state);
     } else {
       update();
@@ -94,19 +99,37 @@ void InnerThroughServer::ShareState(Replica& r) {
   }
   r.queue.Sync();
   if (is_server()) metrics[Layout::kVotes] += r.vote;  // it has no shard that could
-  const std::span<float> state = staged ? std::span<float>(host_) : r.state.host();
-  SendFromServer(std::as_writable_bytes(state));
+  if (!broadcast_) {
+    const std::span<float> state = staged ? std::span<float>(host_) : r.state.host();
+    SendFromServer(std::as_writable_bytes(state));
+  }
   SendFromServer(std::as_writable_bytes(std::span(metrics)));
   if (!is_server() && staged) flat::Put(r.queue, host_, r.state);
   flat::Put(r.queue, metrics, tail);
   r.queue.Sync();  // the host's copies are used again
+  if (broadcast_) broadcast_->Start(r.queue.Record());
   const double seconds = watch.seconds();
   waited_s_ += seconds;
   shared_s_ += seconds;
 }
 
+Event InnerThroughServer::AwaitBucket(Replica&, const Bucket& bucket) {
+  if (!broadcast_) return Event::Fired();
+  const Stopwatch watch;
+  Event event = broadcast_->Await(bucket);
+  waited_s_ += watch.seconds();
+  return event;
+}
+
+void InnerThroughServer::AwaitState(Replica& r) {
+  if (!broadcast_) return;
+  const Stopwatch watch;
+  r.queue.Wait(broadcast_->AwaitAll());
+  waited_s_ += watch.seconds();
+}
+
 void InnerThroughServer::SendFromServer(std::span<std::byte> bytes) {
-  if (route_ == Route::kChain) return Broadcast(group_, kTagState, kServer, bytes);
+  if (ways_.route == Route::kChain) return Broadcast(group_, kTagState, kServer, bytes);
   if (!is_server()) return group_.Receive(kServer, kTagState, bytes).Wait();
   Transfers transfers(leaving_);
   for (int r = 1; r < group_.size(); ++r) transfers.Add(group_.Send(r, kTagState, bytes));

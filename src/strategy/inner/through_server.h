@@ -2,6 +2,8 @@
 #include <memory>
 #include <vector>
 
+#include "strategy/inner/overlap.h"
+#include "strategy/inner/state_broadcast.h"
 #include "strategy/inner/sum_route.h"
 #include "transport/group.h"
 
@@ -22,10 +24,15 @@ class InnerThroughServer : public Inner {
   // strategy.route: from worker to worker, the server at the end; or each straight to the server.
   // Both add in the order of ranks and shards: equal bits.
   enum class Route { kChain, kStar };
+  struct Ways {
+    Sends sends = Sends::kGradients;
+    Route route = Route::kChain;
+    Overlap overlap;
+  };
 
   // `shards[r]` summands belong to rank r; none to the server.
-  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic, Sends sends,
-                     Route route);
+  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic,
+                     const Ways& ways);
   ~InnerThroughServer() override;
 
   int Summands() const override;
@@ -33,8 +40,13 @@ class InnerThroughServer : public Inner {
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
+  bool StateArrives() const override { return broadcast_ != nullptr; }
+  Event AwaitBucket(Replica& replica, const Bucket& bucket) override;
+  void AwaitState(Replica& replica) override;
   double waited_s() const override { return waited_s_; }
-  double busy_s() const override { return sum_->busy_s() + shared_s_; }
+  double busy_s() const override {
+    return sum_->busy_s() + shared_s_ + (broadcast_ ? broadcast_->busy_s() : 0);
+  }
   Volume volume() const override { return group_.volume(); }
 
  private:
@@ -45,8 +57,7 @@ class InnerThroughServer : public Inner {
   void SendFromServer(std::span<std::byte> bytes);
 
   Group& group_;
-  const Sends sends_;
-  const Route route_;
+  const Ways ways_;
   const int summands_;
   std::unique_ptr<Group> order_;  // kChain: the workers, then the server
   std::vector<float> host_;       // the new state and the step's metrics, on their way
@@ -55,6 +66,7 @@ class InnerThroughServer : public Inner {
   double shared_s_ = 0;          // of it: the state's way back
   std::vector<Ticket> leaving_;  // kStar, at the server
   std::unique_ptr<SumRoute> sum_;
+  std::unique_ptr<StateBroadcast> broadcast_;  // null: the state comes back before the next step
 };
 
 }  // namespace trireme
