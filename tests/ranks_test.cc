@@ -88,6 +88,32 @@ TEST_P(RanksBspTest, Bsp) {
   }
 }
 
+class RanksBalanceTest : public RanksTest, public testing::WithParamInterface<Transport> {};
+
+// Three epochs and a part, one of the workers slow: shards move, the bits do not; nor in a run that
+// goes on within an epoch.
+TEST_P(RanksBalanceTest, ShardsByRateChangeNoBits) {
+  Succeed(kSmallJob + Words{"--steps", "130", "--out", "alone"});
+  const Words slow = {"--set", "strategy.balance=rate", "--set",  "emulate.step_ms=2",
+                      "--set", "emulate.slow=1:5x",     "--steps"};
+  TrainRanks(GetParam(), 3, kSmallJob + slow + Words{"100", "--out", "balanced"});
+  if (HasFailure()) return;
+  TrainRanks(GetParam(), 3, {"train", "--resume", "balanced", "--steps", "130", "--quiet"});
+  if (HasFailure()) return;
+  EXPECT_EQ(Hash("balanced"), Hash("alone"));
+  const std::vector<Json> epochs = Epochs("balanced");
+  ASSERT_GE(epochs.size(), 3u);
+  EXPECT_EQ(epochs[0].At("shards").Text(), "[4,4,4]");
+  for (const Json& epoch : epochs) {
+    if (!epoch.Find("shards")) continue;
+    int64_t shards = 0;
+    for (const Json& count : epoch.At("shards").Items()) shards += count.AsInt();
+    EXPECT_EQ(shards, 12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RanksBalanceTest, testing::ValuesIn(Transports(StartsItself)),
+                         TransportName);
 INSTANTIATE_TEST_SUITE_P(All, RanksEqualityTest, testing::ValuesIn(Transports(Any)), TransportName);
 INSTANTIATE_TEST_SUITE_P(All, RanksBspTest, testing::Values("threads"), TransportName);
 

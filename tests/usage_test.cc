@@ -35,6 +35,9 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("allreduce", {"merge=halve"}, {"adds up only gradients"});
   refuse("allreduce", {"pace=free"}, {"in step"});
   refuse("allreduce", {"overlap=both"}, {"strategy.overlap", "sync-ps"});
+  refuse("allreduce", {"balance=rate"}, {"3 shards for 3 workers", "trainer.shards"});
+  refuse("local-sgd", {"balance=rate"}, {"strategy.balance", "equal"});
+  refuse("allreduce", {"balance=rate", "sync_batch_norm=true"}, {"strategy.sync_batch_norm"});
 }
 
 TEST_F(UsageTest, WordsThatNobodyKnows) {

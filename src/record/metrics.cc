@@ -137,6 +137,11 @@ Json ToJson(const EpochRecord& record) {
     for (const RankRecord& rank : record.ranks) ranks.Append(ToJson(rank));
     json.AddNew("ranks", std::move(ranks));
   }
+  if (!record.shards.empty()) {
+    Json shards = Json::Array();
+    for (const int count : record.shards) shards.Append(count);
+    json.AddNew("shards", std::move(shards));
+  }
   if (!record.clients.empty()) json.AddNew("clients", ToJson(record.clients));
   if (!record.late.empty()) json.AddNew("late", record.late);
   if (record.loader.requests) json.AddNew("loader", ToJson(record.loader));

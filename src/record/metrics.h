@@ -98,6 +98,7 @@ struct EpochRecord {
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
   std::vector<RankRecord> ranks;      // of all who advance in step, where there are several
+  std::vector<int> shards;            // of a step, by rank, where they go by speed
   std::vector<ClientRecord> clients;  // of a server
   std::string late;                   // which rank the others wait for and why; empty: none
   LoaderRecord loader;

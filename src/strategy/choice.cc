@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "strategy/presets.h"
 #include "strategy/refusals.h"
 
@@ -87,6 +88,7 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   c.servers = ServersOf(c);
   c.star = options.route == kStar;
   c.overlap = KindOf(kOverlaps, options.overlap);
+  c.balanced = options.balance == kByRate;
   if (c.inner->groups && c.centre != CentreKind::kNone) {
     c.groups = options.groups > 0 ? options.groups : kGroups;
   }
@@ -142,6 +144,12 @@ std::vector<int> StrategyChoice::GroupOfRank() const {
 }
 
 void CheckPlan(const StrategyChoice& choice, const Plan& plan) {
+  if (choice.balanced && plan.shards <= choice.workers()) {
+    throw UsageError(
+        "strategy.balance = \"rate\" gives a fast worker some of a slow worker's shards, but this "
+        "run has {} for {}; set trainer.shards to several per worker, {} for example",
+        Counted(plan.shards, "shard"), Counted(choice.workers(), "worker"), 8 * choice.workers());
+  }
   if (!choice.options.sync_batch_norm) return;
   const int64_t rest = plan.samples % plan.batch;
   if (plan.shards == choice.workers() && (rest == 0 || rest >= choice.workers())) return;

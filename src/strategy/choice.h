@@ -22,6 +22,7 @@ std::vector<std::string> PaceWords();
 std::vector<std::string> StaleWords();
 std::vector<std::string> RouteWords();
 std::vector<std::string> OverlapWords();
+constexpr const char* kByRate = "rate";  // of strategy.balance
 
 // A recipe's strategy, resolved once before the ranks start: what is left open is as the preset has
 // it, and what cannot be is refused.
@@ -41,6 +42,7 @@ struct StrategyChoice {
   bool broadcasts = false;  // the server offers all new weights, nobody asks
   bool star = false;        // in step through a server: each worker sends straight to it
   Overlap overlap;          // in step through a server
+  bool balanced = false;    // in step: shards by measured speed
   bool deterministic = false;
 
   int workers() const { return ranks - servers; }

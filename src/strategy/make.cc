@@ -10,6 +10,7 @@
 #include "strategy/server/parameter_server.h"
 #include "strategy/server/partition_server.h"
 #include "strategy/server/rule.h"
+#include "strategy/work/balanced_work.h"
 #include "strategy/work/leases.h"
 #include "strategy/work/shared_work.h"
 #include "strategy/work/step_work.h"
@@ -24,6 +25,7 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
                    .servers = c.servers,
                    .deterministic = c.deterministic,
                    .in_step = c.in_step(),
+                   .balanced = c.balanced,
                    .differences = !c.merge->gradients,
                    .star = c.star,
                    .overlap = c.overlap,
@@ -154,7 +156,12 @@ std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world) {
     members =
         c.groups ? Members{c.FirstOf(group), c.FirstOf(group + 1)} : Members{worker, worker + 1};
   }
-  auto source = std::make_unique<StepWork>(setup.plan, worker, c.workers(), members);
+  std::unique_ptr<WorkSource> source;
+  if (c.balanced) {
+    source = std::make_unique<BalancedWork>(world.group(), setup.plan, c.servers);
+  } else {
+    source = std::make_unique<StepWork>(setup.plan, worker, c.workers(), members);
+  }
   return std::make_unique<Strategy>(std::move(inner), std::move(exchange), std::move(source),
                                     records);
 }

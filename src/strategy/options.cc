@@ -35,6 +35,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
   t.Add("overlap", &StrategyOptions::overlap, OneOf(OverlapWords()), kJob,
         "sync-ps: which communication goes on while workers compute: gradients during backward "
         "(reduce), new weights during the next forward (broadcast), both or none; equal bits");
+  t.Add("balance", &StrategyOptions::balance, OneOf({"equal", kByRate}), kJob,
+        "in step: workers take equally many shards of a step (equal), or as many as their speed in "
+        "the last epoch says (rate); needs several shards per worker (trainer.shards)");
   t.Add("inner", &StrategyOptions::inner, OneOf(NamesOf(InnerKinds())), kJob,
         "how replicas advance inside a step; auto, here and for the next three: what the strategy "
         "sets");

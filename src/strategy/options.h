@@ -14,6 +14,7 @@ struct StrategyOptions {
   std::string wire = "f32";        // of allreduce
   std::string route = "chain";     // of sync-ps
   std::string overlap = "reduce";  // of sync-ps
+  std::string balance = "equal";
   bool sync_batch_norm = false;
   double bucket_mb = 4;
   int period = -1;

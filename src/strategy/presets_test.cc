@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 
 #include "base/error.h"
@@ -38,6 +39,8 @@ struct Config {
   toy::Memory* save = nullptr;
   int64_t save_at = -1;
   const toy::Memory* resume = nullptr;
+  std::vector<double> speeds;  // not empty: shards go by them
+  std::function<void(int rank, const Work&)> after_step;
   std::function<void(int rank, const Work&)> before_last_bucket;
   std::function<void(const Work&, const Shard&, std::span<float> summand)> after_backward;
 };
@@ -51,6 +54,7 @@ std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
                           .route = c.route,
                           .overlap = c.overlap};
   options.algorithm = c.shared ? "shared" : run.deterministic ? "chain" : run.algorithm;
+  options.balance = run.speeds.empty() ? "equal" : "rate";
   const InnerKind& inner = FindInner(FindPreset(c.strategy).inner);
   const int ranks = run.ranks + inner.servers;
   const auto common = inner.common ? inner.common(ranks, 20) : nullptr;
@@ -70,9 +74,15 @@ std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
       };
     }
     worker.after_backward = run.after_backward;
+    if (!run.speeds.empty()) {
+      worker.epoch_seconds = [&](int64_t samples) {
+        return double(samples) / run.speeds[size_t(std::max(0, world.rank() - inner.servers))];
+      };
+    }
     worker.Start(run.resume ? run.resume->state : model.initial, run.resume ? run.resume->step : 0,
                  run.resume);
     while (worker.Step() == Turn::kStep) {
+      if (run.after_step) run.after_step(world.rank() - inner.servers, worker.replica().work);
       if (run.save && worker.step() == run.save_at) worker.Save(*run.save);
     }
     worker.Finish();
@@ -248,6 +258,40 @@ TEST_P(InStep, EveryAlgorithmAndWireSumsTheSame) {
       EXPECT_LT(Distance(many[0], one[0]), near) << algorithm.name << " " << wire;
     }
   }
+}
+
+// Shards go where they are done earliest, and the bits stay: also of a run that is resumed within
+// an epoch.
+TEST_P(InStep, ShardsByRateKeepTheirBits) {
+  const auto one = Train(GetParam(), {.ranks = 1, .deterministic = true});
+  Config run{.ranks = 3, .deterministic = true, .speeds = {3, 1, 2}};
+  std::mutex mutex;
+  std::map<std::pair<int64_t, int>, size_t> shards;  // of an epoch and worker
+  run.after_step = [&](int worker, const Work& work) {
+    const std::lock_guard lock(mutex);
+    if (worker >= 0) shards[{work.epoch, worker}] = work.shards.size();
+  };
+  for (const auto& state : Train(GetParam(), run)) EXPECT_EQ(state, one[0]);
+  for (const auto& [who, count] : shards) {
+    const size_t equal = 4, by_rate[] = {6, 2, 4};
+    EXPECT_EQ(count, who.first == 0 ? equal : by_rate[who.second]) << who.first << who.second;
+  }
+  EXPECT_EQ(shards.size(), 9u);
+
+  toy::Memory saved;
+  run.save = &saved, run.save_at = 8;
+  Train(GetParam(), run);
+  run.save = nullptr, run.resume = &saved;
+  shards.clear();
+  for (const auto& state : Train(GetParam(), run)) EXPECT_EQ(state, one[0]);
+  EXPECT_EQ((shards[{1, 0}]), 6u);
+  run.ranks = 2;
+  for (const auto& state : Train(GetParam(), run)) EXPECT_EQ(state, one[0]);
+
+  run.ranks = 3, run.deterministic = false, run.resume = nullptr;
+  const auto other = Train(GetParam(), run);
+  for (const auto& state : other) EXPECT_EQ(state, other[0]);
+  EXPECT_LT(Distance(other[0], one[0]), 2e-5);
 }
 
 // With plain SGD moves of weights add up to the move that the sum of gradients makes.

@@ -259,6 +259,18 @@ constexpr Refusal kOthers[] = {
            "every step; strategy {} has no such server, use sync-ps or leave the key out",
            x.o.overlap, x.preset.name);
      }},
+    {[](const Case& x) { return x.c.balanced && (!x.c.in_step() || x.c.local_steps()); },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.balance = \"rate\" is for workers whose gradients are summed in every step "
+           "(allreduce, sync-ps, bsp); with strategy {} use equal",
+           x.preset.name);
+     }},
+    {[](const Case& x) { return x.c.balanced && x.o.sync_batch_norm; },
+     [](const Case&) -> std::string {
+       return "strategy.balance = \"rate\" needs several shards per worker, "
+              "strategy.sync_batch_norm exactly one; unset one of them";
+     }},
     {[](const Case& x) { return x.c.ranks <= x.c.servers; },
      [](const Case& x) {
        return fmt::format(

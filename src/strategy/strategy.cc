@@ -64,6 +64,11 @@ Event Strategy::AfterStep(Replica& replica) {
   return replica.queue.Record();
 }
 
+void Strategy::EndEpoch(double seconds) {
+  source_->EndEpoch(seconds);
+  if (!ShardsOfRanks().empty()) inner_->SetShards(ShardsOfRanks());
+}
+
 void Strategy::Rehearse(Replica& replica) {
   if (announced_ < replica.buckets.size()) AnnounceRest(replica);
   inner_->Agree(replica, [] {});
@@ -131,6 +136,7 @@ void Strategy::Load(Replica& replica, const StateReader& reader) {
   if (!exchange_->OwnsState()) return;
   exchange_->Load(replica, reader);
   source_->Load(reader);
+  if (!ShardsOfRanks().empty()) inner_->SetShards(ShardsOfRanks());
   replica.updater.Load(replica.queue, reader);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/state_io.h"
@@ -62,6 +63,11 @@ class Strategy {
     return inner_->AwaitBucket(replica, bucket);
   }
   void AwaitState(Replica& replica) { inner_->AwaitState(replica); }
+  // In step, on all ranks, between two epochs: computing the one that is over took this rank so
+  // long. From then on Next looks beyond it.
+  void EndEpoch(double seconds);
+  // Of a step, by rank; empty: equally many, always.
+  std::span<const int> ShardsOfRanks() const { return source_->ShardsOfRanks(); }
   // In step: like AfterStep, but the sum stays in summands[0] of rank 0 and the state as it was.
   void Rehearse(Replica& replica);
   void End(Replica& replica);  // the last updates of others are in

@@ -10,6 +10,7 @@
 #include "graph/models/models.h"
 #include "health/emulate.h"
 #include "launch/transports.h"
+#include "strategy/step/split.h"
 
 namespace trireme {
 namespace {
@@ -52,6 +53,7 @@ size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e
 
 int Job::MostShards(int worker) const {
   if (!strategy.in_step()) return 1;
+  if (strategy.balanced && worker >= 0) return trireme::MostShards(plan.shards, workers());
   return ShardsOf(plan, worker, workers());
 }
 

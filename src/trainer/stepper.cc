@@ -278,16 +278,18 @@ bool Stepper::Run(int signal, StepResult& previous) {
   return Collect(metrics_[turn_], previous);
 }
 
-// The work of a step, with one sample of each shard.
-void Stepper::Rehearse(int64_t step, int worker, int workers) {
+// Of each shard: to rehearse a step.
+void Stepper::CutToOneSample() {
   Work& work = replica_.work;
-  WorkOf(job_.plan, step, worker, workers, work);
   for (Shard& shard : work.shards) shard.end = std::min(shard.end, shard.begin + 1);
   work.batch = work.filled_shards;
 }
 
 std::vector<float> Stepper::GradientTogether(int64_t step, int workers) {
-  Rehearse(step, worker_, workers);
+  if (strategy_.Next(step, replica_.work) != Turn::kStep) {  // there are no steps left
+    WorkOf(job_.plan, step, worker_, workers, replica_.work);
+  }
+  CutToOneSample();
   strategy_.BeforeStep(replica_);
   Want(replica_.work);
   RunShards(0, Form::kAll);
@@ -298,7 +300,8 @@ std::vector<float> Stepper::GradientTogether(int64_t step, int workers) {
 }
 
 std::vector<float> Stepper::GradientAlone(int64_t step) {
-  Rehearse(step, 0, 1);
+  WorkOf(job_.plan, step, 0, 1, replica_.work);
+  CutToOneSample();
   bool accumulate = false;
   for (const Shard& shard : std::vector(replica_.work.shards)) {
     if (!shard.size()) continue;

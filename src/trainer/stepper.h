@@ -82,7 +82,7 @@ class Stepper {
   void Pretend();
   double SleepIn(const Bucket& bucket, double part);
   void FlipABit();
-  void Rehearse(int64_t step, int worker, int workers);
+  void CutToOneSample();
   std::vector<float> GradientOnHost();
   uint64_t RandomKey(int64_t epoch);
   bool Collect(StepMetrics& metrics, StepResult& result);

@@ -280,6 +280,9 @@ std::optional<Ending> Worker::EndOfEpoch() {
   EpochRecord record = MeasureEpoch(double(++at_.epochs_done));
   if (all_ && all_->size() > 1) GatherTimes(record);
   JudgeInput(record);
+  const std::span<const int> shards = strategy_.ShardsOfRanks();
+  record.shards.assign(shards.begin(), shards.end());
+  if (all_) strategy_.EndEpoch(record.times.data + record.times.forward + record.times.backward);
   std::optional<Ending> ending;
   if (takes_part_ && EvaluationIsDue()) {
     const double began = Now();

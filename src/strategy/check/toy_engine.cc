@@ -87,6 +87,11 @@ Turn Worker::Step() {
   }
   queue_->Wait(strategy_.AfterStep(replica_));
   ++step_;
+  for (const Shard& shard : replica_.work.shards) epoch_samples_ += shard.size();
+  if (replica_.work.ends_epoch) {
+    if (epoch_seconds) strategy_.EndEpoch(epoch_seconds(epoch_samples_));
+    epoch_samples_ = 0;
+  }
   return turn;
 }
 

@@ -50,6 +50,7 @@ class Worker {
   int64_t step() const { return step_; }
   double last_loss();  // of the whole step
   std::function<void(const Work&)> before_shards, before_last_bucket;
+  std::function<double(int64_t samples)> epoch_seconds;  // that computing an epoch's took
   // Behind a shard's backward; shards of one summand add to what is there.
   std::function<void(const Work&, const Shard&, std::span<float> summand)> after_backward;
 
@@ -65,7 +66,7 @@ class Worker {
   std::vector<Slice> summands_;
   Replica replica_;
   std::vector<float> weights_, host_;
-  int64_t step_ = 0;
+  int64_t step_ = 0, epoch_samples_ = 0;
 };
 
 }  // namespace trireme::toy

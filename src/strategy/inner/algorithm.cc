@@ -20,9 +20,7 @@ WireType WireOf(const AllReduceNeeds& needs) {
 bool SharesMemory(const AllReduceNeeds& needs, Group& group) {
   const std::string& algorithm = needs.algorithm;
   if (algorithm != "auto" && algorithm != "shared") return false;
-  const int most =
-      needs.deterministic ? *std::max_element(needs.shards.begin(), needs.shards.end()) : 1;
-  const bool can = group.shared_memory() && most <= int(SharedMemory::kMostParts) &&
+  const bool can = group.shared_memory() && needs.most_summands <= int(SharedMemory::kMostParts) &&
                    WireOf(needs) == WireType::kF32;  // in memory nothing travels
   if (!can && algorithm == "shared") {
     throw UsageError(
@@ -60,11 +58,10 @@ std::string ChooseAlgorithm(const AllReduceNeeds& needs, Group& group) {
 }
 
 std::unique_ptr<Inner> MakeAllReduce(const AllReduceNeeds& needs, Group& group) {
-  if (SharesMemory(needs, group)) {
-    const int summands = needs.deterministic ? std::max(1, needs.shards[group.rank()]) : 1;
-    return std::make_unique<InnerShared>(group, summands);
+  if (SharesMemory(needs, group)) return std::make_unique<InnerShared>(group, needs.summands);
+  if (needs.deterministic) {
+    return std::make_unique<InnerOrderedSum>(group, needs.shards, needs.summands);
   }
-  if (needs.deterministic) return std::make_unique<InnerOrderedSum>(group, needs.shards);
   return std::make_unique<InnerAllReduce>(group, FindAllReduce(needs.algorithm), WireOf(needs));
 }
 

@@ -19,6 +19,8 @@ struct AllReduceNeeds {
   std::string wire = "f32";        // strategy.wire
   bool deterministic = false;
   std::vector<int> shards;  // of each rank; deterministic
+  int summands = 1;         // of this rank
+  int most_summands = 1;    // of any
   size_t bytes = 0;         // of the largest bucket
 };
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "strategy/inner/broker.h"
@@ -24,8 +26,8 @@ class InnerBroker : public Inner {
   }
   void Agree(Replica& r, FunctionRef<void()> update) override {
     const Stopwatch watch;
-    const bool adds = !r.work.shards.empty();
-    broker_.Meet(worker_, {.parts = adds ? r.summands : std::span<const Slice>{},
+    const size_t parts = std::min(r.work.shards.size(), r.summands.size());
+    broker_.Meet(worker_, {.parts = r.summands.first(parts),
                            .into = r.summands[0],
                            .state = r.state,
                            .metrics = {r.layout.loss(), Layout::kStepMetrics},

@@ -1,5 +1,6 @@
 #pragma once
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -18,6 +19,8 @@ class Inner {
   virtual bool SharesState() const { return false; }  // see Strategy
   virtual bool OnlyUpdates() const { return false; }  // see Strategy
   virtual void Begin(Replica&) {}
+  // From now on rank r has shards[r] shards of a step. All ranks call it between two steps.
+  virtual void SetShards(std::span<const int> /*shards*/) {}
   virtual void BeforeStep(Replica&) {}
   virtual void BucketReady(Replica&, const Bucket&, const Event&) {}
   // From then on, in the order of the replica's queue, summands[0] is the sum over all shards of

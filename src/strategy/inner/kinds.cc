@@ -12,6 +12,7 @@
 #include "strategy/inner/hogwild.h"
 #include "strategy/inner/strategy_common.h"
 #include "strategy/inner/through_server.h"
+#include "strategy/step/split.h"
 #include "strategy/step/work.h"
 
 namespace trireme {
@@ -26,11 +27,20 @@ std::vector<int> ShardsOfRanks(const InnerNeeds& needs) {
   return shards;
 }
 
-AllReduceNeeds AllReduceNeedsOf(const InnerNeeds& needs) {
+// For which a rank needs place.
+int SummandsOf(const InnerNeeds& needs, int shards) {
+  if (!needs.deterministic || shards == 0) return 1;
+  return needs.balanced ? MostShards(needs.plan.shards, needs.ranks - needs.servers) : shards;
+}
+
+AllReduceNeeds AllReduceNeedsOf(const InnerNeeds& needs, const Group& group) {
+  const std::vector<int> shards = ShardsOfRanks(needs);
   return {.algorithm = needs.algorithm,
           .wire = needs.wire,
           .deterministic = needs.deterministic,
-          .shards = ShardsOfRanks(needs),
+          .shards = shards,
+          .summands = SummandsOf(needs, shards[size_t(group.rank())]),
+          .most_summands = SummandsOf(needs, *std::ranges::max_element(shards)),
           .bytes = needs.bucket_bytes};
 }
 
@@ -42,18 +52,19 @@ std::unique_ptr<Inner> MakeAlone(const InnerNeeds& needs, Group*) {
 // Of all, or of a group below a server or an average.
 std::unique_ptr<Inner> MakeAllReduceOf(const InnerNeeds& needs, Group* group) {
   if (group->size() == 1) return MakeAlone(needs, group);  // no communication, no threads
-  return MakeAllReduce(AllReduceNeedsOf(needs), *group);
+  return MakeAllReduce(AllReduceNeedsOf(needs, *group), *group);
 }
 
 std::string AlgorithmOf(const InnerNeeds& needs, Group& group) {
-  return ChooseAlgorithm(AllReduceNeedsOf(needs), group);
+  return ChooseAlgorithm(AllReduceNeedsOf(needs, group), group);
 }
 
 std::unique_ptr<Inner> MakeThroughServer(const InnerNeeds& needs, Group* group) {
   using Sends = InnerThroughServer::Sends;
   using Route = InnerThroughServer::Route;
+  const std::vector<int> shards = ShardsOfRanks(needs);
   return std::make_unique<InnerThroughServer>(
-      *group, ShardsOfRanks(needs), needs.deterministic,
+      *group, shards, needs.deterministic, SummandsOf(needs, shards[size_t(group->rank())]),
       InnerThroughServer::Ways{.sends = needs.differences ? Sends::kDifferences : Sends::kGradients,
                                .route = needs.star ? Route::kStar : Route::kChain,
                                .overlap = needs.overlap});
@@ -63,7 +74,7 @@ std::unique_ptr<Inner> MakeBrokerWorker(const InnerNeeds& needs, Group* group) {
   TRIREME_ASSERT(needs.common);
   const int shards = ShardsOf(needs.plan, group->rank(), group->size());
   return std::make_unique<InnerBroker>(static_cast<Broker&>(*needs.common), group->rank(),
-                                       needs.deterministic ? std::max(1, shards) : 1);
+                                       SummandsOf(needs, shards));
 }
 
 std::unique_ptr<StrategyCommon> MakeBroker(int workers, double timeout_s) {

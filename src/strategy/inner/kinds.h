@@ -20,6 +20,7 @@ struct InnerNeeds {
   int ranks = 1, servers = 0;
   bool deterministic = false;
   bool in_step = true;
+  bool balanced = false;                         // shards move between workers
   bool differences = false;                      // of weights are added up, not gradients
   bool star = false;                             // each worker sends straight to the server
   Overlap overlap;                               // through a server

@@ -8,7 +8,8 @@
 
 namespace trireme {
 
-InnerOrderedSum::InnerOrderedSum(Group& group, const std::vector<int>& shards) : group_(group) {
+InnerOrderedSum::InnerOrderedSum(Group& group, const std::vector<int>& shards, int summands)
+    : group_(group), summands_(summands) {
   const auto turn = [this](const Range&, std::span<const float> sum) {
     return group_.Send(group_.rank() - 1, kTagSumBack, std::as_bytes(sum));
   };
@@ -21,8 +22,6 @@ InnerOrderedSum::~InnerOrderedSum() {
   back_.reset();
   DrainQuietly(back_queue_.get());
 }
-
-int InnerOrderedSum::Summands() const { return std::max(1, chain_->shards()); }
 
 void InnerOrderedSum::Begin(Replica& r) {
   sum_ = r.summands[0];

@@ -14,11 +14,12 @@ namespace trireme {
 // Two communication threads: with one, bucket b + 1 could not go forward before b has come back.
 class InnerOrderedSum : public Inner {
  public:
-  // `shards[r]` summands belong to rank r.
-  InnerOrderedSum(Group& group, const std::vector<int>& shards);
+  // `shards[r]` summands belong to rank r; this one has place for `summands`.
+  InnerOrderedSum(Group& group, const std::vector<int>& shards, int summands);
   ~InnerOrderedSum() override;
 
-  int Summands() const override;
+  int Summands() const override { return summands_; }
+  void SetShards(std::span<const int> shards) override { chain_->SetShards(shards); }
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   double waited_s() const override { return waited_s_; }
@@ -33,6 +34,7 @@ class InnerOrderedSum : public Inner {
   void Back(const Range& segment);
 
   Group& group_;
+  const int summands_;
   Slice sum_;            // summands[0]
   bool staged_ = false;  // the host may not touch the device's memory
   std::unique_ptr<Queue> back_queue_;

@@ -1,5 +1,6 @@
 #include "strategy/inner/shared.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -26,7 +27,7 @@ void InnerShared::Begin(Replica& r) {
 
 void InnerShared::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
   // More workers than shards: this one adds nothing.
-  const size_t parts = r.work.shards.empty() ? 0 : summands_.size();
+  const size_t parts = std::min(r.work.shards.size(), summands_.size());
   comm_thread_->Push({bucket.range, parts, event});
 }
 

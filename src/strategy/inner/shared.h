@@ -16,7 +16,8 @@ namespace trireme {
 // that no rank's guard has to read all of the sum again.
 class InnerShared : public Inner {
  public:
-  // `summands`: one, or one per own shard; at most SharedMemory::kMostParts.
+  // `summands`: one, or one per own shard, of a step with the most; at most
+  // SharedMemory::kMostParts.
   InnerShared(Group& group, int summands)
       : group_(group), memory_(*group.shared_memory()), num_summands_(summands) {}
   ~InnerShared() override {

@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-int FirstWithShards(const std::vector<int>& shards) {
+int FirstWithShards(std::span<const int> shards) {
   return int(std::find_if(shards.begin(), shards.end(), [](int n) { return n > 0; }) -
              shards.begin());
 }
@@ -16,11 +16,14 @@ int FirstWithShards(const std::vector<int>& shards) {
 }  // namespace
 
 SumChain::SumChain(Group& group, const std::vector<int>& shards, Ends ends)
-    : group_(group),
-      shards_(shards[group.rank()]),
-      first_(FirstWithShards(shards)),
-      last_(group.rank() + 1 == group.size()),
-      ends_(std::move(ends)) {}
+    : group_(group), last_(group.rank() + 1 == group.size()), ends_(std::move(ends)) {
+  SetShards(shards);
+}
+
+void SumChain::SetShards(std::span<const int> shards) {
+  shards_ = shards[size_t(group_.rank())];
+  first_ = FirstWithShards(shards);
+}
 
 SumChain::~SumChain() {
   comm_thread_.reset();

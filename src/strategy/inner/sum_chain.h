@@ -26,6 +26,7 @@ class SumChain : public SumRoute {
   ~SumChain() override;
 
   int shards() const override { return shards_; }
+  void SetShards(std::span<const int> shards) override;
   void Begin(Replica& replica) override;
   void BucketReady(const Bucket& bucket, const Event& event) override;
   double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
@@ -42,8 +43,8 @@ class SumChain : public SumRoute {
   Ticket SendOn(const Range& segment, std::span<const float> sum);
 
   Group& group_;
-  const int shards_;
-  const int first_;  // the first rank that has a shard: the sum begins there
+  int shards_ = 0;
+  int first_ = 0;  // the first rank that has a shard: the sum begins there
   const bool last_;
   const Ends ends_;
   std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads

@@ -13,6 +13,8 @@ class SumRoute {
  public:
   virtual ~SumRoute() = default;
   virtual int shards() const = 0;  // own ones: what they add up to is sent
+  // `shards[r]` summands belong to rank r, from the next step on.
+  virtual void SetShards(std::span<const int> shards) = 0;
   virtual void Begin(Replica& replica) = 0;
   virtual void BucketReady(const Bucket& bucket, const Event& event) = 0;
   virtual void Drain() = 0;  // all buckets have gone through this rank

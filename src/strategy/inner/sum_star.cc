@@ -22,7 +22,7 @@ void SumStar::Begin(Replica& r) {
   constexpr size_t kLine = 16;  // floats: every segment begins at a cache line
   segment_ = std::min(kSumSegment, (r.layout.summand + kLine - 1) / kLine * kLine);
   const int all = std::accumulate(shards_.begin(), shards_.end(), 0);
-  const size_t count = size_t(adds() ? all : shards());
+  const size_t count = adds() ? size_t(all) : summands_.size();
   if (adds()) arrived_ = Buffer(r.device, count * segment_);
   staged_ = !r.device.host_visible();
   if (staged_) host_.resize(count * segment_);

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,9 @@ class SumStar : public SumRoute {
   ~SumStar() override;
 
   int shards() const override { return shards_[size_t(group_.rank())]; }
+  void SetShards(std::span<const int> shards) override {
+    std::ranges::copy(shards, shards_.begin());
+  }
   void Begin(Replica& replica) override;
   void BucketReady(const Bucket& bucket, const Event& event) override;
   double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
@@ -36,10 +40,10 @@ class SumStar : public SumRoute {
   std::span<float> HostOf(size_t summand, size_t size);
 
   Group& group_;
-  const std::vector<int> shards_;  // of all ranks
-  std::vector<Slice> summands_;    // a copy: in an exception the replica goes before the threads
-  size_t segment_ = 0;             // floats that travel at a time
-  bool staged_ = false;            // the host may not touch the device's memory
+  std::vector<int> shards_;      // of all ranks
+  std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads
+  size_t segment_ = 0;           // floats that travel at a time
+  bool staged_ = false;          // the host may not touch the device's memory
   std::unique_ptr<Queue> queue_;
   Buffer arrived_;               // at rank 0: a segment of every summand, in order
   std::vector<float> host_;      // staged: the same, or own segments on their way

@@ -13,19 +13,17 @@
 namespace trireme {
 
 InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& shards,
-                                       bool deterministic, const Ways& ways)
-    : group_(group), ways_(ways), summands_(deterministic ? std::max(1, shards[group.rank()]) : 1) {
+                                       bool deterministic, int summands, const Ways& ways)
+    : group_(group), ways_(ways), deterministic_(deterministic), summands_(summands) {
   const bool star = ways.route == Route::kStar;
   if (ways.overlap.broadcast) broadcast_ = std::make_unique<StateBroadcast>(group, star);
-  std::vector<int> sent = shards;
-  if (!deterministic) std::fill(sent.begin() + 1, sent.end(), 1);
+  const std::vector<int> sent = SummandsSent(shards);
   if (star) {
     leaving_.reserve(sent.size());
     sum_ = std::make_unique<SumStar>(group, sent);
     return;
   }
   order_ = group.Split(0, is_server() ? group.size() : group.rank());
-  std::rotate(sent.begin(), sent.begin() + 1, sent.end());
   // The server keeps what arrives; nothing comes back by the chain.
   const auto turn = [](const Range&, std::span<const float>) { return Ticket(); };
   const auto left = [](const Range&) {};
@@ -33,6 +31,18 @@ InnerThroughServer::InnerThroughServer(Group& group, const std::vector<int>& sha
 }
 
 InnerThroughServer::~InnerThroughServer() = default;
+
+// By rank of the route: along the chain the server is the last.
+std::vector<int> InnerThroughServer::SummandsSent(std::span<const int> shards) const {
+  std::vector<int> sent(shards.begin(), shards.end());
+  if (!deterministic_) std::fill(sent.begin() + 1, sent.end(), 1);
+  if (ways_.route == Route::kChain) std::rotate(sent.begin(), sent.begin() + 1, sent.end());
+  return sent;
+}
+
+void InnerThroughServer::SetShards(std::span<const int> shards) {
+  sum_->SetShards(SummandsSent(shards));
+}
 
 int InnerThroughServer::Summands() const { return summands_; }
 

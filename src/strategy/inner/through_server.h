@@ -30,13 +30,14 @@ class InnerThroughServer : public Inner {
     Overlap overlap;
   };
 
-  // `shards[r]` summands belong to rank r; none to the server.
-  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic,
+  // `shards` of each rank; none of the server. `summands` of this one: 1, or one per own shard.
+  InnerThroughServer(Group& group, const std::vector<int>& shards, bool deterministic, int summands,
                      const Ways& ways);
   ~InnerThroughServer() override;
 
   int Summands() const override;
   void Begin(Replica& replica) override;
+  void SetShards(std::span<const int> shards) override;
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
@@ -52,12 +53,14 @@ class InnerThroughServer : public Inner {
  private:
   bool is_server() const { return group_.rank() == kServer; }
   static constexpr int kServer = 0;
+  std::vector<int> SummandsSent(std::span<const int> shards) const;
   void MakeDifference(Replica& replica);
   void ShareState(Replica& replica);
   void SendFromServer(std::span<std::byte> bytes);
 
   Group& group_;
   const Ways ways_;
+  const bool deterministic_;
   const int summands_;
   std::unique_ptr<Group> order_;  // kChain: the workers, then the server
   std::vector<float> host_;       // the new state and the step's metrics, on their way

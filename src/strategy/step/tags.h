@@ -12,6 +12,7 @@ constexpr Tag kTagState = 3;
 constexpr Tag kTagWorkQueue = 4;
 constexpr Tag kTagMeeting = 5;
 constexpr Tag kTagLease = 6;
+constexpr Tag kTagBalance = 7;
 // Of training and what watches over it.
 constexpr Tag kTagScore = 16;
 constexpr Tag kTagStart = 17;

@@ -7,7 +7,15 @@
 namespace trireme {
 
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work) {
-  TRIREME_ASSERT(step >= 0 && worker >= -1 && worker < workers);
+  TRIREME_ASSERT(worker >= -1 && worker < workers);
+  const int64_t shards = plan.shards;
+  ShardRange own;
+  if (worker >= 0) own = {int(shards * worker / workers), int(shards * (worker + 1) / workers)};
+  WorkOf(plan, step, own, work);
+}
+
+void WorkOf(const Plan& plan, int64_t step, ShardRange own, Work& work) {
+  TRIREME_ASSERT(step >= 0 && own.first <= own.last && own.last <= plan.shards);
   const int64_t per_epoch = plan.steps_per_epoch();
   const int64_t shards = plan.shards;
   work.step = step;
@@ -20,10 +28,8 @@ void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work)
   work.ends_epoch = of_epoch == per_epoch - 1;
   work.leases.clear();
   work.shards.clear();
-  if (worker < 0) return;  // a server
-  const int64_t first = shards * worker / workers, last = shards * (worker + 1) / workers;
-  int64_t at = begin + count * first / shards;
-  for (int64_t s = first; s < last; ++s) {
+  int64_t at = begin + count * own.first / shards;
+  for (int64_t s = own.first; s < own.last; ++s) {
     const int64_t end = begin + count * (s + 1) / shards;
     work.shards.push_back({.index = int(s), .begin = at, .end = end});
     at = end;

@@ -31,9 +31,14 @@ struct Plan {
   int64_t steps_per_epoch() const { return (samples + batch - 1) / batch; }
 };
 
-// In step: a pure function. Worker w of n takes the shards [S w / n, S (w + 1) / n), worker -1 (a
-// server that takes part in steps) none.
-// Reuses `work`'s memory.
+// Shards [first, last) of a step.
+struct ShardRange {
+  int first = 0, last = 0;
+};
+// In step: a pure function. Reuses `work`'s memory.
+void WorkOf(const Plan& plan, int64_t step, ShardRange own, Work& work);
+// The same: worker w of n takes the shards [S w / n, S (w + 1) / n), worker -1 (a server that takes
+// part in steps) none.
 void WorkOf(const Plan& plan, int64_t step, int worker, int workers, Work& work);
 
 int64_t StepSamples(const Plan& plan, int64_t step);                // of all workers

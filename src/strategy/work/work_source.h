@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "base/state_io.h"
 #include "strategy/step/replica.h"
 #include "strategy/step/work.h"
@@ -15,6 +17,10 @@ class WorkSource {
   virtual void Done() {}                                              // with what Next gave
   virtual void Stop() {}  // the run ends early, for all: Next hands out what is begun, then kEnd
   virtual void End() {}   // after the last step
+  // In step, on all ranks: an epoch is over, and computing took this one so long. Says who takes
+  // how many shards from now on.
+  virtual void EndEpoch(double /*seconds*/) {}
+  virtual std::span<const int> ShardsOfRanks() const { return {}; }  // empty: they never change
   virtual void Save(StateWriter&) const {}
   virtual void Load(const StateReader&) {}
 };
