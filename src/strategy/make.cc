@@ -73,7 +73,8 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
   const StrategyChoice& c = setup.choice;
   const int period = PeriodOf(setup);
   // With a push for each lease few wait here: what they are made from gets old.
-  const int ahead = period == 1 ? 2 : c.open_epochs() ? 4096 : 64;
+  ServerClient::Ahead ahead{.most = period == 1 ? 2 : 64};
+  if (c.open_epochs() && period > 1) ahead = {.most = 4096, .always = true};
   std::vector<ServerClient::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
     servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});

@@ -15,10 +15,11 @@ constexpr double kLook_s = 0.05;  // the receiver looks whether it shall end
 
 }  // namespace
 
-ServerClient::ServerClient(std::vector<Holder> servers, int most_ahead)
+ServerClient::ServerClient(std::vector<Holder> servers, Ahead ahead)
     : servers_(std::move(servers)),
       link_(*servers_[0].link),
-      most_ahead_(most_ahead),
+      ahead_(ahead),
+      step_s_(ahead.always ? 0.002 : 1),
       news_(servers_.size()),
       sender_([this](Outgoing& out) { Dispatch(out); },
               [](std::string_view) {}) {  // the link's other end has a deadline
@@ -40,10 +41,7 @@ ServerClient::~ServerClient() {
 // ---- the worker's thread
 
 ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
-  if (claimed_at_ > 0) {
-    const double last_s = std::max(1e-6, Now() - std::exchange(claimed_at_, 0));
-    step_s_ = step_s_ > 0 ? 0.5 * (step_s_ + last_s) : last_s;
-  }
+  if (claimed_at_ > 0) step_s_ = 0.5 * (step_s_ + Now() - std::exchange(claimed_at_, 0));
   std::unique_lock lock(mutex_);
   for (;;) {
     if (std::exchange(void_, false)) return Answer::kVoid;
@@ -72,12 +70,11 @@ ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
 void ServerClient::AskForLeases(bool holds) {
   constexpr double kAhead_s = 0.02;
   if (asked_ || drain_ || ended_) return;
-  constexpr double kGuess_s = 0.002;  // before the first step
   const auto steps = [&](double seconds) {
-    const double step_s = step_s_ > 0 ? step_s_ : kGuess_s;
-    return std::clamp<int64_t>(int64_t(seconds / step_s), 1, most_ahead_);
+    return std::clamp<int64_t>(int64_t(seconds / std::max(step_s_, 1e-6)), 1, ahead_.most);
   };
-  Send({.kind = kAsk, .ints = {holds, steps(4 * answer_s_ + kAhead_s), steps(2 * answer_s_)}});
+  const double answer_s = ahead_.always ? answer_s_ : 0;
+  Send({.kind = kAsk, .ints = {holds, steps(4 * answer_s + kAhead_s), steps(2 * answer_s)}});
   asked_ = true;
   asked_at_ = Now();
 }

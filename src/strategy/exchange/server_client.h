@@ -38,10 +38,14 @@ class ServerClient {
     Link* link;
     Range partition;
   };
-  // `most_ahead`: leases that may wait here; with one push per lease few, or the pushes are stale.
+  // Leases that may wait here.
+  struct Ahead {
+    int most = 64;        // with one push per lease few, or the pushes are stale
+    bool always = false;  // as many as the next answer needs: the worker shall never wait for one
+  };
   // One holder has all, whatever its partition says.
-  explicit ServerClient(std::vector<Holder> servers, int most_ahead = 64);
-  explicit ServerClient(Link& link) : ServerClient(std::vector<Holder>{{&link, {}}}) {}
+  ServerClient(std::vector<Holder> servers, Ahead ahead);
+  explicit ServerClient(Link& link) : ServerClient({{&link, {}}}, Ahead()) {}
   ~ServerClient();  // says goodbye
 
   enum class Answer { kLease, kDrain, kEnd, kVoid };
@@ -99,10 +103,10 @@ class ServerClient {
 
   const std::vector<Holder> servers_;
   Link& link_;  // with the first of them
-  const int most_ahead_;
+  const Ahead ahead_;
   double waited_s_ = 0;
   double claimed_at_ = 0;  // the lease that is worked on; 0: none
-  double step_s_ = 0;      // what the work on a lease takes, on average; 0: not known yet
+  double step_s_;          // what the work on a lease takes, on average; at first a guess
   bool stopped_ = false;
 
   mutable std::mutex mutex_;  // guards all below

@@ -103,6 +103,7 @@ Staleness ParameterServer::staleness() const {
 // ---- the loop
 
 void ParameterServer::Run(ServerKeeper* keeper) {
+  keeper_ = keeper;
   const struct Listening {  // no link wakes a server that is gone
     ParameterServer& server;
     explicit Listening(ParameterServer& s) : server(s) {
@@ -128,7 +129,7 @@ void ParameterServer::Run(ServerKeeper* keeper) {
     ApplyRound();  // those who left are not waited for
     gate_.ApplyInTime();
     GiveWeights();
-    while (leases_.epoch_over() && !leases_.last_epoch() && !stopping_) EndEpoch(keeper);
+    EndEpochs();
     for (int c = 0; c < int(peers_.size()); ++c) Answer(c);
     Broadcast();
     if (keeper) keeper->Look(*this);
@@ -175,9 +176,11 @@ bool ParameterServer::HearAll() {
   return heard;
 }
 
-void ParameterServer::EndEpoch(ServerKeeper* keeper) {
-  if (keeper) keeper->EpochEnded(*this);
-  centre_.NextEpoch();
+void ParameterServer::EndEpochs() {
+  while (leases_.epoch_over() && !leases_.last_epoch() && !stopping_) {
+    if (keeper_) keeper_->EpochEnded(*this);
+    centre_.NextEpoch();
+  }
 }
 
 int64_t ParameterServer::Here() const {
@@ -353,6 +356,7 @@ void ParameterServer::Push(int client, Message& message) {
   const PushGate::Verdict verdict = gate_.Take(client, message);
   if (verdict.diverged) return Dismiss(client);
   if (verdict.fault) return Refuse(client, verdict.fault);
+  EndEpochs();  // before the next push, which may be of another epoch
   if (setup_.when == When::kRound) peers_[client].waits = true;
 }
 

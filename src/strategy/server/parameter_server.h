@@ -97,7 +97,7 @@ class ParameterServer : public Server {
   void Broadcast();
   void SendCentre(Link& link, int64_t fetch = 0);
   const std::string& NameOf(int client) const { return centre_.client(client).name; }
-  void EndEpoch(ServerKeeper* keeper);
+  void EndEpochs();
   bool Over();
   int64_t Here() const;  // how many clients
   double timeout_s() const;
@@ -107,6 +107,7 @@ class ParameterServer : public Server {
   ServerState centre_;
   LeaseTable& leases_;                   // the centre's
   PartitionSequencer* const sequencer_;  // ... null: there is one server
+  ServerKeeper* keeper_ = nullptr;       // since Run
   std::deque<Peer> peers_;
   PushGate gate_;
   std::deque<int> want_weights_;  // clients, in turn (kWait)
