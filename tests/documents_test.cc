@@ -103,6 +103,8 @@ const Exception kExceptions[] = {
     {"trireme sweep --vary strategy.overlap", Exception::kNot,
      "minutes: tests/ranks_test.cc trains with every overlap"},
     {"trireme compare fashion-mlp", Exception::kNot, "minutes: tests/compare_test.cc compares"},
+    {"trireme replay resnet50-batch", Exception::kNot,
+     "minutes on a busy machine: src/study/replay_test.cc checks its plan"},
     {"trireme replay iris-mpi --transport mpi", Exception::kNot,
      "another launcher: tests/sweep_test.cc runs it"},
     {"mpirun ", Exception::kDryRun, "another launcher: tests/ranks_test.cc starts it"},
