@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <regex>
 #include <thread>
 
@@ -66,17 +67,24 @@ bool NeedsMpirun(const Transport& transport) { return !FindTransport(transport)-
 
 bool HasMpi() { return *TRIREME_MPIRUN != '\0'; }
 
+// Below those that the system gives away by itself: one of them could become the port of a rank
+// that is asked for none, before the test uses it.
 int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd, any, length) != 0) ADD_FAILURE();
-  if (getsockname(fd, any, &length) != 0) ADD_FAILURE();
-  close(fd);
-  return ntohs(address.sin_port);
+  std::random_device random;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    constexpr unsigned kFirst = 12'000, kEnd = 32'000;
+    const int port = int(kFirst + random() % (kEnd - kFirst));
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    address.sin_port = htons(uint16_t(port));
+    const bool taken = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0;
+    close(fd);
+    if (!taken) return port;
+  }
+  ADD_FAILURE() << "no free port";
+  return 0;
 }
 
 RanksTest::RanksTest()
