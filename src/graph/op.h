@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <initializer_list>
 #include <map>
 #include <span>
@@ -52,11 +53,26 @@ class GradientBuilder {
   ValueId d_output_;
 };
 
+// A few names, kept by value: the array behind a std::initializer_list would be gone.
+class NameList {
+ public:
+  constexpr NameList(std::initializer_list<const char*> names) {
+    for (const char* name : names) names_[size_++] = name;
+  }
+  constexpr const char* const* begin() const { return names_.data(); }
+  constexpr const char* const* end() const { return names_.data() + size_; }
+  constexpr size_t size() const { return size_; }
+
+ private:
+  std::array<const char*, 8> names_ = {};
+  size_t size_ = 0;
+};
+
 // One operation: what it is. How it is computed stands in the engines' kernel files.
 struct OpDef {
   const char* name;
-  const char* summary;  // one line for `trireme list operations`
-  std::initializer_list<const char*> inputs = {"x"}, outputs = {"y"};  // their names, in order
+  const char* summary;                       // one line for `trireme list operations`
+  NameList inputs = {"x"}, outputs = {"y"};  // their names, in order
 
   // Forward operations: outputs and parameters from inputs. Throws Error when they do not fit.
   // Null for backward operations, whose rule states the outputs, and for fused ones that have no
@@ -71,7 +87,7 @@ struct OpDef {
   bool writes_gradients = false;  // backward: writes its parameters' stretch of the summand
   // In evaluation: another operation of the same form; "" removes it; null leaves it.
   const char* evaluate_as = nullptr;
-  std::initializer_list<const char*> parts = {};  // a fused operation: the chain that it stands for
+  NameList parts = {};  // a fused operation: the chain that it stands for
 };
 
 // The one list of operations (graph/ops/all_ops.cc).
