@@ -137,7 +137,12 @@ void ParameterServer::Run(ServerKeeper* keeper) {
       encourage = After(encourage_s);
       for (Peer& peer : peers_) {
         if (peer.asks || peer.waits || !peer.inbox.empty() || setup_.stale == Stale::kWait) {
-          peer.link->Offer({.kind = kWait});
+          // What is offered replaces a broadcast that still waits in the link: then that again.
+          if (setup_.broadcasts) {
+            peer.told = -1;
+          } else {
+            peer.link->Offer({.kind = kWait});
+          }
         }
       }
     }

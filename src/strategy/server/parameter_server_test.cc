@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <thread>
@@ -271,6 +274,55 @@ TEST_F(AwayTest, WhatAClientAskedBeforeItWasSilentIsAnswered) {
   ASSERT_NO_FATAL_FAILURE(AwaitAway());
   end_.silent_s = 0;
   ExpectGrant();
+}
+
+// The server's end of a link on which nothing that is offered gets through.
+struct SlowLink : Link {
+  explicit SlowLink(Link& end) : link(end) {}
+  void Send(Message message) override { link.Send(std::move(message)); }
+  void Offer(Message message) override {
+    const std::lock_guard lock(mutex);
+    offered = message.kind;
+    ++offers;
+    changed.notify_all();
+  }
+  Arrival Receive(Message& message, Deadline deadline) override {
+    return link.Receive(message, deadline);
+  }
+  void Close() noexcept override { link.Close(); }
+  void SetWakeEvent(WakeEvent* wake) override { link.SetWakeEvent(wake); }
+  double timeout_s() const override { return link.timeout_s(); }
+  // What waits in the link after so many offers.
+  int AwaitOffers(int count) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::seconds(20), [&] { return offers >= count; });
+    return offers >= count ? offered : -1;
+  }
+  Link& link;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int offered = -1, offers = 0;
+};
+
+// It asks for a lease that another one holds, and its link is busy: what it is told meanwhile is
+// the newest centre, not words that take its place.
+TEST(CentreServerTest, AClientThatWaitsKeepsTheBroadcastThatIsOnItsWay) {
+  ThreadLink first(0.2, 10), second(0.2, 10);
+  SlowLink end(second.server());
+  ParameterServer::Setup setup = OneClient(first);
+  setup.clients.push_back(&end);
+  setup.lease = 100;  // all there is
+  setup.broadcasts = true;
+  ParameterServer server(std::move(setup), std::vector<float>(32, 1.0f));
+  std::jthread thread([&] { server.Run(nullptr); });
+  Message message;
+  first.client().Send({.kind = kAsk, .ints = {0}});
+  do {
+    ASSERT_EQ(first.client().Receive(message, After(20)), Arrival::kMessage);
+  } while (message.kind != kGrant);
+  second.client().Send({.kind = kAsk, .ints = {0}});
+  for (const int offers : {1, 2, 3}) EXPECT_EQ(end.AwaitOffers(offers), kNews);
+  for (ThreadLink* wire : {&first, &second}) wire->client().Send({.kind = kBye});
 }
 
 TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
