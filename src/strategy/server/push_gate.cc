@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "flat/cpu/loops.h"
 #include "strategy/server/protocol.h"
@@ -9,10 +10,26 @@
 namespace trireme {
 namespace {
 
-bool Finite(const Message& push) {
+// What makes its values useless; null: nothing. A push that moves the centre well must not spoil the
+// metrics of all others with its head.
+const char* FaultOfValues(const Message& push, int64_t samples) {
+  constexpr double kMostWaited_s = 1e7;  // no push comes that late
   const PushHead head = PushHead::Of(push.ints);
-  return std::isfinite(head.loss_sum) && head.waited_s >= 0 && std::isfinite(head.waited_s) &&
-         std::isfinite(loops::Largest(push.body.data(), push.body.size()));
+  if (!std::isfinite(head.loss_sum) ||
+      !std::isfinite(loops::Largest(push.body.data(), push.body.size()))) {
+    return "it holds values that are not finite";
+  }
+  if (std::abs(head.loss_sum) > double(std::numeric_limits<float>::max()) * double(samples)) {
+    return "its loss is more than its samples can have";
+  }
+  // A count that was summed in bf16 is a little off.
+  if (!(head.correct >= 0 && head.correct <= 1.01 * double(samples) + 1)) {
+    return "it has more correct predictions than samples, or less than none";
+  }
+  if (!(head.waited_s >= 0 && head.waited_s <= kMostWaited_s)) {
+    return "it has waited for a time that cannot be";
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -64,13 +81,11 @@ PushGate::Verdict PushGate::Take(int client, Message& message) {
   if (const char* fault = Fault(client, message)) return {fault};
   const auto standing = StandingOf(message);
   if (standing == PartitionSequencer::Standing::kIncomplete) return {"its partitions are missing"};
-  const bool bad = standing == PartitionSequencer::Standing::kBad;
-  if (bad || !Finite(message)) {
-    return {.fault =
-                bad ? "one of its partitions holds values that are not finite or has the wrong size"
-                    : "it holds values that are not finite",
-            .diverged = ++diverged_[client] >= kDiverged};
-  }
+  const char* fault =
+      standing == PartitionSequencer::Standing::kBad
+          ? "one of its partitions holds values that are not finite or has the wrong size"
+          : FaultOfValues(message, SamplesOf(message));
+  if (fault) return {.fault = fault, .diverged = ++diverged_[client] >= kDiverged};
   diverged_.erase(client);
   const bool at_once = rules_.when == When::kArrival && rules_.stale != Stale::kWait;
   if (at_once && rules_.stale == Stale::kDrop &&
@@ -102,13 +117,20 @@ PushGate::Verdict PushGate::Take(int client, Message& message) {
   return {};
 }
 
+// Of its leases.
+int64_t PushGate::SamplesOf(const Message& push) const {
+  int64_t samples = 0;
+  for (size_t i = PushHead::kInts; i < push.ints.size(); ++i) {
+    const Lease& lease = leases_.Get(push.ints[i]);
+    samples += lease.end - lease.begin;
+  }
+  return samples;
+}
+
 GoodPush PushGate::Accept(int client, Message& message) const {
   GoodPush push{.client = client};
   push.leases.assign(message.ints.begin() + PushHead::kInts, message.ints.end());
-  for (const int64_t id : push.leases) {
-    const Lease& lease = leases_.Get(id);
-    push.samples += lease.end - lease.begin;
-  }
+  push.samples = SamplesOf(message);
   push.message = std::move(message);
   return push;
 }

@@ -34,7 +34,7 @@ class PushGate {
     int64_t staleness = 0;
     Stale stale = Stale::kTake;
   };
-  // Pushes in a row that are not finite: leasing their positions again would never end.
+  // Pushes in a row with values that cannot count: leasing their positions again would never end.
   static constexpr int kDiverged = 50;
 
   // `applied` hears whose push was applied on arrival, before the next one is.
@@ -61,6 +61,7 @@ class PushGate {
  private:
   const char* Fault(int client, const Message& push) const;  // null: none
   PartitionSequencer::Standing StandingOf(const Message& push) const;
+  int64_t SamplesOf(const Message& push) const;
   GoodPush Accept(int client, Message& push) const;
   int64_t Progress() const;  // the step in which an in-step run would be
   void ApplyAlone(GoodPush push);

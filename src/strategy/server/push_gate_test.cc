@@ -68,18 +68,22 @@ struct Scene {
 
 // Changes a good push of its client to one that must not count.
 void Spoil(Message& push, unsigned how, int64_t now, int64_t not_own) {
-  switch (how % 9) {
+  constexpr double kNever[] = {-1.0, NAN, INFINITY, 1e300};
+  switch (how % 10) {
     case 8:
-      push.ints[3] = BitsOf(how % 18 < 9 ? -1.0 : NAN);
+      push.ints[3] = BitsOf(kNever[how / 10 % 4]);  // has waited
+      break;
+    case 9:
+      push.ints[2] = BitsOf(kNever[how / 10 % 4]);  // correct
       break;
     case 0:
       push.ints.resize(PushHead::kInts);
       break;
     case 1:
-      push.ints[0] = how % 16 < 8 ? now + 1 : -1;
+      push.ints[0] = how % 20 < 10 ? now + 1 : -1;
       break;
     case 2:
-      push.body.resize(how % 16 < 8 ? kFloats - 1 : kFloats + 1);
+      push.body.resize(how % 20 < 10 ? kFloats - 1 : kFloats + 1);
       break;
     case 3:
       push.ints.push_back(push.ints.back());
@@ -88,13 +92,13 @@ void Spoil(Message& push, unsigned how, int64_t now, int64_t not_own) {
       push.ints.back() = not_own;
       break;
     case 5:
-      push.ints[1] = BitsOf(NAN);
+      push.ints[1] = BitsOf(how % 20 < 10 ? NAN : -1e300);  // loss
       break;
     case 6:
-      push.body[how / 8 % kFloats] = NAN;
+      push.body[how / 10 % kFloats] = NAN;
       break;
     case 7:
-      push.body[how / 8 % kFloats] = -INFINITY;
+      push.body[how / 10 % kFloats] = -INFINITY;
       break;
   }
 }
