@@ -102,6 +102,8 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 class InStep : public testing::TestWithParam<Case> {};
+class ByMessages : public InStep {};
+class WithServer : public InStep {};
 
 // Without momentum, decay and clipping the toy has a formula: w -= lr * mean(w - target).
 std::vector<double> PlayByHand(const Config& run) {
@@ -246,8 +248,7 @@ TEST_P(InStep, ARankThatThrowsInTheMiddleEndsAllWithItsOwnError) {
   }
 }
 
-TEST_P(InStep, EveryAlgorithmAndWireSumsTheSame) {
-  if (GetParam().shared || GetParam().strategy != "allreduce") GTEST_SKIP() << "no messages";
+TEST_P(ByMessages, EveryAlgorithmAndWireSumsTheSame) {
   const auto one = Train(GetParam(), {.ranks = 1});
   for (const AllReduceAlgorithm& algorithm : AllReduceAlgorithms()) {
     if (std::string(algorithm.name) == "native") continue;  // threads have none
@@ -295,8 +296,7 @@ TEST_P(InStep, ShardsByRateKeepTheirBits) {
 }
 
 // With plain SGD moves of weights add up to the move that the sum of gradients makes.
-TEST_P(InStep, DifferencesAgreeWithGradientsToRounding) {
-  if (GetParam().strategy != "sync-ps") GTEST_SKIP() << "only a server is sent differences";
+TEST_P(WithServer, DifferencesAgreeWithGradientsToRounding) {
   Config run{.ranks = 3, .optimizer = {.lr = 0.2, .momentum = 0}};
   const auto gradients = Train(GetParam(), run);
   run.merge = "difference";
@@ -366,7 +366,20 @@ std::vector<Case> Devices() {
           {"pretend_star_overlap", pretend, false, "sync-ps", "star", "broadcast"},
           {"host_broker", toy::Host, false, "bsp"}};
 }
+std::vector<Case> DevicesWhere(bool (*fits)(const Case&)) {
+  std::vector<Case> cases = Devices();
+  std::erase_if(cases, [&](const Case& c) { return !fits(c); });
+  return cases;
+}
 INSTANTIATE_TEST_SUITE_P(Devices, InStep, testing::ValuesIn(Devices()),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Devices, ByMessages, testing::ValuesIn(DevicesWhere([](const Case& c) {
+                           return c.strategy == "allreduce" && !c.shared;
+                         })),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Devices, WithServer, testing::ValuesIn(DevicesWhere([](const Case& c) {
+                           return c.strategy == "sync-ps";
+                         })),
                          testing::PrintToStringParamName());
 
 TEST(Presets, AreListedWithHelp) {
