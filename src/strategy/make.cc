@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "strategy/exchange/group_average.h"
+#include "strategy/exchange/shared_state.h"
 #include "strategy/exchange/shared_weights.h"
 #include "strategy/inner/hogwild.h"
 #include "strategy/server/parameter_server.h"
@@ -142,8 +143,11 @@ std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world) {
   if (!c.in_step()) {
     auto queue = std::make_unique<SharedWorkQueue>(world.group(), setup.plan,
                                                    LeaseSize(setup.plan, c.workers()));
-    auto state = std::make_unique<SharedState>(std::move(queue), *inner);
-    auto source = std::make_unique<SharedWork>(*state);
+    auto state = std::make_unique<SharedState>(
+        *inner,
+        SharedState::Moment{.quiet = [&q = *queue](FunctionRef<void()> look) { q.Quiet(look); },
+                            .taken = [&q = *queue] { return q.taken(); }});
+    auto source = std::make_unique<SharedWork>(std::move(queue), *state);
     return std::make_unique<Strategy>(std::move(inner), std::move(state), std::move(source),
                                       records);
   }
