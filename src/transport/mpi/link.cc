@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/error.h"
 
 namespace trireme {
 namespace {
@@ -57,40 +56,16 @@ void MpiLink::Close() noexcept {
 Arrival MpiLink::Receive(Message& message, Deadline deadline) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (aborted_) throw PeerLost(*aborted_);
-    if (const auto arrival = Look(message)) return *arrival;
+    inbox_.ThrowIfAborted();
+    if (const auto arrival = inbox_.Take(message)) return *arrival;
     if (After(0) >= deadline) return Arrival::kNothing;
-    changed_.wait_until(lock, deadline);
+    inbox_.Wait(lock, deadline);
   }
-}
-
-std::optional<Arrival> MpiLink::Look(Message& message) {
-  if (!messages_.empty()) {
-    message = std::move(messages_.front());
-    messages_.pop_front();
-    return Arrival::kMessage;
-  }
-  if (offer_) {
-    message = std::move(*offer_);
-    offer_.reset();
-    return Arrival::kMessage;
-  }
-  if (closed_ && !told_gone_) {
-    told_gone_ = true;
-    return Arrival::kGone;
-  }
-  return {};
 }
 
 void MpiLink::SetWakeEvent(WakeEvent* wake) {
   std::lock_guard lock(mutex_);
-  wake_ = wake;
-  if (wake) wake->Notify();  // something may be here already
-}
-
-void MpiLink::Wake() {
-  changed_.notify_all();
-  if (wake_) wake_->Notify();
+  inbox_.SetWakeEvent(wake);
 }
 
 // ---- out
@@ -136,8 +111,7 @@ bool MpiLink::ended() const { return ended_here_ && ended_there_ && out_.empty()
 
 void MpiLink::Abort(const std::string& why) {
   std::lock_guard lock(mutex_);
-  aborted_ = why;
-  Wake();
+  inbox_.Abort(why);
 }
 
 // ---- in
@@ -223,19 +197,14 @@ void MpiLink::Take(Frame frame, Message message) {
   std::lock_guard lock(mutex_);
   switch (frame) {
     case Frame::kMessage:
-      messages_.push_back(std::move(message));
-      break;
+      return inbox_.Put(std::move(message));
     case Frame::kOffer:
-      offer_ = std::move(message);
-      break;
+      return inbox_.PutOffer(std::move(message));
     case Frame::kClose:
-      closed_ = true;
-      break;
+      return inbox_.Close();
     case Frame::kEnd:
       ended_there_ = true;
-      break;
   }
-  Wake();
 }
 
 }  // namespace trireme

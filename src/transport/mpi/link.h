@@ -1,13 +1,10 @@
 #pragma once
-#include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "transport/link.h"
+#include "transport/link_inbox.h"
 #include "transport/mpi/group.h"
 #include "transport/mpi/library.h"
 
@@ -64,8 +61,6 @@ class MpiLink : public Link {
   bool FindBody();
   bool Done(std::vector<TriremeMpiHandle>& requests);  // with all of them
   void Take(Frame frame, Message message);
-  std::optional<Arrival> Look(Message& message);
-  void Wake();
   const TriremeMpiTable& mpi() const { return library_.table(); }
 
   MpiGroup& group_;
@@ -80,13 +75,8 @@ class MpiLink : public Link {
   bool closed_here_ = false, ended_here_ = false, ended_there_ = false;
   Incoming in_;
 
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  WakeEvent* wake_ = nullptr;
-  std::deque<Message> messages_;
-  std::optional<Message> offer_;
-  bool closed_ = false, told_gone_ = false;
-  std::optional<std::string> aborted_;
+  std::mutex mutex_;  // guards inbox_
+  LinkInbox inbox_;
 };
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #include "transport/tcp/link.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -71,61 +72,39 @@ void TcpLink::Nudge() {
 Arrival TcpLink::Receive(Message& message, Deadline deadline) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (aborted_) throw PeerLost(*aborted_);
+    inbox_.ThrowIfAborted();
     const Deadline now = After(0);
     if (const auto arrival = Look(message, now)) return *arrival;
     if (now >= deadline) return Arrival::kNothing;
     Deadline until = deadline;  // or the end of patience, which comes by itself
-    if (!connected_ && !told_gone_)
+    if (!connected_ && !inbox_.told_gone())
       until = std::min(until, away_since_ + (After(timeout_s_) - now));
-    changed_.wait_until(lock, until);
+    inbox_.Wait(lock, until);
   }
 }
 
 std::optional<Arrival> TcpLink::Look(Message& message, Deadline now) {
-  if (renewed_) {
-    renewed_ = told_gone_ = false;
+  if (std::exchange(renewed_, false)) {
+    inbox_.TakeBack();
     return Arrival::kRenewed;
   }
-  if (told_gone_ && connected_ && !closed_) {
-    told_gone_ = false;
+  if (inbox_.told_gone() && connected_ && !inbox_.closed()) {
+    inbox_.TakeBack();
     return Arrival::kBack;
   }
-  if (!messages_.empty()) {
-    message = std::move(messages_.front());
-    messages_.pop_front();
-    return Arrival::kMessage;
-  }
-  if (offer_) {
-    message = std::move(*offer_);
-    offer_.reset();
-    return Arrival::kMessage;
-  }
-  const bool away = !connected_ && now - away_since_ >= After(timeout_s_) - After(0);
-  if ((closed_ || away) && !told_gone_) {
-    told_gone_ = true;
-    return Arrival::kGone;
-  }
-  return {};
+  return inbox_.Take(message, !connected_ && now - away_since_ >= After(timeout_s_) - After(0));
 }
 
 void TcpLink::SetWakeEvent(WakeEvent* wake) {
   std::lock_guard lock(mutex_);
-  wake_ = wake;
-  if (wake) wake->Notify();  // something may be here already
-}
-
-void TcpLink::Wake() {
-  changed_.notify_all();
-  if (wake_) wake_->Notify();
+  inbox_.SetWakeEvent(wake);
 }
 
 void TcpLink::Abort(const std::string& what) {
   std::lock_guard lock(mutex_);
-  if (!aborted_) aborted_ = what;
   hopeless_ = true;
   delivered_.notify_all();
-  Wake();
+  inbox_.Abort(what);
 }
 
 void TcpLink::GiveUp() {
@@ -141,7 +120,7 @@ bool TcpLink::AwaitDelivery(Deadline deadline) {
 
 bool TcpLink::wants_connection() const {
   std::lock_guard lock(mutex_);
-  return !hopeless_ && !aborted_ && !(closed_ && out_messages_.empty());
+  return !hopeless_ && !inbox_.aborted() && !(inbox_.closed() && out_messages_.empty());
 }
 
 bool TcpLink::connected() const {
@@ -182,11 +161,11 @@ asio::awaitable<std::string> TcpLink::Carry(Socket socket, uint64_t incarnation)
   std::lock_guard lock(mutex_);
   connected_ = false;
   away_since_ = After(0);
-  if (closed_) {  // it has ended: what it did not take, nobody takes
+  if (inbox_.closed()) {  // it has ended: what it did not take, nobody takes
     hopeless_ = true;
     delivered_.notify_all();
   }
-  changed_.notify_all();
+  inbox_.Wake();
   co_return fault;
 }
 
@@ -214,23 +193,21 @@ asio::awaitable<void> TcpLink::Agree(Line& line, uint64_t incarnation) {
   line.sent = frame->number;
   connected_ = true;
   failure_detector_.Beat(After(0));
-  changed_.notify_all();
+  inbox_.Wake();
 }
 
 void TcpLink::Renew(uint64_t incarnation) {
   if (incarnation_ != 0) {  // of the old one and for the old one: lost
     out_messages_.clear();
     out_offer_.reset();
-    messages_.clear();
-    offer_.reset();
     next_number_ = 1;
     renewed_ = true;
     closing_ = false;
-    hopeless_ = aborted_.has_value();  // the old one may have said goodbye
-    Wake();
+    hopeless_ = inbox_.aborted();  // the old one may have said goodbye
+    inbox_.Reopen();
+    inbox_.Drop();
   }
   received_ = 0;
-  closed_ = false;
   incarnation_ = incarnation;
 }
 
@@ -270,8 +247,7 @@ asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
       case FrameKind::kOffer: {
         Message message = co_await ReadMessage(*line, *frame, watch);
         std::lock_guard lock(mutex_);
-        offer_ = std::move(message);
-        Wake();
+        inbox_.PutOffer(std::move(message));
         break;
       }
       default:
@@ -288,14 +264,13 @@ void TcpLink::Beat() {
 void TcpLink::TakeNumbered(const Frame& frame, Message message) {
   std::lock_guard lock(mutex_);
   if (frame.number <= received_) return;  // sent again, and here already
-  if (frame.number != received_ + 1 || closed_) Garbage();
+  if (frame.number != received_ + 1 || inbox_.closed()) Garbage();
   received_ = frame.number;
   if (frame.kind == FrameKind::kClose) {
-    closed_ = true;
+    inbox_.Close();
   } else {
-    messages_.push_back(std::move(message));
+    inbox_.Put(std::move(message));
   }
-  Wake();
 }
 
 asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Watch& watch) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "transport/failure_detector.h"
-#include "transport/link.h"
+#include "transport/link_inbox.h"
 #include "transport/tcp/asio.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/rate_limiter.h"
@@ -75,7 +75,6 @@ class TcpLink : public Link {
   void TakeNumbered(const Frame& frame, Message message);
   void Push(FrameKind kind, std::shared_ptr<const Message> message);
   std::optional<Arrival> Look(Message& message, Deadline now);
-  void Wake();   // whoever waits in Receive; under mutex_
   void Nudge();  // the writer
 
   asio::io_context& io_;
@@ -84,9 +83,7 @@ class TcpLink : public Link {
   std::shared_ptr<Line> line_;  // the newest; the loop's thread only
 
   mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_, delivered_;
-  WakeEvent* wake_ = nullptr;
-  std::optional<std::string> aborted_;
+  std::condition_variable delivered_;
   uint64_t incarnation_ = 0;  // of the other end; 0: never met
   // outgoing
   std::deque<Numbered> out_messages_;  // not known to have arrived
@@ -94,10 +91,9 @@ class TcpLink : public Link {
   std::shared_ptr<const Message> out_offer_;
   bool closing_ = false, hopeless_ = false;
   // incoming
-  std::deque<Message> messages_;
-  std::optional<Message> offer_;
+  LinkInbox inbox_;
   uint64_t received_ = 0;  // the last number
-  bool renewed_ = false, closed_ = false, told_gone_ = false;
+  bool renewed_ = false;
   bool connected_ = false;
   Deadline away_since_;
   FailureDetector failure_detector_;

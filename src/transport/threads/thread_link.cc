@@ -1,8 +1,7 @@
 #include "transport/threads/thread_link.h"
 
 #include <algorithm>
-
-#include "base/error.h"
+#include <utility>
 
 namespace trireme {
 
@@ -18,107 +17,73 @@ ThreadLink::ThreadLink(double timeout_s, double patience_s)
 
 void ThreadLink::Send(int side, Message message) {
   std::lock_guard lock(mutex_);
-  Inbox& to = inboxes_[1 - side];
-  to.messages.push_back(std::move(message));
-  Wake(to);
+  inboxes_[1 - side].Put(std::move(message));
 }
 
 void ThreadLink::Offer(int side, Message message) {
   std::lock_guard lock(mutex_);
   if (std::chrono::steady_clock::now() < cut_until_) return;
-  Inbox& to = inboxes_[1 - side];
-  to.offer = std::move(message);
-  Wake(to);
+  inboxes_[1 - side].PutOffer(std::move(message));
 }
 
 Arrival ThreadLink::Receive(int side, Message& message, Deadline deadline) {
   std::unique_lock lock(mutex_);
   Inbox& inbox = inboxes_[side];
   for (;;) {
-    if (aborted_) throw PeerLost(*aborted_);
+    inbox.ThrowIfAborted();
     const Deadline now = std::chrono::steady_clock::now();
     if (const auto arrival = Look(inbox, message, now)) return *arrival;
     if (now >= deadline) return Arrival::kNothing;
     Deadline until = deadline;
     if (now < cut_until_) {  // what changes by itself: patience ends, the cut heals
       until = std::min(until, cut_until_);
-      if (!inbox.told_gone) until = std::min(until, Later(cut_from_, patience_s_));
+      if (!inbox.told_gone()) until = std::min(until, Later(cut_from_, patience_s_));
     }
-    changed_.wait_until(lock, until);
+    inbox.Wait(lock, until);
   }
 }
 
 std::optional<Arrival> ThreadLink::Look(Inbox& inbox, Message& message, Deadline now) {
-  if (inbox.renewed) {
-    inbox.renewed = false;
-    return Arrival::kRenewed;
-  }
+  if (std::exchange(inbox.renewed, false)) return Arrival::kRenewed;
   if (now < cut_until_) {
-    if (inbox.told_gone || now < Later(cut_from_, patience_s_)) return {};
-    inbox.told_gone = true;
+    if (inbox.told_gone() || now < Later(cut_from_, patience_s_)) return {};
+    inbox.TellGone();
     return Arrival::kGone;
   }
-  if (inbox.told_gone && !inbox.closed) {
-    inbox.told_gone = false;
+  if (inbox.told_gone() && !inbox.closed()) {
+    inbox.TakeBack();
     return Arrival::kBack;
   }
-  if (!inbox.messages.empty()) {
-    message = std::move(inbox.messages.front());
-    inbox.messages.pop_front();
-    return Arrival::kMessage;
-  }
-  if (inbox.offer) {
-    message = std::move(*inbox.offer);
-    inbox.offer.reset();
-    return Arrival::kMessage;
-  }
-  if (inbox.closed && !inbox.told_gone) {
-    inbox.told_gone = true;
-    return Arrival::kGone;
-  }
-  return {};
+  return inbox.Take(message);
 }
 
 void ThreadLink::Close(int side) noexcept {
   std::lock_guard lock(mutex_);
-  inboxes_[1 - side].closed = true;
-  Wake(inboxes_[1 - side]);
+  inboxes_[1 - side].Close();
 }
 
 void ThreadLink::SetWakeEvent(int side, WakeEvent* wake) {
   std::lock_guard lock(mutex_);
-  inboxes_[side].wake = wake;
-  if (wake) wake->Notify();  // something may be here already
+  inboxes_[side].SetWakeEvent(wake);
 }
 
 void ThreadLink::Abort(std::string_view reason) noexcept {
   std::lock_guard lock(mutex_);
-  if (!aborted_) aborted_ = reason;
-  for (Inbox& inbox : inboxes_) Wake(inbox);
+  for (Inbox& inbox : inboxes_) inbox.Abort(reason);
 }
 
 void ThreadLink::Cut(double seconds) {
   std::lock_guard lock(mutex_);
   cut_from_ = std::chrono::steady_clock::now();
   cut_until_ = Later(cut_from_, seconds);
-  for (Inbox& inbox : inboxes_) inbox.offer.reset();
-  changed_.notify_all();
+  for (Inbox& inbox : inboxes_) inbox.DropOffer();
 }
 
 void ThreadLink::Renew() {
   std::lock_guard lock(mutex_);
-  for (Inbox& inbox : inboxes_) {
-    inbox.messages.clear();
-    inbox.offer.reset();
-  }
-  inboxes_[1].wake = nullptr;  // the old server's
+  inboxes_[1].SetWakeEvent(nullptr);  // the old server's
   inboxes_[0].renewed = true;
-  Wake(inboxes_[0]);
-}
-
-void ThreadLink::Wake(Inbox& inbox) {
-  changed_.notify_all();
-  if (inbox.wake) inbox.wake->Notify();
+  for (Inbox& inbox : inboxes_) inbox.Drop();
 }
 
 }  // namespace trireme

@@ -1,11 +1,9 @@
 #pragma once
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
-#include <string>
+#include <string_view>
 
-#include "transport/link.h"
+#include "transport/link_inbox.h"
 
 namespace trireme {
 
@@ -42,13 +40,8 @@ class ThreadLink {
     const int side_;
   };
   // What is on its way to one end.
-  struct Inbox {
-    std::deque<Message> messages;
-    std::optional<Message> offer;
-    bool renewed = false;    // to be told
-    bool closed = false;     // the other end has closed
-    bool told_gone = false;  // and not yet kBack
-    WakeEvent* wake = nullptr;
+  struct Inbox : LinkInbox {
+    bool renewed = false;  // to be told
   };
 
   void Send(int side, Message message);
@@ -57,15 +50,12 @@ class ThreadLink {
   void Close(int side) noexcept;
   void SetWakeEvent(int side, WakeEvent* wake);
   std::optional<Arrival> Look(Inbox& inbox, Message& message, Deadline now);
-  void Wake(Inbox& inbox);
 
   const double timeout_s_, patience_s_;
   End ends_[2];
   std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
   Inbox inboxes_[2];
   Deadline cut_from_, cut_until_;
-  std::optional<std::string> aborted_;
 };
 
 }  // namespace trireme
