@@ -1,6 +1,9 @@
 #pragma once
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "flat/queue.h"
 #include "flat/slice.h"
@@ -20,6 +23,18 @@ class Device {
   virtual std::unique_ptr<Queue> NewQueue() = 0;
   virtual Slice Allocate(size_t floats) = 0;  // zeroed, 64-byte aligned
   virtual void Free(Slice slice) noexcept = 0;
+  virtual size_t allocated_bytes() const = 0;  // that Allocate gave and Free has not taken back
+
+  // Host memory that the device reaches by itself. Copies to and from it are enqueued like all
+  // work; other host memory a step never copies to or from (flat::Put, flat::Get, Batch). Where
+  // host_visible() it is plain memory. Owned by a HostBuffer (flat/host_memory.h).
+  virtual void* AllocateHost(size_t bytes) = 0;  // zeroed, 64-byte aligned
+  virtual void FreeHost(void* memory, size_t bytes) noexcept = 0;
+  // Makes such memory of somebody else's, which several processes may share. It begins at a
+  // multiple of 64 bytes; two stretches never overlap, but may have a page in common, and another
+  // device of this process may have the same. Owned by a HostRegistration.
+  virtual void Register(std::span<std::byte> memory) = 0;
+  virtual void Unregister(std::span<std::byte> memory) noexcept = 0;
 };
 
 // Owns a slice. Drain the queues that use it before it goes away.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "flat/device.h"
@@ -11,7 +12,19 @@
 
 namespace trireme {
 
-// The samples of one shard, in host memory.
+// When a shard's work ran, as marks of its queue: where work runs late they are known later.
+struct ShardMarks {
+  struct Wait {
+    Event began, ended;
+  };
+  Event began;              // before the first work, copies of the samples too
+  Event border;             // between forward and backward
+  Event ended;              // after the last instruction
+  std::vector<Wait> waits;  // for weights (Batch::await_bucket), inside forward: no computing
+};
+
+// The samples of one shard, in host memory that the engine's device reaches by itself
+// (flat/host_memory.h).
 struct Batch {
   std::span<const float> inputs;    // count samples, NHWC
   std::span<const int32_t> labels;  // count
@@ -31,8 +44,10 @@ struct Batch {
   // Null, or new weights are still on their way. Called on the thread of RunShard before the first
   // instruction that reads a bucket of the state is enqueued (Instruction::first_reads): blocks
   // until the bucket's arrival is enqueued somewhere, and the executable's queue waits for the
-  // event before that instruction. That is no computing (last_times). An empty shard reads nothing.
+  // event before that instruction. That is no computing (ShardMarks). An empty shard reads nothing.
   FunctionRef<Event(const Bucket&)> await_bucket = {};
+  // Null, or takes when this shard ran; nothing else measures it.
+  ShardMarks* marks = nullptr;
 };
 
 // A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.
@@ -61,8 +76,8 @@ class Executable {
                          Ready ready) = 0;
 
   // Forward in evaluation mode (a program of Mode::kEvaluate). Blocks; the results are in host
-  // memory: count * classes logits and probabilities, count losses (unscaled). Empty spans are
-  // not filled.
+  // memory of the same kind as the batch: count * classes logits and probabilities, count losses
+  // (unscaled). Empty spans are not filled.
   struct Results {
     std::span<float> logits, probabilities, losses;
   };

@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "flat/cpu/host_ops.h"
 
@@ -95,6 +97,15 @@ class PretendDevice::Fired : public EventState {
       throw Error("pretend: an event has not fired for {} s", kDeadline.count());
     }
   }
+  bool HasFired() override {
+    const std::lock_guard lock(mutex_);
+    return fired_;
+  }
+  double FiredAt() override {
+    Wait();
+    return passed_s_;
+  }
+  void Pass() { passed_s_ = Now(); }
   void Fire() {
     const std::lock_guard lock(mutex_);
     fired_ = true;
@@ -104,7 +115,8 @@ class PretendDevice::Fired : public EventState {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool fired_ = false;  // guarded by mutex_
+  bool fired_ = false;   // guarded by mutex_
+  double passed_s_ = 0;  // written before it fires
 };
 
 PretendDevice::PretendDevice()
@@ -140,16 +152,58 @@ Slice PretendDevice::Allocate(size_t floats) {
   }
   const size_t begin = used_ + pages - bytes;
   used_ += pages + Page();
+  allocated_ += floats * sizeof(float);
   return {reinterpret_cast<float*>(outside_ + begin), floats, this};
 }
 
 void PretendDevice::Free(Slice slice) noexcept {
   if (slice.size == 0) return;
+  allocated_ -= slice.size * sizeof(float);
   const size_t begin = size_t(reinterpret_cast<std::byte*>(slice.data) - outside_);
   const size_t first = begin / Page() * Page();
   const size_t pages = RoundUp(begin + slice.size * sizeof(float), Page()) - first;
   madvise(inside_ + first, pages, MADV_DONTNEED);
   mprotect(inside_ + first, pages, PROT_NONE);  // work that comes too late crashes
+}
+
+void* PretendDevice::AllocateHost(size_t bytes) {
+  const size_t whole = RoundUp(bytes, 64);
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(64, whole));
+  if (!memory) throw Error("pretend: no host memory for {} bytes", bytes);
+  std::fill_n(memory, whole, std::byte{});
+  Register({memory, bytes});
+  return memory;
+}
+
+void PretendDevice::FreeHost(void* memory, size_t bytes) noexcept {
+  Unregister({static_cast<std::byte*>(memory), bytes});
+  std::free(memory);
+}
+
+void PretendDevice::Register(std::span<std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  TRIREME_ASSERT(reached_.emplace(memory.data(), memory.size()).second);
+}
+
+void PretendDevice::Unregister(std::span<std::byte> memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  TRIREME_ASSERT(reached_.erase(memory.data()) == 1);
+}
+
+void PretendDevice::CheckReach(const void* host, size_t bytes) {
+  if (bytes == 0) return;
+  const auto* const at = static_cast<const std::byte*>(host);
+  const std::lock_guard lock(mutex_);
+  const auto after = reached_.upper_bound(at);
+  if (after != reached_.begin()) {
+    const auto& [begin, size] = *std::prev(after);
+    if (at + bytes <= begin + size) return;
+  }
+  std::fprintf(stderr,
+               "pretend: %zu bytes are copied to or from host memory that was neither allocated "
+               "nor registered by the device\n",
+               bytes);
+  std::abort();
 }
 
 Slice PretendDevice::Inside(Slice slice) const {
@@ -190,7 +244,10 @@ PretendQueue::~PretendQueue() {
 
 Event PretendQueue::Record() {
   auto event = std::make_shared<PretendDevice::Fired>();
-  Push([this, event] { pretend_.FireLate(event); });
+  Push([this, event] {
+    event->Pass();
+    pretend_.FireLate(event);
+  });
   return Event(event);
 }
 

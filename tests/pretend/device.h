@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -13,8 +14,9 @@ namespace trireme {
 
 // A device that is nothing but the processor, yet behaves like the strictest accelerator: the host
 // may not touch its memory (a Slice's address is never readable), work runs late on each queue's
-// own thread, events fire later still, freed memory is gone. What a CUDA device forgives sometimes,
-// this one never does. Thread-safe.
+// own thread, events fire later still, freed memory is gone, and copies reach only host memory that
+// it allocated or registered. What a CUDA device forgives sometimes, this one never does.
+// Thread-safe.
 class PretendDevice : public Device {
  public:
   PretendDevice();
@@ -26,7 +28,14 @@ class PretendDevice : public Device {
   std::unique_ptr<Queue> NewQueue() override;
   Slice Allocate(size_t floats) override;
   void Free(Slice slice) noexcept override;
+  size_t allocated_bytes() const override { return allocated_.load(); }
+  void* AllocateHost(size_t bytes) override;
+  void FreeHost(void* memory, size_t bytes) noexcept override;
+  void Register(std::span<std::byte> memory) override;
+  void Unregister(std::span<std::byte> memory) noexcept override;
 
+  // Ends the program if a copy would touch host memory that is neither allocated nor registered.
+  void CheckReach(const void* host, size_t bytes);
   // For commands of a queue only: the same memory at the address where it can be touched.
   Slice Inside(Slice slice) const;
 
@@ -41,6 +50,8 @@ class PretendDevice : public Device {
   std::mutex mutex_;
   size_t used_ = 0;                         // bytes; guarded by mutex_. Addresses are never reused
   std::deque<std::shared_ptr<Fired>> due_;  // guarded by mutex_
+  std::map<const std::byte*, size_t> reached_;  // host memory, bytes by address; guarded by mutex_
+  std::atomic<size_t> allocated_ = 0;
   std::condition_variable_any changed_;
   std::atomic<uint64_t> queues_ = 0;  // made so far: seeds of their delays
   std::jthread firing_;
@@ -53,6 +64,7 @@ class PretendQueue : public Queue {
   ~PretendQueue() override;  // after all work
 
   Event Record() override;
+  Event Mark() override { return Record(); }
   void Wait(const Event& event) override;
   // Copies in the command point to memory of device().Inside(), or to the host's.
   void Do(std::function<void()> command);

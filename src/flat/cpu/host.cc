@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "flat/cpu/host_ops.h"
 
@@ -16,6 +17,7 @@ class HostQueue : public Queue {
  public:
   HostQueue(HostDevice& device, SharedTeam* team) : Queue(device), team_(team) {}
   Event Record() override { return Event::Fired(); }
+  Event Mark() override { return Event::Fired(Now()); }
   // Work runs when it is enqueued, so there is nobody but the caller to wait.
   void Wait(const Event& event) override { event.Wait(); }
   SharedTeam* team() const { return team_; }
@@ -25,15 +27,15 @@ class HostQueue : public Queue {
 };
 
 template <auto F>
-struct Now;
+struct AtOnce;
 template <class... Args, void (*F)(SharedTeam*, Args...)>
-struct Now<F> {
+struct AtOnce<F> {
   static void Call(Queue& queue, Args... args) {
     F(static_cast<HostQueue&>(queue).team(), args...);
   }
 };
 
-constexpr FlatTable kHostTable = host::LiftedTable<Now>();
+constexpr FlatTable kHostTable = host::LiftedTable<AtOnce>();
 constexpr size_t kCacheLine = 64;  // bytes
 constexpr size_t kHugePage = 2 << 20;
 
@@ -64,9 +66,21 @@ Slice HostDevice::Allocate(size_t floats) {
   const bool counts = floats <= std::numeric_limits<size_t>::max() / sizeof(float);
   void* memory = counts ? AllocateZeroed(floats * sizeof(float)) : nullptr;
   if (!memory) throw Error("cpu: no memory for {} floats", floats);
+  allocated_.fetch_add(floats * sizeof(float), std::memory_order_relaxed);
   return {static_cast<float*>(memory), floats, this};
 }
 
-void HostDevice::Free(Slice slice) noexcept { std::free(slice.data); }
+void HostDevice::Free(Slice slice) noexcept {
+  allocated_.fetch_sub(slice.size * sizeof(float), std::memory_order_relaxed);
+  std::free(slice.data);
+}
+
+void* HostDevice::AllocateHost(size_t bytes) {
+  void* memory = AllocateZeroed(bytes);
+  if (!memory) throw Error("cpu: no memory for {} bytes", bytes);
+  return memory;
+}
+
+void HostDevice::FreeHost(void* memory, size_t) noexcept { std::free(memory); }
 
 }  // namespace trireme

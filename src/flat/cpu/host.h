@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+
 #include "flat/device.h"
 
 namespace trireme {
@@ -20,8 +22,14 @@ class HostDevice : public Device {
   std::unique_ptr<Queue> NewQueue() override;
   Slice Allocate(size_t floats) override;
   void Free(Slice slice) noexcept override;
+  size_t allocated_bytes() const override { return allocated_.load(std::memory_order_relaxed); }
+  void* AllocateHost(size_t bytes) override;
+  void FreeHost(void* memory, size_t bytes) noexcept override;
+  void Register(std::span<std::byte>) override {}
+  void Unregister(std::span<std::byte>) noexcept override {}
 
  private:
+  std::atomic<size_t> allocated_ = 0;  // bytes
   const std::unique_ptr<SharedTeam> team_;
 };
 

@@ -61,11 +61,11 @@ constexpr UpdateRules::Entries LiftedUpdates(UpdateList<Rates...>) {
 
 // The table of a device that computes with these functions: Lift<F>::Call says when and where.
 //
-//   template <auto F> struct Now;
-//   template <class... Args, void (*F)(SharedTeam*, Args...)> struct Now<F> {
+//   template <auto F> struct AtOnce;
+//   template <class... Args, void (*F)(SharedTeam*, Args...)> struct AtOnce<F> {
 //     static void Call(Queue& queue, Args... args) { F(nullptr, args...); }
 //   };
-//   constexpr FlatTable kTable = host::LiftedTable<Now>();
+//   constexpr FlatTable kTable = host::LiftedTable<AtOnce>();
 template <template <auto> class Lift>
 constexpr FlatTable LiftedTable() {
   return {.put = Lift<Put>::Call,
