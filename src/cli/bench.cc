@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "cli/bench_origin.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
@@ -83,10 +83,10 @@ SingleSteps::SingleSteps(const BenchEngine& engine, const Graph& graph, int batc
       executable_(backend_.engine->Load(program_, *queue_)),
       state_(backend_.engine->device(), program_->layout.state),
       summand_(backend_.engine->device(), program_->layout.summand),
-      samples_(size_t(batch) * size_t(graph.input().size())),
-      labels_(size_t(batch)) {
+      samples_(backend_.engine->device(), size_t(batch) * size_t(graph.input().size())),
+      labels_(backend_.engine->device(), size_t(batch)) {
   const std::vector<float> initial = InitialState(graph, program_->layout, 1);
-  flat::Put(*queue_, initial.data(), state_);
+  flat::PutNow(*queue_, initial, state_);
   const Random random(1);
   for (size_t i = 0; i < samples_.size(); ++i) samples_[i] = float(random.Normal(i));
   batch_ = {.inputs = samples_, .labels = labels_, .count = batch};

@@ -6,6 +6,7 @@
 #include "base/function_ref.h"
 #include "cli/args.h"
 #include "engine/engines.h"
+#include "flat/host_memory.h"
 #include "graph/graph.h"
 #include "graph/program.h"
 #include "record/json.h"
@@ -60,8 +61,8 @@ class SingleSteps {
   const std::unique_ptr<Queue> queue_;
   const std::unique_ptr<Executable> executable_;
   const Buffer state_, summand_;
-  std::vector<float> samples_;
-  std::vector<int32_t> labels_;
+  const HostBuffer<float> samples_;
+  const HostBuffer<int32_t> labels_;
   Batch batch_;
 };
 

@@ -9,7 +9,7 @@
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "cli/recipe_flags.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
@@ -37,11 +37,10 @@ class Trainee {
                  device_),
         state_(device_, program_->layout.state),
         summand_(device_, program_->layout.summand),
-        samples_(size_t(batch) * size_t(graph.input().size())),
-        labels_(size_t(batch)) {
+        samples_(device_, size_t(batch) * size_t(graph.input().size())),
+        labels_(device_, size_t(batch)) {
     const std::vector<float> initial = InitialState(graph, program_->layout, 1);
-    flat::Put(*queue_, initial.data(), state_);
-    queue_->Sync();
+    flat::PutNow(*queue_, initial, state_);
     const Random random(1);
     for (size_t i = 0; i < samples_.size(); ++i) samples_[i] = float(random.Normal(i));
     for (size_t i = 0; i < labels_.size(); ++i) {
@@ -73,8 +72,8 @@ class Trainee {
   const std::unique_ptr<Executable> executable_;
   Updater updater_;
   const Buffer state_, summand_;
-  std::vector<float> samples_;
-  std::vector<int32_t> labels_;
+  const HostBuffer<float> samples_;
+  const HostBuffer<int32_t> labels_;
   int64_t step_ = 0;
 };
 

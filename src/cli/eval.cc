@@ -8,7 +8,7 @@
 #include "cli/open_model.h"
 #include "cli/recipe_flags.h"
 #include "data/sources.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "model/evaluation.h"
 
 namespace trireme {
@@ -47,7 +47,7 @@ int Run(const Args& args, Process& process) {
 
   const auto queue = backend.engine->device().NewQueue();
   const Buffer state(backend.engine->device(), model.layout.state);
-  flat::Put(*queue, model.state.data(), state);
+  flat::PutNow(*queue, model.state, state);
   Evaluator evaluator(model.graph, *backend.engine, *queue, *data.test, model.card.normalizer,
                       EvaluationThreads(model.recipe, *data.test));
   const Evaluation result = evaluator.Run(state);

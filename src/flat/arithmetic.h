@@ -91,7 +91,8 @@ struct FlatTable {
 // (the same slice twice is fine where said).
 namespace flat {
 
-// Host memory stays alive and untouched until the queue has passed.
+// To and from host memory that the device reaches by itself (flat/host_memory.h), alive and
+// untouched until the queue has passed; for other memory flat/staging.h has PutNow and GetNow.
 void Put(Queue& q, const float* host, Slice to);
 void Get(Queue& q, Slice from, float* host);
 void Put(Queue& q, std::span<const float> host, Slice to);

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -18,6 +19,9 @@ class HostBuffer {
   HostBuffer(Device& device, size_t size)
       : device_(&device),
         values_(static_cast<T*>(size ? device.AllocateHost(size * sizeof(T)) : nullptr), size) {}
+  HostBuffer(Device& device, std::span<const T> values) : HostBuffer(device, values.size()) {
+    std::ranges::copy(values, values_.begin());
+  }
   HostBuffer(HostBuffer&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), values_(std::exchange(other.values_, {})) {}
   HostBuffer& operator=(HostBuffer&& other) noexcept {

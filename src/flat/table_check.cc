@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 
 namespace trireme {
 namespace {
@@ -38,14 +39,12 @@ class Bench {
     const Slice whole = kept_.back();
     flat::Fill(*queue_, kFence, whole);
     const Slice slice = whole.Sub(offset_, x.size());
-    flat::Put(*queue_, x, slice);
-    queue_->Sync();
+    flat::PutNow(*queue_, x, slice);
     return slice;
   }
   Floats Read(Slice slice) {
     Floats x(slice.size);
-    flat::Get(*queue_, slice, x);
-    queue_->Sync();
+    flat::GetNow(*queue_, slice, x);
     return x;
   }
   Slice Scale1() { return Load({1, 0}); }
@@ -185,9 +184,9 @@ void CheckClipFinds(Bench& bench) {
   for (size_t at = 0; at < bench.n(); at += bench.n() < 100 ? 1 : bench.n() / 37) {
     for (float bad : {kNan, kInf, -kInf}) {
       for (float clip : {0.0f, 1.0f}) {
-        flat::Put(bench.queue(), &bad, slice.Sub(at, 1));
+        flat::PutNow(bench.queue(), {&bad, 1}, slice.Sub(at, 1));
         flat::CheckAndClip(bench.queue(), slice, empty, clip, scale);
-        flat::Put(bench.queue(), &good[at], slice.Sub(at, 1));
+        flat::PutNow(bench.queue(), {&good[at], 1}, slice.Sub(at, 1));
         const Floats got = bench.Read(scale);
         ASSERT_EQ(got[UpdateScale::kFactor], 0) << bad << " at " << at << ", clip " << clip;
         ASSERT_EQ(got[UpdateScale::kSkipped], ++skipped);

@@ -5,12 +5,11 @@
 namespace trireme {
 namespace {
 
-std::vector<Slot> CutSlots(std::vector<float>& inputs, std::vector<int32_t>& labels, int slots) {
+std::vector<Slot> CutSlots(std::span<float> inputs, std::span<int32_t> labels, int slots) {
   std::vector<Slot> all;
   const size_t values = inputs.size() / slots, samples = labels.size() / slots;
   for (int i = 0; i < slots; ++i) {
-    all.push_back({std::span(inputs).subspan(i * values, values),
-                   std::span(labels).subspan(i * samples, samples)});
+    all.push_back({inputs.subspan(i * values, values), labels.subspan(i * samples, samples)});
   }
   return all;
 }
@@ -35,13 +34,13 @@ int ChunkFeed::ChunkSize(int64_t values) {
 }
 
 ChunkFeed::ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
-                     const LoaderThreads& threads)
+                     const LoaderThreads& threads, Device& device)
     : size_(samples.size()),
       chunk_size_(chunk_size),
       values_(size_t(samples.shape().size())),
       slots_(threads.first > 0 && size_ > chunk_size ? 2 : 1),
-      inputs_(slots_ * size_t(chunk_size) * values_),
-      labels_(slots_ * size_t(chunk_size)),
+      inputs_(device, slots_ * size_t(chunk_size) * values_),
+      labels_(device, slots_ * size_t(chunk_size)),
       loader_(Feed::ForEvaluation(samples, normalizer), CutSlots(inputs_, labels_, slots_),
               threads) {}
 
@@ -64,12 +63,12 @@ const Filled* ChunkFeed::Next() {
 }
 
 std::span<const float> ChunkFeed::inputs(const Filled& filled) const {
-  return std::span(inputs_).subspan(filled.slot * size_t(chunk_size_) * values_,
-                                    size_t(filled.count) * values_);
+  return inputs_.values().subspan(filled.slot * size_t(chunk_size_) * values_,
+                                  size_t(filled.count) * values_);
 }
 
 std::span<const int32_t> ChunkFeed::labels(const Filled& filled) const {
-  return std::span(labels_).subspan(filled.slot * size_t(chunk_size_), size_t(filled.count));
+  return labels_.values().subspan(filled.slot * size_t(chunk_size_), size_t(filled.count));
 }
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 
 #include "data/loader.h"
 #include "data/options.h"
+#include "flat/host_memory.h"
 #include "recipe/recipe.h"
 
 namespace trireme {
@@ -23,8 +24,9 @@ class ChunkFeed {
   // alone: the sums of chunks must not depend on the ranks.
   static int ChunkSize(int64_t values);
 
+  // Samples lie in memory that `device` reaches.
   ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
-            const LoaderThreads& threads);
+            const LoaderThreads& threads, Device& device);
 
   // From the first chunk: chunks `first`, `first` + `stride`, ... All of the last time were taken.
   void Begin(int64_t first = 0, int64_t stride = 1);
@@ -39,8 +41,8 @@ class ChunkFeed {
   const int chunk_size_;
   const size_t values_;  // of a sample
   const int slots_;
-  std::vector<float> inputs_;
-  std::vector<int32_t> labels_;
+  const HostBuffer<float> inputs_;
+  const HostBuffer<int32_t> labels_;
   int64_t wanted_ = 0, stride_ = 1;  // chunks
   int64_t open_ = 0;                 // wanted and not taken
   Loader loader_;

@@ -73,11 +73,11 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
       classes_(graph.num_classes()),
       chunk_size_(ChunkFeed::ChunkSize(graph.input().size())),
       executable_(engine.Load(Compile(graph, engine, chunk_size_, Mode::kEvaluate, 0), queue)),
-      logits_(size_t(chunk_size_) * classes_),
-      probabilities_(logits_.size()),
-      losses_(chunk_size_),
+      logits_(engine.device(), size_t(chunk_size_) * classes_),
+      probabilities_(engine.device(), logits_.size()),
+      losses_(engine.device(), chunk_size_),
       tally_(classes_, samples.size()),
-      chunks_(samples, normalizer, chunk_size_, threads) {}
+      chunks_(samples, normalizer, chunk_size_, threads, engine.device()) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                           const Observer& observer, int64_t step) {
@@ -93,9 +93,9 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
     const int count = filled->count;
     const auto inputs = chunks_.inputs(*filled);
     const auto labels = chunks_.labels(*filled);
-    const auto logits = std::span(logits_).first(size_t(count) * classes_);
-    const auto probabilities = std::span(probabilities_).first(logits.size());
-    const auto losses = std::span(losses_).first(count);
+    const auto logits = logits_.values().first(size_t(count) * classes_);
+    const auto probabilities = probabilities_.values().first(logits.size());
+    const auto losses = losses_.values().first(count);
     executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
                           {.logits = logits, .probabilities = probabilities, .losses = losses});
     chunks_.Release();

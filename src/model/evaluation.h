@@ -6,6 +6,7 @@
 #include "base/observer.h"
 #include "data/normalizer.h"
 #include "data/source.h"
+#include "flat/host_memory.h"
 #include "graph/engine.h"
 #include "model/chunk_feed.h"
 #include "model/roc_tally.h"
@@ -59,7 +60,7 @@ class Evaluator {
   const int classes_;
   const int chunk_size_;
   std::unique_ptr<Executable> executable_;
-  std::vector<float> logits_, probabilities_, losses_;
+  const HostBuffer<float> logits_, probabilities_, losses_;
   RocTally tally_;
   ChunkFeed chunks_;
 };

@@ -4,7 +4,7 @@
 
 #include "data/memory_source.h"
 #include "engine/engines.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 
@@ -24,7 +24,7 @@ TEST(Evaluator, AllEnginesAgreeOnAShortChunk) {
     const Backend backend = kind.make(Precision::kF32, {}, 1);
     const auto queue = backend.engine->device().NewQueue();
     Buffer on_device(backend.engine->device(), layout.state);
-    flat::Put(*queue, state, on_device);
+    flat::PutNow(*queue, state, on_device);
     Evaluator evaluator(graph, *backend.engine, *queue, samples, Normalizer::Identity(2));
     results.push_back(evaluator.Run(on_device));
     queue->Sync();

@@ -1,6 +1,6 @@
 #include "model/predictor.h"
 
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "model/chunk_feed.h"
 
 namespace trireme {
@@ -11,7 +11,7 @@ Predictor::Predictor(const SavedModel& model, Engine& engine)
       executable_(
           engine.Load(Compile(model.graph, engine, chunk_size_, Mode::kEvaluate, 0), *queue_)),
       state_(engine.device(), model.layout.state) {
-  flat::Put(*queue_, model.state.data(), state_);
+  flat::PutNow(*queue_, model.state, state_);
 }
 
 Predictor::~Predictor() { queue_->Sync(); }
@@ -19,25 +19,27 @@ Predictor::~Predictor() { queue_->Sync(); }
 void Predictor::Run(const Source& samples,
                     FunctionRef<void(int64_t index, const Prediction&)> use) {
   const size_t values = size_t(model_.card.shape.size()), classes = model_.card.classes.size();
-  std::vector<float> logits(chunk_size_ * classes), shares(chunk_size_ * classes);
+  Device& device = queue_->device();
+  const HostBuffer<float> logits(device, chunk_size_ * classes);
+  const HostBuffer<float> shares(device, chunk_size_ * classes);
   // Unlabelled records: the loss is not asked for.
-  const std::vector<int32_t> labels(chunk_size_);
+  const HostBuffer<int32_t> labels(device, chunk_size_);
   ChunkFeed chunks(samples, model_.card.normalizer, chunk_size_,
-                   EvaluationThreads(model_.recipe, samples));
+                   EvaluationThreads(model_.recipe, samples), device);
   chunks.Begin();
   while (const Filled* filled = chunks.Next()) {
     const int64_t begin = filled->range.begin;
     const auto count = size_t(filled->count);
     executable_->Evaluate({.inputs = chunks.inputs(*filled).first(count * values),
-                           .labels = std::span<const int32_t>(labels).first(count),
+                           .labels = labels.values().first(count),
                            .count = int(count)},
                           state_,
-                          {.logits = std::span(logits).first(count * classes),
-                           .probabilities = std::span(shares).first(count * classes)});
+                          {.logits = logits.values().first(count * classes),
+                           .probabilities = shares.values().first(count * classes)});
     chunks.Release();
     for (size_t i = 0; i < count; ++i) {
-      use(begin + int64_t(i), {std::span<const float>(logits).subspan(i * classes, classes),
-                               std::span<const float>(shares).subspan(i * classes, classes)});
+      use(begin + int64_t(i), {logits.values().subspan(i * classes, classes),
+                               shares.values().subspan(i * classes, classes)});
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "flat/staging.h"
 
 namespace trireme {
 namespace {
@@ -47,8 +48,7 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
     const std::vector<float> decays = BlockDecays(layout, float(options.weight_decay));
     decays_ = Buffer(device, decays.size());
     const std::unique_ptr<Queue> queue = device.NewQueue();
-    flat::Put(*queue, decays, decays_);
-    queue->Sync();
+    flat::PutNow(*queue, decays, decays_);
   }
   for (const char* name : rule_->keeps()) {
     memory_.emplace_back(device, weights_);
@@ -91,16 +91,14 @@ void Updater::Reset(Queue& queue) {
 
 int64_t Updater::Skipped(Queue& queue) const {
   std::array<float, UpdateScale::kSize> scale;
-  flat::Get(queue, scale_, scale);
-  queue.Sync();
+  flat::GetNow(queue, scale_, scale);
   return int64_t(scale[UpdateScale::kSkipped]);
 }
 
 void Updater::Save(Queue& queue, StateWriter& writer) const {
   std::vector<float> host(own_.empty() ? 0 : weights_);
   for (const Named& own : named_) {
-    flat::Get(queue, own.slice, host);
-    queue.Sync();
+    flat::GetNow(queue, own.slice, host);
     writer.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
   }
   writer.Int(KeyOf("updates"), count_);
@@ -111,13 +109,11 @@ void Updater::Load(Queue& queue, const StateReader& reader) {
   std::vector<float> host(own_.empty() ? 0 : weights_);
   for (const Named& own : named_) {
     reader.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
-    flat::Put(queue, host, own.slice);
-    queue.Sync();
+    flat::PutNow(queue, host, own.slice);
   }
   count_ = LoadCount(reader, "updates");
   const std::array<float, UpdateScale::kSize> scale = {1, float(LoadCount(reader, "skipped"))};
-  flat::Put(queue, scale, scale_);
-  queue.Sync();
+  flat::PutNow(queue, scale, scale_);
 }
 
 }  // namespace trireme

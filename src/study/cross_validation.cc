@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "data/sources.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "model/saved_model.h"
 #include "record/metrics.h"
 #include "record/run_lock.h"
@@ -92,7 +92,7 @@ void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
   const Backend backend = BackendOf(model.recipe)(CountThreads(trainer));
   const auto queue = backend.engine->device().NewQueue();
   const Buffer state(backend.engine->device(), model.layout.state);
-  flat::Put(*queue, model.state.data(), state);
+  flat::PutNow(*queue, model.state, state);
   Evaluator evaluator(model.graph, *backend.engine, *queue, *data.test, model.card.normalizer,
                       EvaluationThreads(model.recipe, *data.test));
   const Evaluation one = evaluator.Run(state);

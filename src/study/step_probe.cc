@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "data/feed.h"
 #include "data/loader.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "optimizer/updater.h"
 #include "study/statistics.h"
@@ -33,12 +33,11 @@ class StepProbe {
         updater_(job.recipe.optimizer, *job.schedule, job.layout, device_),
         state_(device_, job.layout.state),
         summand_(device_, job.layout.summand),
-        inputs_(size_t(capacity) * size_t(job.graph.input().size())),
-        labels_(size_t(capacity)),
+        inputs_(device_, size_t(capacity) * size_t(job.graph.input().size())),
+        labels_(device_, size_t(capacity)),
         feed_(Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data,
                                 job.recipe.trainer.seed)) {
-    flat::Put(*queue_, job.initial_state.data(), state_);
-    queue_->Sync();
+    flat::PutNow(*queue_, job.initial_state, state_);
     shares_.resize(executable_->program().buckets.size());
   }
 
@@ -58,8 +57,8 @@ class StepProbe {
       ready[size_t(bucket.index)] = Now() - began;
     };
     const Batch batch{
-        .inputs = std::span(inputs_).first(size_t(samples) * inputs_.size() / labels_.size()),
-        .labels = std::span(labels_).first(size_t(samples)),
+        .inputs = inputs_.values().first(size_t(samples) * inputs_.size() / labels_.size()),
+        .labels = labels_.values().first(size_t(samples)),
         .count = samples,
         .loss_scale = 1.0f / float(samples)};
     executable_->RunShard(batch, state_, summand_, false, Ready(note)).Wait();
@@ -118,8 +117,8 @@ class StepProbe {
   const std::unique_ptr<Executable> executable_;
   Updater updater_;
   const Buffer state_, summand_;
-  std::vector<float> inputs_;
-  std::vector<int32_t> labels_;
+  const HostBuffer<float> inputs_;
+  const HostBuffer<int32_t> labels_;
   const Feed feed_;
   std::vector<std::vector<double>> shares_;  // by bucket
 };

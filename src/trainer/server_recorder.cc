@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/start_thread.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 
 namespace trireme {
 namespace {
@@ -220,8 +220,7 @@ void ServerRecorder::Evaluate(const Image& image) {
     state_ = Buffer(backend_.engine->device(), job_.layout.state);
     examiner_.emplace(job_, *backend_.engine, *queue_);
   }
-  flat::Put(*queue_, image.state, state_);
-  queue_->Sync();
+  flat::PutNow(*queue_, image.state, state_);
   findings_ = examiner_->Run(state_);
   evaluated_step_ = at_.step;
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
 
@@ -80,14 +81,15 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   const LoaderThreads threads = TrainingThreads(job, feed);
   ahead_.resize(size_t(StepsInMemory(job)));
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
-  inputs_.resize(num_slots * job.shard_capacity * values);
-  labels_.resize(num_slots * job.shard_capacity);
+  inputs_ = {engine.device(), num_slots * job.shard_capacity * values};
+  labels_ = {engine.device(), num_slots * job.shard_capacity};
   for (size_t i = 0; i < num_slots; ++i) {
     const size_t begin = i * job.shard_capacity;
-    slots_.push_back({std::span(inputs_).subspan(begin * values, job.shard_capacity * values),
-                      std::span(labels_).subspan(begin, job.shard_capacity)});
+    slots_.push_back({inputs_.values().subspan(begin * values, job.shard_capacity * values),
+                      labels_.values().subspan(begin, job.shard_capacity)});
   }
   in_use_.reserve(num_slots);
+  for (StepMetrics& metrics : metrics_) metrics.values = {engine.device(), Layout::kStepMetrics};
   loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
@@ -234,11 +236,9 @@ void Stepper::FlipABit() {
   strategy_.AwaitState(replica_);
   float weight;
   const Slice slice = replica_.state.Sub(job_.layout.parameters.back().begin, 1);
-  flat::Get(*queue_, slice, &weight);
-  queue_->Sync();
+  flat::GetNow(*queue_, slice, {&weight, 1});
   weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) ^ 1u);
-  flat::Put(*queue_, &weight, slice);
-  queue_->Sync();
+  flat::PutNow(*queue_, {&weight, 1}, slice);
 }
 
 bool Stepper::Run(int signal, StepResult& previous) {
@@ -263,7 +263,7 @@ bool Stepper::Run(int signal, StepResult& previous) {
 
   StepMetrics& now = metrics_[turn_];
   turn_ = 1 - turn_;
-  flat::Get(*queue_, summands_[0].Sub(job_.layout.loss(), Layout::kStepMetrics), now.values.data());
+  flat::Get(*queue_, summands_[0].Sub(job_.layout.loss(), Layout::kStepMetrics), now.values);
   now.event = queue_->Record();
   now.step = replica_.work.step;
   now.samples = replica_.work.batch;
@@ -315,8 +315,7 @@ std::vector<float> Stepper::GradientAlone(int64_t step) {
 
 std::vector<float> Stepper::GradientOnHost() {
   std::vector<float> gradient(job_.layout.weights);
-  flat::Get(*queue_, summands_[0].Sub(0, gradient.size()), gradient);
-  queue_->Sync();
+  flat::GetNow(*queue_, summands_[0].Sub(0, gradient.size()), gradient);
   return gradient;
 }
 

@@ -6,6 +6,7 @@
 
 #include "data/ledger.h"
 #include "data/loader.h"
+#include "flat/host_memory.h"
 #include "graph/engine.h"
 #include "health/emulate.h"
 #include "record/metrics.h"
@@ -66,7 +67,7 @@ class Stepper {
  private:
   struct StepMetrics {  // on their way to the host
     Event event;
-    std::array<float, Layout::kStepMetrics> values = {};
+    HostBuffer<float> values;
     int64_t step = 0, samples = 0;
     double ended_s = 0;
     bool open = false;
@@ -98,8 +99,8 @@ class Stepper {
   std::vector<Slice> summands_;
   Replica replica_;
 
-  std::vector<float> inputs_;
-  std::vector<int32_t> labels_;
+  HostBuffer<float> inputs_;
+  HostBuffer<int32_t> labels_;
   std::vector<Slot> slots_;
   std::unique_ptr<Loader> loader_;
   std::optional<Ledger> ledger_;  // if data.ledger asks for it

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "health/rank_stats.h"
 
 namespace trireme {
@@ -49,8 +49,7 @@ Ending Worker::Run(const Start& start) {
   Replica& replica = stepper_.replica();
   const StateReader* const resume = start.resume();
   if (!strategy_.SharesState() || worker_ == 0) {
-    flat::Put(replica.queue, start.state.data(), replica.state);
-    replica.queue.Sync();
+    flat::PutNow(replica.queue, start.state, replica.state);
   }
   if (resume) {
     at_ = start.at;
@@ -142,8 +141,7 @@ void Worker::CheckWeights() {
     return weight_check_->Run(at_.step, replica.state.host());
   }
   std::vector<float> host(replica.state.size);
-  flat::Get(replica.queue, replica.state, host);
-  replica.queue.Sync();
+  flat::GetNow(replica.queue, replica.state, host);
   weight_check_->Run(at_.step, host);
 }
 

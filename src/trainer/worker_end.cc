@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "strategy/step/tags.h"
 #include "trainer/worker.h"
 #include "transport/collective/broadcast.h"
@@ -35,8 +35,7 @@ void Worker::SaveCheckpoint() {
 
 std::vector<float> Worker::SnapshotOnHost() {
   std::vector<float> host(snapshot_.slice().size);
-  flat::Get(stepper_.queue(), snapshot_, host.data());
-  stepper_.queue().Sync();
+  flat::GetNow(stepper_.queue(), snapshot_, host);
   return host;
 }
 
@@ -75,8 +74,7 @@ bool Worker::ReturnToBest() {
     return false;
   }
   if (best) at_.train_loss = best->at.train_loss;
-  flat::Put(stepper_.queue(), state.data(), snapshot_);
-  stepper_.queue().Sync();
+  flat::PutNow(stepper_.queue(), state, snapshot_);
   EvaluateSnapshot();
   return true;
 }

@@ -61,6 +61,9 @@ class PretendExecutable : public Executable {
 
   void Evaluate(const Batch& batch, Slice state, const Results& results) override {
     const Batch inside = TakeIn(batch);
+    for (const auto& to : {results.logits, results.probabilities, results.losses}) {
+      device_.CheckReach(to.data(), to.size_bytes());
+    }
     queue_.Do([=, this] {
       calls_.Run(inside, device_.Inside(state).data, nullptr, false, 0, calls_.size());
       const auto copy = [&](const Operand& from, std::span<float> to) {
@@ -87,6 +90,8 @@ class PretendExecutable : public Executable {
     inside.labels = {labels, batch.labels.size()};
     TRIREME_ASSERT(batch.inputs.size() <= inputs_.slice().size);
     TRIREME_ASSERT(batch.labels.size() <= labels_.slice().size);
+    device_.CheckReach(batch.inputs.data(), batch.inputs.size_bytes());
+    device_.CheckReach(batch.labels.data(), batch.labels.size_bytes());
     queue_.Do([inside, inputs = batch.inputs, given = batch.labels] {
       std::ranges::copy(inputs, const_cast<float*>(inside.inputs.data()));
       std::ranges::copy(given, const_cast<int32_t*>(inside.labels.data()));

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/random.h"
 #include "engine/check/model_check.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
@@ -25,14 +27,14 @@ std::vector<Graph> Models() {
 }
 
 struct Samples {
-  std::vector<float> inputs;
-  std::vector<int32_t> labels;
+  HostBuffer<float> inputs;
+  HostBuffer<int32_t> labels;
   Batch batch;
 
-  Samples(const Graph& graph, int count, uint64_t seed) {
+  Samples(Device& device, const Graph& graph, int count, uint64_t seed)
+      : inputs(device, size_t(count) * size_t(graph.input().size())),
+        labels(device, size_t(count)) {
     const Random random(seed);
-    inputs.resize(size_t(count) * size_t(graph.input().size()));
-    labels.resize(size_t(count));
     for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = float(random.Normal(i));
     for (size_t i = 0; i < labels.size(); ++i) {
       labels[i] = int32_t(random.Bits(i) % uint64_t(graph.num_classes()));
@@ -48,20 +50,23 @@ std::vector<float> Results(Engine& engine, const Graph& graph) {
   auto queue = engine.device().NewQueue();
   Buffer state(engine.device(), layout.state), summand(engine.device(), layout.summand);
   const std::vector<float> initial = InitialState(graph, layout, 1);
-  flat::Put(*queue, initial, state);
+  flat::PutNow(*queue, initial, state);
   const auto train =
       engine.Load(Compile(graph, engine, kCapacity, Mode::kTrain, kBucketFloats), *queue);
   const auto evaluate =
       engine.Load(Compile(graph, engine, kCapacity, Mode::kEvaluate, kBucketFloats), *queue);
 
-  const Samples a(graph, kCount, 1), b(graph, kCapacity, 2), none(graph, 0, 3);
+  Device& device = engine.device();
+  const Samples a(device, graph, kCount, 1), b(device, graph, kCapacity, 2);
+  const Samples none(device, graph, 0, 3);
   train->RunShard(a.batch, state, summand, false, {});
   train->RunShard(b.batch, state, summand, true, {});
   train->RunShard(none.batch, state, summand, true, {});
-  std::vector<float> all(layout.summand + size_t(kCount) * size_t(graph.num_classes()));
+  const HostBuffer<float> all(device,
+                              layout.summand + size_t(kCount) * size_t(graph.num_classes()));
   flat::Get(*queue, summand, all.data());
-  evaluate->Evaluate(a.batch, state, {.logits = std::span(all).subspan(layout.summand)});
-  return all;
+  evaluate->Evaluate(a.batch, state, {.logits = all.values().subspan(layout.summand)});
+  return {all.values().begin(), all.values().end()};
 }
 
 TEST(PretendEngine, GivesTheBitsOfTheCpuEngine) {
@@ -99,8 +104,9 @@ TEST(PretendEngine, AnnouncesAllBucketsBeforeAnyWorkHasRun) {
   std::unique_lock closed(mutex);
   static_cast<PretendQueue&>(*gate).Do([&mutex] { const std::lock_guard wait(mutex); });
   queue->Wait(gate->Record());
-  Samples samples(graph, kCount, 1);
-  std::vector<float> got(layout.summand, -1);
+  const Samples samples(device, graph, kCount, 1);
+  const HostBuffer<float> host(device, std::vector<float>(layout.summand, -1));
+  const std::span<float> got = host;
   std::vector<int> buckets;
   const Event taken = executable->RunShard(
       samples.batch, state, summand, false, [&](const Bucket& bucket, const Event& event) {
@@ -110,15 +116,14 @@ TEST(PretendEngine, AnnouncesAllBucketsBeforeAnyWorkHasRun) {
                   got.data() + bucket.range.begin);
       });
   EXPECT_EQ(buckets.size(), program->buckets.size());
-  EXPECT_EQ(got, std::vector<float>(layout.summand, -1));
+  EXPECT_TRUE(std::ranges::all_of(got, [](float x) { return x == -1; }));
   closed.unlock();
   taken.Wait();
-  samples.inputs.assign(samples.inputs.size(), 1e30f);  // ours again
+  std::ranges::fill(samples.inputs.values(), 1e30f);  // ours again
   reader->Sync();
   std::vector<float> want(layout.summand);
-  flat::Get(*queue, summand, want);
-  queue->Sync();
-  EXPECT_EQ(got, want);
+  flat::GetNow(*queue, summand, want);
+  EXPECT_TRUE(std::ranges::equal(got, want));
   EXPECT_GT(got[layout.loss()], 0);
   EXPECT_LT(got[layout.loss()], 10);
 }

@@ -8,6 +8,7 @@
 #include "engine/ref/engine.h"
 #include "engine/ref/runner.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/program.h"
 
@@ -17,13 +18,13 @@ namespace {
 constexpr size_t kBucketFloats = 1000;  // small: several buckets
 
 struct Data {
-  std::vector<float> inputs;
-  std::vector<int32_t> labels;
+  HostBuffer<float> inputs;
+  HostBuffer<int32_t> labels;
   Batch batch;
 
-  Data(const Graph& graph, int count, uint64_t key)
-      : inputs(RandomFloats(key, size_t(count * graph.input().size()))),
-        labels(RandomLabels(key, size_t(count), graph.num_classes())),
+  Data(Device& device, const Graph& graph, int count, uint64_t key)
+      : inputs(device, RandomFloats(key, size_t(count * graph.input().size()))),
+        labels(device, RandomLabels(key, size_t(count), graph.num_classes())),
         batch{.inputs = inputs,
               .labels = labels,
               .count = count,
@@ -91,8 +92,7 @@ class Trial {
     for (const Range& r : layout_.statistics) {  // variances stay positive
       for (size_t i = r.begin; i < r.end(); ++i) state_[i] += std::fabs(noise[i]);
     }
-    flat::Put(*queue_, state_.data(), state_buffer_);
-    queue_->Sync();
+    flat::PutNow(*queue_, state_, state_buffer_);
   }
 
   testing::AssertionResult Train(const std::vector<Data>& shards) {
@@ -108,8 +108,7 @@ class Trial {
         finished.push_back(event.recorded() ? bucket.index : -1);
       };
       executable->RunShard(shards[i].batch, state_buffer_, summand, i > 0, ready).Wait();
-      flat::Get(*queue_, summand, got.data());
-      queue_->Sync();
+      flat::GetNow(*queue_, summand, got);
       judge.Run(shards[i].batch, Widen(state_), want, i > 0);
       if (auto r = CompareSummands(graph_, layout_, got, want, tolerances_); !r) {
         return r << " (shard " << i << ")";
@@ -132,23 +131,23 @@ class Trial {
     const Buffer summand(engine_.device(), layout_.summand);
     std::vector<float> got(layout_.summand), want(layout_.summand);
     executable->RunShard(data.batch, state_buffer_, summand, false, {});
-    flat::Get(*queue_, summand, want.data());
+    flat::GetNow(*queue_, summand, want);
     flat::Fill(*queue_, std::numeric_limits<float>::quiet_NaN(), arriving);
     queue_->Sync();
+    const HostBuffer<float> host(engine_.device(), state_);
     const auto copies = engine_.device().NewQueue();
     std::vector<int> asked(program->buckets.size());
     const auto await = [&](const Bucket& bucket) {
       const size_t begin = bucket.range.begin;
       const size_t size = std::min(bucket.range.end(), layout_.state) - begin;
-      flat::Put(*copies, state_.data() + begin, arriving.slice().Sub(begin, size));
+      flat::Put(*copies, host.data() + begin, arriving.slice().Sub(begin, size));
       ++asked[size_t(bucket.index)];
       return copies->Record();
     };
     Batch batch = data.batch;
     batch.await_bucket = await;
     executable->RunShard(batch, arriving, summand, false, {});
-    flat::Get(*queue_, summand, got.data());
-    queue_->Sync();
+    flat::GetNow(*queue_, summand, got);
     asked.pop_back();  // the tail: read where the model has statistics
     if (std::ranges::any_of(asked, [](int times) { return times != 1; })) {
       return testing::AssertionFailure() << "some weights were not asked for, or twice";
@@ -161,7 +160,8 @@ class Trial {
     const auto program = Compile(graph_, engine_, capacity_, Mode::kEvaluate, kBucketFloats);
     const auto executable = engine_.Load(program, *queue_);
     const size_t count = size_t(data.batch.count), all = count * size_t(graph_.num_classes());
-    std::vector<float> logits(all), probabilities(all), losses(count);
+    Device& device = engine_.device();
+    const HostBuffer<float> logits(device, all), probabilities(device, all), losses(device, count);
     executable->Evaluate(data.batch, state_buffer_, {logits, probabilities, losses});
 
     const auto ref_program = RefProgram(Mode::kEvaluate);
@@ -199,12 +199,12 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
                                               int capacity, const Tolerances& tolerances) {
   Trial trial(engine, graph, capacity, tolerances);
   std::vector<Data> shards;
-  shards.emplace_back(graph, count, 11);
-  shards.emplace_back(graph, capacity, 12);
-  shards.emplace_back(graph, 0, 13);
+  shards.emplace_back(engine.device(), graph, count, 11);
+  shards.emplace_back(engine.device(), graph, capacity, 12);
+  shards.emplace_back(engine.device(), graph, 0, 13);
   if (auto r = trial.Train(shards); !r) return r << " in training, accumulated";
   std::vector<Data> empty;
-  empty.emplace_back(graph, 0, 13);
+  empty.emplace_back(engine.device(), graph, 0, 13);
   if (auto r = trial.Train(empty); !r) return r << " in an empty shard";
   if (auto r = trial.TrainAsWeightsArrive(shards[1]); !r) return r << " as weights arrive";
   if (auto r = trial.Evaluate(shards[0]); !r) return r << " in evaluation";
@@ -212,18 +212,17 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
 }
 
 std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count) {
-  const Data data(graph, count, 2);
+  const Data data(engine.device(), graph, count, 2);
   const auto queue = engine.device().NewQueue();
   const auto program = Compile(graph, engine, count, Mode::kTrain, size_t{1} << 20);
   const auto executable = engine.Load(program, *queue);
   const Layout& layout = program->layout;
   const Buffer state(engine.device(), layout.state), summand(engine.device(), layout.summand);
   const std::vector<float> initial = InitialState(graph, layout, 1);
-  flat::Put(*queue, initial, state);
+  flat::PutNow(*queue, initial, state);
   executable->RunShard(data.batch, state, summand, false, {});
   std::vector<float> got(layout.summand);
-  flat::Get(*queue, summand, got);
-  queue->Sync();
+  flat::GetNow(*queue, summand, got);
   return got;
 }
 

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "flat/arithmetic.h"
 #include "flat/cpu/host.h"
+#include "flat/staging.h"
 
 namespace trireme::toy {
 namespace {
@@ -58,8 +59,8 @@ Worker::Worker(const Model& model, const OptimizerOptions& optimizer, const Plan
     summands_.push_back(strategy.Place(Role::kSummand, model.layout.summand, device));
   }
   replica_.summands = summands_;
-  weights_.resize(model.layout.state);
-  host_.resize(model.layout.summand * std::max<size_t>(1, summands_.size()));
+  weights_ = {device, model.layout.state};
+  host_ = {device, model.layout.summand * std::max<size_t>(1, summands_.size())};
 }
 
 Worker::~Worker() { queue_->Sync(); }
@@ -67,7 +68,7 @@ Worker::~Worker() { queue_->Sync(); }
 void Worker::Start(std::span<const float> state, int64_t step, const StateReader* resume) {
   step_ = step;
   if (!strategy_.SharesState() || strategy_.Records()) {
-    flat::Put(*queue_, state, replica_.state);
+    flat::PutNow(*queue_, state, replica_.state);
   }
   queue_->Sync();
   if (resume) strategy_.Load(replica_, *resume);
@@ -144,8 +145,7 @@ std::vector<float> Worker::Snapshot() {
   Buffer into(replica_.device, model_.layout.state);
   strategy_.Snapshot(replica_, into);
   std::vector<float> host(model_.layout.state);
-  flat::Get(*queue_, into, host);
-  queue_->Sync();
+  flat::GetNow(*queue_, into, host);
   return host;
 }
 
@@ -159,8 +159,7 @@ void Worker::Save(Memory& memory) {
 
 double Worker::last_loss() {
   float loss = 0;
-  flat::Get(*queue_, summands_[0].Sub(model_.layout.loss(), 1), &loss);
-  queue_->Sync();
+  flat::GetNow(*queue_, summands_[0].Sub(model_.layout.loss(), 1), {&loss, 1});
   return loss;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/state_image.h"
-#include "flat/device.h"
+#include "flat/host_memory.h"
 #include "strategy/strategy.h"
 
 namespace trireme::toy {
@@ -65,7 +65,7 @@ class Worker {
   Updater updater_;
   std::vector<Slice> summands_;
   Replica replica_;
-  std::vector<float> weights_, host_;
+  HostBuffer<float> weights_, host_;
   int64_t step_ = 0, epoch_samples_ = 0;
 };
 

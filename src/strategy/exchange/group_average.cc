@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
 
@@ -21,7 +22,7 @@ void GroupAverage::Begin(Replica& r) {
   if (rates_.momentum != 0 && !velocity_.slice().device) {
     velocity_ = Buffer(r.device, r.layout.weights);
   }
-  host_.resize(r.state.size + 1);
+  host_ = {r.device, r.state.size + 1};
   scratch_.resize(kAllReduceScratch);
 }
 
@@ -47,15 +48,17 @@ float GroupAverage::SumMoves(Replica& r, float vote) {
   const float share = float(double(own_) / double(all_));
   flat::Copy(r.queue, r.state, moves_);
   flat::Blend(r.queue, -share, anchor_, share, moves_);
-  flat::Get(r.queue, moves_, std::span(host_).first(r.state.size));
+  const std::span<float> moves = host_.values().first(r.state.size);
+  float& votes = host_.values().back();
+  flat::Get(r.queue, moves_, moves);
   r.queue.Sync();
-  host_.back() = vote;
+  votes = vote;
   const Stopwatch watch;
-  AllReduceSum(group_, kTagMeeting, host_, scratch_);
+  AllReduceSum(group_, kTagMeeting, host_.values(), scratch_);
   waited_s_ += watch.seconds();
-  flat::Put(r.queue, std::span(host_).first(r.state.size), moves_);
+  flat::Put(r.queue, moves, moves_);
   r.queue.Sync();
-  return host_.back();
+  return votes;
 }
 
 void GroupAverage::Meet(Replica& r) {
@@ -87,8 +90,7 @@ void GroupAverage::Snapshot(Replica& r, Slice into) {
 void GroupAverage::Save(Replica& r, StateWriter& writer) {
   if (rates_.momentum == 0) return;
   std::vector<float> host(r.layout.weights);
-  flat::Get(r.queue, velocity_, host);
-  r.queue.Sync();
+  flat::GetNow(r.queue, velocity_, host);
   writer.Tensor(kVelocity, std::array{int64_t(host.size())}, host);
 }
 
@@ -98,8 +100,7 @@ void GroupAverage::Load(Replica& r, const StateReader& reader) {
   if (!reader.Has(kVelocity)) return;  // the run had none so far
   std::vector<float> host(r.layout.weights);
   reader.Tensor(kVelocity, std::array{int64_t(host.size())}, host);
-  flat::Put(r.queue, host, velocity_);
-  r.queue.Sync();
+  flat::PutNow(r.queue, host, velocity_);
 }
 
 }  // namespace trireme

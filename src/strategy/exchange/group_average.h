@@ -2,6 +2,7 @@
 #include <span>
 #include <vector>
 
+#include "flat/host_memory.h"
 #include "strategy/exchange/exchange.h"
 #include "transport/group.h"
 
@@ -51,7 +52,8 @@ class GroupAverage : public Exchange {
   const Rates rates_;
   int64_t own_ = 0, all_ = 0;  // samples since the last meeting
   Buffer anchor_, moves_, velocity_;
-  std::vector<float> host_, scratch_;
+  HostBuffer<float> host_;  // the moves, then the vote
+  std::vector<float> scratch_;
   double waited_s_ = 0;
 };
 

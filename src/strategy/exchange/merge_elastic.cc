@@ -14,14 +14,13 @@ void MergeElastic::Begin(Replica& r) {
 void MergeElastic::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
   ServerClient::Snapshot centre = client_.Fetch(r.state.size, waits_);
   head.version = centre.version;
-  flat::Put(r.queue, centre.state, centre_);
+  client_.Put(r.queue, centre, centre_);
   // pull = alpha * (weights - centre);  weights -= pull
   const float alpha = alpha_ > 0 ? alpha_ : 0.9f / float(centre.clients);
   flat::ElasticPull(r.queue, alpha, centre_, r.state, pull_);
   moved_ = true;
-  flat::Get(r.queue, pull_, centre.state);
-  client_.Push(r.queue.Record(), head, std::move(centre.state), leases);  // the centre moves the
-                                                                          // other way
+  // The centre moves the other way.
+  client_.Push(r.queue, pull_, head, leases, std::move(centre.state));
 }
 
 void MergeElastic::Reload(Replica& r) {

@@ -59,14 +59,11 @@ void MergeGradient::AfterStep(Replica& r, bool meets) {
 
 void MergeGradient::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
   head.version = from_;
-  std::vector<float> gradients(r.state.size);
   const Slice from = pace_.push == 1 ? r.summands[0].Sub(0, r.state.size) : Slice(sum_);
-  flat::Get(r.queue, from, gradients);
-  const Event ready = r.queue.Record();
+  client_.Push(r.queue, from, head, leases);
   if (pace_.push != 1) flat::Fill(r.queue, 0, from);
   const bool early = summed_ < pace_.push;  // the epoch, or the run, has no more work
   summed_ = 0;
-  client_.Push(ready, head, std::move(gradients), leases);
   if (early && asks() && !shared_) {
     // Else fetches would fall between pushes from now on, and weights that were asked for before
     // lack this one.
@@ -86,8 +83,7 @@ void MergeGradient::Take(Replica& r, const ServerClient::Snapshot& centre) {
   if (shared_) {
     shared_->Put(r, centre);
   } else {
-    flat::Put(r.queue, centre.state, r.state);
-    r.queue.Sync();
+    client_.Put(r.queue, centre, r.state);
     version_ = centre.version;
   }
   moved_ = true;

@@ -1,7 +1,5 @@
 #include "strategy/exchange/merge_weights.h"
 
-#include "flat/arithmetic.h"
-
 namespace trireme {
 
 void MergeWeights::Begin(Replica& r) {
@@ -11,9 +9,7 @@ void MergeWeights::Begin(Replica& r) {
 
 void MergeWeights::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
   head.version = version_;
-  std::vector<float> weights(r.state.size);
-  flat::Get(r.queue, r.state, weights);
-  client_.Push(r.queue.Record(), head, std::move(weights), leases);
+  client_.Push(r.queue, r.state, head, leases);
   if (!rounds_) {
     const auto news = client_.News(r.state.size);
     if (news && news->version > version_) Take(r, *news);
@@ -26,8 +22,7 @@ void MergeWeights::Meet(Replica& r, PushHead head, std::span<const int64_t> leas
 }
 
 void MergeWeights::Take(Replica& r, const ServerClient::Snapshot& centre) {
-  flat::Put(r.queue, centre.state, r.state);
-  r.queue.Sync();
+  client_.Put(r.queue, centre, r.state);
   version_ = centre.version;
   moved_ = true;
 }

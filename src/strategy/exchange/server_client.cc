@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/start_thread.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 
 namespace trireme {
 namespace {
@@ -47,7 +48,7 @@ ServerClient::Answer ServerClient::Claim(bool holds, Lease& lease) {
     if (std::exchange(void_, false)) return Answer::kVoid;
     if (stopped_) {
       if (holds) return Answer::kDrain;
-      Send({.kind = kLeave});
+      Send({{.kind = kLeave}});
       return Answer::kEnd;
     }
     if (!granted_.empty()) {
@@ -74,7 +75,7 @@ void ServerClient::AskForLeases(bool holds) {
     return std::clamp<int64_t>(int64_t(seconds / std::max(step_s_, 1e-6)), 1, ahead_.most);
   };
   const double answer_s = ahead_.always ? answer_s_ : 0;
-  Send({.kind = kAsk, .ints = {holds, steps(4 * answer_s + kAhead_s), steps(2 * answer_s)}});
+  Send({{.kind = kAsk, .ints = {holds, steps(4 * answer_s + kAhead_s), steps(2 * answer_s)}}});
   asked_ = true;
   asked_at_ = Now();
 }
@@ -87,7 +88,7 @@ void ServerClient::Prefetch() {
 void ServerClient::AskForCentre(bool computes) {
   fetching_ = true;
   partitions_.assign(servers_.size(), {.kind = -1});
-  Send({.kind = kFetch, .ints = {++fetches_, computes}});
+  Send({{.kind = kFetch, .ints = {++fetches_, computes}}});
 }
 
 ServerClient::Snapshot ServerClient::Fetch(size_t floats, bool computes) {
@@ -147,13 +148,31 @@ ServerClient::Snapshot ServerClient::Unpack(Message message, size_t floats) {
   return {message.ints[0], std::max<int64_t>(1, message.ints[1]), std::move(message.body)};
 }
 
-void ServerClient::Push(const Event& ready, const PushHead& head, std::vector<float> change,
-                        std::span<const int64_t> leases) {
+void ServerClient::Put(Queue& queue, const Snapshot& centre, Slice into) {
+  if (queue.device().host_visible()) return flat::PutNow(queue, centre.state, into);
+  HostBuffer<float> staged = staging_.Take(queue.device(), into.size);
+  std::ranges::copy(centre.state, staged.values().begin());
+  flat::Put(queue, staged, into);
+  queue.Sync();
+  staging_.GiveBack(std::move(staged));
+}
+
+void ServerClient::Push(Queue& queue, Slice change, const PushHead& head,
+                        std::span<const int64_t> leases, std::vector<float> memory) {
   const auto first = head.ints();
-  Message message{.kind = kPush, .ints = {first.begin(), first.end()}, .body = std::move(change)};
+  Outgoing out{{.kind = kPush, .ints = {first.begin(), first.end()}, .body = std::move(memory)}};
+  Message& message = out.message;
   message.ints.insert(message.ints.end(), leases.begin(), leases.end());
+  message.body.resize(change.size);
+  if (queue.device().host_visible()) {
+    flat::Get(queue, change, message.body);
+  } else {
+    out.staged = staging_.Take(queue.device(), change.size);
+    flat::Get(queue, change, out.staged);
+  }
+  out.ready = queue.Record();
   std::lock_guard lock(mutex_);
-  Send(std::move(message), ready);
+  Send(std::move(out));
 }
 
 bool ServerClient::holds_void() const {
@@ -163,9 +182,9 @@ bool ServerClient::holds_void() const {
 
 void ServerClient::Stop() { stopped_ = true; }
 
-void ServerClient::Send(Message message, const Event& ready) {
-  volume_.sent += BytesOf(message);
-  sender_.Push({ready, std::move(message)});
+void ServerClient::Send(Outgoing out) {
+  volume_.sent += BytesOf(out.message);
+  sender_.Push(std::move(out));
 }
 
 Volume ServerClient::volume() const {
@@ -218,7 +237,7 @@ void ServerClient::Receive(std::stop_token stop, size_t server) {
 // It knows of nothing asked, and of leases what its snapshot held. All servers begin anew when one
 // does; the first may not know yet that partitions of this client's pushes are lost.
 void ServerClient::Renew(size_t server) {
-  if (server > 0) Send({.kind = kAnew});
+  if (server > 0) Send({{.kind = kAnew}});
   drain_ = asked_ = fetching_ = false;
   granted_.clear();
   reply_.reset();
@@ -314,6 +333,10 @@ void ServerClient::TakePartition(size_t server, int64_t fetch, Message& message)
 void ServerClient::Dispatch(Outgoing& out) {
   out.ready.Wait();
   Message& message = out.message;
+  if (out.staged.size() > 0) {
+    std::ranges::copy(out.staged.values(), message.body.begin());
+    staging_.GiveBack(std::move(out.staged));
+  }
   for (size_t s = 1; s < servers_.size(); ++s) {
     const auto& [link, partition] = servers_[s];
     if (message.kind == kFetch) link->Send(message);
@@ -331,8 +354,7 @@ void ServerClient::Dispatch(Outgoing& out) {
 
 int64_t TakeCentre(ServerClient& client, Replica& replica) {
   const ServerClient::Snapshot centre = client.Fetch(replica.state.size);
-  flat::Put(replica.queue, centre.state, replica.state);
-  replica.queue.Sync();
+  client.Put(replica.queue, centre, replica.state);
   return centre.version;
 }
 

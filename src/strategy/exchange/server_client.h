@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "flat/host_pool.h"
 #include "flat/layout.h"
-#include "flat/queue.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/server/lease_table.h"
 #include "strategy/server/protocol.h"
@@ -66,10 +66,13 @@ class ServerClient {
   // The newest centre that was offered since the last call; nothing: none newer. Of several servers
   // each offers its partition, and there is news when all have.
   std::optional<Snapshot> News(size_t floats);
-  // `change` shall count at the centre, made as `head` says. Sent when `ready` has fired; the
-  // worker's thread does not wait for that.
-  void Push(const Event& ready, const PushHead& head, std::vector<float> change,
-            std::span<const int64_t> leases);
+  // A centre's weights into the device's memory; waits for the queue.
+  void Put(Queue& queue, const Snapshot& centre, Slice into);
+  // `change` shall count at the centre, made as `head` says: enqueues a copy of it, which is sent
+  // when it is there; the worker's thread does not wait for that. `memory`: for the message, if the
+  // caller has any to spare.
+  void Push(Queue& queue, Slice change, const PushHead& head, std::span<const int64_t> leases,
+            std::vector<float> memory = {});
   // The centre that the server answers a push with, in rounds; nothing: the push did not count, and
   // Claim says kVoid next.
   std::optional<Snapshot> Answered(size_t floats);
@@ -83,10 +86,11 @@ class ServerClient {
 
  private:
   struct Outgoing {
-    Event ready;
     Message message;
+    Event ready = Event::Fired();
+    HostBuffer<float> staged = {};  // the body, where a device does not reach messages
   };
-  void Send(Message message, const Event& ready = Event::Fired());
+  void Send(Outgoing out);
   void AskForLeases(bool holds);
   Snapshot TakeReply(size_t floats);
   static Snapshot Unpack(Message message, size_t floats);
@@ -108,6 +112,7 @@ class ServerClient {
   double claimed_at_ = 0;  // the lease that is worked on; 0: none
   double step_s_;          // what the work on a lease takes, on average; at first a guess
   bool stopped_ = false;
+  HostPool staging_;  // of states, between a device and messages
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;

@@ -1,11 +1,15 @@
 #include "strategy/exchange/server_exchange.h"
 
-#include <array>
 #include <utility>
 
 #include "flat/arithmetic.h"
 
 namespace trireme {
+
+void ServerExchange::Begin(Replica& r) {
+  metrics_ = {r.device, Layout::kStepMetrics};
+  merge_->Begin(r);
+}
 
 void ServerExchange::AfterStep(Replica& r) {
   open_.insert(open_.end(), r.work.leases.begin(), r.work.leases.end());
@@ -17,11 +21,10 @@ void ServerExchange::AfterStep(Replica& r) {
 
 // For the push that names this step's leases.
 void ServerExchange::CountLoss(Replica& r) {
-  std::array<float, Layout::kStepMetrics> metrics;
-  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics), metrics);
+  flat::Get(r.queue, r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics), metrics_);
   r.queue.Sync();
-  head_.loss_sum += double(metrics[0]) * double(r.work.batch);
-  head_.correct += double(metrics[1]);
+  head_.loss_sum += double(metrics_[0]) * double(r.work.batch);
+  head_.correct += double(metrics_[1]);
 }
 
 void ServerExchange::Meet(Replica& replica) {
@@ -43,9 +46,7 @@ void ServerExchange::Discard(Replica& replica) {
 }
 
 void ServerExchange::Snapshot(Replica& replica, Slice into) {
-  const ServerClient::Snapshot centre = client_->FetchNow(into.size);
-  flat::Put(replica.queue, centre.state, into);
-  replica.queue.Sync();  // before it is given up
+  client_->Put(replica.queue, client_->FetchNow(into.size), into);
 }
 
 }  // namespace trireme

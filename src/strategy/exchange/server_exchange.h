@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "flat/host_memory.h"
 #include "strategy/exchange/exchange.h"
 #include "strategy/exchange/merge.h"
 #include "strategy/exchange/server_client.h"
@@ -18,7 +19,7 @@ class ServerExchange : public Exchange {
                  bool led)
       : client_(std::move(client)), merge_(std::move(merge)), period_(period), led_(led) {}
 
-  void Begin(Replica& replica) override { merge_->Begin(replica); }
+  void Begin(Replica& replica) override;
   bool Updates() const override { return merge_->updates(); }
   bool OwnsState() const override { return false; }
   void BeforeStep(Replica& replica) override {
@@ -50,6 +51,7 @@ class ServerExchange : public Exchange {
   const int period_;
   const bool led_;
   std::vector<int64_t> open_;  // leases whose work the server does not have yet
+  HostBuffer<float> metrics_;  // of a step
   PushHead head_;              // what the next push says of them
   int since_ = 0;              // steps since the last meeting
   double told_waited_s_ = 0;   // of the client's, in pushes so far

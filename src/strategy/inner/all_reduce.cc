@@ -15,7 +15,7 @@ InnerAllReduce::InnerAllReduce(Group& group, const AllReduceAlgorithm& algorithm
 void InnerAllReduce::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
   scratch_.resize(kAllReduceScratch);
-  if (!r.device.host_visible()) staged_.resize(r.layout.summand);
+  staging_ = Staging(r.device, r.layout.summand);
   comm_thread_ = std::make_unique<CommThread<Task>>(
       [this](Task& task) { Run(task); }, [this](std::string_view why) { group_.Abort(why); },
       r.observer.spans);
@@ -39,17 +39,11 @@ void InnerAllReduce::Reduce(Replica& r) {
 }
 
 void InnerAllReduce::Run(const Task& task) {
-  if (staged_.empty()) {
-    task.event.Wait();
-    Sum(task.wire, task.part.host());
-    return;
-  }
-  float* host = staged_.data() + task.begin;
   queue_->Wait(task.event);
-  flat::Get(*queue_, task.part, host);
+  const std::span<float> host = staging_.Get(*queue_, task.part, task.begin);
   queue_->Sync();
-  Sum(task.wire, {host, task.part.size});
-  flat::Put(*queue_, host, task.part);
+  Sum(task.wire, host);
+  staging_.Put(*queue_, task.part, task.begin);
 }
 
 void InnerAllReduce::Sum(WireType wire, std::span<float> values) {

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "flat/staging.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/inner/inner.h"
 #include "transport/collective/all_reduce.h"
@@ -45,7 +46,7 @@ class InnerAllReduce : public Inner {
   HostGroups hosts_;
   std::unique_ptr<Queue> queue_;
   std::vector<float> scratch_;
-  std::vector<float> staged_;  // the summand, where the host may not touch the device's memory
+  Staging staging_;  // of the summand
   double waited_s_ = 0;
   std::unique_ptr<CommThread<Task>> comm_thread_;  // its thread uses the rest
 };

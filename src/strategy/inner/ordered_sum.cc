@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "flat/arithmetic.h"
 #include "strategy/step/tags.h"
 
 namespace trireme {
@@ -27,8 +26,7 @@ void InnerOrderedSum::Begin(Replica& r) {
   sum_ = r.summands[0];
   back_queue_ = r.device.NewQueue();
   landed_ = back_queue_->Record();
-  staged_ = !r.device.host_visible();
-  if (staged_) host_back_.resize(r.layout.summand);
+  results_ = Staging(r.device, r.layout.summand);
   back_ = std::make_unique<CommThread<Range>>(
       [this](Range& range) { Back(range); },
       [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans, Track::kReturn);
@@ -51,16 +49,11 @@ void InnerOrderedSum::Reduce(Replica& r) {
 
 void InnerOrderedSum::Back(const Range& segment) {
   const Slice sum = sum_.Sub(segment.begin, segment.size);
-  std::span<float> host;
-  if (staged_) {
-    landed_.Wait();
-    host = std::span<float>(host_back_).subspan(segment.begin, segment.size);
-  } else {
-    host = sum.host();
-  }
+  landed_.Wait();
+  const std::span<float> host = results_.Host(sum, segment.begin);
   const int rank = group_.rank();
   group_.Receive(rank + 1, kTagSumBack, std::as_writable_bytes(host)).Wait();
-  if (staged_) flat::Put(*back_queue_, host.data(), sum);
+  results_.Put(*back_queue_, sum, segment.begin);
   if (rank > 0)
     group_.Send(rank - 1, kTagSumBack, std::as_bytes(std::span<const float>(host))).Wait();
 }

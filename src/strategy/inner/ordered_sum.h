@@ -35,11 +35,10 @@ class InnerOrderedSum : public Inner {
 
   Group& group_;
   const int summands_;
-  Slice sum_;            // summands[0]
-  bool staged_ = false;  // the host may not touch the device's memory
+  Slice sum_;  // summands[0]
   std::unique_ptr<Queue> back_queue_;
-  std::vector<float> host_back_;  // staged: the results
-  Event landed_;                  // staged: the last step's results have left host_back_
+  Staging results_;
+  Event landed_;  // the last step's have left it
   double waited_s_ = 0;
   std::unique_ptr<CommThread<Range>> back_;
   std::unique_ptr<SumChain> chain_;  // feeds back_

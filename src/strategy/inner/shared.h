@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "flat/staging.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/inner/inner.h"
 #include "transport/shared_memory.h"
@@ -47,10 +48,9 @@ class InnerShared : public Inner {
   Group& group_;
   SharedMemory& memory_;
   const int num_summands_;
-  std::vector<Slice> summands_;           // a copy: in an exception the replica goes first
-  std::vector<std::span<float>> shared_;  // summands, or copies where the host may not touch them
-  std::vector<std::span<float>> parts_;   // of a bucket
-  bool staged_ = false;
+  std::vector<Slice> summands_;          // a copy: in an exception the replica goes first
+  std::vector<Staging> staging_;         // of the summands, in the group's memory
+  std::vector<std::span<float>> parts_;  // of a bucket
   std::unique_ptr<Queue> queue_;
   bool finite_ = true;          // what was summed of this step so far
   bool sum_is_finite_ = false;  // all of it

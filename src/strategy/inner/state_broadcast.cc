@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "flat/arithmetic.h"
-#include "strategy/inner/sum_route.h"
 #include "strategy/inner/transfers.h"
 #include "strategy/step/tags.h"
 
@@ -36,16 +34,15 @@ StateBroadcast::~StateBroadcast() {
   DrainQuietly(queue_.get());
 }
 
-void StateBroadcast::Begin(Replica& r) {
+void StateBroadcast::Begin(Replica& r, size_t segment) {
   state_ = r.state;
-  staged_ = !r.device.host_visible();
-  if (staged_) host_.resize(state_.size);
+  staging_ = Staging(r.device, state_.size);
   queue_ = r.device.NewQueue();
   arrived_.assign(r.buckets.size(), Event::Fired());  // what a run begins with is there
   for (auto bucket = r.buckets.rbegin(); bucket != r.buckets.rend(); ++bucket) {
     const size_t end = std::min(bucket->range.end(), state_.size);  // metrics are no state
-    for (size_t at = bucket->range.begin; at < end; at += kSumSegment) {
-      segments_.push_back({{at, std::min(kSumSegment, end - at)}});
+    for (size_t at = bucket->range.begin; at < end; at += segment) {
+      segments_.push_back({{at, std::min(segment, end - at)}});
     }
     if (end > bucket->range.begin) segments_.back().completes = bucket->index;
   }
@@ -95,37 +92,31 @@ void StateBroadcast::Publish(int bucket) {
   changed_.notify_all();
 }
 
-std::span<float> StateBroadcast::HostOf(const Range& range) {
-  return staged_ ? std::span<float>(host_).subspan(range.begin, range.size)
-                 : state_.Sub(range.begin, range.size).host();
-}
-
 void StateBroadcast::Run(const Event& ready) {
-  if (staged_) {
-    queue_->Wait(ready);
-    queue_->Sync();  // and the last state has left host_
-  } else {
-    ready.Wait();
-  }
+  queue_->Wait(ready);
+  queue_->Sync();  // and the last state has left the staging
+  const auto host = [&](const Range& range) {
+    return staging_.Host(state_.Sub(range.begin, range.size), range.begin);
+  };
   Transfers arriving(arriving_), leaving(leaving_);
   for (size_t i = 0; from_ >= 0 && i < segments_.size(); ++i) {
     arriving.Add(
-        group_.Receive(from_, kTagState, std::as_writable_bytes(HostOf(segments_[i].range))));
+        group_.Receive(from_, kTagState, std::as_writable_bytes(host(segments_[i].range))));
   }
   for (size_t i = 0; i < segments_.size(); ++i) {
     const Range& range = segments_[i].range;
     const Slice part = state_.Sub(range.begin, range.size);
-    const std::span<float> host = HostOf(range);
     if (from_ >= 0) {
       arriving_[i].Wait();
-    } else if (staged_) {
-      flat::Get(*queue_, part, host);
+    } else {
+      staging_.Get(*queue_, part, range.begin);
       queue_->Sync();
     }
+    const std::span<const float> now = host(range);
     for (const int rank : to_) {
-      leaving.Add(group_.Send(rank, kTagState, std::as_bytes(std::span<const float>(host))));
+      leaving.Add(group_.Send(rank, kTagState, std::as_bytes(now)));
     }
-    if (from_ >= 0 && staged_) flat::Put(*queue_, host.data(), part);
+    if (from_ >= 0) staging_.Put(*queue_, part, range.begin);
     if (segments_[i].completes >= 0) Publish(segments_[i].completes);
   }
   leaving.Wait();

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "flat/staging.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/inner/inner.h"
 
@@ -19,7 +20,7 @@ class StateBroadcast {
   StateBroadcast(Group& group, bool star);
   ~StateBroadcast();
 
-  void Begin(Replica& replica);
+  void Begin(Replica& replica, size_t segment);  // floats that travel at a time
   // From `ready` on the server's state is new, and a worker's may be overwritten. Every rank calls
   // it, after AwaitAll.
   void Start(const Event& ready);
@@ -36,17 +37,15 @@ class StateBroadcast {
   };
   void Run(const Event& ready);
   void Publish(int bucket);
-  std::span<float> HostOf(const Range& range);
 
   Group& group_;
   const int from_;  // -1: this rank is the server
   const std::vector<int> to_;
   Slice state_;
-  bool staged_ = false;  // the host may not touch the device's memory
   std::vector<Segment> segments_;
   std::vector<Ticket> arriving_, leaving_;
   std::unique_ptr<Queue> queue_;
-  std::vector<float> host_;     // staged: the state
+  Staging staging_;             // of the state
   std::mutex mutex_;            // guards the next three
   int complete_ = 0;            // buckets from here on have come
   std::vector<Event> arrived_;  // by bucket

@@ -33,14 +33,11 @@ SumChain::~SumChain() {
 void SumChain::Begin(Replica& r) {
   summands_.assign(r.summands.begin(), r.summands.end());
   queue_ = r.device.NewQueue();
-  const size_t segment = std::min(kSumSegment, r.layout.summand);
+  segment_ = AgreeOnSegment(group_, r);
   parts_.reserve(r.summands.size());
-  arrived_ = Buffer(r.device, segment);
-  staged_ = !r.device.host_visible();
-  if (staged_) {
-    host_arrived_.resize(segment);
-    host_sum_.resize(r.layout.summand);
-  }
+  arrived_ = Buffer(r.device, segment_);
+  arriving_ = Staging(r.device, segment_);
+  sum_ = Staging(r.device, r.layout.summand);
   comm_thread_ = std::make_unique<CommThread<Task>>(
       [this](Task& task) { Forward(task); },
       [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans);
@@ -53,19 +50,15 @@ void SumChain::BucketReady(const Bucket& bucket, const Event& event) {
 void SumChain::Drain() { comm_thread_->Drain(); }
 
 void SumChain::Forward(const Task& task) {
-  if (staged_) {
-    queue_->Wait(task.event);
-  } else {
-    task.event.Wait();
-  }
+  queue_->Wait(task.event);
   Ticket leaving;
   Range left;  // the segment of `leaving`
   const auto wait = [&] {
     leaving.Wait();
     if (!last_ && left.size > 0) ends_.left(left);
   };
-  for (size_t at = 0; at < task.range.size; at += kSumSegment) {
-    const Range segment{task.range.begin + at, std::min(kSumSegment, task.range.size - at)};
+  for (size_t at = 0; at < task.range.size; at += segment_) {
+    const Range segment{task.range.begin + at, std::min(segment_, task.range.size - at)};
     Ticket next = SendOn(segment, AddOwn(segment));
     wait();
     leaving = std::move(next);
@@ -84,16 +77,13 @@ std::span<const float> SumChain::AddOwn(const Range& segment) {
     if (shards_ > 1) flat::SumInOrder(queue, sum, std::span<const Slice>(parts_).subspan(1), sum);
   } else {
     const Slice arrived = arrived_.slice().Sub(0, segment.size);
-    const std::span<float> host =
-        staged_ ? std::span<float>(host_arrived_).first(segment.size) : arrived.host();
+    const std::span<float> host = arriving_.Host(arrived, 0);
     group_.Receive(group_.rank() - 1, kTagSumForward, std::as_writable_bytes(host)).Wait();
-    if (staged_) flat::Put(queue, host.data(), arrived);
+    arriving_.Put(queue, arrived, 0);
     if (shards_ > 0) flat::SumInOrder(queue, arrived, parts_, sum);
     if (shards_ == 0) flat::Copy(queue, arrived, sum);
   }
-  if (!staged_) return sum.host();
-  const std::span<float> host = std::span(host_sum_).subspan(segment.begin, segment.size);
-  flat::Get(queue, sum, host);
+  const std::span<float> host = sum_.Get(queue, sum, segment.begin);
   queue.Sync();
   return host;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "flat/staging.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/inner/sum_route.h"
 
@@ -49,10 +50,10 @@ class SumChain : public SumRoute {
   const Ends ends_;
   std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads
   std::vector<Slice> parts_;     // own summands of a segment
-  bool staged_ = false;          // the host may not touch the device's memory
+  size_t segment_ = 0;           // floats that travel at a time
   std::unique_ptr<Queue> queue_;
-  Buffer arrived_;                              // a segment from the rank before
-  std::vector<float> host_arrived_, host_sum_;  // staged: the same, and a whole summand
+  Buffer arrived_;  // a segment from the rank before
+  Staging arriving_, sum_;
   std::unique_ptr<CommThread<Task>> comm_thread_;
 };
 

@@ -3,8 +3,10 @@
 
 namespace trireme {
 
-// Floats that travel at a time: with the summands of a few shards still in the cache.
-constexpr size_t kSumSegment = 1 << 16;
+// Floats that travel at a time, a multiple of a cache line's: with the summands of a few shards
+// still in the cache; more where a rank stages them, which waits for its device at each segment.
+// All ranks of the group call it and get the same, which is no more than a summand needs.
+size_t AgreeOnSegment(Group& group, const Replica& replica);
 
 // The way on which the summands of workers become one sum, on a communication thread, bucket by
 // bucket while backward goes on. The order of additions is that of the ranks and their shards,

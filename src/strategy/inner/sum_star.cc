@@ -19,13 +19,11 @@ SumStar::~SumStar() {
 void SumStar::Begin(Replica& r) {
   summands_.assign(r.summands.begin(), r.summands.end());
   queue_ = r.device.NewQueue();
-  constexpr size_t kLine = 16;  // floats: every segment begins at a cache line
-  segment_ = std::min(kSumSegment, (r.layout.summand + kLine - 1) / kLine * kLine);
+  segment_ = AgreeOnSegment(group_, r);
   const int all = std::accumulate(shards_.begin(), shards_.end(), 0);
   const size_t count = adds() ? size_t(all) : summands_.size();
   if (adds()) arrived_ = Buffer(r.device, count * segment_);
-  staged_ = !r.device.host_visible();
-  if (staged_) host_.resize(count * segment_);
+  staging_ = Staging(r.device, count * segment_);
   parts_.reserve(count);
   tickets_.reserve(count);
   comm_thread_ = std::make_unique<CommThread<Task>>(
@@ -40,11 +38,7 @@ void SumStar::BucketReady(const Bucket& bucket, const Event& event) {
 void SumStar::Drain() { comm_thread_->Drain(); }
 
 void SumStar::Forward(const Task& task) {
-  if (staged_) {
-    queue_->Wait(task.event);
-  } else {
-    task.event.Wait();
-  }
+  queue_->Wait(task.event);
   for (size_t at = 0; at < task.range.size; at += segment_) {
     const Range segment{task.range.begin + at, std::min(segment_, task.range.size - at)};
     if (adds()) {
@@ -55,23 +49,15 @@ void SumStar::Forward(const Task& task) {
   }
 }
 
-std::span<float> SumStar::HostOf(size_t summand, size_t size) {
-  return std::span<float>(host_).subspan(summand * segment_, size);
-}
-
 void SumStar::SendOwn(const Range& segment) {
   Transfers transfers(tickets_);
+  const auto own = [&](size_t s) { return summands_[s].Sub(segment.begin, segment.size); };
   const size_t count = size_t(shards());
-  if (staged_) {
-    for (size_t s = 0; s < count; ++s) {
-      flat::Get(*queue_, summands_[s].Sub(segment.begin, segment.size), HostOf(s, segment.size));
-    }
-    queue_->Sync();
-  }
+  for (size_t s = 0; s < count; ++s) staging_.Get(*queue_, own(s), s * segment_);
+  queue_->Sync();
   for (size_t s = 0; s < count; ++s) {
-    const std::span<const float> own =
-        staged_ ? HostOf(s, segment.size) : summands_[s].Sub(segment.begin, segment.size).host();
-    transfers.Add(group_.Send(kServer, kTagSumForward, std::as_bytes(own)));
+    const std::span<const float> host = staging_.Host(own(s), s * segment_);
+    transfers.Add(group_.Send(kServer, kTagSumForward, std::as_bytes(host)));
   }
   transfers.Wait();
 }
@@ -82,22 +68,20 @@ void SumStar::AddArrived(const Range& segment) {
   parts_.clear();
   for (int rank = 0; rank < group_.size(); ++rank) {
     for (int s = 0; s < shards_[size_t(rank)]; ++s) {
-      const size_t number = parts_.size();
-      parts_.push_back(arrived_.slice().Sub(number * segment_, segment.size));
-      const std::span<float> host = staged_ ? HostOf(number, segment.size) : parts_.back().host();
+      const size_t at = parts_.size() * segment_;
+      parts_.push_back(arrived_.slice().Sub(at, segment.size));
+      const std::span<float> host = staging_.Host(parts_.back(), at);
       transfers.Add(group_.Receive(rank, kTagSumForward, std::as_writable_bytes(host)));
     }
   }
   transfers.Wait();
-  for (size_t i = 0; staged_ && i < parts_.size(); ++i) {
-    flat::Put(*queue_, HostOf(i, segment.size).data(), parts_[i]);
-  }
+  for (size_t i = 0; i < parts_.size(); ++i) staging_.Put(*queue_, parts_[i], i * segment_);
   const Slice sum = summands_[0].Sub(segment.begin, segment.size);
   if (parts_.size() == 1) flat::Copy(*queue_, parts_[0], sum);
   if (parts_.size() > 1) {
     flat::SumInOrder(*queue_, parts_[0], std::span<const Slice>(parts_).subspan(1), sum);
   }
-  if (staged_) queue_->Sync();  // the host's copies are used again
+  queue_->Sync();  // the host's copies are used again
 }
 
 }  // namespace trireme

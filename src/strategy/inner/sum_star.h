@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "flat/staging.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/inner/sum_route.h"
 
@@ -37,16 +38,14 @@ class SumStar : public SumRoute {
   void Forward(const Task& task);         // a bucket
   void SendOwn(const Range& segment);     // to rank 0
   void AddArrived(const Range& segment);  // at rank 0
-  std::span<float> HostOf(size_t summand, size_t size);
 
   Group& group_;
   std::vector<int> shards_;      // of all ranks
   std::vector<Slice> summands_;  // a copy: in an exception the replica goes before the threads
   size_t segment_ = 0;           // floats that travel at a time
-  bool staged_ = false;          // the host may not touch the device's memory
   std::unique_ptr<Queue> queue_;
   Buffer arrived_;               // at rank 0: a segment of every summand, in order
-  std::vector<float> host_;      // staged: the same, or own segments on their way
+  Staging staging_;              // of it, or of own segments on their way
   std::vector<Slice> parts_;     // of arrived_
   std::vector<Ticket> tickets_;  // of a segment
   std::unique_ptr<CommThread<Task>> comm_thread_;

@@ -47,12 +47,13 @@ void InnerThroughServer::SetShards(std::span<const int> shards) {
 int InnerThroughServer::Summands() const { return summands_; }
 
 void InnerThroughServer::Begin(Replica& r) {
-  if (!r.device.host_visible() && !broadcast_) host_.resize(r.layout.state);
+  if (!broadcast_) staging_ = Staging(r.device, r.layout.state);
+  metrics_ = {r.device, Layout::kStepMetrics};
   if (ways_.sends == Sends::kDifferences && !is_server()) {
     moved_ = Buffer(r.device, r.layout.state);
   }
   sum_->Begin(r);
-  if (broadcast_) broadcast_->Begin(r);
+  if (broadcast_) broadcast_->Begin(r, AgreeOnSegment(group_, r));
 }
 
 void InnerThroughServer::BeforeStep(Replica& r) {
@@ -101,21 +102,16 @@ void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
 void InnerThroughServer::ShareState(Replica& r) {
   const Stopwatch watch;
   const Slice tail = r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics);
-  std::array<float, Layout::kStepMetrics> metrics = {};
-  const bool staged = !host_.empty();
   if (is_server()) {
-    flat::Get(r.queue, tail, metrics);
-    if (staged) flat::Get(r.queue, r.state, host_);
+    flat::Get(r.queue, tail, metrics_);
+    if (!broadcast_) staging_.Get(r.queue, r.state, 0);
   }
   r.queue.Sync();
-  if (is_server()) metrics[Layout::kVotes] += r.vote;  // it has no shard that could
-  if (!broadcast_) {
-    const std::span<float> state = staged ? std::span<float>(host_) : r.state.host();
-    SendFromServer(std::as_writable_bytes(state));
-  }
-  SendFromServer(std::as_writable_bytes(std::span(metrics)));
-  if (!is_server() && staged) flat::Put(r.queue, host_, r.state);
-  flat::Put(r.queue, metrics, tail);
+  if (is_server()) metrics_[Layout::kVotes] += r.vote;  // it has no shard that could
+  if (!broadcast_) SendFromServer(std::as_writable_bytes(staging_.Host(r.state, 0)));
+  SendFromServer(std::as_writable_bytes(metrics_.values()));
+  if (!is_server() && !broadcast_) staging_.Put(r.queue, r.state, 0);
+  flat::Put(r.queue, metrics_, tail);
   r.queue.Sync();  // the host's copies are used again
   if (broadcast_) broadcast_->Start(r.queue.Record());
   const double seconds = watch.seconds();

@@ -63,7 +63,8 @@ class InnerThroughServer : public Inner {
   const bool deterministic_;
   const int summands_;
   std::unique_ptr<Group> order_;  // kChain: the workers, then the server
-  std::vector<float> host_;       // the new state and the step's metrics, on their way
+  Staging staging_;               // of the new state on its way, without broadcast_
+  HostBuffer<float> metrics_;     // of the step
   Buffer moved_;                  // kDifferences, at a worker: its own updated state
   double waited_s_ = 0;
   double shared_s_ = 0;          // of it: the state's way back

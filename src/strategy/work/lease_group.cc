@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "flat/arithmetic.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
@@ -22,18 +21,13 @@ LeaseGroup::Order LeaseGroup::Hear(Replica& replica) {
 }
 
 void LeaseGroup::ShareWeights(Replica& r) {
-  const bool staged = !r.device.host_visible();
-  if (staged) {
-    staged_.resize(r.state.size);
-    if (leads()) flat::Get(r.queue, r.state, staged_);
-  }
+  if (!staging_) staging_.emplace(r.device, r.state.size);
+  if (leads()) staging_->Get(r.queue, r.state, 0);
   r.queue.Sync();
-  const std::span<float> host = staged ? std::span<float>(staged_) : r.state.host();
-  Broadcast(group_, kTagState, 0, std::as_writable_bytes(host));
-  if (staged && !leads()) {
-    flat::Put(r.queue, staged_, r.state);
-    r.queue.Sync();
-  }
+  Broadcast(group_, kTagState, 0, std::as_writable_bytes(staging_->Host(r.state, 0)));
+  if (leads()) return;
+  staging_->Put(r.queue, r.state, 0);
+  r.queue.Sync();
 }
 
 void LeaseGroup::TakePart(const Order& order, Work& work) const {

@@ -1,7 +1,7 @@
 #pragma once
-#include <memory>
-#include <vector>
+#include <optional>
 
+#include "flat/staging.h"
 #include "strategy/server/lease_table.h"
 #include "strategy/step/replica.h"
 #include "transport/group.h"
@@ -31,7 +31,7 @@ class LeaseGroup {
   void ShareWeights(Replica& replica);
 
   Group& group_;
-  std::vector<float> staged_;  // where the host may not touch the device's memory
+  std::optional<Staging> staging_;  // of the weights, since they were shared first
 };
 
 }  // namespace trireme
