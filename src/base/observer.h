@@ -63,12 +63,16 @@ class SpanSink {
  public:
   virtual ~SpanSink() = default;
   bool on() const { return on_.load(std::memory_order_relaxed); }  // the present step is recorded
-  virtual void BeginStep(int64_t step) = 0;                        // decides it
-  // `part`: which bucket, shard; -1: it has no number.
-  virtual void Add(Track track, SpanKind kind, double begin_s, double end_s, int part = -1) = 0;
+  int64_t step() const { return step_.load(std::memory_order_relaxed); }  // the present one
+  virtual void BeginStep(int64_t step) = 0;                               // decides it
+  // A span of step `step`, which may be over by now. `part`: which bucket, shard; -1: it has no
+  // number.
+  virtual void Add(Track track, SpanKind kind, double begin_s, double end_s, int64_t step,
+                   int part = -1) = 0;
 
  protected:
   std::atomic<bool> on_ = true;
+  std::atomic<int64_t> step_ = 0;
 };
 
 // Who looks at a rank; both may be null, and then nothing is told.

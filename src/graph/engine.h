@@ -60,10 +60,6 @@ struct Fusion {
 // Called when a bucket's last gradient is enqueued, in bucket order, on the thread of RunShard.
 using Ready = FunctionRef<void(const Bucket&, const Event&)>;
 
-struct ShardTimes {
-  double forward_s = 0, backward_s = 0;
-};
-
 // A program with its activations, ready to run on one queue. One thread at a time.
 class Executable {
  public:
@@ -89,7 +85,6 @@ class Executable {
     return false;
   }
 
-  virtual ShardTimes last_times() const = 0;  // of the last RunShard whose work is done
   const Program& program() const { return *program_; }
 
  protected:

@@ -79,11 +79,11 @@ void TraceBuffer::BeginStep(int64_t step) {
   last_added_ = added;
 }
 
-void TraceBuffer::Add(Track track, SpanKind kind, double begin_s, double end_s, int part) {
+void TraceBuffer::Add(Track track, SpanKind kind, double begin_s, double end_s, int64_t step,
+                      int part) {
   Ring& ring = tracks_[size_t(track)];
   const uint64_t at = ring.added.load(std::memory_order_relaxed);
-  ring.spans[at % capacity_] = {begin_s, float(end_s - begin_s), part,
-                                step_.load(std::memory_order_relaxed), kind};
+  ring.spans[at % capacity_] = {begin_s, float(end_s - begin_s), part, step, kind};
   ring.added.store(at + 1, std::memory_order_release);
 }
 

@@ -20,7 +20,8 @@ class TraceBuffer : public SpanSink {
   explicit TraceBuffer(size_t bytes, double (*now)() = Now);
 
   void BeginStep(int64_t step) override;
-  void Add(Track track, SpanKind kind, double begin_s, double end_s, int part) override;
+  void Add(Track track, SpanKind kind, double begin_s, double end_s, int64_t step,
+           int part) override;
   int64_t every() const { return every_; }
 
   // For another rank's TracePart. `offset_s`: what this rank's clock lacks to the common one.
@@ -44,7 +45,6 @@ class TraceBuffer : public SpanSink {
   const size_t capacity_;  // of a track
   double (*const now_)();
   std::array<Ring, kTracks> tracks_;
-  std::atomic<int64_t> step_ = 0;
   int64_t every_ = 1;
   double last_s_ = 0;  // when the last recorded step began
   int64_t last_step_ = -1;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
-
 namespace trireme {
 
 Strategy::Strategy(std::unique_ptr<Inner> inner, std::unique_ptr<Exchange> exchange,
@@ -51,14 +49,17 @@ Event Strategy::AfterStep(Replica& replica) {
   const Observer& observer = replica.observer;
   observer.Tell(Phase::kReduce, replica.work.step);
   SpanSink* const spans = observer.tracing();
-  const double began = spans ? Now() : 0;
+  const Event began = spans ? replica.queue.Mark() : Event();
   // Those who advance together have no samples (the last step of an epoch may have few): nothing to
   // follow.
   const bool idle = replica.work.batch == 0;
   inner_->Agree(replica, [&] {
     if (!idle) Update(replica);
   });
-  if (spans) spans->Add(Track::kCompute, SpanKind::kWait, began, Now());
+  if (spans) {
+    agree_.Add(began, replica.queue.Mark(), 0,
+               {spans, Track::kCompute, SpanKind::kWait, replica.work.step});
+  }
   source_->Done();
   exchange_->AfterStep(replica);
   return replica.queue.Record();
@@ -86,22 +87,18 @@ void Strategy::Update(Replica& replica) {
     replica.updater.Apply(replica.queue, replica.work.step, sum, replica.state);
     observer.Tell(Phase::kReduce, replica.work.step);  // others may have to hear of it
   };
-  // Reading a clock twice costs 100 ns, a tiny model's whole update twice that: of short ones one
-  // of some is measured.
+  // Two marks cost 100 ns, a tiny model's whole update twice that: of short ones one of some is
+  // measured.
   constexpr unsigned kSome = 8;
   constexpr double kShort_s = 20e-6;
-  const unsigned counts = update_is_short_ ? kSome : 1;
+  const unsigned counts = update_.last_s() < kShort_s ? kSome : 1;
   const bool measured = updates_++ % counts == 0;
   SpanSink* const spans = observer.tracing();
   if (!measured && !spans) return apply();
-  const double began = Now();
+  const Event began = replica.queue.Mark();
   apply();
-  const double ended = Now();
-  if (measured) {
-    update_s_ += counts * (ended - began);
-    update_is_short_ = ended - began < kShort_s;
-  }
-  if (spans) spans->Add(Track::kCompute, SpanKind::kUpdate, began, ended);
+  update_.Add(began, replica.queue.Mark(), measured ? counts : 0,
+              {spans, Track::kCompute, SpanKind::kUpdate, replica.work.step});
 }
 
 // Nobody announced these (more workers than shards: no backward), and the others wait for them.
@@ -144,7 +141,7 @@ Traffic Strategy::traffic() const {
   const Volume volume = exchange_->volume().value_or(inner_->volume());
   return {.communication_s = inner_->waited_s() + exchange_->waited_s(),
           .hidden_s = std::max(0.0, inner_->busy_s() - inner_->waited_s()),
-          .update_s = update_s_,
+          .update_s = update_.seconds(),
           .bytes_sent = volume.sent,
           .bytes_received = volume.received};
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/state_io.h"
+#include "flat/work_times.h"
 #include "strategy/exchange/exchange.h"
 #include "strategy/inner/inner.h"
 #include "strategy/step/replica.h"
@@ -98,8 +99,8 @@ class Strategy {
   Replica* replica_ = nullptr;  // since Begin
   size_t announced_ = 0;        // buckets of this step
   unsigned updates_ = 0;
-  bool update_is_short_ = false;
-  double update_s_ = 0;
+  WorkTimes update_;
+  WorkTimes agree_;  // for traces only
 };
 
 }  // namespace trireme

@@ -50,24 +50,25 @@ class StepProbe {
     const Stopwatch fetch;
     feed_.Fill({.epoch = 0, .begin = 0, .end = samples}, inputs_.data(), labels_.data());
     times.fetch = fetch.seconds();
-    const double began = Now();
-    std::vector<double> ready(shares_.size());
+    std::vector<double> ready_s(shares_.size());
     auto note = [&](const Bucket& bucket, const Event& event) {
       event.Wait();
-      ready[size_t(bucket.index)] = Now() - began;
+      ready_s[size_t(bucket.index)] = Now();
     };
+    ShardMarks marks;
     const Batch batch{
         .inputs = inputs_.values().first(size_t(samples) * inputs_.size() / labels_.size()),
         .labels = labels_.values().first(size_t(samples)),
         .count = samples,
-        .loss_scale = 1.0f / float(samples)};
+        .loss_scale = 1.0f / float(samples),
+        .marks = &marks};
     executable_->RunShard(batch, state_, summand_, false, Ready(note)).Wait();
     queue_->Sync();
-    const double total = Now() - began;
-    times.forward = executable_->last_times().forward_s;
-    times.backward = executable_->last_times().backward_s;
-    for (size_t i = 0; i < ready.size(); ++i) {
-      const double share = (ready[i] - (total - times.backward)) / std::max(times.backward, 1e-9);
+    const double border_s = marks.border.FiredAt();
+    times.forward = border_s - marks.began.FiredAt();
+    times.backward = marks.ended.FiredAt() - border_s;
+    for (size_t i = 0; i < ready_s.size(); ++i) {
+      const double share = (ready_s[i] - border_s) / std::max(times.backward, 1e-9);
       shares_[i].push_back(std::clamp(share, 0.0, 1.0));
     }
     const Stopwatch update;

@@ -163,10 +163,11 @@ void Stepper::RunShards(float vote, Form form) {
     const Shard& shard = work.shards[i];
     const double began = spans ? Now() : 0;
     Batch batch = NextBatch(shard, vote);
-    if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), int(i));
+    if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), work.step, int(i));
     if (workers_) batch.sum_over_shards = sum;
     if (may_leave) batch.unwritten = &replica_.unwritten;
     if (awaits) batch.await_bucket = await;
+    batch.marks = &marks_;
     observer.Tell(Phase::kCompute, work.step, int64_t(i));
     const Event event = RunShard(batch, i);
     if (shard.size()) in_use_.push_back(event);
@@ -180,31 +181,34 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
     if (sleeps) SleepIn(bucket, 1 - Pretence::kForwardPart);
     if (last) strategy_.BucketReady(replica_, bucket, event);
   };
-  SpanSink* const spans = replica_.observer.tracing();
-  const double began = spans ? Now() : 0;
   const bool apart = summands_.size() > 1;
   const Event event =
       executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0], !apart && i > 0,
                             last || sleeps ? Ready(ready) : Ready());
-  const ShardTimes shard_times = executable_->last_times();
-  times_.forward += shard_times.forward_s;
-  times_.backward += shard_times.backward_s;
-  if (spans) {
-    // Forward with what it waited for.
-    const double border = batch.await_bucket ? std::max(began, Now() - shard_times.backward_s)
-                                             : began + shard_times.forward_s;
-    spans->Add(Track::kCompute, SpanKind::kForward, began, border, int(i));
-    spans->Add(Track::kCompute, SpanKind::kBackward, border, border + shard_times.backward_s,
-               int(i));
-  }
+  CountShard(i);
   return event;
+}
+
+// In a trace forward is there with what it waited for.
+void Stepper::CountShard(size_t shard) {
+  const auto label = [&](SpanKind kind) {
+    return SpanLabel{replica_.observer.tracing(), Track::kCompute, kind, replica_.work.step,
+                     int(shard)};
+  };
+  forward_.Add(marks_.began, marks_.border, 1, label(SpanKind::kForward));
+  backward_.Add(marks_.border, marks_.ended, 1, label(SpanKind::kBackward));
+  for (const auto& [began, ended] : marks_.waits) awaited_.Add(began, ended);
 }
 
 Event Stepper::AwaitBucket(const Bucket& bucket) {
   const double began = Now();
   Event event = strategy_.AwaitBucket(replica_, bucket);
   aside_s_ += Now() - began;
-  if (pretence_.spreads()) times_.forward += SleepIn(bucket, Pretence::kForwardPart);
+  if (pretence_.spreads()) {
+    const double slept = SleepIn(bucket, Pretence::kForwardPart);
+    slept_s_ += slept;
+    pretended_s_ += slept;
+  }
   return event;
 }
 
@@ -225,9 +229,9 @@ void Stepper::Pretend() {
   const double share = double(replica_.work.shards.size()) * job_.workers() / job_.plan.shards;
   pretence_.InForward(replica_.work.step, strategy_.InStep() ? share : 1);
   const double ended = Now();
-  times_.forward += ended - began;
+  pretended_s_ += ended - began;
   if (SpanSink* const spans = observer.tracing()) {
-    spans->Add(Track::kCompute, SpanKind::kForward, began, ended);
+    spans->Add(Track::kCompute, SpanKind::kForward, began, ended, replica_.work.step);
   }
 }
 
@@ -264,11 +268,10 @@ bool Stepper::Run(int signal, StepResult& previous) {
   StepMetrics& now = metrics_[turn_];
   turn_ = 1 - turn_;
   flat::Get(*queue_, summands_[0].Sub(job_.layout.loss(), Layout::kStepMetrics), now.values);
-  now.event = queue_->Record();
+  now.event = job_.recipe.trainer.metrics_steps ? queue_->Mark() : queue_->Record();
   now.step = replica_.work.step;
   now.samples = replica_.work.batch;
   now.open = true;
-  if (job_.recipe.trainer.metrics_steps) now.ended_s = Now();
 
   for (const Event& event : in_use_) {
     event.Wait();
@@ -328,20 +331,23 @@ bool Stepper::Collect(StepMetrics& metrics, StepResult& result) {
             .loss = metrics.values[0],
             .correct = metrics.values[1],
             .votes = metrics.values[Layout::kVotes],
-            .ended_s = metrics.ended_s};
+            .ended_s = job_.recipe.trainer.metrics_steps ? metrics.event.FiredAt() : 0};
   return true;
 }
 
 bool Stepper::Drain(StepResult& last) { return Collect(metrics_[1 - turn_], last); }
 
 StepTimes Stepper::times() const {
-  StepTimes times = times_;
   const Traffic traffic = strategy_.traffic();
-  times.data = loader_->numbers().waited_s;
-  times.communication = traffic.communication_s;
-  times.hidden = traffic.hidden_s;
-  times.update = traffic.update_s;
-  return times;
+  const double awaited = awaited_.seconds();
+  // What it waited for beside pretending was the strategy's communication.
+  const double exposed = strategy_.StateArrives() ? std::max(0.0, awaited - slept_s_) : 0;
+  return {.data = loader_->numbers().waited_s,
+          .forward = forward_.seconds() - awaited + pretended_s_,
+          .backward = backward_.seconds(),
+          .communication = traffic.communication_s + exposed,
+          .update = traffic.update_s,
+          .hidden = std::max(0.0, traffic.hidden_s - exposed)};
 }
 
 LoaderRecord Stepper::loader() const {

@@ -7,6 +7,7 @@
 #include "data/ledger.h"
 #include "data/loader.h"
 #include "flat/host_memory.h"
+#include "flat/work_times.h"
 #include "graph/engine.h"
 #include "health/emulate.h"
 #include "record/metrics.h"
@@ -69,7 +70,6 @@ class Stepper {
     Event event;
     HostBuffer<float> values;
     int64_t step = 0, samples = 0;
-    double ended_s = 0;
     bool open = false;
   };
 
@@ -79,6 +79,7 @@ class Stepper {
   enum class Form { kAll, kNeeded };
   void RunShards(float vote, Form form);
   Event RunShard(const Batch& batch, size_t shard);
+  void CountShard(size_t shard);
   Event AwaitBucket(const Bucket& bucket);
   void Pretend();
   double SleepIn(const Bucket& bucket, double part);
@@ -114,7 +115,11 @@ class Stepper {
   std::array<StepMetrics, 2> metrics_;
   int turn_ = 0;        // which of the two is filled next
   double aside_s_ = 0;  // of this step's shards: waited for weights, or slept
-  StepTimes times_;
+  ShardMarks marks_;    // of the last shard
+  WorkTimes forward_, backward_;
+  WorkTimes awaited_;       // of forward: for weights
+  double slept_s_ = 0;      // of that: to pretend
+  double pretended_s_ = 0;  // all that was slept in forward
 };
 
 }  // namespace trireme

@@ -207,7 +207,7 @@ void Worker::AddPause(double seconds, SpanKind kind) {
   if (recorder_) recorder_->Paused(seconds);
   if (!observer_.spans || (kind == SpanKind::kCheckpoint && !recorder_)) return;
   const double now = Now();
-  observer_.spans->Add(Track::kCompute, kind, now - seconds, now);
+  observer_.spans->Add(Track::kCompute, kind, now - seconds, now, observer_.spans->step());
 }
 
 void Worker::EvaluateSnapshot() {

@@ -91,22 +91,35 @@ PretendDevice& DeviceOf(const Queue& queue) { return static_cast<PretendDevice&>
 void PutLater(Queue& queue, const float* host, Slice to) {
   PretendDevice& device = DeviceOf(queue);
   device.CheckReach(host, to.size * sizeof(float));
-  static_cast<PretendQueue&>(queue).Do([&device, host, to] {
+  auto& pretend = static_cast<PretendQueue&>(queue);
+  pretend.Do([&device, &pretend, host, to] {
     device.CheckReach(host, to.size * sizeof(float));
     host::Put(nullptr, host, device.Inside(to));
+    pretend.Spend(PretendWork::kPut);
   });
 }
 void GetLater(Queue& queue, Slice from, float* host) {
   PretendDevice& device = DeviceOf(queue);
   device.CheckReach(host, from.size * sizeof(float));
-  static_cast<PretendQueue&>(queue).Do([&device, from, host] {
+  auto& pretend = static_cast<PretendQueue&>(queue);
+  pretend.Do([&device, &pretend, from, host] {
     device.CheckReach(host, from.size * sizeof(float));
     host::Get(nullptr, device.Inside(from), host);
+    pretend.Spend(PretendWork::kGet);
   });
+}
+
+// Every update begins with it.
+void CheckAndClipLater(Queue& queue, Gradient gradients, Slice statistics, float clip,
+                       Slice scale) {
+  Later<host::CheckAndClip>::Call(queue, gradients, statistics, clip, scale);
+  auto& pretend = static_cast<PretendQueue&>(queue);
+  pretend.Do([&pretend] { pretend.Spend(PretendWork::kUpdate); });
 }
 
 constexpr FlatTable kPretendTable = [] {
   FlatTable table = host::LiftedTable<Later>();
+  table.check_and_clip = CheckAndClipLater;
   table.put = PutLater;
   table.get = GetLater;
   return table;
@@ -130,7 +143,7 @@ class PretendDevice::Fired : public EventState {
     Wait();
     return passed_s_;
   }
-  void Pass() { passed_s_ = Now(); }
+  void Pass(double now_s) { passed_s_ = now_s; }
   void Fire() {
     const std::lock_guard lock(mutex_);
     fired_ = true;
@@ -144,8 +157,9 @@ class PretendDevice::Fired : public EventState {
   double passed_s_ = 0;  // written before it fires
 };
 
-PretendDevice::PretendDevice()
-    : outside_(Reserve()),
+PretendDevice::PretendDevice(Seconds seconds)
+    : seconds_(std::move(seconds)),
+      outside_(Reserve()),
       inside_(Reserve()),
       firing_([this](std::stop_token stop) { FireEvents(stop); }) {}
 
@@ -270,7 +284,7 @@ PretendQueue::~PretendQueue() {
 Event PretendQueue::Record() {
   auto event = std::make_shared<PretendDevice::Fired>();
   Push([this, event] {
-    event->Pass();
+    event->Pass(Time());
     pretend_.FireLate(event);
   });
   return Event(event);
@@ -278,7 +292,17 @@ Event PretendQueue::Record() {
 
 void PretendQueue::Wait(const Event& event) {
   TRIREME_ASSERT(event.recorded());
-  if (event.state()) Push([event] { event.Wait(); });
+  if (!event.state()) return;
+  Push([this, event] {
+    event.Wait();
+    time_s_ = std::max(time_s_, event.FiredAt());
+  });
+}
+
+double PretendQueue::Time() const { return pretend_.seconds_ ? time_s_ : Now(); }
+
+void PretendQueue::Spend(PretendWork work) {
+  if (pretend_.seconds_) time_s_ += pretend_.seconds_(work);
 }
 
 void PretendQueue::Do(std::function<void()> command) { Push(std::move(command)); }

@@ -12,6 +12,9 @@
 
 namespace trireme {
 
+// What takes time on a pretended device.
+enum class PretendWork { kForward, kBackward, kUpdate, kPut, kGet };
+
 // A device that is nothing but the processor, yet behaves like the strictest accelerator: the host
 // may not touch its memory (a Slice's address is never readable), work runs late on each queue's
 // own thread, events fire later still, freed memory is gone, and copies reach only host memory that
@@ -19,7 +22,11 @@ namespace trireme {
 // Thread-safe.
 class PretendDevice : public Device {
  public:
-  PretendDevice();
+  // By default its clock is the host's. With `seconds` it has one for each queue, which such work
+  // moves on and nothing else, and which a queue that waits for an event sets to no less than the
+  // event's: what is measured by marks is then the same however busy the machine is.
+  using Seconds = std::function<double(PretendWork)>;
+  explicit PretendDevice(Seconds seconds = {});
   ~PretendDevice() override;
 
   std::string_view name() const override { return "pretend"; }
@@ -45,6 +52,7 @@ class PretendDevice : public Device {
   void FireLate(std::shared_ptr<Fired> event);
   void FireEvents(std::stop_token stop);
 
+  const Seconds seconds_;
   std::byte* outside_ = nullptr;  // addresses of slices: never readable
   std::byte* inside_ = nullptr;   // the memory; readable where allocated
   std::mutex mutex_;
@@ -68,12 +76,16 @@ class PretendQueue : public Queue {
   void Wait(const Event& event) override;
   // Copies in the command point to memory of device().Inside(), or to the host's.
   void Do(std::function<void()> command);
+  void Spend(PretendWork work);  // in a command
 
  private:
   void Push(std::function<void()> command);
   void Work(std::stop_token stop);
 
+  double Time() const;  // in a command
+
   PretendDevice& pretend_;
+  double time_s_ = 0;        // of the thread: pretended
   std::minstd_rand random_;  // of the thread
   std::mutex mutex_;
   std::deque<std::function<void()>> commands_;  // guarded by mutex_

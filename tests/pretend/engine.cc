@@ -1,10 +1,8 @@
 #include "pretend/engine.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "engine/cpu/call_list.h"
 
 namespace trireme {
@@ -26,6 +24,9 @@ class PretendExecutable : public Executable {
                reinterpret_cast<std::byte*>(device.Inside(activations_).data),
                device.Inside(scratch_).data) {
     TRIREME_ASSERT(&queue.device() == &device);
+    const auto& instructions = program_->instructions;
+    num_forward_ =
+        int(std::ranges::find_if(instructions, &Instruction::backward) - instructions.begin());
   }
   ~PretendExecutable() override { queue_.Sync(); }
 
@@ -34,27 +35,38 @@ class PretendExecutable : public Executable {
     const Layout& layout = program_->layout;
     TRIREME_ASSERT(state.size == layout.state && summand.size == layout.summand);
     const auto& instructions = program_->instructions;
+    ShardMarks unused;
+    ShardMarks& marks = batch.marks ? *batch.marks : unused;
+    marks.began = queue_.Mark();
+    marks.waits.clear();
     const Batch inside = TakeIn(batch);
     const Event taken = queue_.Record();
-    const auto run = [&](int first, int last) {
-      queue_.Do([=, this] { Run(inside, state, summand, accumulate, first, last); });
-    };
     int at = 0;
+    const auto run_until = [&](int end) {
+      if (at == end) return;
+      queue_.Do([=, this, first = at] { Run(inside, state, summand, accumulate, first, end); });
+      at = end;
+    };
     for (int i = 0; i < calls_.size(); ++i) {
+      if (i == num_forward_) {
+        run_until(i);
+        marks.border = queue_.Mark();
+      }
       if (batch.await_bucket && batch.count > 0 && !instructions[size_t(i)].first_reads.empty()) {
-        if (at < i) run(at, i);
-        at = i;
+        run_until(i);
+        const Event began = queue_.Mark();
         for (const int bucket : instructions[size_t(i)].first_reads) {
           queue_.Wait(batch.await_bucket(program_->buckets[size_t(bucket)]));
         }
+        marks.waits.push_back({began, queue_.Mark()});
       }
       if (instructions[size_t(i)].finishes < 0) continue;
-      run(at, i + 1);
-      at = i + 1;
+      run_until(i + 1);
       if (ready)
         ready(program_->buckets[size_t(instructions[size_t(i)].finishes)], queue_.Record());
     }
-    if (at < calls_.size()) run(at, calls_.size());
+    run_until(calls_.size());
+    marks.ended = queue_.Mark();
     if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
     return taken;
   }
@@ -76,11 +88,6 @@ class PretendExecutable : public Executable {
     queue_.Sync();
   }
 
-  ShardTimes last_times() const override {
-    const std::lock_guard lock(mutex_);
-    return times_;
-  }
-
  private:
   // Enqueues a copy of the samples; gives the batch as the kernels will see it.
   Batch TakeIn(const Batch& batch) {
@@ -99,15 +106,11 @@ class PretendExecutable : public Executable {
     return inside;
   }
 
-  // On the queue's thread. All that is not of forward alone counts as backward.
+  // On the queue's thread.
   void Run(const Batch& batch, Slice state, Slice summand, bool accumulate, int first, int last) {
-    const Stopwatch watch;
     calls_.Run(batch, device_.Inside(state).data, device_.Inside(summand).data, accumulate, first,
                last);
-    const std::lock_guard lock(mutex_);
-    if (first == 0) times_ = {};
-    const bool backward = first > 0 && program_->instructions[size_t(last - 1)].backward;
-    (backward ? times_.backward_s : times_.forward_s) += watch.seconds();
+    queue_.Spend(first < num_forward_ ? PretendWork::kForward : PretendWork::kBackward);
   }
 
   PretendDevice& device_;
@@ -115,8 +118,7 @@ class PretendExecutable : public Executable {
   Team team_;  // of the queue's thread
   Buffer activations_, scratch_, inputs_, labels_;
   cpu::CallList calls_;
-  mutable std::mutex mutex_;
-  ShardTimes times_;  // guarded by mutex_
+  int num_forward_ = 0;  // instructions
 };
 
 }  // namespace

@@ -74,6 +74,24 @@ testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layou
   return testing::AssertionSuccess();
 }
 
+// The parts of a shard follow each other, waits lie inside forward.
+testing::AssertionResult CheckMarks(const ShardMarks& marks) {
+  std::vector<Event> order = {marks.began};
+  for (const ShardMarks::Wait& wait : marks.waits) {
+    order.push_back(wait.began);
+    order.push_back(wait.ended);
+  }
+  order.push_back(marks.border);
+  order.push_back(marks.ended);
+  const auto missing = [](const Event& event) { return !event.recorded(); };
+  if (std::ranges::any_of(order, missing))
+    return testing::AssertionFailure() << "a mark is missing";
+  if (!std::ranges::is_sorted(order, {}, &Event::FiredAt)) {
+    return testing::AssertionFailure() << "marks are not in order";
+  }
+  return testing::AssertionSuccess();
+}
+
 class Trial {
  public:
   Trial(Engine& engine, const Graph& graph, int capacity, const Tolerances& tolerances)
@@ -107,8 +125,12 @@ class Trial {
       auto ready = [&](const Bucket& bucket, const Event& event) {
         finished.push_back(event.recorded() ? bucket.index : -1);
       };
-      executable->RunShard(shards[i].batch, state_buffer_, summand, i > 0, ready).Wait();
+      ShardMarks marks;
+      Batch batch = shards[i].batch;
+      batch.marks = &marks;
+      executable->RunShard(batch, state_buffer_, summand, i > 0, ready).Wait();
       flat::GetNow(*queue_, summand, got);
+      if (auto r = CheckMarks(marks); !r) return r;
       judge.Run(shards[i].batch, Widen(state_), want, i > 0);
       if (auto r = CompareSummands(graph_, layout_, got, want, tolerances_); !r) {
         return r << " (shard " << i << ")";
@@ -144,10 +166,14 @@ class Trial {
       ++asked[size_t(bucket.index)];
       return copies->Record();
     };
+    ShardMarks marks;
     Batch batch = data.batch;
     batch.await_bucket = await;
+    batch.marks = &marks;
     executable->RunShard(batch, arriving, summand, false, {});
     flat::GetNow(*queue_, summand, got);
+    if (auto r = CheckMarks(marks); !r) return r;
+    if (marks.waits.empty()) return testing::AssertionFailure() << "no wait was marked";
     asked.pop_back();  // the tail: read where the model has statistics
     if (std::ranges::any_of(asked, [](int times) { return times != 1; })) {
       return testing::AssertionFailure() << "some weights were not asked for, or twice";

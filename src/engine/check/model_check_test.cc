@@ -45,7 +45,6 @@ class Wrong : public RefEngine {
     void Evaluate(const Batch& batch, Slice state, const Results& results) override {
       right_->Evaluate(batch, state, results);
     }
-    ShardTimes last_times() const override { return right_->last_times(); }
 
    private:
     const std::unique_ptr<Executable> right_;

@@ -4,11 +4,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "engine/cpu/call_list.h"
 #include "engine/cpu/choose.h"
 #include "engine/cpu/narrow.h"
@@ -16,8 +14,6 @@
 
 namespace trireme {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr Fusion kFusions[] = {
     {"dense", "relu", "dense_relu"},           {"dense", "sigmoid", "dense_sigmoid"},
@@ -47,19 +43,18 @@ class CpuExecutable : public Executable {
     TRIREME_ASSERT(state.size == layout.state && summand.size == layout.summand);
     cpu::Unwritten* const unwritten = batch.unwritten ? &unwritten_ : nullptr;
     if (unwritten) unwritten->Clear();
-    const auto start = Clock::now();
-    const double waited_s = RunForward(batch, state, summand, accumulate);
-    const auto border = Clock::now();
+    ShardMarks* const marks = batch.marks;
+    if (marks) marks->began = queue_.Mark();
+    RunForward(batch, state, summand, accumulate);
+    if (marks) marks->border = queue_.Mark();
     int at = num_forward_;
     for (const Stretch& stretch : stretches_) {
       calls_.Run(batch, state.data, summand.data, accumulate, at, stretch.end, unwritten);
       at = stretch.end;
       if (ready && stretch.bucket >= 0) ready(program_->buckets[stretch.bucket], queue_.Record());
     }
-    const auto end = Clock::now();
+    if (marks) marks->ended = queue_.Mark();
     if (unwritten) *batch.unwritten = unwritten->outers();
-    times_ = {std::chrono::duration<double>(border - start).count() - waited_s,
-              std::chrono::duration<double>(end - border).count()};
     if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
     return queue_.Record();
   }
@@ -82,31 +77,25 @@ class CpuExecutable : public Executable {
     return true;
   }
 
-  ShardTimes last_times() const override { return times_; }
-
  private:
-  // Gives the seconds that it waited for weights.
-  double RunForward(const Batch& batch, Slice state, Slice summand, bool accumulate) {
+  void RunForward(const Batch& batch, Slice state, Slice summand, bool accumulate) {
     const auto run = [&](int first, int last) {
       calls_.Run(batch, state.data, summand.data, accumulate, first, last);
     };
-    if (!batch.await_bucket || batch.count == 0) {
-      run(0, num_forward_);
-      return 0;
-    }
-    double waited_s = 0;
+    ShardMarks* const marks = batch.marks;
+    if (marks) marks->waits.clear();
+    if (!batch.await_bucket || batch.count == 0) return run(0, num_forward_);
     int at = 0;
     for (const int reader : readers_) {
       run(at, reader);
       at = reader;
-      const Stopwatch watch;
+      if (marks) marks->waits.push_back({queue_.Mark(), {}});
       for (const int bucket : program_->instructions[reader].first_reads) {
         queue_.Wait(batch.await_bucket(program_->buckets[bucket]));
       }
-      waited_s += watch.seconds();
+      if (marks) marks->waits.back().ended = queue_.Mark();
     }
     run(at, num_forward_);
-    return waited_s;
   }
 
   // Instructions up to `end` finish a bucket (none: the last ones of the program).
@@ -138,7 +127,6 @@ class CpuExecutable : public Executable {
   int num_forward_ = 0;
   std::vector<int> readers_;  // instructions with first_reads
   std::vector<Stretch> stretches_;
-  ShardTimes times_;
 };
 
 }  // namespace

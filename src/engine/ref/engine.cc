@@ -16,16 +16,24 @@ class RefExecutable : public Executable {
 
   Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
                  Ready ready) override {
+    const Event began = queue_.Mark();
     if (batch.await_bucket) {  // it reads the whole state at once
       for (const Bucket& bucket : program_->buckets) queue_.Wait(batch.await_bucket(bucket));
     }
+    const Event arrived = queue_.Mark();
     Run(batch, state, summand, accumulate);
+    if (batch.marks) {
+      const double border_s = arrived.FiredAt() + runner_.forward_s();
+      *batch.marks = {.began = began,
+                      .border = Event::Fired(border_s),
+                      .ended = Event::Fired(border_s + runner_.backward_s()),
+                      .waits = {{began, arrived}}};
+    }
     std::ranges::copy(summand_, summand.host().begin());
     const Event done = queue_.Record();
     if (ready) {
       for (const Bucket& bucket : program_->buckets) ready(bucket, done);
     }
-    times_ = {.forward_s = runner_.forward_s(), .backward_s = runner_.backward_s()};
     return done;
   }
 
@@ -35,8 +43,6 @@ class RefExecutable : public Executable {
     Give(program_->probabilities, results.probabilities);
     Give(program_->losses, results.losses);
   }
-
-  ShardTimes last_times() const override { return times_; }
 
  private:
   void Run(const Batch& batch, Slice state, Slice summand, bool accumulate) {
@@ -56,7 +62,6 @@ class RefExecutable : public Executable {
   Queue& queue_;
   ref::Runner runner_;
   std::vector<double> state_, summand_;
-  ShardTimes times_;
 };
 
 }  // namespace

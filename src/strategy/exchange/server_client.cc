@@ -22,7 +22,7 @@ ServerClient::ServerClient(std::vector<Holder> servers, Ahead ahead)
       ahead_(ahead),
       step_s_(ahead.always ? 0.002 : 1),
       news_(servers_.size()),
-      sender_([this](Outgoing& out) { Dispatch(out); },
+      sender_([this](Outgoing& out) { return Dispatch(out); },
               [](std::string_view) {}) {  // the link's other end has a deadline
   for (size_t s = 0; s < servers_.size(); ++s) {
     receivers_.push_back(StartThread("the thread that listens to a server",
@@ -330,8 +330,9 @@ void ServerClient::TakePartition(size_t server, int64_t fetch, Message& message)
 // ---- the sending thread
 
 // The other servers have their partitions of a push when the first hears of it, or soon after.
-void ServerClient::Dispatch(Outgoing& out) {
+CommWork ServerClient::Dispatch(Outgoing& out) {
   out.ready.Wait();
+  const Event began = Event::Fired(Now());
   Message& message = out.message;
   if (out.staged.size() > 0) {
     std::ranges::copy(out.staged.values(), message.body.begin());
@@ -348,6 +349,7 @@ void ServerClient::Dispatch(Outgoing& out) {
   }
   if (several() && message.kind == kPush) message.body.resize(servers_[0].partition.size);
   link_.Send(std::move(message));
+  return {began, Event::Fired(Now())};
 }
 
 // ----

@@ -102,7 +102,7 @@ class ServerClient {
   void TakePartition(size_t server, int64_t fetch, Message& message);
   void TimeAnswer();
   void Renew(size_t server);
-  void Dispatch(Outgoing& out);
+  CommWork Dispatch(Outgoing& out);
   bool several() const { return servers_.size() > 1; }
 
   const std::vector<Holder> servers_;

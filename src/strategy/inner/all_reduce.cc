@@ -1,6 +1,5 @@
 #include "strategy/inner/all_reduce.h"
 
-#include "base/clock.h"
 #include "flat/arithmetic.h"
 #include "strategy/step/tags.h"
 
@@ -17,7 +16,7 @@ void InnerAllReduce::Begin(Replica& r) {
   scratch_.resize(kAllReduceScratch);
   staging_ = Staging(r.device, r.layout.summand);
   comm_thread_ = std::make_unique<CommThread<Task>>(
-      [this](Task& task) { Run(task); }, [this](std::string_view why) { group_.Abort(why); },
+      [this](Task& task) { return Run(task); }, [this](std::string_view why) { group_.Abort(why); },
       r.observer.spans);
 }
 
@@ -32,18 +31,20 @@ void InnerAllReduce::BucketReady(Replica& r, const Bucket& bucket, const Event& 
 }
 
 void InnerAllReduce::Reduce(Replica& r) {
-  const Stopwatch watch;
+  const Event began = r.queue.Mark();  // backward is over
   comm_thread_->Drain();
-  waited_s_ += watch.seconds();
   r.queue.Wait(queue_->Record());
+  waited_.Add(began, r.queue.Mark());
 }
 
-void InnerAllReduce::Run(const Task& task) {
+CommWork InnerAllReduce::Run(const Task& task) {
   queue_->Wait(task.event);
+  const Event began = queue_->Mark();
   const std::span<float> host = staging_.Get(*queue_, task.part, task.begin);
   queue_->Sync();
   Sum(task.wire, host);
   staging_.Put(*queue_, task.part, task.begin);
+  return {began, queue_->Mark()};
 }
 
 void InnerAllReduce::Sum(WireType wire, std::span<float> values) {

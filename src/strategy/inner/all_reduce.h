@@ -23,7 +23,7 @@ class InnerAllReduce : public Inner {
   void Begin(Replica& replica) override;
   void BeforeStep(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
-  double waited_s() const override { return waited_s_; }
+  double waited_s() const override { return waited_.seconds(); }
   double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
   Volume volume() const override { return group_.volume(); }
 
@@ -37,7 +37,7 @@ class InnerAllReduce : public Inner {
     WireType wire;
     Event event;
   };
-  void Run(const Task& task);
+  CommWork Run(const Task& task);
   void Sum(WireType wire, std::span<float> values);
 
   Group& group_;
@@ -47,7 +47,7 @@ class InnerAllReduce : public Inner {
   std::unique_ptr<Queue> queue_;
   std::vector<float> scratch_;
   Staging staging_;  // of the summand
-  double waited_s_ = 0;
+  WorkTimes waited_;
   std::unique_ptr<CommThread<Task>> comm_thread_;  // its thread uses the rest
 };
 

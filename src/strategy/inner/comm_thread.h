@@ -8,11 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/observer.h"
 #include "base/start_thread.h"
+#include "flat/work_times.h"
 
 namespace trireme {
+
+// Marks of a task's own work: that it waited for computing before is no communication.
+struct CommWork {
+  Event began, ended;
+};
 
 // A communication thread: runs tasks in the order given, keeps its exception for whoever drains it.
 // `fail` is told at once when a task throws, and when a communication thread is destroyed with
@@ -23,7 +28,7 @@ template <class Task>
 class CommThread {
  public:
   using Fail = std::function<void(std::string_view reason)>;
-  CommThread(std::function<void(Task&)> run, Fail fail, SpanSink* spans = nullptr,
+  CommThread(std::function<CommWork(Task&)> run, Fail fail, SpanSink* spans = nullptr,
              Track track = Track::kCommunication)
       : run_(std::move(run)), fail_(std::move(fail)), spans_(spans), track_(track) {
     tasks_.reserve(256);
@@ -40,9 +45,10 @@ class CommThread {
 
   // Any thread. Never blocks; no memory is taken once as many tasks have waited before.
   void Push(Task task) {
+    const int64_t step = spans_ && spans_->on() ? spans_->step() : kUntraced;
     {
       std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
+      tasks_.push_back({std::move(task), step});
     }
     changed_.notify_all();
   }
@@ -54,34 +60,42 @@ class CommThread {
     if (error_) std::rethrow_exception(error_);
   }
 
-  // Seconds in which a task was running.
   double busy_s() const {
     std::lock_guard lock(mutex_);
-    return busy_s_;
+    return busy_.seconds();
   }
 
  private:
+  static constexpr int64_t kUntraced = -1;
+  struct Entry {
+    Task task;
+    int64_t step;  // in which it was given
+  };
+
   void Run() {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return stopping_ || (!error_ && done_ < tasks_.size()); });
       if (stopping_) return;
-      Task task = std::move(tasks_[done_]);
+      Entry entry = std::move(tasks_[done_]);
       const int number = int(done_);
       lock.unlock();
-      const double began = Now();
+      CommWork work;
       std::exception_ptr error;
       try {
-        run_(task);
+        work = run_(entry.task);
       } catch (const std::exception& e) {
         error = std::current_exception();
         fail_(e.what());
       }
-      const double ended = Now();
-      if (spans_ && spans_->on()) spans_->Add(track_, SpanKind::kBucket, began, ended, number);
       lock.lock();
-      busy_s_ += ended - began;
-      if (error) error_ = error;
+      if (error) {
+        error_ = error;
+      } else {
+        SpanSink* const spans = entry.step == kUntraced ? nullptr : spans_;
+        busy_.Add(work.began, work.ended, 1,
+                  {spans, track_, SpanKind::kBucket, entry.step, number});
+      }
       if (++done_ == tasks_.size()) {
         tasks_.clear();
         done_ = 0;
@@ -90,15 +104,15 @@ class CommThread {
     }
   }
 
-  const std::function<void(Task&)> run_;
+  const std::function<CommWork(Task&)> run_;
   const Fail fail_;
   SpanSink* const spans_;
   const Track track_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::vector<Task> tasks_;  // empty: all are done
-  size_t done_ = 0;          // of tasks_; the next one may be running
-  double busy_s_ = 0;
+  std::vector<Entry> tasks_;  // empty: all are done
+  size_t done_ = 0;           // of tasks_; the next one may be running
+  WorkTimes busy_;
   bool stopping_ = false;
   std::exception_ptr error_;
   std::jthread thread_;  // last: joins before the rest goes

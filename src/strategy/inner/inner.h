@@ -40,7 +40,8 @@ class Inner {
 
   // By rank, where it is measured; complete when all have ended.
   virtual std::vector<ClientStats> worker_stats() const { return {}; }
-  virtual double waited_s() const { return 0; }  // of the worker's thread, for communication
+  // The replica's queue stood still for communication; but for AwaitBucket (ShardMarks::waits).
+  virtual double waited_s() const { return 0; }
   // Of communication, waited for or not; what is beyond waited_s() computing has hidden.
   virtual double busy_s() const { return waited_s(); }
   virtual Volume volume() const { return {}; }

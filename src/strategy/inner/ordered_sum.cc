@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "strategy/step/tags.h"
 
 namespace trireme {
@@ -28,7 +27,7 @@ void InnerOrderedSum::Begin(Replica& r) {
   landed_ = back_queue_->Record();
   results_ = Staging(r.device, r.layout.summand);
   back_ = std::make_unique<CommThread<Range>>(
-      [this](Range& range) { Back(range); },
+      [this](Range& range) { return Back(range); },
       [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans, Track::kReturn);
   chain_->Begin(r);
 }
@@ -38,16 +37,17 @@ void InnerOrderedSum::BucketReady(Replica&, const Bucket& bucket, const Event& e
 }
 
 void InnerOrderedSum::Reduce(Replica& r) {
-  const Stopwatch watch;
+  const Event began = r.queue.Mark();  // backward is over
   chain_->Drain();
   back_->Drain();
-  waited_s_ += watch.seconds();
   landed_ = back_queue_->Record();
   r.queue.Wait(chain_->Record());
   r.queue.Wait(landed_);
+  waited_.Add(began, r.queue.Mark());
 }
 
-void InnerOrderedSum::Back(const Range& segment) {
+CommWork InnerOrderedSum::Back(const Range& segment) {
+  const Event began = back_queue_->Mark();
   const Slice sum = sum_.Sub(segment.begin, segment.size);
   landed_.Wait();
   const std::span<float> host = results_.Host(sum, segment.begin);
@@ -56,6 +56,7 @@ void InnerOrderedSum::Back(const Range& segment) {
   results_.Put(*back_queue_, sum, segment.begin);
   if (rank > 0)
     group_.Send(rank - 1, kTagSumBack, std::as_bytes(std::span<const float>(host))).Wait();
+  return {began, back_queue_->Mark()};
 }
 
 }  // namespace trireme

@@ -22,7 +22,7 @@ class InnerOrderedSum : public Inner {
   void SetShards(std::span<const int> shards) override { chain_->SetShards(shards); }
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
-  double waited_s() const override { return waited_s_; }
+  double waited_s() const override { return waited_.seconds(); }
   // Its two threads work at the same time.
   double busy_s() const override { return back_ ? std::max(chain_->busy_s(), back_->busy_s()) : 0; }
   Volume volume() const override { return group_.volume(); }
@@ -31,7 +31,7 @@ class InnerOrderedSum : public Inner {
   void Reduce(Replica& replica) override;
 
  private:
-  void Back(const Range& segment);
+  CommWork Back(const Range& segment);
 
   Group& group_;
   const int summands_;
@@ -39,7 +39,7 @@ class InnerOrderedSum : public Inner {
   std::unique_ptr<Queue> back_queue_;
   Staging results_;
   Event landed_;  // the last step's have left it
-  double waited_s_ = 0;
+  WorkTimes waited_;
   std::unique_ptr<CommThread<Range>> back_;
   std::unique_ptr<SumChain> chain_;  // feeds back_
 };

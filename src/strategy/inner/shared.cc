@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
-
 namespace trireme {
 
 Slice InnerShared::Place(Role role, size_t floats, Device& device) {
@@ -19,7 +17,7 @@ void InnerShared::Begin(Replica& r) {
   queue_ = r.device.NewQueue();
   parts_.reserve(staging_.size());
   comm_thread_ = std::make_unique<CommThread<Task>>(
-      [this](Task& task) { Run(task); }, [this](std::string_view why) { group_.Abort(why); },
+      [this](Task& task) { return Run(task); }, [this](std::string_view why) { group_.Abort(why); },
       r.observer.spans);
 }
 
@@ -30,16 +28,17 @@ void InnerShared::BucketReady(Replica& r, const Bucket& bucket, const Event& eve
 }
 
 void InnerShared::Reduce(Replica& r) {
-  const Stopwatch watch;
+  const Event began = r.queue.Mark();  // backward is over
   comm_thread_->Drain();
-  waited_s_ += watch.seconds();
   sum_is_finite_ = std::exchange(finite_, true);
   r.queue.Wait(queue_->Record());
+  waited_.Add(began, r.queue.Mark());
 }
 
-void InnerShared::Run(const Task& task) {
+CommWork InnerShared::Run(const Task& task) {
   const auto [begin, size] = task.range;
   queue_->Wait(task.event);
+  const Event began = queue_->Mark();
   parts_.clear();
   for (size_t i = 0; i < task.parts; ++i) {
     parts_.push_back(staging_[i].Get(*queue_, summands_[i].Sub(begin, size), begin));
@@ -48,6 +47,7 @@ void InnerShared::Run(const Task& task) {
   const Slice sum = summands_[0].Sub(begin, size);
   if (!memory_.SumInOrder(parts_, staging_[0].Host(sum, begin))) finite_ = false;
   staging_[0].Put(*queue_, sum, begin);
+  return {began, queue_->Mark()};
 }
 
 }  // namespace trireme

@@ -30,7 +30,7 @@ class InnerShared : public Inner {
   void Begin(Replica& replica) override;
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   bool SumIsFinite() const override { return sum_is_finite_; }
-  double waited_s() const override { return waited_s_; }
+  double waited_s() const override { return waited_.seconds(); }
   double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }
   Volume volume() const override { return group_.volume(); }
 
@@ -43,7 +43,7 @@ class InnerShared : public Inner {
     size_t parts;
     Event event;
   };
-  void Run(const Task& task);
+  CommWork Run(const Task& task);
 
   Group& group_;
   SharedMemory& memory_;
@@ -54,7 +54,7 @@ class InnerShared : public Inner {
   std::unique_ptr<Queue> queue_;
   bool finite_ = true;          // what was summed of this step so far
   bool sum_is_finite_ = false;  // all of it
-  double waited_s_ = 0;
+  WorkTimes waited_;
   std::unique_ptr<CommThread<Task>> comm_thread_;  // its thread uses the rest
 };
 

@@ -56,8 +56,8 @@ void StateBroadcast::Begin(Replica& r, size_t segment) {
     changed_.notify_all();
     group_.Abort(reason);
   };
-  comm_thread_ = std::make_unique<CommThread<Event>>([this](Event& ready) { Run(ready); }, fail,
-                                                     r.observer.spans, Track::kReturn);
+  comm_thread_ = std::make_unique<CommThread<Event>>([this](Event& ready) { return Run(ready); },
+                                                     fail, r.observer.spans, Track::kReturn);
 }
 
 void StateBroadcast::Start(const Event& ready) {
@@ -92,8 +92,9 @@ void StateBroadcast::Publish(int bucket) {
   changed_.notify_all();
 }
 
-void StateBroadcast::Run(const Event& ready) {
+CommWork StateBroadcast::Run(const Event& ready) {
   queue_->Wait(ready);
+  const Event began = queue_->Mark();
   queue_->Sync();  // and the last state has left the staging
   const auto host = [&](const Range& range) {
     return staging_.Host(state_.Sub(range.begin, range.size), range.begin);
@@ -120,6 +121,7 @@ void StateBroadcast::Run(const Event& ready) {
     if (segments_[i].completes >= 0) Publish(segments_[i].completes);
   }
   leaving.Wait();
+  return {began, queue_->Mark()};
 }
 
 }  // namespace trireme

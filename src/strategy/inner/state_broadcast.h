@@ -35,7 +35,7 @@ class StateBroadcast {
     Range range;
     int completes = -1;  // a bucket
   };
-  void Run(const Event& ready);
+  CommWork Run(const Event& ready);
   void Publish(int bucket);
 
   Group& group_;

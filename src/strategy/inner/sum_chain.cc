@@ -39,7 +39,7 @@ void SumChain::Begin(Replica& r) {
   arriving_ = Staging(r.device, segment_);
   sum_ = Staging(r.device, r.layout.summand);
   comm_thread_ = std::make_unique<CommThread<Task>>(
-      [this](Task& task) { Forward(task); },
+      [this](Task& task) { return Forward(task); },
       [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans);
 }
 
@@ -49,8 +49,9 @@ void SumChain::BucketReady(const Bucket& bucket, const Event& event) {
 
 void SumChain::Drain() { comm_thread_->Drain(); }
 
-void SumChain::Forward(const Task& task) {
+CommWork SumChain::Forward(const Task& task) {
   queue_->Wait(task.event);
+  const Event began = queue_->Mark();
   Ticket leaving;
   Range left;  // the segment of `leaving`
   const auto wait = [&] {
@@ -65,6 +66,7 @@ void SumChain::Forward(const Task& task) {
     left = segment;
   }
   wait();
+  return {began, queue_->Mark()};
 }
 
 // summands[0] = (what came from the rank before + own shards, in order); the same on the host.

@@ -39,7 +39,7 @@ class SumChain : public SumRoute {
     Range range;
     Event event;
   };
-  void Forward(const Task& task);  // a bucket
+  CommWork Forward(const Task& task);  // a bucket
   std::span<const float> AddOwn(const Range& segment);
   Ticket SendOn(const Range& segment, std::span<const float> sum);
 

@@ -27,7 +27,7 @@ void SumStar::Begin(Replica& r) {
   parts_.reserve(count);
   tickets_.reserve(count);
   comm_thread_ = std::make_unique<CommThread<Task>>(
-      [this](Task& task) { Forward(task); },
+      [this](Task& task) { return Forward(task); },
       [this](std::string_view reason) { group_.Abort(reason); }, r.observer.spans);
 }
 
@@ -37,8 +37,9 @@ void SumStar::BucketReady(const Bucket& bucket, const Event& event) {
 
 void SumStar::Drain() { comm_thread_->Drain(); }
 
-void SumStar::Forward(const Task& task) {
+CommWork SumStar::Forward(const Task& task) {
   queue_->Wait(task.event);
+  const Event began = queue_->Mark();
   for (size_t at = 0; at < task.range.size; at += segment_) {
     const Range segment{task.range.begin + at, std::min(segment_, task.range.size - at)};
     if (adds()) {
@@ -47,6 +48,7 @@ void SumStar::Forward(const Task& task) {
       SendOwn(segment);
     }
   }
+  return {began, queue_->Mark()};
 }
 
 void SumStar::SendOwn(const Range& segment) {

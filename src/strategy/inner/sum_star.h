@@ -35,7 +35,7 @@ class SumStar : public SumRoute {
     Event event;
   };
   bool adds() const { return group_.rank() == kServer; }
-  void Forward(const Task& task);         // a bucket
+  CommWork Forward(const Task& task);     // a bucket
   void SendOwn(const Range& segment);     // to rank 0
   void AddArrived(const Range& segment);  // at rank 0
 

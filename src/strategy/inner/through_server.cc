@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "flat/arithmetic.h"
 #include "strategy/inner/sum_chain.h"
 #include "strategy/inner/sum_star.h"
@@ -83,10 +82,10 @@ void InnerThroughServer::MakeDifference(Replica& r) {
 }
 
 void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
-  const Stopwatch watch;
+  const Event began = r.queue.Mark();  // backward is over
   sum_->Drain();
-  waited_s_ += watch.seconds();
   r.queue.Wait(sum_->Record());
+  waited_.Add(began, r.queue.Mark());
   AwaitState(r);  // the last one is with all
   if (is_server()) {
     if (ways_.sends == Sends::kDifferences) {
@@ -100,7 +99,7 @@ void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
 
 // The server's state, and what the summand says about the step besides gradients.
 void InnerThroughServer::ShareState(Replica& r) {
-  const Stopwatch watch;
+  const Event began = r.queue.Mark();  // the update is done
   const Slice tail = r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics);
   if (is_server()) {
     flat::Get(r.queue, tail, metrics_);
@@ -112,26 +111,20 @@ void InnerThroughServer::ShareState(Replica& r) {
   SendFromServer(std::as_writable_bytes(metrics_.values()));
   if (!is_server() && !broadcast_) staging_.Put(r.queue, r.state, 0);
   flat::Put(r.queue, metrics_, tail);
+  sharing_.Add(began, r.queue.Mark());
   r.queue.Sync();  // the host's copies are used again
   if (broadcast_) broadcast_->Start(r.queue.Record());
-  const double seconds = watch.seconds();
-  waited_s_ += seconds;
-  shared_s_ += seconds;
 }
 
 Event InnerThroughServer::AwaitBucket(Replica&, const Bucket& bucket) {
-  if (!broadcast_) return Event::Fired();
-  const Stopwatch watch;
-  Event event = broadcast_->Await(bucket);
-  waited_s_ += watch.seconds();
-  return event;
+  return broadcast_ ? broadcast_->Await(bucket) : Event::Fired();
 }
 
 void InnerThroughServer::AwaitState(Replica& r) {
   if (!broadcast_) return;
-  const Stopwatch watch;
+  const Event began = r.queue.Mark();
   r.queue.Wait(broadcast_->AwaitAll());
-  waited_s_ += watch.seconds();
+  waited_.Add(began, r.queue.Mark());
 }
 
 void InnerThroughServer::SendFromServer(std::span<std::byte> bytes) {

@@ -44,9 +44,9 @@ class InnerThroughServer : public Inner {
   bool StateArrives() const override { return broadcast_ != nullptr; }
   Event AwaitBucket(Replica& replica, const Bucket& bucket) override;
   void AwaitState(Replica& replica) override;
-  double waited_s() const override { return waited_s_; }
+  double waited_s() const override { return waited_.seconds() + sharing_.seconds(); }
   double busy_s() const override {
-    return sum_->busy_s() + shared_s_ + (broadcast_ ? broadcast_->busy_s() : 0);
+    return sum_->busy_s() + sharing_.seconds() + (broadcast_ ? broadcast_->busy_s() : 0);
   }
   Volume volume() const override { return group_.volume(); }
 
@@ -66,9 +66,8 @@ class InnerThroughServer : public Inner {
   Staging staging_;               // of the new state on its way, without broadcast_
   HostBuffer<float> metrics_;     // of the step
   Buffer moved_;                  // kDifferences, at a worker: its own updated state
-  double waited_s_ = 0;
-  double shared_s_ = 0;          // of it: the state's way back
-  std::vector<Ticket> leaving_;  // kStar, at the server
+  WorkTimes waited_, sharing_;    // sharing: the state's way back
+  std::vector<Ticket> leaving_;   // kStar, at the server
   std::unique_ptr<SumRoute> sum_;
   std::unique_ptr<StateBroadcast> broadcast_;  // null: the state comes back before the next step
 };

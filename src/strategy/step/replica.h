@@ -30,7 +30,7 @@ struct Replica {
 
 // What became of a step's time besides the engine's, and of its bytes. Totals since the start.
 struct Traffic {
-  double communication_s = 0;  // the step's thread waited for communication
+  double communication_s = 0;  // the step stood still for communication
   double hidden_s = 0;         // communication went on while it did something else
   double update_s = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
