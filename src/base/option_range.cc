@@ -17,6 +17,7 @@ bool Check::Allows(double number) const {
 }
 
 bool Check::Allows(std::string_view word) const {
+  if (takes) return takes(word);
   return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -46,6 +47,10 @@ Check Above(double low) { return {.low = low, .above_low = true}; }
 Check Below(double high) { return {.high = high, .below_high = true}; }
 Check Between(double low, double high) { return {.low = low, .high = high}; }
 Check OneOf(std::vector<std::string> words) { return {.words = std::move(words)}; }
+
+Check OneLike(std::vector<std::string> words, bool (*takes)(std::string_view word)) {
+  return {.words = std::move(words), .takes = takes};
+}
 
 Check operator&&(const Check& a, const Check& b) {
   TRIREME_ASSERT(a.words.empty() && b.words.empty());

@@ -14,6 +14,7 @@ struct Check {
   bool above_low = false;   // low itself is refused
   bool below_high = false;  // high itself is refused
   std::vector<std::string> words;
+  bool (*takes)(std::string_view word) = nullptr;  // not null: decides, `words` only tell
 
   bool Allows(double number) const;
   bool Allows(std::string_view word) const;  // any word, when none are listed
@@ -27,6 +28,8 @@ Check Above(double low);
 Check Below(double high);
 Check Between(double low, double high);  // both ends allowed
 Check OneOf(std::vector<std::string> words);
+// Words that no list can hold, "cuda:K": `words` tell of them, `takes` decides.
+Check OneLike(std::vector<std::string> words, bool (*takes)(std::string_view word));
 Check operator&&(const Check& a, const Check& b);  // numbers that both ranges allow
 Check operator||(const Check& a, const Check& b);  // a range of numbers, or a list of words
 

@@ -77,7 +77,7 @@ std::string BenchTable::Text(bool json) const {
 
 SingleSteps::SingleSteps(const BenchEngine& engine, const Graph& graph, int batch)
     : backend_(engine.Make()),
-      name_(engine.kind->name),
+      name_(engine.device.kind->name),
       program_(Compile(graph, *backend_.engine, batch, Mode::kTrain, size_t{1} << 40)),
       queue_(backend_.engine->device().NewQueue()),
       executable_(backend_.engine->Load(program_, *queue_)),
@@ -135,13 +135,15 @@ BenchEngine EngineOf(const Args& args) {
   sections.Add("trainer", trainer);
   sections.Add("engine", options);
   args.ApplyTo(sections);
-  const EngineKind& kind = FindEngine(trainer.device);
-  return {&kind, ResolvePrecision(kind, trainer.precision), options, ThreadsOf(args)};
+  const DeviceChoice device = FindDevice(trainer.device);
+  RequireDevice(device);
+  return {device, ResolvePrecision(*device.kind, trainer.precision), options, ThreadsOf(args)};
 }
 
 Ceiling BenchEngine::CeilingOn(int some_threads) const {
-  if (!kind->ceiling) throw UsageError("the engine {} has no ceiling to compare with", kind->name);
-  return kind->ceiling(some_threads);
+  const EngineKind& kind = *device.kind;
+  if (!kind.ceiling) throw UsageError("the engine {} has no ceiling to compare with", kind.name);
+  return kind.ceiling(some_threads);
 }
 
 double BytesOf(const Instruction& instruction, int count) {

@@ -34,13 +34,15 @@ class BenchTable {
 
 // Who computes, as the flags of a benchmark say.
 struct BenchEngine {
-  const EngineKind* kind;
+  DeviceChoice device;
   Precision precision;
   EngineOptions options;
   int threads;
 
   std::string precision_name() const { return std::string(NameOf(precision)); }
-  Backend Make() const { return kind->make(precision, options, threads); }
+  Backend Make() const {
+    return device.kind->make(precision, options, {.threads = threads, .number = device.number});
+  }
   // What its results are compared with; UsageError where there is nothing.
   Ceiling CeilingOn(int some_threads) const;
   Ceiling::Measure Peak() const { return CeilingOn(threads).flops(precision); }

@@ -89,6 +89,7 @@ std::string PluginText(const MpiPlugin& plugin) {
 }
 
 std::string EngineText(const EngineKind& kind) {
+  if (const std::string missing = kind.Missing(); !missing.empty()) return missing;
   const std::vector<std::string> targets = kind.targets();
   const std::string others = fmt::format("{}", fmt::join(targets.begin() + 1, targets.end(), ", "));
   const std::string why_not = kind.why_not(Precision::kBf16);
@@ -153,8 +154,10 @@ nlohmann::ordered_json ToJson(const Findings& all) {
   for (const Part& part : all.parts) parts[part.name] = {{"found", part.found}, {"use", part.use}};
   json engines = json::object();
   for (const EngineKind& kind : EngineKinds()) {
-    engines[std::string(kind.name)] = {{"targets", kind.targets()},
-                                       {"why_not_bf16", kind.why_not(Precision::kBf16)}};
+    const std::string missing = kind.Missing();
+    json row = {{"targets", kind.targets()},
+                {"why_not_bf16", missing.empty() ? kind.why_not(Precision::kBf16) : missing}};
+    engines[std::string(kind.name)] = std::move(row);
   }
   json memory = {{"bytes", machine.memory_bytes},
                  {"available_bytes", machine.memory_available_bytes},

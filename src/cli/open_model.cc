@@ -10,7 +10,9 @@ OpenedModel OpenModel(const Args& args, const Log& log) {
   Sections sections;
   Bind(sections, model.recipe);
   args.ApplyTo(sections);
-  Backend backend = BackendOf(model.recipe)(CountThreads(model.recipe.trainer));
+  TrainerOptions& trainer = model.recipe.trainer;
+  ChooseDeviceHere(trainer, sections.ByHand("trainer.device"), log);
+  Backend backend = BackendOf(model.recipe)({.threads = CountThreads(trainer)});
   return {std::move(model), std::move(backend)};
 }
 

@@ -42,7 +42,7 @@ std::string MemoryText(const Job& job, const Engine& engine, const Program& trai
 }  // namespace
 
 std::string PlanText(const Job& job) {
-  const Backend backend = job.make_backend(job.threads_per_rank);
+  const Backend backend = job.make_backend({.threads = job.threads_per_rank});
   const auto program =
       Compile(job.graph, *backend.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
   const auto evaluation =

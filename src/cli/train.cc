@@ -118,6 +118,7 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 
 // A recipe names a place for its data that may not be here.
 Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bool resumed) {
+  ChooseStrategy(settings.recipe);  // what no device can run is refused before one is looked for
   try {
     return PrepareJob(settings.recipe, BackendOf(settings.recipe), launcher.neighbours(), weights,
                       settings.open);

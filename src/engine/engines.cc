@@ -20,12 +20,12 @@ std::string WhyNotOnCpu(Precision precision) {
   return can ? "" : cpu::WhyNoMatrixUnit();
 }
 
-Backend MakeCpu(Precision precision, const EngineOptions& options, int threads) {
+Backend MakeCpu(Precision precision, const EngineOptions& options, const BackendNeeds& needs) {
   const bool bf16 = precision == Precision::kBf16;
   Backend backend;
-  backend.team = std::make_unique<Team>(threads);
+  backend.team = std::make_unique<Team>(needs.threads);
   backend.device = std::make_unique<HostDevice>(backend.team.get());
-  backend.engine = std::make_unique<CpuEngine>(*backend.device, threads, options.winograd,
+  backend.engine = std::make_unique<CpuEngine>(*backend.device, needs.threads, options.winograd,
                                                bf16 ? cpu::FindMatrixUnit() : nullptr);
   return backend;
 }
@@ -51,15 +51,47 @@ std::string WhyNotOnRef(Precision precision) {
   return precision == Precision::kF32 ? "" : "device ref computes in float64";
 }
 
-Backend MakeRef(Precision, const EngineOptions&, int) {
+Backend MakeRef(Precision, const EngineOptions&, const BackendNeeds&) {
   return {.engine = std::make_unique<RefEngine>()};
 }
 
 constexpr EngineKind kEngines[] = {
-    {"cpu", "SIMD instructions of the processor", cpu::Targets, WhyNotOnCpu, MakeCpu, CeilingOfCpu},
-    {"ref", "plain float64 loops, slow; the reference for the others", TargetsOfRef, WhyNotOnRef,
-     MakeRef, nullptr},
+    {.name = "cpu",
+     .help = "SIMD instructions of the processor",
+     .targets = cpu::Targets,
+     .why_not = WhyNotOnCpu,
+     .make = MakeCpu,
+     .ceiling = CeilingOfCpu},
+    {.name = "ref",
+     .help = "plain float64 loops, slow; the reference for the others",
+     .targets = TargetsOfRef,
+     .why_not = WhyNotOnRef,
+     .make = MakeRef},
 };
+
+// NAME or NAME:K. `why_not` is said what is wrong where it is none.
+std::optional<DeviceChoice> ReadDevice(std::string_view text, std::string& why_not) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const auto kind = std::ranges::find(kEngines, name, &EngineKind::name);
+  if (kind == std::end(kEngines)) {
+    std::vector<std::string> names;
+    for (const EngineKind& each : kEngines) names.emplace_back(each.name);
+    why_not = fmt::format("there is no engine \"{}\"; choose from {}{}", name,
+                          fmt::join(DeviceWords(), ", "), DidYouMean(std::string(name), names));
+    return std::nullopt;
+  }
+  if (colon == text.npos) return DeviceChoice{&*kind};
+  if (!kind->numbered) {
+    why_not =
+        fmt::format("the devices of engine {0} have no numbers; say {0}, not {1}", name, text);
+    return std::nullopt;
+  }
+  const auto number = ParseNumber<int>(text.substr(colon + 1));
+  if (number && *number >= 0) return DeviceChoice{&*kind, *number};
+  why_not = fmt::format("{} is no device; {}:0 is the first of its engine", text, name);
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -76,13 +108,49 @@ const Ceiling::Measure& Ceiling::flops(Precision precision) const {
 std::span<const EngineKind> EngineKinds() { return kEngines; }
 
 const EngineKind& FindEngine(std::string_view name) {
-  std::vector<std::string> names;
+  const DeviceChoice choice = FindDevice(name);
+  if (choice.number) throw UsageError("{} is a device; its engine is {}", name, choice.kind->name);
+  return *choice.kind;
+}
+
+const EngineKind& HostEngine() {
+  return *std::ranges::find(kEngines, true, &EngineKind::host_memory);
+}
+
+std::string DeviceChoice::Text() const {
+  return std::string(kind->name) + (number ? fmt::format(":{}", *number) : "");
+}
+
+DeviceChoice FindDevice(std::string_view text) {
+  std::string why_not;
+  if (const auto choice = ReadDevice(text, why_not)) return *choice;
+  throw UsageError("{}", why_not);
+}
+
+bool IsDevice(std::string_view text) {
+  std::string why_not;
+  return ReadDevice(text, why_not).has_value();
+}
+
+std::vector<std::string> DeviceWords() {
+  std::vector<std::string> words;
   for (const EngineKind& kind : kEngines) {
-    if (kind.name == name) return kind;
-    names.emplace_back(kind.name);
+    words.emplace_back(kind.name);
+    if (kind.numbered) words.push_back(std::string(kind.name) + ":K");
   }
-  throw UsageError("there is no engine \"{}\"; choose from {}{}", name, fmt::join(names, ", "),
-                   DidYouMean(name, names));
+  return words;
+}
+
+void RequireDevice(const DeviceChoice& choice) {
+  const std::string missing = choice.kind->Missing(choice.number);
+  if (!missing.empty()) throw Error("trainer.device = \"{}\": {}", choice.Text(), missing);
+}
+
+DeviceChoice DeviceHere(const DeviceChoice& wanted, std::string& why) {
+  why = wanted.kind->Missing(wanted.number);
+  if (why.empty()) return wanted;
+  if (wanted.number && wanted.kind->Missing().empty()) return {wanted.kind};
+  return {&HostEngine()};
 }
 
 Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted) {
@@ -92,6 +160,14 @@ Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted) {
   if (wanted == "bf16-or-f32") return Precision::kF32;
   throw UsageError("trainer.precision = \"bf16\": {}; \"bf16-or-f32\" falls back to float32",
                    why_not);
+}
+
+Precision PrecisionHere(const EngineKind& kind, std::string_view wanted) {
+  try {
+    return ResolvePrecision(kind, wanted);
+  } catch (const UsageError&) {
+    return Precision::kF32;
+  }
 }
 
 }  // namespace trireme

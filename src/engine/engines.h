@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,8 +23,18 @@ struct Backend {
   std::unique_ptr<Engine> engine;
 };
 
+// For whom a backend is made.
+struct BackendNeeds {
+  int threads = 1;
+  // The device that the recipe names (trainer.device = "NAME:K"). Without one the rank's place
+  // chooses: its number among the ranks of its host that train.
+  std::optional<int> number = {};
+  int place = 0;
+  bool trains = true;  // false: a server's rank, which computes no shard and takes no card
+};
+
 // Makes the backend of one rank. Tests hand in their own.
-using MakeBackend = std::function<Backend(int threads)>;
+using MakeBackend = std::function<Backend(const BackendNeeds&)>;
 
 enum class Precision { kF32, kBf16 };
 std::string_view NameOf(Precision precision);  // f32, bf16
@@ -46,19 +57,50 @@ struct Ceiling {
 struct EngineKind {
   std::string_view name;  // trainer.device
   std::string_view help;
-  // What this machine has for it, best first: that one computes.
-  std::vector<std::string> (*targets)();
-  // Empty: it can compute in this precision on this machine.
-  std::string (*why_not)(Precision precision);
-  Backend (*make)(Precision precision, const EngineOptions& options, int threads);
-  Ceiling (*ceiling)(int threads);  // null: there is nothing to compare with
+  bool host_memory = true;  // the host reads and writes its slices where they lie
+  bool numbered = false;    // a machine may have several: trainer.device = "NAME:K" takes that one
+  // What this machine has for it, best first: that one computes. Empty: it is missing.
+  std::vector<std::string> (*targets)() = nullptr;
+  // Empty: it can compute in this precision on this machine, if it is not missing.
+  std::string (*why_not)(Precision precision) = nullptr;
+  Backend (*make)(Precision precision, const EngineOptions& options,
+                  const BackendNeeds& needs) = nullptr;
+  Ceiling (*ceiling)(int threads) = nullptr;  // null: there is nothing to compare with
+  // What this machine lacks to compute with it, or with its device of this number, and what to do:
+  // one line. Empty: nothing. Null: no machine lacks it.
+  std::string (*missing)(std::optional<int> number) = nullptr;
+
+  std::string Missing(std::optional<int> number = {}) const {
+    return missing ? missing(number) : "";
+  }
 };
 
 std::span<const EngineKind> EngineKinds();
 const EngineKind& FindEngine(std::string_view name);  // UsageError for an unknown name
+const EngineKind& HostEngine();  // the first row whose memory is the host's: every machine has it
+
+// What trainer.device says: an engine, and which of its devices if that is said.
+struct DeviceChoice {
+  const EngineKind* kind;
+  std::optional<int> number = {};
+
+  std::string Text() const;  // NAME or NAME:K
+};
+DeviceChoice FindDevice(std::string_view text);  // UsageError
+bool IsDevice(std::string_view text);            // FindDevice takes it
+std::vector<std::string> DeviceWords();          // all that it takes, "NAME:K" for any number
+
+// Throws Error where this machine lacks it.
+void RequireDevice(const DeviceChoice& choice);
+
+// For weights that any device can use: `wanted`, or where this machine lacks it another device of
+// its engine, or the host's engine. `why` is then said what it lacks.
+DeviceChoice DeviceHere(const DeviceChoice& wanted, std::string& why);
 
 // trainer.precision ("f32", "bf16", or "bf16-or-f32": what there is) on this engine. UsageError
 // where it cannot.
 Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted);
+// Likewise for a trained model: float32 where it cannot. Its weights are float32 in any case.
+Precision PrecisionHere(const EngineKind& kind, std::string_view wanted);
 
 }  // namespace trireme

@@ -13,7 +13,7 @@ namespace {
 TEST(Engines, EachRowMakesWhatItNames) {
   for (const EngineKind& kind : EngineKinds()) {
     EXPECT_EQ(&FindEngine(kind.name), &kind);
-    const Backend backend = kind.make(Precision::kF32, {}, 1);
+    const Backend backend = kind.make(Precision::kF32, {}, {});
     EXPECT_EQ(backend.engine->name(), kind.name);
     ASSERT_FALSE(kind.targets().empty());
     EXPECT_EQ(backend.engine->target(), kind.targets()[0]);
@@ -40,14 +40,14 @@ TEST(Engines, TheTargetSaysWhatBFloatsAreMultipliedWith) {
   const EngineKind& kind = FindEngine("cpu");
   ASSERT_EQ(unit == nullptr, !kind.why_not(Precision::kBf16).empty());
   if (!unit) return;
-  EXPECT_EQ(kind.make(Precision::kBf16, {}, 1).engine->target(),
+  EXPECT_EQ(kind.make(Precision::kBf16, {}, {}).engine->target(),
             kind.targets()[0] + "+" + std::string(unit->name));
 }
 
 TEST(Engines, OptionsReachTheEngine) {
   const Graph graph = BuildModel({.name = "resnet18"}, {32, 32, 3}, 10);
   for (const std::string how : {"off", "f2", "auto"}) {
-    const Backend backend = FindEngine("cpu").make(Precision::kF32, {.winograd = how}, 1);
+    const Backend backend = FindEngine("cpu").make(Precision::kF32, {.winograd = how}, {});
     Graph chosen = graph;
     EXPECT_NE(backend.engine->Choose(chosen).find("winograd (" + how + ")"), std::string::npos);
   }

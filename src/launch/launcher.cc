@@ -197,11 +197,16 @@ void Launcher::Join(const Log* log) {
 void Launcher::FindNeighbours() {
   constexpr Tag kTag = 0;
   const std::string cpus = FormatCpuList(ReadCoreFacts().affinity);
-  const auto all = HostOfRank(world_->group(), kTag, cpus);
-  neighbours_.ranks.clear();
-  for (int r = 0; r < world_->size(); ++r) {
-    if (all[r] == all[first_]) neighbours_.ranks.push_back(r);
-  }
+  const auto like_this = [&](std::string_view part) {
+    const auto all = HostOfRank(world_->group(), kTag, part);
+    std::vector<int> ranks;
+    for (int r = 0; r < world_->size(); ++r) {
+      if (all[r] == all[first_]) ranks.push_back(r);
+    }
+    return ranks;
+  };
+  neighbours_.ranks = like_this(cpus);
+  neighbours_.host = like_this("");
 }
 
 LocalRanks Launcher::Local(const Log* log, bool secret) const {

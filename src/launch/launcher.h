@@ -13,6 +13,7 @@ namespace trireme {
 // Ranks that compute on the same processors.
 struct Neighbours {
   std::vector<int> ranks;     // in order; empty: all of the job
+  std::vector<int> host;      // all ranks of this machine, in order; empty: those
   bool process_each = false;  // a launcher started each, with SLURM_CPUS_PER_TASK for it alone
 };
 

@@ -1,6 +1,7 @@
 #include "model/saved_model.h"
 
 #include "base/error.h"
+#include "engine/engines.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "model/model_file.h"
@@ -13,8 +14,6 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log, const std::str
   Sections sections;
   Bind(sections, recipe);
   LoadRunRecipe(sections, run);
-  // Weights are float32 whatever trained them: a machine without bf16 can use them.
-  if (recipe.trainer.precision == "bf16") recipe.trainer.precision = "bf16-or-f32";
 
   const auto found = OpenCheckpoint(run + "/checkpoints", which);
   if (!found) {
@@ -31,6 +30,20 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log, const std::str
   ReadModel(graph, layout, checkpoint.model(), state);
   return {std::move(recipe), std::move(card),  std::move(graph),
           std::move(layout), std::move(state), checkpoint.step()};
+}
+
+void ChooseDeviceHere(TrainerOptions& trainer, bool given, const Log& log) {
+  DeviceChoice device = FindDevice(trainer.device);
+  if (!given) {
+    std::string why;
+    device = DeviceHere(device, why);
+    if (!why.empty()) {
+      log.Warn("load", "the run's device {} is not here ({}); {} computes instead", trainer.device,
+               why, device.Text());
+    }
+    trainer.device = device.Text();
+  }
+  trainer.precision = NameOf(PrecisionHere(*device.kind, trainer.precision));
 }
 
 }  // namespace trireme

@@ -24,4 +24,9 @@ struct SavedModel {
 SavedModel LoadSavedModel(const std::string& run, const Log& log,
                           const std::string& which = "last");
 
+// Weights are float32 whatever trained them, so a machine without the run's device or precision can
+// use them: what it has instead, with a warning where that is another device. `given`: the user
+// chose the device.
+void ChooseDeviceHere(TrainerOptions& trainer, bool given, const Log& log);
+
 }  // namespace trireme

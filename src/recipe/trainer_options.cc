@@ -13,11 +13,10 @@ namespace trireme {
 void Describe(OptionTable<TrainerOptions>& t) {
   using enum Binds;
   using T = TrainerOptions;
-  std::vector<std::string> engines;
-  std::string computes = "what computes:";
+  std::string computes = "what computes";
   for (const EngineKind& kind : EngineKinds()) {
-    computes += fmt::format("{} {}: {}", engines.empty() ? "" : ";", kind.name, kind.help);
-    engines.emplace_back(kind.name);
+    computes +=
+        fmt::format("{} {}: {}", &kind == &EngineKinds()[0] ? ":" : ";", kind.name, kind.help);
   }
   t.Add("epochs", &T::epochs, Above(0), kJob,
         "passes over the training samples; 0.5 is half a pass");
@@ -48,7 +47,7 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "\"bf16\" rounds the operands of products and keeps the values between layers in bf16, but "
         "sums, weights and statistics in float32, with instructions that not every processor has; "
         "\"bf16-or-f32\" falls back to float32 where they are missing");
-  t.Add("device", &T::device, OneOf(engines), kRanks, computes);
+  t.Add("device", &T::device, OneLike(DeviceWords(), IsDevice), kRanks, computes);
   t.Add("deterministic", &T::deterministic, Any(), kJob,
         "identical bits for any number of workers with the same trainer.shards (set it, or each "
         "worker has one)");

@@ -77,6 +77,7 @@ struct StrategyScene {
   bool deterministic = false;
   bool one_process = true;  // what the transport gives the ranks
   bool shared_memory = true;
+  bool host_memory = true;  // the host reads what a rank computes with where it lies
   const OptimizerOptions* optimizer = nullptr;  // null: not known yet, nothing is refused for it
 };
 

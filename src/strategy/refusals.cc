@@ -284,6 +284,14 @@ constexpr Refusal kOthers[] = {
            "strategy.groups = {} is more than {}; set fewer groups or more transport.ranks",
            x.c.groups, Counted(x.c.workers(), "worker"));
      }},
+    {[](const Case& x) { return x.c.inner->host_memory && !x.scene.host_memory; },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy {}: its workers touch each other's weights or gradients, which must lie in "
+           "the memory of the processor; use --device cpu, or a strategy that sends them "
+           "(allreduce, sync-ps)",
+           x.preset.name);
+     }},
     {[](const Case& x) { return x.c.inner->one_process && !x.scene.one_process; },
      [](const Case& x) {
        return fmt::format(

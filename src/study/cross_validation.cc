@@ -89,7 +89,7 @@ std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fo
 void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
   const TrainerOptions& trainer = model.recipe.trainer;
   const DataSet data = OpenData(model.recipe.data, trainer.seed, model.card.known());
-  const Backend backend = BackendOf(model.recipe)(CountThreads(trainer));
+  const Backend backend = BackendOf(model.recipe)({.threads = CountThreads(trainer)});
   const auto queue = backend.engine->device().NewQueue();
   const Buffer state(backend.engine->device(), model.layout.state);
   flat::PutNow(*queue, model.state, state);
@@ -178,7 +178,8 @@ FoldsResult ReadFolds(const FoldsPlan& plan, const Log& log) {
   }
   std::optional<RocTally> tally;
   for (int fold = 0; fold < plan.folds(); ++fold) {
-    const SavedModel model = LoadSavedModel(plan.Folder(fold), log);
+    SavedModel model = LoadSavedModel(plan.Folder(fold), log);
+    ChooseDeviceHere(model.recipe.trainer, false, log);
     const size_t classes = model.card.classes.size();
     if (!tally) {
       result.classes = model.card.classes;

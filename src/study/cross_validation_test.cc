@@ -89,7 +89,7 @@ TEST_F(CrossValidationTest, PooledNumbersAreThoseOfAllHeldOutPredictions) {
     const SavedModel model = LoadSavedModel(plan_.Folder(fold), log_);
     EXPECT_EQ(model.recipe.data.fold, fold + 1);
     const DataSet data = OpenData(model.recipe.data, model.recipe.trainer.seed);
-    const Backend backend = BackendOf(model.recipe)(1);
+    const Backend backend = BackendOf(model.recipe)({});
     Predictor predictor(model, *backend.engine);
     predictor.Run(*data.test, [&](int64_t i, const Prediction& prediction) {
       labels.push_back(data.test->label(i));

@@ -25,7 +25,7 @@ class StepProbe {
  public:
   StepProbe(const Job& job, int capacity)
       : job_(job),
-        backend_(job.make_backend(job.threads_per_rank)),
+        backend_(job.make_backend({.threads = job.threads_per_rank})),
         device_(backend_.engine->device()),
         queue_(device_.NewQueue()),
         executable_(backend_.engine->Load(

@@ -36,11 +36,26 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
 }  // namespace
 
 MakeBackend BackendOf(const Recipe& recipe) {
-  const EngineKind& kind = FindEngine(recipe.trainer.device);
+  const DeviceChoice device = FindDevice(recipe.trainer.device);
+  RequireDevice(device);
+  const EngineKind& kind = *device.kind;
   const Precision precision = ResolvePrecision(kind, recipe.trainer.precision);
-  return [&kind, precision, options = recipe.engine](int threads) {
-    return kind.make(precision, options, threads);
+  return [&kind, number = device.number, precision,
+          options = recipe.engine](const BackendNeeds& given) {
+    if (!given.trains && !kind.host_memory) {
+      return HostEngine().make(Precision::kF32, options, given);
+    }
+    BackendNeeds needs = given;
+    needs.number = number;
+    return kind.make(precision, options, needs);
   };
+}
+
+BackendNeeds Job::NeedsOf(int rank) const {
+  const auto at = std::ranges::find(trainers, rank);
+  return {.threads = threads_per_rank,
+          .place = at == trainers.end() ? 0 : int(at - trainers.begin()),
+          .trains = rank >= strategy.servers};
 }
 
 std::vector<int> Job::CpusOf(int rank) const {
@@ -118,11 +133,13 @@ Opened OpenFor(const OpenKeys& open, int workers, Recipe& recipe) {
 
 StrategyChoice ChooseStrategy(const Recipe& recipe) {
   const TransportKind* transport = FindTransport(recipe.transport.name);  // null: not chosen yet
-  return ResolveStrategy(recipe.strategy, {.ranks = recipe.transport.ranks,
-                                           .deterministic = recipe.trainer.deterministic,
-                                           .one_process = !transport || transport->one_process,
-                                           .shared_memory = !transport || transport->shares_memory,
-                                           .optimizer = &recipe.optimizer});
+  return ResolveStrategy(recipe.strategy,
+                         {.ranks = recipe.transport.ranks,
+                          .deterministic = recipe.trainer.deterministic,
+                          .one_process = !transport || transport->one_process,
+                          .shared_memory = !transport || transport->shares_memory,
+                          .host_memory = FindDevice(recipe.trainer.device).kind->host_memory,
+                          .optimizer = &recipe.optimizer});
 }
 
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
@@ -140,7 +157,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   TrainerOptions& trainer = job.recipe.trainer;
   job.recipe.optimizer.clip = trainer.clip;
   job.strategy = ChooseStrategy(recipe);
-  trainer.precision = NameOf(ResolvePrecision(FindEngine(trainer.device), trainer.precision));
+  trainer.precision = NameOf(ResolvePrecision(*FindDevice(trainer.device).kind, trainer.precision));
   if (trainer.shards && trainer.accumulate > 1) {
     throw UsageError(
         "trainer.shards and trainer.accumulate both say how a batch is cut; set only one");
@@ -177,6 +194,8 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   for (int r = 0; neighbours.ranks.empty() && r < recipe.transport.ranks; ++r) {
     job.sharing.push_back(r);
   }
+  job.trainers = neighbours.host.empty() ? job.sharing : neighbours.host;
+  std::erase_if(job.trainers, [&](int rank) { return rank < job.strategy.servers; });
   // Servers of a free pace only add; a core of their own would be idle.
   std::erase_if(job.sharing,
                 [&](int rank) { return !job.strategy.in_step() && rank < job.strategy.servers; });

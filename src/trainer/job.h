@@ -32,9 +32,10 @@ struct Job {
   int64_t own_samples = 0;  // not 0: the data are this client's own, the plan the server's
   int shard_capacity = 0;   // samples of a shard, at most
   int threads_per_rank = 1;
-  int cores_per_rank = 1;    // its share of the processors, for computing and for its loader
-  std::vector<int> cpus;     // of this process; those of a core stand together
-  std::vector<int> sharing;  // ranks that compute on them
+  int cores_per_rank = 1;     // its share of the processors, for computing and for its loader
+  std::vector<int> cpus;      // of this process; those of a core stand together
+  std::vector<int> sharing;   // ranks that compute on them
+  std::vector<int> trainers;  // ranks of this machine that train: a place for each
   std::vector<float> initial_state;
   bool given_weights = false;   // --init: a checkpoint keeps them before the first step
   bool only_self_test = false;  // no step
@@ -46,6 +47,7 @@ struct Job {
   }
   int MostShards(int worker) const;         // of one worker in one step
   std::vector<int> CpusOf(int rank) const;  // to pin it to; empty: nowhere
+  BackendNeeds NeedsOf(int rank) const;     // what it computes with
   size_t bucket_floats() const;
 };
 

@@ -39,7 +39,12 @@ struct Words {
   std::array<char, 128> build;
 };
 
-std::string RecipeText(const Job& job) { return BoundText(job.recipe, Binds::kRanks); }
+// Ranks on several devices of one engine train the same.
+std::string RecipeText(const Job& job) {
+  Recipe recipe = job.recipe;
+  recipe.trainer.device = FindDevice(recipe.trainer.device).kind->name;
+  return BoundText(recipe, Binds::kRanks);
+}
 
 // A few samples as the network sees them: cheap, and one training sample that differs shows in all,
 // by the normalisation.
@@ -69,10 +74,14 @@ std::string DataText(const Job& job) {
          SomeSamples(*job.data.validation, job.normalizer);
 }
 
-Words WordsOf(const Job& job) {
+Words WordsOf(const Job& job, int rank) {
   // Other instructions round otherwise; that matters only where bits are promised.
   std::string target;
-  if (job.recipe.trainer.deterministic) target = job.make_backend(1).engine->target();
+  if (job.recipe.trainer.deterministic) {
+    BackendNeeds needs = job.NeedsOf(rank);
+    needs.threads = 1;
+    target = job.make_backend(needs).engine->target();
+  }
   Words words = {HashOf(RecipeText(job)), HashOf(DataText(job)), HashOf(target), {}};
   const std::string build = BuildText();
   std::copy_n(build.begin(), std::min(build.size(), words.build.size() - 1), words.build.begin());
@@ -130,11 +139,11 @@ std::string OtherBuild(const std::vector<std::string>& builds) {
 }
 
 void CheckAgreement(Group& group, const Job& job) {
-  const auto all = AllGather(group, kTagPreflight, WordsOf(job));
-  const auto check = [&](const char* differ, const char* need, HexHash Words::*word) {
-    for (int r = 1; r < group.size(); ++r) {
-      if (all[r].*word == all[0].*word) continue;
-      throw Error("rank {}'s {} from rank 0's; {}", r, differ, need);
+  const auto all = AllGather(group, kTagPreflight, WordsOf(job, group.rank()));
+  const auto check = [&](int first, const char* differ, const char* need, HexHash Words::*word) {
+    for (int r = first + 1; r < group.size(); ++r) {
+      if (all[r].*word == all[first].*word) continue;
+      throw Error("rank {}'s {} from rank {}'s; {}", r, differ, first, need);
     }
   };
   std::vector<std::string> builds;
@@ -146,9 +155,11 @@ void CheckAgreement(Group& group, const Job& job) {
     throw Error("rank {}'s recipe differs from rank 0's: {}; start all ranks with the same recipe",
                 r, where);
   }
-  check("data differ", "all ranks of a job need the same", &Words::data);
-  check("instruction set differs", "--deterministic needs the same on all ranks",
-        &Words::instructions);
+  check(0, "data differ", "all ranks of a job need the same", &Words::data);
+  // Where workers compute on cards, servers do not.
+  const bool alike = FindDevice(job.recipe.trainer.device).kind->host_memory;
+  check(alike ? 0 : job.strategy.servers, "instruction set differs",
+        "--deterministic needs the same on all ranks", &Words::instructions);
 }
 
 void ShowRanks(Group& group, const Job& job, const Log& log) {

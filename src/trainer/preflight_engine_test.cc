@@ -31,7 +31,7 @@ std::string Agree(bool deterministic, const std::string& first, const std::strin
   recipe.transport.ranks = 2;
   Job jobs[2];
   for (int r = 0; r < 2; ++r) {
-    jobs[r] = PrepareJob(recipe, [target = r ? second : first](int) {
+    jobs[r] = PrepareJob(recipe, [target = r ? second : first](const BackendNeeds&) {
       return Backend{.engine = std::make_unique<NamedEngine>(target)};
     });
   }
@@ -63,7 +63,7 @@ std::string ChoiceOfClient(const std::string& winograd) {
       run_info, [](Sections& sections) { sections.SetAssignment("trainer.threads=1"); });
   EXPECT_EQ(job.threads_per_rank, 1);
   Graph graph = job.graph;
-  return job.make_backend(1).engine->Choose(graph);
+  return job.make_backend({}).engine->Choose(graph);
 }
 
 TEST(Preflight, AClientComputesAsTheServersRecipeSays) {

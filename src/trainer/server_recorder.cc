@@ -215,7 +215,7 @@ void ServerRecorder::EndEpoch(const Image& image) {
 
 void ServerRecorder::Evaluate(const Image& image) {
   if (!examiner_) {
-    backend_ = job_.make_backend(job_.threads_per_rank);
+    backend_ = job_.make_backend({.threads = job_.threads_per_rank});
     queue_ = backend_.engine->device().NewQueue();
     state_ = Buffer(backend_.engine->device(), job_.layout.state);
     examiner_.emplace(job_, *backend_.engine, *queue_);

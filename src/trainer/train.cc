@@ -70,8 +70,8 @@ void WriteChoice(const Job& job, const RunContext& context, const StrategyOption
 
 int RunWorker(const Job& job, const RunContext& context, const Start& start,
               const StrategySetup& setup, World& world, RankWatch* watch, SpanSink* spans) {
-  Backend backend =
-      job.make_backend(job.threads_per_rank);  // before the strategy, whose memory is on it
+  // Before the strategy, whose memory is on it.
+  Backend backend = job.make_backend(job.NeedsOf(world.rank()));
   const auto strategy = MakeWorker(setup, world);
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
@@ -276,7 +276,7 @@ int Join(const Job& job, const JoinContext& context) {
                                               .timeout_s = job.recipe.transport.timeout_s},
                                       .fingerprint = FingerprintOf(job)});
   const StrategySetup setup = SetupOf(job, nullptr, context.log);
-  Backend backend = job.make_backend(job.threads_per_rank);
+  Backend backend = job.make_backend({.threads = job.threads_per_rank});
   const auto strategy = MakeWorker(setup, *world);
   Worker worker(job, *world, backend, *strategy, nullptr, context.signals, nullptr, nullptr);
   Start start;

@@ -12,10 +12,11 @@ namespace trireme {
 namespace {
 
 MakeBackend OnPretendedDevice() {
-  return [](int threads) {
+  return [](const BackendNeeds& needs) {
+    if (!needs.trains) return HostEngine().make(Precision::kF32, {}, needs);
     Backend backend;
     auto device = std::make_unique<PretendDevice>();
-    backend.engine = std::make_unique<PretendEngine>(*device, threads);
+    backend.engine = std::make_unique<PretendEngine>(*device, needs.threads);
     backend.device = std::move(device);
     return backend;
   };

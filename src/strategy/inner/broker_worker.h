@@ -1,8 +1,8 @@
 #pragma once
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "strategy/inner/broker.h"
 #include "strategy/inner/inner.h"
 
@@ -17,13 +17,7 @@ class InnerBroker : public Inner {
   ~InnerBroker() override { broker_.Leave(worker_); }
 
   int Summands() const override { return summands_; }
-  void Begin(Replica& r) override {
-    if (!r.device.host_visible()) {
-      throw UsageError(
-          "strategy bsp keeps its model in the processor's memory, which device {} cannot read",
-          r.device.name());
-    }
-  }
+  void Begin(Replica& r) override { TRIREME_ASSERT(r.device.host_visible()); }  // refusals.cc
   void Agree(Replica& r, FunctionRef<void()> update) override {
     const Stopwatch watch;
     const size_t parts = std::min(r.work.shards.size(), r.summands.size());

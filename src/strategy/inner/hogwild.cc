@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
@@ -43,11 +44,7 @@ InnerHogwild::InnerHogwild(Group& group) : group_(group) {
 
 Slice InnerHogwild::Place(Role role, size_t floats, Device& device) {
   if (role != Role::kState) return {};
-  if (!device.host_visible()) {
-    throw UsageError(
-        "strategy hogwild keeps its weights in the processor's memory, which device {} cannot read",
-        device.name());
-  }
+  TRIREME_ASSERT(device.host_visible());  // refusals.cc
   const size_t bytes = sizeof(Board) + size_t(group_.size()) * sizeof(Board::Counts);
   const auto memory = AllocateForAll(group_, kTagState, bytes / sizeof(float));
   board_ = reinterpret_cast<Board*>(memory.data());

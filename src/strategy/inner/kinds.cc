@@ -101,6 +101,7 @@ constexpr InnerKind kInners[] = {
      .help = "workers read and write one set of weights without locks",
      .in_step = false,
      .shares_memory = true,
+     .host_memory = true,
      .groups = true,
      .make = MakeHogwild},
     {.name = "server",
@@ -113,6 +114,7 @@ constexpr InnerKind kInners[] = {
      .help = "threads bring gradients to a barrier, after which one of them adds them up",
      .in_step = true,
      .one_process = true,
+     .host_memory = true,
      .make = MakeBrokerWorker,
      .common = MakeBroker},
 };

@@ -39,6 +39,7 @@ struct InnerKind {
   bool alone = false;          // they do not: something else must bring them together
   bool one_process = false;    // they are threads of one process
   bool shares_memory = false;  // they are threads, or processes that share memory
+  bool host_memory = false;    // they read and write each other's, so it is no card's
   bool groups = false;         // some of them can be a group, below a server or an average
   int servers = 0;  // the first ranks, which hold the weights and do not train: strategy.route
   bool differences = false;  // strategy.merge = "difference" is possible
