@@ -53,13 +53,17 @@ const std::map<std::string, Folders> kStandsOn = {
       "launch", "engine", "strategy", "recipe", "model", "health", "trainer", "study"}},
 };
 
+bool IsCode(const fs::path& path) {
+  static const std::set<std::string> extensions = {".h", ".cc", ".cu", ".cuh"};
+  return extensions.contains(path.extension().string());
+}
+
 TEST(Architecture, IncludesFollowTheArrows) {
   const fs::path src = fs::path(TRIREME_SOURCE_DIR) / "src";
   const std::regex include("^\\s*#include \"([a-z_]+)/[^\"]*\"");
   int lines = 0;
   for (const auto& entry : fs::recursive_directory_iterator(src)) {
-    const auto extension = entry.path().extension();
-    if (extension != ".h" && extension != ".cc") continue;
+    if (!IsCode(entry.path())) continue;
     const std::string folder = *fs::relative(entry.path(), src).begin();
     ASSERT_TRUE(kStandsOn.count(folder)) << "a new folder: " << entry.path();
     std::ifstream file(entry.path());
@@ -85,7 +89,7 @@ std::map<Pair, std::vector<std::string>> FoldersThatInclude() {
   std::map<Pair, std::vector<std::string>> found;
   for (const auto& entry : fs::recursive_directory_iterator(src)) {
     const fs::path path = entry.path();
-    if (path.extension() != ".h" && path.extension() != ".cc") continue;
+    if (!IsCode(path)) continue;
     if (path.stem().string().ends_with("_test")) continue;
     const std::string folder = fs::relative(path.parent_path(), src).generic_string();
     std::ifstream file(path);
@@ -166,7 +170,7 @@ TEST(Architecture, NobodyAsksForTheNameOfAKind) {
   int in_lists = 0;
   for (const auto& entry : fs::recursive_directory_iterator(src)) {
     const fs::path path = entry.path();
-    if (path.extension() != ".h" && path.extension() != ".cc") continue;
+    if (!IsCode(path)) continue;
     if (path.stem().string().ends_with("_test")) continue;
     const std::string folder = *fs::relative(path, src).begin();
     std::ifstream file(path);

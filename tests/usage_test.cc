@@ -48,7 +48,8 @@ TEST_F(UsageTest, WordsThatNobodyKnows) {
   Refuse({"train", "--set", "trainer.batch"}, 2, {"trainer.batch"});
   Refuse({"train", "--optimizer", "adan"}, 2, {"did you mean \"adam\""});
   Refuse({"train", "--strategy", "easgdd"}, 2, {"did you mean \"easgd\""});
-  Refuse({"train", "--device", "cuda"}, 2, {"trainer.device", "cpu"});
+  Refuse({"train", "--device", "gpu"}, 2, {"trainer.device", "cpu"});
+  Refuse({"train", "--device", "cpu:1"}, 2, {"trainer.device", "cpu:1", "did you mean \"cpu\""});
   Refuse({"train", "--model", "resnet19"}, 2, {"resnet19", "resnet18"});
   Refuse({"train", "--model", "mlp:4-x-3"}, 2, {"mlp:4-x-3"});
   Refuse({"train", "--data", "irs"}, 2, {"irs", "iris"});

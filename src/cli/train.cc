@@ -118,10 +118,11 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 
 // A recipe names a place for its data that may not be here.
 Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bool resumed) {
-  ChooseStrategy(settings.recipe);  // what no device can run is refused before one is looked for
+  // What no device can run is refused before one is looked for.
+  const bool trains = launcher.first() + launcher.local() > ChooseStrategy(settings.recipe).servers;
   try {
-    return PrepareJob(settings.recipe, BackendOf(settings.recipe), launcher.neighbours(), weights,
-                      settings.open);
+    return PrepareJob(settings.recipe, BackendOf(settings.recipe, trains), launcher.neighbours(),
+                      weights, settings.open);
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {

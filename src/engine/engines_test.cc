@@ -13,13 +13,80 @@ namespace {
 TEST(Engines, EachRowMakesWhatItNames) {
   for (const EngineKind& kind : EngineKinds()) {
     EXPECT_EQ(&FindEngine(kind.name), &kind);
+    if (!kind.Missing().empty()) continue;
     const Backend backend = kind.make(Precision::kF32, {}, {});
     EXPECT_EQ(backend.engine->name(), kind.name);
+    EXPECT_EQ(backend.engine->device().host_visible(), kind.host_memory);
     ASSERT_FALSE(kind.targets().empty());
     EXPECT_EQ(backend.engine->target(), kind.targets()[0]);
     EXPECT_EQ(kind.why_not(Precision::kF32), "");
   }
   EXPECT_THROW(FindEngine("gpu"), UsageError);
+  EXPECT_TRUE(HostEngine().host_memory);
+  EXPECT_EQ(HostEngine().Missing(), "");
+}
+
+TEST(Engines, ADeviceHasANumberWhereTheRowSaysSo) {
+  for (const EngineKind& kind : EngineKinds()) {
+    const std::string name(kind.name);
+    EXPECT_EQ(FindDevice(name).kind, &kind);
+    EXPECT_FALSE(FindDevice(name).number);
+    EXPECT_EQ(FindDevice(name).Text(), name);
+    EXPECT_EQ(IsDevice(name + ":1"), kind.numbered);
+    for (const char* wrong : {":", ":-1", ":x", ":1:2", ":1 ", ":99999999999"}) {
+      EXPECT_FALSE(IsDevice(name + wrong)) << wrong;
+    }
+    if (kind.numbered) {
+      EXPECT_EQ(FindDevice(name + ":12").number, 12);
+      EXPECT_EQ(FindDevice(name + ":12").Text(), name + ":12");
+      continue;
+    }
+    try {
+      FindDevice(name + ":0");
+      ADD_FAILURE() << name << ":0 was taken";
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("say " + name), std::string::npos) << error.what();
+    }
+  }
+}
+
+// Cards of which this machine has one, or none.
+constexpr EngineKind kOneCard = {
+    .name = "card", .host_memory = false, .numbered = true, .missing = [](std::optional<int> k) {
+      return std::string(k.value_or(0) > 0 ? "there is only card:0" : "");
+    }};
+constexpr EngineKind kNoCard = {.name = "card",
+                                .host_memory = false,
+                                .numbered = true,
+                                .missing = [](std::optional<int>) -> std::string {
+                                  return "there is no card; use --device cpu";
+                                }};
+
+TEST(Engines, ATrainedModelTakesTheDeviceThatIsHere) {
+  std::string why;
+  EXPECT_EQ(DeviceHere({&kOneCard, 0}, why).Text(), "card:0");
+  EXPECT_EQ(why, "");
+  EXPECT_EQ(DeviceHere({&kOneCard, 3}, why).Text(), "card");
+  EXPECT_EQ(why, "there is only card:0");
+  EXPECT_EQ(DeviceHere({&kNoCard, 3}, why).kind, &HostEngine());
+  EXPECT_EQ(why, "there is no card; use --device cpu");
+  EXPECT_EQ(DeviceHere({&kNoCard}, why).kind, &HostEngine());
+  EXPECT_NO_THROW(RequireDevice({&kOneCard}));
+  try {
+    RequireDevice({&kNoCard, 3});
+    ADD_FAILURE() << "a card that is not there was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(),
+              std::string("trainer.device = \"card:3\": there is no card; use --device cpu"));
+  }
+}
+
+TEST(Engines, ATrainedModelIsFloat32WhereThePrecisionIsNotHere) {
+  for (const EngineKind& kind : EngineKinds()) {
+    const bool bf16 = kind.why_not(Precision::kBf16).empty();
+    EXPECT_EQ(PrecisionHere(kind, "bf16"), bf16 ? Precision::kBf16 : Precision::kF32);
+    EXPECT_EQ(PrecisionHere(kind, "f32"), Precision::kF32);
+  }
 }
 
 TEST(Engines, AFallBackOnlyWhenAsked) {

@@ -138,6 +138,7 @@ TEST(Launcher, OwnRanksAreNeighbours) {
   TransportOptions options{.ranks = 3};
   const Launcher launcher(options, true, {});
   EXPECT_EQ(launcher.neighbours().ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_TRUE(launcher.neighbours().host.empty());  // the same
   EXPECT_FALSE(launcher.neighbours().process_each);
 }
 

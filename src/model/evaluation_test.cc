@@ -21,6 +21,7 @@ TEST(Evaluator, AllEnginesAgreeOnAShortChunk) {
   const FloatSource samples({1, 1, 2}, {1, 0, 0, 1, -1, 2}, {0, 1, 2});
   std::vector<Evaluation> results;
   for (const EngineKind& kind : EngineKinds()) {
+    if (!kind.Missing().empty()) continue;
     const Backend backend = kind.make(Precision::kF32, {}, {});
     const auto queue = backend.engine->device().NewQueue();
     Buffer on_device(backend.engine->device(), layout.state);

@@ -391,6 +391,20 @@ TEST(Presets, AreListedWithHelp) {
   EXPECT_THROW(FindPreset("allreduse"), UsageError);
 }
 
+TEST(Presets, ThreeNeedMemoryThatTheHostReads) {
+  for (const StrategyPreset& preset : StrategyPresets()) {
+    const std::string name(preset.name);
+    const bool refused = name == "bsp" || name == "hogwild" || name == "dogwild";
+    try {
+      ResolveStrategy({.name = name}, {.ranks = 5, .host_memory = false});
+      EXPECT_FALSE(refused) << name;
+    } catch (const UsageError& error) {
+      EXPECT_TRUE(refused) << name;
+      EXPECT_NE(std::string(error.what()).find("--device cpu"), std::string::npos);
+    }
+  }
+}
+
 TEST(Presets, RefuseWhatMakesNoSense) {
   EXPECT_EQ(ResolveStrategy({.name = "allreduce"}, {.ranks = 4, .deterministic = true}).workers(),
             4);

@@ -35,14 +35,15 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
 
 }  // namespace
 
-MakeBackend BackendOf(const Recipe& recipe) {
+MakeBackend BackendOf(const Recipe& recipe, bool trains) {
   const DeviceChoice device = FindDevice(recipe.trainer.device);
-  RequireDevice(device);
+  if (trains) RequireDevice(device);
   const EngineKind& kind = *device.kind;
   const Precision precision = ResolvePrecision(kind, recipe.trainer.precision);
-  return [&kind, number = device.number, precision,
+  const bool here = trains || kind.Missing(device.number).empty();
+  return [&kind, number = device.number, precision, here,
           options = recipe.engine](const BackendNeeds& given) {
-    if (!given.trains && !kind.host_memory) {
+    if (!kind.host_memory && !(given.trains && here)) {
       return HostEngine().make(Precision::kF32, options, given);
     }
     BackendNeeds needs = given;

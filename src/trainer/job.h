@@ -69,7 +69,9 @@ ModelCard ModelCardOf(const Job& job);
 // For a client of a server whose plan is another one than its own data would make.
 void AdoptPlan(Job& job, const Plan& plan);
 
-// The backend that trainer.device, trainer.precision and section [engine] name.
-MakeBackend BackendOf(const Recipe& recipe);
+// The backend that trainer.device, trainer.precision and section [engine] name. Throws Error where
+// this machine lacks the device. A server's rank takes none that is not the host's; `trains`: this
+// process has other ranks too, else it needs no such device.
+MakeBackend BackendOf(const Recipe& recipe, bool trains = true);
 
 }  // namespace trireme

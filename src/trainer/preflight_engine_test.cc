@@ -50,6 +50,29 @@ TEST(Preflight, ComparesTheInstructionsThatCompute) {
   EXPECT_EQ(Agree(false, "AVX3", "AVX2"), "");  // no bits are promised
 }
 
+// Ranks of one engine, each on the device that was said to it.
+TEST(Preflight, RanksOnSeveralDevicesOfAnEngineAreOneRecipe) {
+  const auto agree = [](const std::vector<std::string>& devices) {
+    std::vector<Job> jobs;
+    for (const std::string& device : devices) {
+      Recipe recipe;
+      recipe.trainer.device = device;
+      recipe.transport.ranks = int(devices.size());
+      jobs.push_back(PrepareJob(recipe, [](const BackendNeeds&) {
+        return Backend{.engine = std::make_unique<NamedEngine>("any")};
+      }));
+    }
+    RunRanks(int(devices.size()), 10,
+             [&](World& world) { CheckAgreement(world.group(), jobs[size_t(world.rank())]); });
+  };
+  EXPECT_THROW(agree({"cpu", "ref"}), Error);
+  for (const EngineKind& kind : EngineKinds()) {
+    if (!kind.numbered) continue;
+    const std::string name(kind.name);
+    EXPECT_NO_THROW(agree({name + ":0", name + ":1", name}));
+  }
+}
+
 // What the engine of a client that joins says of how it computes convolutions.
 std::string ChoiceOfClient(const std::string& winograd) {
   Recipe recipe;
