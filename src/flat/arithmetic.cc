@@ -100,4 +100,20 @@ void Track(Queue& q, float momentum, Slice scale, Slice seen, Slice running) {
   TableOf(q, scale, seen, running).track(q, momentum, scale, seen, running);
 }
 
+void Digest(Queue& q, Slice from, std::span<const Range> ranges, Slice out) {
+  const FlatTable& table = TableOf(q, from, out);
+  TRIREME_ASSERT(out.size == ranges.size() * kDigestFloats);
+  TRIREME_ASSERT(reinterpret_cast<uintptr_t>(out.data) % sizeof(uint64_t) == 0);
+  for (size_t done = 0; done < ranges.size();) {
+    RangeList list;
+    list.size = std::min(RangeList::kMost, ranges.size() - done);
+    for (size_t i = 0; i < list.size; ++i) {
+      list.items[i] = ranges[done + i];
+      TRIREME_ASSERT(list.items[i].end() <= from.size);
+    }
+    table.digest(q, from, list, out.Sub(done * kDigestFloats, list.size * kDigestFloats));
+    done += list.size;
+  }
+}
+
 }  // namespace trireme::flat

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstdint>
 #include <span>
 #include <tuple>
 
@@ -13,6 +14,13 @@ namespace trireme {
 struct SliceList {
   static constexpr size_t kMost = 16;
   std::array<Slice, kMost> items;
+  size_t size = 0;
+};
+
+// Ranges of a slice, likewise.
+struct RangeList {
+  static constexpr size_t kMost = 16;
+  std::array<Range, kMost> items;
   size_t size = 0;
 };
 
@@ -85,6 +93,7 @@ struct FlatTable {
   void (*check_and_clip)(Queue&, Gradient gradients, Slice statistics, float clip, Slice scale);
   UpdateRules::Entries updates;
   void (*track)(Queue&, float momentum, Slice scale, Slice seen, Slice running);
+  void (*digest)(Queue&, Slice from, const RangeList& ranges, Slice out);
 };
 
 // Arithmetic on slices. All slices of a call have the same length and device, and do not overlap
@@ -128,6 +137,11 @@ void Update(Queue& q, const Rates& r, Slice scale, Slice decays, Gradient gradie
 }
 // Running statistics: running += momentum (seen - running); nothing moves when the factor is 0.
 void Track(Queue& q, float momentum, Slice scale, Slice seen, Slice running);
+
+// The digest of each range of `from` (flat/digest.h), whatever its device: 64 bits, which take the
+// place of kDigestFloats floats of `out`. Any number of ranges; `out` is aligned to 8 bytes.
+constexpr size_t kDigestFloats = sizeof(uint64_t) / sizeof(float);
+void Digest(Queue& q, Slice from, std::span<const Range> ranges, Slice out);
 
 }  // namespace flat
 }  // namespace trireme

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <vector>
 
 #include "base/random.h"
 #include "flat/arithmetic.h"
+#include "flat/digest.h"
 #include "flat/staging.h"
 
 namespace trireme {
@@ -442,12 +445,52 @@ void CheckSkip(Bench& bench) {
   EXPECT_EQ(bench.Read(z), c);
 }
 
+// Bits, not values: zeros of both signs and what is not a number count too.
+void CheckDigest(Bench& bench) {
+  Floats x = bench.Draw();
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 7 == 3) x[i] = i % 2 ? -0.0f : 0.0f;
+    if (i % 11 == 5) x[i] = kNan;
+  }
+  const size_t n = bench.n();
+  std::vector<Range> ranges = {{0, n}, {n, 0}, {n / 3, n - n / 3}};
+  for (size_t i = 0; i < 19; ++i) ranges.push_back({n * i / 19, n * (i + 1) / 19 - n * i / 19});
+  const auto digests = [&](const Floats& values) {
+    const Slice from = bench.Load(values);
+    const Buffer out(*from.device, ranges.size() * flat::kDigestFloats);
+    flat::Digest(bench.queue(), from, ranges, out);
+    const Floats bits = bench.Read(out);
+    std::vector<uint64_t> got(ranges.size());
+    std::memcpy(got.data(), bits.data(), bits.size() * sizeof(float));
+    return got;
+  };
+  const std::vector<uint64_t> got = digests(x);
+  for (size_t r = 0; r < ranges.size(); ++r) {
+    uint64_t want = 0;
+    for (size_t i = 0; i < ranges[r].size; ++i) {
+      want += DigestTerm(std::bit_cast<uint32_t>(x[ranges[r].begin + i]), i);
+    }
+    EXPECT_EQ(got[r], want) << "digest of range " << r;
+  }
+  if (n < 2) return;
+  Floats changed = x;
+  changed[n - 1] = std::bit_cast<float>(std::bit_cast<uint32_t>(x[n - 1]) ^ 1u);
+  EXPECT_NE(digests(changed)[0], got[0]) << "the last bit of the last value";
+  EXPECT_EQ(digests(changed)[3], got[3]);
+  changed = x;
+  changed[0] = 1;
+  changed[1] = 2;
+  const uint64_t before = digests(changed)[0];
+  std::swap(changed[0], changed[1]);
+  EXPECT_NE(digests(changed)[0], before) << "two values that changed places";
+}
+
 }  // namespace
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
   for (const auto check :
        {CheckMoves, CheckSums, CheckSumInOrder, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
-        CheckRules, CheckUnwritten, CheckClipOfUnwritten, CheckTrack, CheckSkip}) {
+        CheckRules, CheckUnwritten, CheckClipOfUnwritten, CheckTrack, CheckSkip, CheckDigest}) {
     Bench bench(device, n, offset, seed);
     check(bench);
     bench.CheckFences();

@@ -5,35 +5,13 @@
 #include <map>
 
 #include "base/error.h"
+#include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "model/model_file.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
 namespace trireme {
-
-// Four lanes: a multiplication depends on the one before in its lane.
-uint64_t HashOfValues(std::span<const float> values) {
-  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
-  uint64_t lanes[4] = {1, 2, 3, 4};
-  const auto mix = [](uint64_t h, uint64_t word) {
-    h = (h ^ word) * kOdd;
-    return h ^ (h >> 29);
-  };
-  size_t i = 0;
-  for (; i + 8 <= values.size(); i += 8) {
-    uint64_t words[4];
-    std::memcpy(words, values.data() + i, sizeof(words));
-    for (int lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane], words[lane]);
-  }
-  for (; i < values.size(); ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, &values[i], sizeof(bits));
-    lanes[i % 4] = mix(lanes[i % 4], bits);
-  }
-  uint64_t hash = values.size();
-  for (uint64_t lane : lanes) hash = mix(hash, lane);
-  return hash;
-}
 
 std::vector<OddRank> FindOddRanks(const std::vector<std::vector<uint64_t>>& hashes) {
   std::map<std::vector<uint64_t>, int> holders;
@@ -52,20 +30,21 @@ std::vector<OddRank> FindOddRanks(const std::vector<std::vector<uint64_t>>& hash
   return odd;
 }
 
-WeightCheck::WeightCheck(Group& group, const Graph& graph, const Layout& layout) : group_(group) {
+WeightCheck::WeightCheck(Group& group, const Graph& graph, const Layout& layout, Device& device)
+    : group_(group),
+      digests_(device, FileTensors(graph, layout).size() * flat::kDigestFloats),
+      hashes_(digests_.slice().size / flat::kDigestFloats) {
   for (const FileTensor& tensor : FileTensors(graph, layout)) {
-    tensors_.push_back({tensor.spec->name, tensor.range});
+    names_.push_back(tensor.spec->name);
+    ranges_.push_back(tensor.range);
   }
-  hashes_.resize(tensors_.size());
 }
 
-void WeightCheck::Run(int64_t step, std::span<const float> state) {
+void WeightCheck::Run(int64_t step, Queue& queue, Slice state) {
+  flat::Digest(queue, state, ranges_, digests_);
+  flat::GetNow(queue, digests_, {reinterpret_cast<float*>(hashes_.data()), digests_.slice().size});
   uint64_t own = 0;
-  for (size_t t = 0; t < tensors_.size(); ++t) {
-    const Range range = tensors_[t].range;
-    hashes_[t] = HashOfValues(state.subspan(range.begin, range.size));
-    own = own * 31 + hashes_[t];
-  }
+  for (const uint64_t hash : hashes_) own = own * 31 + hash;
   const auto all = AllGather(group_, kTagWeights, own);
   if (std::equal(all.begin() + 1, all.end(), all.begin())) return;
 
@@ -82,7 +61,7 @@ void WeightCheck::Run(int64_t step, std::span<const float> state) {
   throw Error(
       "after step {} rank {}'s weights differ from rank {}'s, first in {}; probably its memory or "
       "its processor is faulty (trainer.check_steps; ranks that differ: {})",
-      step, odd[0].rank, odd[0].like, tensors_[odd[0].tensor].name, names);
+      step, odd[0].rank, odd[0].like, names_[odd[0].tensor], names);
 }
 
 }  // namespace trireme

@@ -1,33 +1,32 @@
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "flat/device.h"
 #include "flat/layout.h"
 #include "graph/graph.h"
 #include "transport/group.h"
 
 namespace trireme {
 
-// Whether all ranks that advance in step still hold the same weights and statistics: a hash of 8
-// bytes per rank travels, and only if one differs those of all tensors.
+// Whether all ranks that advance in step still hold the same weights and statistics. Each device
+// makes a digest of every tensor (flat::Digest); a hash of 8 bytes per rank travels, and only if
+// one differs those of all tensors.
 class WeightCheck {
  public:
-  WeightCheck(Group& group, const Graph& graph, const Layout& layout);
+  WeightCheck(Group& group, const Graph& graph, const Layout& layout, Device& device);
 
   // Every member calls it, with its state after `step` steps. Throws an Error that names the rank
-  // that differs from most others, and its first tensor that does.
-  void Run(int64_t step, std::span<const float> state);
+  // that differs from most others, and its first tensor that does. Blocks until the queue has
+  // passed.
+  void Run(int64_t step, Queue& queue, Slice state);
 
  private:
-  struct Tensor {
-    std::string name;
-    Range range;
-  };
-
   Group& group_;
-  std::vector<Tensor> tensors_;   // in the order of the graph
+  std::vector<std::string> names_;  // of the tensors, in the order of the graph
+  std::vector<Range> ranges_;
+  const Buffer digests_;
   std::vector<uint64_t> hashes_;  // of this rank's
 };
 
@@ -39,7 +38,5 @@ struct OddRank {
   int like = 0;  // the rank with what most hold
 };
 std::vector<OddRank> FindOddRanks(const std::vector<std::vector<uint64_t>>& hashes);
-
-uint64_t HashOfValues(std::span<const float> values);  // of their bits
 
 }  // namespace trireme

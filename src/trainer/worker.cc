@@ -134,16 +134,11 @@ void Worker::CheckWeights() {
   observer_.Tell(Phase::kCheckWeights, at_.step);
   Replica& replica = stepper_.replica();
   if (!weight_check_) {
-    weight_check_ = std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout);
+    weight_check_ =
+        std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout, replica.device);
   }
   strategy_.AwaitState(replica);
-  if (replica.device.host_visible()) {
-    replica.queue.Sync();
-    return weight_check_->Run(at_.step, replica.state.host());
-  }
-  std::vector<float> host(replica.state.size);
-  flat::GetNow(replica.queue, replica.state, host);
-  weight_check_->Run(at_.step, host);
+  weight_check_->Run(at_.step, replica.queue, replica.state);
 }
 
 // The own signal, else the one that another rank got.

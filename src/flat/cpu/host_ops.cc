@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "base/team.h"
+#include "flat/digest.h"
 
 namespace trireme::host {
 namespace {
@@ -167,6 +170,22 @@ void Track(SharedTeam* team, float momentum, Slice scale, Slice seen, Slice runn
   Split(team, running.size, [=](size_t at, size_t size) {
     loops::Track(momentum, seen.data + at, running.data + at, size);
   });
+}
+
+void Digest(SharedTeam* team, Slice from, const RangeList& ranges, Slice out) {
+  for (size_t r = 0; r < ranges.size; ++r) {
+    const Range range = ranges.items[r];
+    const float* const values = from.data + range.begin;
+    std::atomic<uint64_t> digest = 0;
+    Split(team, range.size, [&](size_t at, size_t size) {
+      uint64_t sum = 0;
+      for (size_t i = at; i < at + size; ++i)
+        sum += DigestTerm(std::bit_cast<uint32_t>(values[i]), i);
+      digest += sum;
+    });
+    const uint64_t whole = digest;
+    std::memcpy(out.data + r * flat::kDigestFloats, &whole, sizeof(whole));
+  }
 }
 
 }  // namespace trireme::host

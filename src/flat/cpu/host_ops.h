@@ -32,6 +32,7 @@ void SumInOrder(SharedTeam* team, Slice start, const SliceList& parts, Slice out
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
 void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale);
 void Track(SharedTeam* team, float momentum, Slice scale, Slice seen, Slice running);
+void Digest(SharedTeam* team, Slice from, const RangeList& ranges, Slice out);
 
 // Cuts an update between blocks of weights, and gradients that are written from others. Nothing is
 // called when the scale is to skip it.
@@ -78,7 +79,8 @@ constexpr FlatTable LiftedTable() {
           .elastic_pull = Lift<ElasticPull>::Call,
           .check_and_clip = Lift<CheckAndClip>::Call,
           .updates = LiftedUpdates<Lift>(UpdateRules()),
-          .track = Lift<Track>::Call};
+          .track = Lift<Track>::Call,
+          .digest = Lift<Digest>::Call};
 }
 
 }  // namespace trireme::host
