@@ -35,8 +35,10 @@ struct Batch {
   float vote = 0;              // travels beside the loss: ranks that add up sums agree on it
   int64_t first_position = 0;  // sample i stands at position first_position + i
   // Null, or sums over the shards of all ranks that compute this step at the same time, each with
-  // at least one sample: batch-norm then sees the whole step. Called on the thread of RunShard, by
-  // every rank in the same order.
+  // at least one sample: batch-norm then sees the whole step. Takes host memory, is called on the
+  // thread of RunShard, by every rank in the same order, and lives no longer than that call: where
+  // work runs late, RunShard waits until the device has its own part on the host, calls, and
+  // enqueues the way back. It may throw; RunShard then does.
   FunctionRef<void(std::span<double>)> sum_over_shards = {};
   // Null, or takes what an engine then may leave unwritten of the summand: gradients that cost less
   // to form where they are used. They stay alive until the next shard. Not with `accumulate`.

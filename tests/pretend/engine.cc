@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "engine/cpu/call_list.h"
+#include "pretend/handover.h"
 
 namespace trireme {
 namespace {
@@ -39,12 +40,18 @@ class PretendExecutable : public Executable {
     ShardMarks& marks = batch.marks ? *batch.marks : unused;
     marks.began = queue_.Mark();
     marks.waits.clear();
-    const Batch inside = TakeIn(batch);
+    Batch inside = TakeIn(batch);
     const Event taken = queue_.Record();
+    const bool sums = batch.sum_over_shards && batch.count > 0;
+    inside.sum_over_shards = sums ? Handover::Sum(sums_) : Handover::Sum();
     int at = 0;
     const auto run_until = [&](int end) {
       if (at == end) return;
-      queue_.Do([=, this, first = at] { Run(inside, state, summand, accumulate, first, end); });
+      queue_.Do([=, this, first = at] {
+        Run(inside, state, summand, accumulate, first, end);
+        if (sums) sums_.Close();
+      });
+      if (sums) sums_.Serve(batch.sum_over_shards);
       at = end;
     };
     for (int i = 0; i < calls_.size(); ++i) {
@@ -123,6 +130,7 @@ class PretendExecutable : public Executable {
 
 }  // namespace
 
+  Handover sums_;  // of batch-norm over all shards
 PretendEngine::PretendEngine(PretendDevice& device, int threads)
     : device_(device), threads_(threads), cpu_(host_, 1) {}
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "engine/check/model_check.h"
 #include "flat/arithmetic.h"
@@ -23,6 +24,7 @@ std::vector<Graph> Models() {
   std::vector<Graph> graphs;
   graphs.push_back(BuildModel({.name = "mlp:12-30-20-3", .dropout = 0.2}, {1, 1, 12}, 3));
   graphs.push_back(BuildModel({.name = "cnn"}, {28, 28, 1}, 10));
+  graphs.push_back(BuildModel({.name = "mlp:12-30-20-3", .norm = "batch"}, {1, 1, 12}, 3));
   return graphs;
 }
 
@@ -86,6 +88,23 @@ TEST(PretendEngine, AgreesWithTheJudge) {
     PretendEngine engine(device, 2);
     EXPECT_TRUE(check::CheckModelAgainstRef(engine, graph, kCount, kCapacity));
   }
+}
+
+// A rank that is lost ends the shard, and the queue does not wait for it.
+TEST(PretendEngine, ASumThatFailsIsThrownByRunShard) {
+  const Graph graph = Models().back();
+  const Layout layout = LayOut(graph);
+  PretendDevice device;
+  PretendEngine engine(device, 1);
+  const auto queue = device.NewQueue();
+  const Buffer state(device, layout.state), summand(device, layout.summand);
+  const auto executable =
+      engine.Load(Compile(graph, engine, kCapacity, Mode::kTrain, kBucketFloats), *queue);
+  Samples samples(graph, kCount, 1);
+  const auto lost = [](std::span<double>) { throw Error("rank 1 is gone"); };
+  samples.batch.sum_over_shards = lost;
+  EXPECT_THROW(executable->RunShard(samples.batch, state, summand, false, {}), Error);
+  queue->Sync();
 }
 
 // Everything is announced while the queue still waits; the batch must live until its event.

@@ -106,6 +106,22 @@ TEST_F(PretendTrain, ACheckpointGoesOnToTheSameBits) {
   Run("stopped", recipe, OnPretendedDevice());
   recipe.trainer.steps = 24;
   recipe.transport.ranks = 3;
+// Its sums leave the device in the middle of a shard; RunShard forms them.
+TEST_F(PretendTrain, BatchNormOverAllRanksGivesTheBitsOfTheProcessor) {
+  Recipe recipe = SmallRecipe();
+  recipe.trainer.shards = 0;
+  recipe.strategy.sync_batch_norm = true;
+  recipe.strategy.algorithm = "ring";
+  for (const int ranks : {2, 3}) {
+    recipe.transport.ranks = ranks;
+    const std::string name = std::to_string(ranks);
+    const Summary on_cpu = Run("cpu-" + name, recipe, BackendOf(recipe));
+    const Summary pretended = Run("pretended-" + name, recipe, OnPretendedDevice());
+    EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << name << " ranks";
+    EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
+  }
+}
+
   const Summary resumed = Run("stopped", recipe, OnPretendedDevice());
   EXPECT_EQ(resumed.parameters_sha256, undisturbed.parameters_sha256);
 }

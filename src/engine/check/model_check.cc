@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "engine/check/compare.h"
@@ -182,6 +183,31 @@ class Trial {
     return testing::AssertionSuccess();
   }
 
+  // As if another rank had the same shard: sums are twice its own. They are asked for by this
+  // thread, and not once RunShard has returned.
+  testing::AssertionResult TrainBesideATwin(const Data& data) {
+    const auto executable =
+        engine_.Load(Compile(graph_, engine_, capacity_, Mode::kTrain, kBucketFloats), *queue_);
+    const Buffer summand(engine_.device(), layout_.summand);
+    bool running = true, astray = false;
+    const auto twice = [&, thread = std::this_thread::get_id()](std::span<double> values) {
+      for (double& value : values) value *= 2;
+      astray = astray || !running || std::this_thread::get_id() != thread;
+    };
+    Batch batch = data.batch;
+    batch.sum_over_shards = twice;
+    executable->RunShard(batch, state_buffer_, summand, false, {});
+    running = false;
+    std::vector<float> got(layout_.summand);
+    flat::Get(*queue_, summand, got.data());
+    queue_->Sync();
+    if (astray) return testing::AssertionFailure() << "sums were asked for elsewhere, or too late";
+    std::vector<double> want(layout_.summand);
+    running = true;
+    ref::Runner(*RefProgram(Mode::kTrain)).Run(batch, Widen(state_), want, false);
+    return CompareSummands(graph_, layout_, got, want, tolerances_);
+  }
+
   testing::AssertionResult Evaluate(const Data& data) {
     const auto program = Compile(graph_, engine_, capacity_, Mode::kEvaluate, kBucketFloats);
     const auto executable = engine_.Load(program, *queue_);
@@ -233,6 +259,7 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
   empty.emplace_back(engine.device(), graph, 0, 13);
   if (auto r = trial.Train(empty); !r) return r << " in an empty shard";
   if (auto r = trial.TrainAsWeightsArrive(shards[1]); !r) return r << " as weights arrive";
+  if (auto r = trial.TrainBesideATwin(shards[0]); !r) return r << " beside a twin";
   if (auto r = trial.Evaluate(shards[0]); !r) return r << " in evaluation";
   return testing::AssertionSuccess();
 }

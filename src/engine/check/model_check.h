@@ -9,8 +9,9 @@
 namespace trireme::check {
 
 // Compiles the graph for the engine and runs it through the public interface: a shard, a second one
-// accumulated, an empty one, and evaluation; compares summand and results with engine/ref, and
-// that buckets come in order. Fusion and memory plan take part.
+// accumulated, an empty one, one whose batch-norm is summed over ranks, and evaluation; compares
+// summand and results with engine/ref, and that buckets come in order. Fusion and memory plan take
+// part.
 struct Tolerances {  // how far a number may be off, for each 1 of the largest of its tensor
   double values = 1e-4, gradients = 1e-4;
 };
