@@ -69,7 +69,7 @@ class Executable {
 
   // Forward, loss, backward. Writes (or with `accumulate` adds) the shard's summand; an empty
   // shard writes zeros. Returns when the work is enqueued; the event fires when the batch's memory
-  // may be reused. `ready` may be null (a shard that is not the step's last).
+  // may be reused. `ready` may be null (a shard that is not the step's last, or nobody listens).
   virtual Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
                          Ready ready) = 0;
 

@@ -101,7 +101,8 @@ void Strategy::Update(Replica& replica) {
               {spans, Track::kCompute, SpanKind::kUpdate, replica.work.step});
 }
 
-// Nobody announced these (more workers than shards: no backward), and the others wait for them.
+// Nobody announced these (nobody listens, or more workers than shards: no backward), and others may
+// wait for them.
 void Strategy::AnnounceRest(Replica& replica) {
   const Event event = replica.queue.Record();
   for (const Bucket& bucket : replica.buckets.subspan(announced_)) {

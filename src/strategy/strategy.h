@@ -50,8 +50,12 @@ class Strategy {
   // the workers agree by themselves.
   void Stop();
   void BeforeStep(Replica& replica);
+  // Whether anybody wants to know of a bucket before backward has ended: else nobody needs to call
+  // BucketReady.
+  bool Listens() const { return inner_->Listens(); }
   // Called in bucket order, possibly for all buckets before any work has run; never blocks. Buckets
-  // that are not announced when AfterStep is called (no shard in this step) count as ready then.
+  // that are not announced when AfterStep is called (nobody listens, or there was no shard in this
+  // step) count as ready then.
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event);
   // May block until its last operation is enqueued. The replica's queue waits for the event before
   // the next forward; from then on the summands are the engine's again.

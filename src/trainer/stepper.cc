@@ -176,15 +176,16 @@ void Stepper::RunShards(float vote, Form form) {
 
 Event Stepper::RunShard(const Batch& batch, size_t i) {
   const bool last = i + 1 == replica_.work.shards.size();
+  const bool announces = last && strategy_.Listens();  // a device may have to stop for it
   const bool sleeps = pretence_.spreads();
   auto ready = [&](const Bucket& bucket, const Event& event) {
     if (sleeps) SleepIn(bucket, 1 - Pretence::kForwardPart);
-    if (last) strategy_.BucketReady(replica_, bucket, event);
+    if (announces) strategy_.BucketReady(replica_, bucket, event);
   };
   const bool apart = summands_.size() > 1;
   const Event event =
       executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0], !apart && i > 0,
-                            last || sleeps ? Ready(ready) : Ready());
+                            announces || sleeps ? Ready(ready) : Ready());
   CountShard(i);
   return event;
 }

@@ -12,10 +12,11 @@ namespace {
 class PretendExecutable : public Executable {
  public:
   PretendExecutable(std::shared_ptr<const Program> program, const cpu::KernelTable& kernels,
-                    PretendDevice& device, int threads, Queue& queue)
+                    PretendDevice& device, int threads, Queue& queue, std::atomic<int>* announced)
       : Executable(std::move(program)),
         device_(device),
         queue_(static_cast<PretendQueue&>(queue)),
+        announced_(announced),
         team_(threads),
         activations_(device, program_->activation_bytes / sizeof(float) + 1),
         scratch_(device, cpu::CallList::ScratchFloats(*program_, kernels, threads)),
@@ -69,12 +70,11 @@ class PretendExecutable : public Executable {
       }
       if (instructions[size_t(i)].finishes < 0) continue;
       run_until(i + 1);
-      if (ready)
-        ready(program_->buckets[size_t(instructions[size_t(i)].finishes)], queue_.Record());
+      if (ready) Announce(ready, instructions[size_t(i)].finishes);
     }
     run_until(calls_.size());
     marks.ended = queue_.Mark();
-    if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
+    if (ready) Announce(ready, int(program_->buckets.size()) - 1);  // the tail
     return taken;
   }
 
@@ -113,6 +113,11 @@ class PretendExecutable : public Executable {
     return inside;
   }
 
+  void Announce(Ready ready, int bucket) {
+    if (announced_) ++*announced_;
+    ready(program_->buckets[size_t(bucket)], queue_.Record());
+  }
+
   // On the queue's thread.
   void Run(const Batch& batch, Slice state, Slice summand, bool accumulate, int first, int last) {
     calls_.Run(batch, device_.Inside(state).data, device_.Inside(summand).data, accumulate, first,
@@ -122,22 +127,23 @@ class PretendExecutable : public Executable {
 
   PretendDevice& device_;
   PretendQueue& queue_;
+  std::atomic<int>* const announced_;
   Team team_;  // of the queue's thread
   Buffer activations_, scratch_, inputs_, labels_;
   cpu::CallList calls_;
   int num_forward_ = 0;  // instructions
+  Handover sums_;  // of batch-norm over all shards
 };
 
 }  // namespace
 
-  Handover sums_;  // of batch-norm over all shards
-PretendEngine::PretendEngine(PretendDevice& device, int threads)
-    : device_(device), threads_(threads), cpu_(host_, 1) {}
+PretendEngine::PretendEngine(PretendDevice& device, int threads, std::atomic<int>* announced)
+    : device_(device), threads_(threads), cpu_(host_, 1), announced_(announced) {}
 
 std::unique_ptr<Executable> PretendEngine::Load(std::shared_ptr<const Program> program,
                                                 Queue& queue) {
   return std::make_unique<PretendExecutable>(std::move(program), cpu_.kernels(), device_, threads_,
-                                             queue);
+                                             queue, announced_);
 }
 
 }  // namespace trireme

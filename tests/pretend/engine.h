@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <memory>
 
 #include "engine/cpu/engine.h"
@@ -12,7 +13,8 @@ namespace trireme {
 // announced before any work has run, and the batch is read late.
 class PretendEngine : public Engine {
  public:
-  PretendEngine(PretendDevice& device, int threads);
+  // `announced`, if not null, counts the buckets that it says are ready.
+  PretendEngine(PretendDevice& device, int threads, std::atomic<int>* announced = nullptr);
 
   std::string_view name() const override { return "pretend"; }
   std::string_view target() const override { return cpu_.target(); }
@@ -28,5 +30,6 @@ class PretendEngine : public Engine {
   HostDevice host_;
   CpuEngine cpu_;  // lends its kernels and its list of fusions
 };
+  std::atomic<int>* const announced_;
 
 }  // namespace trireme

@@ -11,12 +11,12 @@
 namespace trireme {
 namespace {
 
-MakeBackend OnPretendedDevice() {
-  return [](const BackendNeeds& needs) {
+MakeBackend OnPretendedDevice(std::atomic<int>* announced = nullptr) {
+  return [announced](const BackendNeeds& needs) {
     if (!needs.trains) return HostEngine().make(Precision::kF32, {}, needs);
     Backend backend;
     auto device = std::make_unique<PretendDevice>();
-    backend.engine = std::make_unique<PretendEngine>(*device, needs.threads);
+    backend.engine = std::make_unique<PretendEngine>(*device, needs.threads, announced);
     backend.device = std::move(device);
     return backend;
   };
@@ -74,6 +74,23 @@ TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
   }
 }
 
+// A device may have to cut its work for each bucket that it announces.
+TEST_F(PretendTrain, BucketsAreAnnouncedOnlyToWhoListens) {
+  Recipe recipe = SmallRecipe();
+  recipe.strategy.bucket_mb = 0.0001;  // a layer each
+  std::atomic<int> announced = 0;
+  Run("alone", recipe, OnPretendedDevice(&announced));
+  EXPECT_EQ(announced, 0);
+  recipe.transport.ranks = 2;
+  Run("two", recipe, OnPretendedDevice(&announced));
+  EXPECT_GE(announced, 2 * 24 * 2);
+  announced = 0;
+  recipe.strategy.name = "local-sgd";
+  recipe.trainer.shards = 0;
+  Run("local", recipe, OnPretendedDevice(&announced));
+  EXPECT_EQ(announced, 0);
+}
+
 TEST_F(PretendTrain, SyncPsWithAnyOverlapGivesTheBitsOfTheProcessor) {
   Recipe recipe = SmallRecipe();
   recipe.trainer.deterministic = true;
@@ -85,6 +102,22 @@ TEST_F(PretendTrain, SyncPsWithAnyOverlapGivesTheBitsOfTheProcessor) {
     recipe.strategy.overlap = overlap;
     const Summary pretended = Run(overlap, recipe, OnPretendedDevice());
     EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << overlap;
+    EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
+  }
+}
+
+// Its sums leave the device in the middle of a shard; RunShard forms them.
+TEST_F(PretendTrain, BatchNormOverAllRanksGivesTheBitsOfTheProcessor) {
+  Recipe recipe = SmallRecipe();
+  recipe.trainer.shards = 0;
+  recipe.strategy.sync_batch_norm = true;
+  recipe.strategy.algorithm = "ring";
+  for (const int ranks : {2, 3}) {
+    recipe.transport.ranks = ranks;
+    const std::string name = std::to_string(ranks);
+    const Summary on_cpu = Run("cpu-" + name, recipe, BackendOf(recipe));
+    const Summary pretended = Run("pretended-" + name, recipe, OnPretendedDevice());
+    EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << name << " ranks";
     EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
   }
 }
@@ -106,22 +139,6 @@ TEST_F(PretendTrain, ACheckpointGoesOnToTheSameBits) {
   Run("stopped", recipe, OnPretendedDevice());
   recipe.trainer.steps = 24;
   recipe.transport.ranks = 3;
-// Its sums leave the device in the middle of a shard; RunShard forms them.
-TEST_F(PretendTrain, BatchNormOverAllRanksGivesTheBitsOfTheProcessor) {
-  Recipe recipe = SmallRecipe();
-  recipe.trainer.shards = 0;
-  recipe.strategy.sync_batch_norm = true;
-  recipe.strategy.algorithm = "ring";
-  for (const int ranks : {2, 3}) {
-    recipe.transport.ranks = ranks;
-    const std::string name = std::to_string(ranks);
-    const Summary on_cpu = Run("cpu-" + name, recipe, BackendOf(recipe));
-    const Summary pretended = Run("pretended-" + name, recipe, OnPretendedDevice());
-    EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << name << " ranks";
-    EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
-  }
-}
-
   const Summary resumed = Run("stopped", recipe, OnPretendedDevice());
   EXPECT_EQ(resumed.parameters_sha256, undisturbed.parameters_sha256);
 }

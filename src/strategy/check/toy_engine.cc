@@ -135,7 +135,7 @@ void Worker::RunShard(const Shard& shard, size_t which, bool accumulate, bool la
     }
     flat::Put(*queue_, out + bucket.range.begin,
               summand.Sub(bucket.range.begin, bucket.range.size));
-    strategy_.BucketReady(replica_, bucket, queue_->Record());
+    if (strategy_.Listens()) strategy_.BucketReady(replica_, bucket, queue_->Record());
   }
 }
 

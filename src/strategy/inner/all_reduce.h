@@ -22,6 +22,7 @@ class InnerAllReduce : public Inner {
   }
   void Begin(Replica& replica) override;
   void BeforeStep(Replica& replica) override;
+  bool Listens() const override { return true; }
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   double waited_s() const override { return waited_.seconds(); }
   double busy_s() const override { return comm_thread_ ? comm_thread_->busy_s() : 0; }

@@ -22,6 +22,9 @@ class Inner {
   // From now on rank r has shards[r] shards of a step. All ranks call it between two steps.
   virtual void SetShards(std::span<const int> /*shards*/) {}
   virtual void BeforeStep(Replica&) {}
+  // Wants to know of a bucket while backward still works on others. Else all are announced after
+  // it, and an engine need not say when each is final.
+  virtual bool Listens() const { return false; }
   virtual void BucketReady(Replica&, const Bucket&, const Event&) {}
   // From then on, in the order of the replica's queue, summands[0] is the sum over all shards of
   // those who advance together, and `update` (guard, optimizer, statistics) was called where it

@@ -21,6 +21,7 @@ class InnerOrderedSum : public Inner {
   int Summands() const override { return summands_; }
   void SetShards(std::span<const int> shards) override { chain_->SetShards(shards); }
   void Begin(Replica& replica) override;
+  bool Listens() const override { return true; }
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   double waited_s() const override { return waited_.seconds(); }
   // Its two threads work at the same time.

@@ -28,6 +28,7 @@ class InnerShared : public Inner {
   int Summands() const override { return num_summands_; }
   Slice Place(Role role, size_t floats, Device& device) override;
   void Begin(Replica& replica) override;
+  bool Listens() const override { return true; }
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   bool SumIsFinite() const override { return sum_is_finite_; }
   double waited_s() const override { return waited_.seconds(); }

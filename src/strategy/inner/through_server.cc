@@ -62,8 +62,8 @@ void InnerThroughServer::BeforeStep(Replica& r) {
 }
 
 void InnerThroughServer::BucketReady(Replica& r, const Bucket& bucket, const Event& event) {
+  if (Listens()) return sum_->BucketReady(bucket, event);
   const bool differences = ways_.sends == Sends::kDifferences;
-  if (!differences && ways_.overlap.reduce) return sum_->BucketReady(bucket, event);
   // After backward: a difference is known only when the whole gradient is.
   if (&bucket != &r.buckets.back()) return;
   if (differences && !is_server()) MakeDifference(r);

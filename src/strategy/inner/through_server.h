@@ -39,6 +39,9 @@ class InnerThroughServer : public Inner {
   void Begin(Replica& replica) override;
   void SetShards(std::span<const int> shards) override;
   void BeforeStep(Replica& replica) override;
+  bool Listens() const override {
+    return ways_.overlap.reduce && ways_.sends != Sends::kDifferences;
+  }
   void BucketReady(Replica& replica, const Bucket& bucket, const Event& event) override;
   void Agree(Replica& replica, FunctionRef<void()> update) override;
   bool StateArrives() const override { return broadcast_ != nullptr; }
