@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "launch/transports.h"
-#include "model/chunk_feed.h"
+#include "model/evaluation.h"
 #include "optimizer/rules.h"
 #include "trainer/stepper.h"
 
@@ -46,8 +46,8 @@ std::string PlanText(const Job& job) {
   const auto program =
       Compile(job.graph, *backend.engine, job.shard_capacity, Mode::kTrain, job.bucket_floats());
   const auto evaluation =
-      Compile(job.graph, *backend.engine, ChunkFeed::ChunkSize(job.graph.input().size()),
-              Mode::kEvaluate, 0);
+      Compile(job.graph, *backend.engine,
+              Evaluator::Capacity(*backend.engine, job.graph, *job.data.test), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
   const OptimizerOptions& optimizer = job.recipe.optimizer;
   return Describe(*program) + MemoryText(job, *backend.engine, *program, *evaluation) +

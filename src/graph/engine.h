@@ -109,6 +109,8 @@ class Engine {
   virtual std::string Choose(Graph&) const { return ""; }
   virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
                                            Queue& queue) = 0;
+  // Samples that it evaluates at once, if there are so many: fewer keep it waiting for the host.
+  virtual int evaluation_samples() const { return 1; }
   // What Load would take beside the program's activations; nothing is taken.
   virtual size_t ScratchBytes(const Program&) const { return 0; }
 };

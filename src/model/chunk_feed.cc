@@ -33,28 +33,35 @@ int ChunkFeed::ChunkSize(int64_t values) {
   return int(std::clamp<int64_t>(kFloats / values, 1, 100));
 }
 
+int ChunkFeed::Capacity(int chunk_size, int wanted, int64_t samples) {
+  const int64_t most = (samples + chunk_size - 1) / chunk_size;
+  const int64_t chunks = (wanted + chunk_size - 1) / chunk_size;
+  return int(std::clamp<int64_t>(chunks, 1, std::max<int64_t>(1, most)) * chunk_size);
+}
+
 ChunkFeed::ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
-                     const LoaderThreads& threads, Device& device)
+                     int capacity, const LoaderThreads& threads, Device& device)
     : size_(samples.size()),
       chunk_size_(chunk_size),
+      capacity_(capacity),
       values_(size_t(samples.shape().size())),
-      slots_(threads.first > 0 && size_ > chunk_size ? 2 : 1),
-      inputs_(device, slots_ * size_t(chunk_size) * values_),
-      labels_(device, slots_ * size_t(chunk_size)),
+      slots_(threads.first > 0 && size_ > capacity ? 2 : 1),
+      inputs_(device, slots_ * size_t(capacity) * values_),
+      labels_(device, slots_ * size_t(capacity)),
       loader_(Feed::ForEvaluation(samples, normalizer), CutSlots(inputs_, labels_, slots_),
               threads) {}
 
-void ChunkFeed::Begin(int64_t first, int64_t stride) {
-  wanted_ = first;
-  stride_ = stride;
+void ChunkFeed::Begin(int64_t worker, int64_t workers) {
+  at_once_ = Capacity(chunk_size_, capacity_, (size_ + workers - 1) / workers);
+  wanted_ = worker;
+  stride_ = workers;
   loader_.Pause();
 }
 
 const Filled* ChunkFeed::Next() {
-  const int64_t chunks = (size_ + chunk_size_ - 1) / chunk_size_;
-  for (; wanted_ < chunks && loader_.HasRoom(); wanted_ += stride_, ++open_) {
-    const int64_t begin = wanted_ * chunk_size_;
-    loader_.Want({.epoch = 0, .begin = begin, .end = std::min(begin + chunk_size_, size_)});
+  for (; wanted_ * at_once_ < size_ && loader_.HasRoom(); wanted_ += stride_, ++open_) {
+    const int64_t begin = wanted_ * at_once_;
+    loader_.Want({.epoch = 0, .begin = begin, .end = std::min(begin + at_once_, size_)});
   }
   if (open_ == 0) return nullptr;
   const Filled& filled = loader_.Take();
@@ -63,12 +70,12 @@ const Filled* ChunkFeed::Next() {
 }
 
 std::span<const float> ChunkFeed::inputs(const Filled& filled) const {
-  return inputs_.values().subspan(filled.slot * size_t(chunk_size_) * values_,
+  return inputs_.values().subspan(filled.slot * size_t(capacity_) * values_,
                                   size_t(filled.count) * values_);
 }
 
 std::span<const int32_t> ChunkFeed::labels(const Filled& filled) const {
-  return labels_.values().subspan(filled.slot * size_t(chunk_size_), size_t(filled.count));
+  return labels_.values().subspan(filled.slot * size_t(capacity_), size_t(filled.count));
 }
 
 }  // namespace trireme

@@ -16,20 +16,23 @@ LoaderThreads EvaluationThreads(const DataOptions& options, const Source& sample
                                 int computing);
 LoaderThreads EvaluationThreads(const Recipe& recipe, const Source& samples);  // a rank alone
 
-// Samples in their order, chunk by chunk; the next chunk is fetched while one is evaluated. One
-// thread.
+// Samples in their order, some chunks at a time; the next ones are fetched while some are
+// evaluated. One thread.
 class ChunkFeed {
  public:
-  // Samples that are evaluated at once, each of so many values. A function of the sample's size
-  // alone: the sums of chunks must not depend on the ranks.
+  // Samples whose losses are one sum, each of so many values. A function of the sample's size
+  // alone: the sums of chunks must not depend on the ranks, nor on what computes.
   static int ChunkSize(int64_t values);
+  // As many whole chunks as give at least `wanted` samples, if there are so many: in samples.
+  static int Capacity(int chunk_size, int wanted, int64_t samples);
 
-  // Samples lie in memory that `device` reaches.
-  ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
+  // Samples lie in memory that `device` reaches. `capacity`: samples at a time, whole chunks.
+  ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size, int capacity,
             const LoaderThreads& threads, Device& device);
 
-  // From the first chunk: chunks `first`, `first` + `stride`, ... All of the last time were taken.
-  void Begin(int64_t first = 0, int64_t stride = 1);
+  // Worker w of n, from the first chunk: each takes some at a time in turn, and none takes so many
+  // that others have nothing to do. All of the last time were taken.
+  void Begin(int64_t worker = 0, int64_t workers = 1);
   const Filled* Next();  // null: no more. Valid until released.
   void Release() { loader_.Release(); }
 
@@ -38,12 +41,13 @@ class ChunkFeed {
 
  private:
   const int64_t size_;
-  const int chunk_size_;
+  const int chunk_size_, capacity_;
   const size_t values_;  // of a sample
   const int slots_;
   const HostBuffer<float> inputs_;
   const HostBuffer<int32_t> labels_;
-  int64_t wanted_ = 0, stride_ = 1;  // chunks
+  int64_t at_once_ = 0;              // samples, for this number of workers
+  int64_t wanted_ = 0, stride_ = 1;  // of so many each
   int64_t open_ = 0;                 // wanted and not taken
   Loader loader_;
 };

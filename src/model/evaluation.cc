@@ -67,17 +67,23 @@ Evaluation Score::Result() const {
   return result;
 }
 
+int Evaluator::Capacity(const Engine& engine, const Graph& graph, const Source& samples) {
+  return ChunkFeed::Capacity(ChunkFeed::ChunkSize(graph.input().size()),
+                             engine.evaluation_samples(), samples.size());
+}
+
 Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
                      const Normalizer& normalizer, const LoaderThreads& threads)
     : samples_(samples),
       classes_(graph.num_classes()),
       chunk_size_(ChunkFeed::ChunkSize(graph.input().size())),
-      executable_(engine.Load(Compile(graph, engine, chunk_size_, Mode::kEvaluate, 0), queue)),
-      logits_(engine.device(), size_t(chunk_size_) * classes_),
+      capacity_(Capacity(engine, graph, samples)),
+      executable_(engine.Load(Compile(graph, engine, capacity_, Mode::kEvaluate, 0), queue)),
+      logits_(engine.device(), size_t(capacity_) * classes_),
       probabilities_(engine.device(), logits_.size()),
-      losses_(engine.device(), chunk_size_),
+      losses_(engine.device(), capacity_),
       tally_(classes_, samples.size()),
-      chunks_(samples, normalizer, chunk_size_, threads, engine.device()) {}
+      chunks_(samples, normalizer, chunk_size_, capacity_, threads, engine.device()) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                           const Observer& observer, int64_t step) {
@@ -89,7 +95,6 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
     observer.Tell(Phase::kEvaluate, step, done);
     const Filled* const filled = chunks_.Next();
     if (!filled) break;
-    const int64_t chunk = filled->range.begin / chunk_size_;
     const int count = filled->count;
     const auto inputs = chunks_.inputs(*filled);
     const auto labels = chunks_.labels(*filled);
@@ -99,7 +104,12 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
     executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
                           {.logits = logits, .probabilities = probabilities, .losses = losses});
     chunks_.Release();
-    score.Add(chunk, logits, losses, labels);
+    for (int at = 0; at < count; at += chunk_size_) {
+      const size_t begin = size_t(at), size = size_t(std::min(chunk_size_, count - at));
+      score.Add((filled->range.begin + at) / chunk_size_,
+                logits.subspan(begin * classes_, size * classes_), losses.subspan(begin, size),
+                labels.subspan(begin, size));
+    }
     tally_.Add(probabilities, labels);
   }
   observer.Tell(Phase::kScore, step);

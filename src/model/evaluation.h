@@ -45,9 +45,12 @@ class Evaluator {
   Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
             const Normalizer& normalizer, const LoaderThreads& threads = {});
 
-  // Worker w of n takes every n-th chunk (-1, a server: none); with a group the parts are added up.
-  // Each sample once. `observer` is told what happens, after step `step`.
+  // Samples that its program has room for: some chunks, as many as the engine is fast with.
+  static int Capacity(const Engine& engine, const Graph& graph, const Source& samples);
+
   const Executable& executable() const { return *executable_; }
+  // Worker w of n takes its turn (-1, a server: none); with a group the parts are added up. Each
+  // sample once. `observer` is told what happens, after step `step`.
   Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr,
                  const Observer& observer = {}, int64_t step = 0);
 
@@ -58,7 +61,7 @@ class Evaluator {
  private:
   const Source& samples_;
   const int classes_;
-  const int chunk_size_;
+  const int chunk_size_, capacity_;
   std::unique_ptr<Executable> executable_;
   const HostBuffer<float> logits_, probabilities_, losses_;
   RocTally tally_;

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "data/memory_source.h"
 #include "engine/engines.h"
+#include "engine/ref/engine.h"
 #include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
+#include "transport/threads/run.h"
 
 namespace trireme {
 namespace {
@@ -34,6 +37,56 @@ TEST(Evaluator, AllEnginesAgreeOnAShortChunk) {
     EXPECT_EQ(result.samples, 3);
     EXPECT_NEAR(result.loss, results[0].loss, 1e-5);
     EXPECT_EQ(result.confusion, results[0].confusion);
+  }
+}
+
+// Wants many samples at once.
+class GreedyEngine : public RefEngine {
+ public:
+  int evaluation_samples() const override { return 250; }
+};
+
+// 530 samples are five chunks and a piece: the result is the same however many are computed at
+// once, and by how many ranks.
+TEST(Evaluator, SumsAreThoseOfChunks) {
+  constexpr int kSamples = 530;
+  const Graph graph = BuildModel({.name = "mlp:2-4-3"}, {1, 1, 2}, 3);
+  const Layout layout = LayOut(graph);
+  const std::vector<float> state = InitialState(graph, layout, 7);
+  const Random random(5);
+  std::vector<float> values(2 * kSamples);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = float(random.Normal(i));
+  std::vector<int32_t> labels(kSamples);
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = int32_t(random.Bits(i) % 3);
+  const FloatSource samples({1, 1, 2}, values, labels);
+  const auto evaluate = [&](RefEngine& engine, int ranks) {
+    Evaluation result;
+    RunRanks(ranks, 20, [&](World& world) {
+      const auto queue = engine.device().NewQueue();
+      const Buffer on_device(engine.device(), layout.state);
+      flat::Put(*queue, state, on_device);
+      Evaluator evaluator(graph, engine, *queue, samples, Normalizer::Identity(2));
+      const Evaluation own = evaluator.Run(on_device, world.rank(), ranks, &world.group());
+      const RocCurves curves = evaluator.Curves(&world.group());
+      if (world.rank() != 0) return;
+      result = own;
+      EXPECT_EQ(curves.classes.size(), 3u);
+    });
+    return result;
+  };
+  RefEngine one;
+  GreedyEngine greedy;
+  EXPECT_EQ(Evaluator::Capacity(one, graph, samples), 100);
+  EXPECT_EQ(Evaluator::Capacity(greedy, graph, samples), 300);
+  const Evaluation want = evaluate(one, 1);
+  EXPECT_EQ(want.samples, kSamples);
+  for (const int ranks : {1, 2, 3, 7}) {
+    for (RefEngine* engine : {&one, static_cast<RefEngine*>(&greedy)}) {
+      const Evaluation got = evaluate(*engine, ranks);
+      EXPECT_EQ(got.loss, want.loss) << ranks << " ranks";
+      EXPECT_EQ(got.confusion, want.confusion);
+      EXPECT_EQ(got.top5, want.top5);
+    }
   }
 }
 

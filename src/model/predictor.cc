@@ -1,15 +1,18 @@
 #include "model/predictor.h"
 
+#include <algorithm>
+
 #include "flat/staging.h"
 #include "model/chunk_feed.h"
 
 namespace trireme {
 Predictor::Predictor(const SavedModel& model, Engine& engine)
     : model_(model),
-      chunk_size_(ChunkFeed::ChunkSize(model.graph.input().size())),
+      capacity_(
+          std::max(ChunkFeed::ChunkSize(model.graph.input().size()), engine.evaluation_samples())),
       queue_(engine.device().NewQueue()),
       executable_(
-          engine.Load(Compile(model.graph, engine, chunk_size_, Mode::kEvaluate, 0), *queue_)),
+          engine.Load(Compile(model.graph, engine, capacity_, Mode::kEvaluate, 0), *queue_)),
       state_(engine.device(), model.layout.state) {
   flat::PutNow(*queue_, model.state, state_);
 }
@@ -20,11 +23,11 @@ void Predictor::Run(const Source& samples,
                     FunctionRef<void(int64_t index, const Prediction&)> use) {
   const size_t values = size_t(model_.card.shape.size()), classes = model_.card.classes.size();
   Device& device = queue_->device();
-  const HostBuffer<float> logits(device, chunk_size_ * classes);
-  const HostBuffer<float> shares(device, chunk_size_ * classes);
+  const HostBuffer<float> logits(device, capacity_ * classes);
+  const HostBuffer<float> shares(device, capacity_ * classes);
   // Unlabelled records: the loss is not asked for.
-  const HostBuffer<int32_t> labels(device, chunk_size_);
-  ChunkFeed chunks(samples, model_.card.normalizer, chunk_size_,
+  const HostBuffer<int32_t> labels(device, capacity_);
+  ChunkFeed chunks(samples, model_.card.normalizer, capacity_, capacity_,
                    EvaluationThreads(model_.recipe, samples), device);
   chunks.Begin();
   while (const Filled* filled = chunks.Next()) {

@@ -25,7 +25,7 @@ class Predictor {
 
  private:
   const SavedModel& model_;
-  const int chunk_size_;
+  const int capacity_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;
   Buffer state_;

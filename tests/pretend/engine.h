@@ -22,6 +22,7 @@ class PretendEngine : public Engine {
   bool Computes(std::string_view op) const override { return cpu_.Computes(op); }
   std::span<const Fusion> fusions() const override { return cpu_.fusions(); }
   std::string Choose(Graph& graph) const override { return cpu_.Choose(graph); }
+  int evaluation_samples() const override { return 250; }
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
 
  private:
@@ -29,7 +30,7 @@ class PretendEngine : public Engine {
   const int threads_;
   HostDevice host_;
   CpuEngine cpu_;  // lends its kernels and its list of fusions
-};
   std::atomic<int>* const announced_;
+};
 
 }  // namespace trireme
