@@ -52,9 +52,16 @@ MakeBackend BackendOf(const Recipe& recipe, bool trains) {
   };
 }
 
+DeviceChoice Job::DeviceOf(int rank) const {
+  const DeviceChoice device = FindDevice(recipe.trainer.device);
+  return rank < strategy.servers && !device.kind->host_memory ? DeviceChoice{&HostEngine()}
+                                                              : device;
+}
+
 BackendNeeds Job::NeedsOf(int rank) const {
   const auto at = std::ranges::find(trainers, rank);
-  return {.threads = threads_per_rank,
+  const bool as_all = DeviceOf(rank).kind == FindDevice(recipe.trainer.device).kind;
+  return {.threads = as_all ? threads_per_rank : cores_per_rank,
           .place = at == trainers.end() ? 0 : int(at - trainers.begin()),
           .trains = rank >= strategy.servers};
 }
@@ -201,7 +208,9 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   std::erase_if(job.sharing,
                 [&](int rank) { return !job.strategy.in_step() && rank < job.strategy.servers; });
   const int sharing = std::max(1, int(job.sharing.size()));
-  job.threads_per_rank = CountThreads(trainer, sharing, neighbours.process_each);
+  // A card leaves the cores to the loader.
+  const bool elsewhere = !FindDevice(trainer.device).kind->host_memory && trainer.threads.is_word();
+  job.threads_per_rank = elsewhere ? 1 : CountThreads(trainer, sharing, neighbours.process_each);
   job.cores_per_rank = ThreadsOfEach(ReadCoreFacts(), sharing, neighbours.process_each);
   return job;
 }

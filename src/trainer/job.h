@@ -29,9 +29,9 @@ struct Job {
   Plan plan;
   std::optional<Schedule> schedule;  // always there after PrepareJob
   StrategyChoice strategy;
-  int64_t own_samples = 0;  // not 0: the data are this client's own, the plan the server's
-  int shard_capacity = 0;   // samples of a shard, at most
-  int threads_per_rank = 1;
+  int64_t own_samples = 0;    // not 0: the data are this client's own, the plan the server's
+  int shard_capacity = 0;     // samples of a shard, at most
+  int threads_per_rank = 1;   // that compute
   int cores_per_rank = 1;     // its share of the processors, for computing and for its loader
   std::vector<int> cpus;      // of this process; those of a core stand together
   std::vector<int> sharing;   // ranks that compute on them
@@ -47,7 +47,8 @@ struct Job {
   }
   int MostShards(int worker) const;         // of one worker in one step
   std::vector<int> CpusOf(int rank) const;  // to pin it to; empty: nowhere
-  BackendNeeds NeedsOf(int rank) const;     // what it computes with
+  DeviceChoice DeviceOf(int rank) const;    // a server takes none that is not the host's
+  BackendNeeds NeedsOf(int rank) const;
   size_t bucket_floats() const;
 };
 

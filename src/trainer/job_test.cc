@@ -35,6 +35,18 @@ TEST(Job, ARanksPlaceIsItsNumberAmongThoseOfItsHostThatTrain) {
   EXPECT_EQ(job.NeedsOf(1).threads, job.threads_per_rank);
 }
 
+TEST(Job, RanksOfCardsLeaveTheCoresToLoadersAndServers) {
+  for (const EngineKind& kind : EngineKinds()) {
+    Recipe recipe = SmallRecipe("sync-ps", 3);
+    recipe.trainer.device = kind.name;
+    const Job job = PrepareJob(recipe, BackendOf(recipe, /*trains=*/false));
+    EXPECT_EQ(job.threads_per_rank, kind.host_memory ? job.cores_per_rank : 1);
+    EXPECT_EQ(job.NeedsOf(0).threads, job.cores_per_rank);
+    EXPECT_EQ(job.DeviceOf(0).kind, kind.host_memory ? &kind : &HostEngine());
+    EXPECT_EQ(job.DeviceOf(1).kind, &kind);
+  }
+}
+
 TEST(Job, AServerTakesTheHostsBackendWhateverItsWorkersComputeWith) {
   for (const EngineKind& kind : EngineKinds()) {
     Recipe recipe = SmallRecipe("sync-ps", 3);

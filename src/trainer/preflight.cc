@@ -39,11 +39,14 @@ struct Words {
   std::array<char, 128> build;
 };
 
-// Ranks on several devices of one engine train the same.
-std::string RecipeText(const Job& job) {
-  Recipe recipe = job.recipe;
+// It is of this machine; ranks on several devices of one engine train the same.
+Recipe WithoutDeviceNumber(Recipe recipe) {
   recipe.trainer.device = FindDevice(recipe.trainer.device).kind->name;
-  return BoundText(recipe, Binds::kRanks);
+  return recipe;
+}
+
+std::string RecipeText(const Job& job) {
+  return BoundText(WithoutDeviceNumber(job.recipe), Binds::kRanks);
 }
 
 // A few samples as the network sees them: cheap, and one training sample that differs shows in all,
@@ -157,7 +160,7 @@ void CheckAgreement(Group& group, const Job& job) {
   }
   check(0, "data differ", "all ranks of a job need the same", &Words::data);
   // Where workers compute on cards, servers do not.
-  const bool alike = FindDevice(job.recipe.trainer.device).kind->host_memory;
+  const bool alike = job.DeviceOf(0).kind == FindDevice(job.recipe.trainer.device).kind;
   check(alike ? 0 : job.strategy.servers, "instruction set differs",
         "--deterministic needs the same on all ranks", &Words::instructions);
 }
@@ -166,8 +169,8 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
   const bool server = group.rank() < job.strategy.servers;
   const std::string own =
       fmt::format("{:>5}  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", group.rank(), HostName(), getpid(),
-                  server ? "server" : "worker", job.recipe.trainer.device, job.threads_per_rank,
-                  FormatCpuList(ReadCoreFacts().affinity));
+                  server ? "server" : "worker", job.DeviceOf(group.rank()).Text(),
+                  job.NeedsOf(group.rank()).threads, FormatCpuList(ReadCoreFacts().affinity));
   const auto all = GatherBytes(group, kTagPreflight, 0, std::as_bytes(std::span(own)), 1 << 12);
   if (all.empty()) return;
   log.Info("ranks", "{}:", TransportText(job.recipe.transport, job.strategy.leases_work()));
@@ -229,7 +232,7 @@ std::string JudgeFingerprint(const std::string& own, const std::string& shown, b
 
 std::string RunInfoOf(const Job& job) {
   return fmt::format("{} {} {} {}\n{}", job.plan.samples, job.plan.batch, job.plan.shards,
-                     job.plan.steps, ToldText(job.recipe));
+                     job.plan.steps, ToldText(WithoutDeviceNumber(job.recipe)));
 }
 
 RunInfo ReadRunInfo(const std::string& text) {

@@ -87,7 +87,7 @@ int RunWorker(const Job& job, const RunContext& context, const Start& start,
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
 
-StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log) {
+StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log, int threads) {
   return {.choice = job.strategy,
           .plan = job.plan,
           .layout = job.layout,
@@ -95,7 +95,7 @@ StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log) {
           .optimizer = &job.recipe.optimizer,
           .schedule = &*job.schedule,
           .log = &log,
-          .threads = job.threads_per_rank,
+          .threads = threads,
           .own_samples = job.own_samples};
 }
 
@@ -108,7 +108,7 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, Strat
     CheckAgreement(group, job);
     if (context.show_ranks) ShowRanks(group, job, context.log);
   }
-  StrategySetup setup = SetupOf(job, common, context.log);
+  StrategySetup setup = SetupOf(job, common, context.log, job.NeedsOf(world.rank()).threads);
   setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
@@ -142,7 +142,8 @@ int RunFreeRank(const Job& job, const RunContext& context, World& world) {
       CheckAgreement(world.group(), job);
       if (context.show_ranks) ShowRanks(world.group(), job, context.log);
     }
-    const StrategySetup setup = SetupOf(job, nullptr, context.log);
+    const StrategySetup setup =
+        SetupOf(job, nullptr, context.log, job.NeedsOf(world.rank()).threads);
     if (world.rank() == 0) return RunServer(job, context, OpenRun(job, context), setup, world);
     Start start;
     start.state = job.initial_state;  // and then the centre's
@@ -275,7 +276,7 @@ int Join(const Job& job, const JoinContext& context) {
                                               .secret = context.secret,
                                               .timeout_s = job.recipe.transport.timeout_s},
                                       .fingerprint = FingerprintOf(job)});
-  const StrategySetup setup = SetupOf(job, nullptr, context.log);
+  const StrategySetup setup = SetupOf(job, nullptr, context.log, job.threads_per_rank);
   Backend backend = job.make_backend({.threads = job.threads_per_rank});
   const auto strategy = MakeWorker(setup, *world);
   Worker worker(job, *world, backend, *strategy, nullptr, context.signals, nullptr, nullptr);
