@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
+#include "flat/staging.h"
 #include "flat/cpu/host.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
@@ -34,7 +35,7 @@ TEST(WeightCheck, NamesRankAndTensorOnAllRanks) {
       const auto queue = device.NewQueue();
       const Buffer own(device, layout.state);
       WeightCheck check(world.group(), graph, layout, device);
-      flat::Put(*queue, state, own);
+      flat::PutNow(*queue, state, own);
       if (world.rank() == odd) own.slice().host()[layout.parameters.back().begin] += 1e-6f;
       try {
         check.Run(50, *queue, own);

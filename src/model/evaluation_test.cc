@@ -64,7 +64,7 @@ TEST(Evaluator, SumsAreThoseOfChunks) {
     RunRanks(ranks, 20, [&](World& world) {
       const auto queue = engine.device().NewQueue();
       const Buffer on_device(engine.device(), layout.state);
-      flat::Put(*queue, state, on_device);
+      flat::PutNow(*queue, state, on_device);
       Evaluator evaluator(graph, engine, *queue, samples, Normalizer::Identity(2));
       const Evaluation own = evaluator.Run(on_device, world.rank(), ranks, &world.group());
       const RocCurves curves = evaluator.Curves(&world.group());

@@ -199,8 +199,7 @@ class Trial {
     executable->RunShard(batch, state_buffer_, summand, false, {});
     running = false;
     std::vector<float> got(layout_.summand);
-    flat::Get(*queue_, summand, got.data());
-    queue_->Sync();
+    flat::GetNow(*queue_, summand, got);
     if (astray) return testing::AssertionFailure() << "sums were asked for elsewhere, or too late";
     std::vector<double> want(layout_.summand);
     running = true;
