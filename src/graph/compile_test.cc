@@ -15,18 +15,21 @@ namespace {
 // Computes nothing; says that it could.
 class PaperEngine : public Engine {
  public:
-  explicit PaperEngine(std::vector<Fusion> fusions = {}, std::string lacks = {})
-      : fusions_(std::move(fusions)), lacks_(std::move(lacks)) {}
+  explicit PaperEngine(std::vector<Fusion> fusions = {}, std::string lacks = {},
+                       size_t alignment = 64)
+      : fusions_(std::move(fusions)), lacks_(std::move(lacks)), alignment_(alignment) {}
   std::string_view name() const override { return "paper"; }
   std::string_view target() const override { return "paper"; }
   Device& device() override { std::abort(); }
   bool Computes(std::string_view op) const override { return op != lacks_; }
   std::span<const Fusion> fusions() const override { return fusions_; }
+  size_t alignment() const override { return alignment_; }
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program>, Queue&) override { return {}; }
 
  private:
   std::vector<Fusion> fusions_;
   std::string lacks_;
+  size_t alignment_;
 };
 
 const std::vector<Fusion> kFusions = {{"dense", "relu", "dense_relu"},
@@ -48,7 +51,7 @@ struct Interval {
 };
 
 // Replays the program: no write may hit a value that a later instruction still reads.
-void CheckPlan(const Program& program) {
+void CheckPlan(const Program& program, size_t alignment) {
   const auto& code = program.instructions;
   std::map<ValueId, size_t> last_read;
   for (size_t i = 0; i < code.size(); ++i) {
@@ -60,7 +63,7 @@ void CheckPlan(const Program& program) {
       if (out.is_input) continue;
       const Interval written{out.offset, out.offset + size_t(out.spec.bytes(program.capacity))};
       EXPECT_LE(written.end, program.activation_bytes);
-      EXPECT_EQ(out.offset % 64, 0u);
+      EXPECT_EQ(out.offset % alignment, 0u);
       for (const auto& [value, operand] : live) {
         if (!written.Overlaps(operand, program.capacity) || value == out.value) continue;
         const bool in_place =
@@ -81,9 +84,11 @@ TEST_P(CompileModel, NoValueIsOverwrittenWhileItIsNeeded) {
   const auto& [name, input, classes] = GetParam();
   const Graph graph = Model(name, input, classes);
   for (const auto& fusions : {std::vector<Fusion>{}, kFusions}) {
-    const PaperEngine engine(fusions);
-    CheckPlan(*Compile(graph, engine, 3, Mode::kTrain, 1000));
-    CheckPlan(*Compile(graph, engine, 3, Mode::kEvaluate, 1000));
+    for (const size_t alignment : {64, 256}) {
+      const PaperEngine engine(fusions, "", alignment);
+      CheckPlan(*Compile(graph, engine, 3, Mode::kTrain, 1000), alignment);
+      CheckPlan(*Compile(graph, engine, 3, Mode::kEvaluate, 1000), alignment);
+    }
   }
 }
 
@@ -167,6 +172,49 @@ TEST(Compile, FusionLeavesNoSingleRelu) {
   EXPECT_EQ(counts["batch_norm"], 3);  // of the three downsampling paths
   EXPECT_EQ(counts["batch_norm_relu_grad"], 9);
   EXPECT_EQ(counts["relu_grad"], 8);  // behind a sum: both summands need its result
+}
+
+// Takes convolutions as they come and what stands between them all or none.
+class NarrowEngine : public PaperEngine {
+ public:
+  NarrowOperands NarrowOperandsOf(const Node& node) const override {
+    const std::string_view op = node.op->name;
+    if (op == "conv2d_grad_weights") return {0b11, 0, false};
+    if (op.starts_with("conv2d")) return {0b1, 0b1, false};
+    if (op == "batch_norm_grad") return {0b1001, 0b1};
+    if (op == "batch_norm" || op == "relu" || op == "max_pool") return {0b1, 0b1};
+    if (op == "relu_grad" || op == "add") return {0b11, 0b1};
+    return {};
+  }
+};
+
+TEST(Compile, ValuesAreNarrowWhereAllTheirKernelsTakeThem) {
+  const NarrowEngine engine;
+  const Graph graph = Model("resnet18", {64, 64, 3}, 10);
+  const auto program = Compile(graph, engine, 2, Mode::kTrain, 1);
+  size_t narrow = 0;
+  for (const Node& node : program->graph.nodes) {
+    if (node.op->view) continue;
+    const NarrowOperands may = engine.NarrowOperandsOf(node);
+    std::set<bool> kinds;  // of the operands that may be narrow
+    const auto check = [&](const std::vector<ValueId>& values, unsigned bits) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        const bool is = program->graph.values[values[i]].element == Element::kBFloat;
+        EXPECT_TRUE(!is || bits >> i & 1) << node.op->name;
+        if (bits >> i & 1) kinds.insert(is);
+        narrow += is;
+      }
+    };
+    check(node.inputs, may.inputs);
+    check(node.outputs, may.outputs);
+    EXPECT_TRUE(!may.alike || kinds.size() < 2) << node.op->name;
+  }
+  EXPECT_GT(narrow, 100u);
+  const auto plain = Compile(graph, PaperEngine(), 2, Mode::kTrain, 1);
+  EXPECT_LT(double(program->activation_bytes), 0.8 * double(plain->activation_bytes));
+  for (const Operand& o : {program->logits, program->losses}) {
+    EXPECT_EQ(o.spec.element, Element::kFloat);
+  }
 }
 
 }  // namespace

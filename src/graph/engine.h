@@ -59,6 +59,12 @@ struct Fusion {
   const char* fused;
 };
 
+// Operands of a kernel that it takes in bf16 as well as in float32: bit i stands for operand i.
+struct NarrowOperands {
+  unsigned inputs = 0, outputs = 0;
+  bool alike = true;  // all of them or none
+};
+
 // Called when a bucket's last gradient is enqueued, in bucket order, on the thread of RunShard.
 using Ready = FunctionRef<void(const Bucket&, const Event&)>;
 
@@ -107,6 +113,10 @@ class Engine {
   // number that only this engine reads, and Node::how. Says what it decided; empty: there was no
   // choice.
   virtual std::string Choose(Graph&) const { return ""; }
+  // What the node's kernel takes in bf16, after Choose; asked of all nodes but views. Nothing: all
+  // values stay float32.
+  virtual NarrowOperands NarrowOperandsOf(const Node&) const { return {}; }
+  virtual size_t alignment() const { return 64; }  // bytes, of values in a program's activations
   virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
                                            Queue& queue) = 0;
   // Samples that it evaluates at once, if there are so many: fewer keep it waiting for the host.

@@ -23,6 +23,9 @@ class PretendEngine : public Engine {
   std::span<const Fusion> fusions() const override { return cpu_.fusions(); }
   std::string Choose(Graph& graph) const override { return cpu_.Choose(graph); }
   int evaluation_samples() const override { return 250; }
+  NarrowOperands NarrowOperandsOf(const Node& node) const override {
+    return cpu_.NarrowOperandsOf(node);
+  }
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
 
  private:

@@ -67,12 +67,6 @@ using Kernel = void (*)(const Call&, const Shard&);
 // Floats of scratch memory for at most `samples` samples.
 using ScratchSize = size_t (*)(const Call&, size_t samples, size_t threads);
 
-// Operands of a kernel that it takes in bf16 as well as in float32: bit i stands for operand i.
-struct NarrowOperands {
-  unsigned inputs = 0, outputs = 0;
-  bool alike = true;  // all of them or none
-};
-
 struct KernelRow {
   std::string_view op;
   Kernel run;

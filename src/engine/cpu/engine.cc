@@ -9,7 +9,6 @@
 #include "base/assert.h"
 #include "engine/cpu/call_list.h"
 #include "engine/cpu/choose.h"
-#include "engine/cpu/narrow.h"
 #include "graph/op.h"
 
 namespace trireme {
@@ -161,13 +160,18 @@ std::string CpuEngine::Choose(Graph& graph) const {
   }
   std::string text;
   if (kernels_.unit) {
-    text = fmt::format("precision: bf16 products with {}, {}", kernels_.unit->name,
-                       cpu::NarrowValues(graph, kernels_));
+    text = fmt::format("precision: bf16 products with {}", kernels_.unit->name);
   }
   if (counts.empty()) return text;
   if (!text.empty()) text += "; ";
   return text + fmt::format("winograd ({}): {} convolutions with 4x4 tiles, {} with 2x2, {} direct",
                             winograd_, counts[4], counts[2], counts[0]);
+}
+
+NarrowOperands CpuEngine::NarrowOperandsOf(const Node& node) const {
+  const cpu::KernelRow* row = kernels_.Find(node.op->name);
+  if (!kernels_.unit || !row || node.attributes.choice) return {};  // Winograd: float32
+  return row->narrow;
 }
 
 std::unique_ptr<Executable> CpuEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {

@@ -23,6 +23,7 @@ class CpuEngine : public Engine {
   bool Computes(std::string_view op) const override { return kernels_.Find(op) != nullptr; }
   std::span<const Fusion> fusions() const override;
   std::string Choose(Graph& graph) const override;
+  NarrowOperands NarrowOperandsOf(const Node& node) const override;
   // Each executable has its own threads: several may run at once.
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override;
   size_t ScratchBytes(const Program& program) const override;

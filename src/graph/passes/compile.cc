@@ -97,13 +97,14 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
   say(passes::Fuse(g, engine));
   passes::CheckKernels(g, engine);
   say(engine.Choose(g));
+  say(passes::NarrowValues(g, engine));
 
   std::vector<ValueId> results;
   if (!train) {
     results = loss.outputs;
     results.push_back(logits);
   }
-  const passes::MemoryPlan plan = passes::PlanMemory(g, capacity, results);
+  const passes::MemoryPlan plan = passes::PlanMemory(g, capacity, results, engine.alignment());
   say(plan.decision);
   program->activation_bytes = plan.bytes;
   program->instructions = Emit(g, plan, program->layout);

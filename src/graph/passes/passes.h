@@ -31,6 +31,11 @@ std::string Fuse(Graph& graph, const Engine& engine);
 // Throws Error if the engine lacks a kernel.
 void CheckKernels(const Graph& graph, const Engine& engine);
 
+// Marks the values that are held in bf16: activations and their gradients that all their kernels
+// take so. The others stay float32, and nothing is ever converted on its own: the batch, what
+// losses read and make, statistics. Empty: there are none.
+std::string NarrowValues(Graph& graph, const Engine& engine);
+
 // Where each value lies: values whose lives do not overlap share memory.
 struct MemoryPlan {
   std::vector<bool> is_input;   // by value: it is (a view of) the batch
@@ -38,7 +43,8 @@ struct MemoryPlan {
   size_t bytes = 0;
   std::string decision;
 };
-MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results);
+MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results,
+                      size_t alignment);
 
 // How often each value is read.
 std::vector<int> CountReaders(const Graph& graph);

@@ -13,8 +13,6 @@
 namespace trireme::passes {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
 struct Storage {
   size_t bytes = 0;
   int born = 0, dies = 0;  // node indices, both inclusive
@@ -90,7 +88,7 @@ class Assignment {
   std::vector<int> storage_of_;
 };
 
-size_t PlaceAll(std::vector<Storage>& storages) {
+size_t PlaceAll(std::vector<Storage>& storages, size_t alignment) {
   std::vector<int> order(storages.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -104,8 +102,8 @@ size_t PlaceAll(std::vector<Storage>& storages) {
     for (const Storage* other : placed) {
       if (!other->Overlaps(storage)) continue;
       if (other->offset >= offset + storage.bytes) break;
-      offset = std::max(offset,
-                        (other->offset + other->bytes + kAlignment - 1) / kAlignment * kAlignment);
+      const size_t end = other->offset + other->bytes;
+      offset = std::max(offset, (end + alignment - 1) / alignment * alignment);
     }
     storage.offset = offset;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), &storage,
@@ -118,10 +116,11 @@ size_t PlaceAll(std::vector<Storage>& storages) {
 
 }  // namespace
 
-MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results) {
+MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results,
+                      size_t alignment) {
   Assignment assignment(graph, capacity, results);
   MemoryPlan plan;
-  plan.bytes = PlaceAll(assignment.storages);
+  plan.bytes = PlaceAll(assignment.storages, alignment);
   size_t all = 0;
   for (const Storage& storage : assignment.storages) all += storage.is_input ? 0 : storage.bytes;
   for (const int index : assignment.storage_of()) {

@@ -1,21 +1,13 @@
-#include "engine/cpu/narrow.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "graph/op.h"
+#include "graph/passes/passes.h"
 
-namespace trireme::cpu {
+namespace trireme::passes {
 namespace {
-
-NarrowOperands NarrowOperandsOf(const Node& node, const KernelTable& kernels) {
-  if (node.op->view) return {.inputs = 0b1, .outputs = 0b1};
-  const KernelRow* row = kernels.Find(node.op->name);
-  if (!row || node.attributes.choice) return {};  // Winograd computes in float32
-  return row->narrow;
-}
 
 // Values that stay float32 because of this node; more of them, the more there are.
 bool Widen(const Node& node, const NarrowOperands& may, std::vector<bool>& narrow) {
@@ -37,7 +29,7 @@ bool Widen(const Node& node, const NarrowOperands& may, std::vector<bool>& narro
 
 }  // namespace
 
-std::string NarrowValues(Graph& graph, const KernelTable& kernels) {
+std::string NarrowValues(Graph& graph, const Engine& engine) {
   std::vector<bool> narrow(graph.values.size());
   for (const Node& node : graph.nodes) {
     for (const ValueId value : node.outputs) {
@@ -48,13 +40,16 @@ std::string NarrowValues(Graph& graph, const KernelTable& kernels) {
   for (bool changes = true; changes;) {
     changes = false;
     for (const Node& node : graph.nodes) {
-      changes |= Widen(node, NarrowOperandsOf(node, kernels), narrow);
+      const bool view = node.op->view;
+      const NarrowOperands same = {.inputs = 0b1, .outputs = 0b1};
+      changes |= Widen(node, view ? same : engine.NarrowOperandsOf(node), narrow);
     }
   }
   for (size_t i = 0; i < narrow.size(); ++i) {
     if (narrow[i]) graph.values[i].element = Element::kBFloat;
   }
-  return fmt::format("{} values held in bf16", std::ranges::count(narrow, true));
+  const auto count = std::ranges::count(narrow, true);
+  return count ? fmt::format("narrow: {} values held in bf16", count) : "";
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::passes
