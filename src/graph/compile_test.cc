@@ -4,38 +4,18 @@
 #include <set>
 
 #include "base/error.h"
-#include "graph/engine.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
+#include "graph/paper_engine_test.h"
 #include "graph/program.h"
 
 namespace trireme {
 namespace {
 
-// Computes nothing; says that it could.
-class PaperEngine : public Engine {
- public:
-  explicit PaperEngine(std::vector<Fusion> fusions = {}, std::string lacks = {},
-                       size_t alignment = 64)
-      : fusions_(std::move(fusions)), lacks_(std::move(lacks)), alignment_(alignment) {}
-  std::string_view name() const override { return "paper"; }
-  std::string_view target() const override { return "paper"; }
-  Device& device() override { std::abort(); }
-  bool Computes(std::string_view op) const override { return op != lacks_; }
-  std::span<const Fusion> fusions() const override { return fusions_; }
-  size_t alignment() const override { return alignment_; }
-  std::unique_ptr<Executable> Load(std::shared_ptr<const Program>, Queue&) override { return {}; }
-
- private:
-  std::vector<Fusion> fusions_;
-  std::string lacks_;
-  size_t alignment_;
-};
-
-const std::vector<Fusion> kFusions = {{"dense", "relu", "dense_relu"},
-                                      {"batch_norm", "add", "batch_norm_add"},
-                                      {"batch_norm_add", "relu", "batch_norm_add_relu"},
-                                      {"batch_norm", "relu", "batch_norm_relu"}};
+const std::vector<Fusion> kFusions = {{&FindOp("dense_relu")},
+                                      {&FindOp("batch_norm_add")},
+                                      {&FindOp("batch_norm_add_relu")},
+                                      {&FindOp("batch_norm_relu")}};
 
 Graph Model(const std::string& name, Shape input, int classes) {
   ModelOptions options;
@@ -106,9 +86,7 @@ TEST_P(CompileModel, BucketsFinishInOrderAndCoverTheSummand) {
     EXPECT_EQ(program->buckets.back().range.begin, program->layout.weights);
     int next = 0;
     for (const Instruction& i : program->instructions) {
-      if (i.finishes >= 0) {
-        EXPECT_EQ(i.finishes, next++);
-      }
+      for (const int bucket : i.finishes) EXPECT_EQ(bucket, next++);
     }
     EXPECT_EQ(next + 1, int(program->buckets.size()));
   }
@@ -120,8 +98,7 @@ TEST_P(CompileModel, EveryParameterGetsOneGradient) {
       Compile(Model(name, input, classes), PaperEngine(), 2, Mode::kTrain, 1 << 20);
   std::map<size_t, int> writers;
   for (const Instruction& i : program->instructions) {
-    if (!i.op->writes_gradients) continue;
-    for (const Range& range : i.parameters) ++writers[range.begin];
+    for (const Range& range : WrittenGradients(i)) ++writers[range.begin];
   }
   for (const Range& range : program->layout.parameters) EXPECT_EQ(writers[range.begin], 1);
 }

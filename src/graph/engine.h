@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -52,11 +53,13 @@ struct Batch {
   ShardMarks* marks = nullptr;
 };
 
-// A fusion that an engine can compute: `first` whose only reader is `second` becomes `fused`.
+// A fusion that an engine can compute: a chain of nodes of the operation's parts, each the only
+// reader of the first output before it, becomes one node.
 struct Fusion {
-  const char* first;
-  const char* second;
-  const char* fused;
+  const OpDef* op;
+  // Is a chain worth it? Asks for shapes, attributes and the capacity, never for names: the same
+  // network described differently is fused in the same way. Null: always.
+  std::function<bool(const Graph&, std::span<const Node* const> chain, int capacity)> worth = {};
 };
 
 // Operands of a kernel that it takes in bf16 as well as in float32: bit i stands for operand i.
@@ -65,7 +68,8 @@ struct NarrowOperands {
   bool alike = true;  // all of them or none
 };
 
-// Called when a bucket's last gradient is enqueued, in bucket order, on the thread of RunShard.
+// Called when the last gradient of a bucket and of all before it is enqueued, in bucket order, on
+// the thread of RunShard.
 using Ready = FunctionRef<void(const Bucket&, const Event&)>;
 
 // A program with its activations, ready to run on one queue. One thread at a time.
@@ -97,6 +101,14 @@ class Executable {
 
  protected:
   explicit Executable(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+
+  // Announces the buckets that are final once the instruction, the last on the queue, is done.
+  void Announce(const Instruction& instruction, Queue& queue, Ready ready) const {
+    if (!ready || instruction.finishes.empty()) return;
+    const Event done = queue.Record();
+    for (const int bucket : instruction.finishes) ready(program_->buckets[size_t(bucket)], done);
+  }
+
   const std::shared_ptr<const Program> program_;
 };
 
@@ -108,7 +120,7 @@ class Engine {
   virtual std::string_view target() const = 0;  // instruction set: equal bits only among equals
   virtual Device& device() = 0;
   virtual bool Computes(std::string_view op) const = 0;
-  virtual std::span<const Fusion> fusions() const = 0;
+  virtual std::span<const Fusion> fusions() const = 0;  // longer chains are tried first
   // Decides how operations are computed that it can compute in several ways: Attributes::choice, a
   // number that only this engine reads, and Node::how. Says what it decided; empty: there was no
   // choice.

@@ -83,6 +83,10 @@ struct Node {
   std::vector<int> parameters;  // indices into Graph::parameters
   std::vector<int> statistics;  // indices into Graph::statistics
   bool backward = false;
+  // Of a fused operation, and of its gradients: the nodes that it stands for, in order. Parameters
+  // and statistics above are those of all parts, attributes the first's. Values between two parts
+  // have a specification, but nobody else reads them and they lie nowhere.
+  std::vector<Node> parts = {};
 };
 
 // Values 0.. are numbered; value 0 is the input. The last forward node is the loss: its input 0 is

@@ -69,13 +69,26 @@ TEST(Builder, SaysWhichLayerDoesNotFit) {
   EXPECT_THROW(Builder({0, 1, 1}), Error);
 }
 
+// A fused operation has what is left of its parts' inputs and outputs (graph/passes/fuse.cc).
+void CheckParts(const OpDef& op) {
+  if (op.parts.size() == 0) return;
+  size_t inputs = 1, outputs = 1;
+  for (const char* name : op.parts) {
+    const OpDef& part = FindOp(name);
+    inputs += part.inputs.size() - 1;
+    outputs = outputs - 1 + part.outputs.size();
+  }
+  EXPECT_EQ(op.inputs.size(), inputs) << op.name;
+  EXPECT_EQ(op.outputs.size(), outputs) << op.name;
+  EXPECT_FALSE(op.infer || op.writes_gradients) << op.name;
+}
+
 TEST(AllOps, AreNamedOnceAndTheirWordsLeadToOperations) {
   std::set<std::string> names;
   for (const OpDef* op : AllOps()) {
     EXPECT_TRUE(names.insert(op->name).second) << op->name;
     EXPECT_EQ(&FindOp(op->name), op);
-    for (const char* part : op->parts) FindOp(part);
-    EXPECT_TRUE(op->parts.size() == 0 || FindOp(*op->parts.begin()).infer) << op->name;
+    CheckParts(*op);
     if (op->evaluate_as && *op->evaluate_as) FindOp(op->evaluate_as);
     EXPECT_LT(op->in_place, 1u << op->inputs.size()) << op->name;
     EXPECT_NE(OperationsPage().find("| `" + std::string(op->name) + "` |"), std::string::npos);

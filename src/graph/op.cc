@@ -34,12 +34,17 @@ bool GradientBuilder::Needs(int input) const {
   return DependsOnParameters(graph_, forward_.inputs[input]);
 }
 
-ValueId GradientBuilder::Add(std::string_view op, std::vector<ValueId> inputs,
-                             std::vector<ValueSpec> outputs) {
-  const OpDef& def = FindOp(op);
-  TRIREME_ASSERT(inputs.size() == def.inputs.size() && outputs.size() == def.outputs.size());
-  Node node = forward_;
-  node.op = &def;
+std::vector<ValueId> GradientBuilder::Add(std::string_view op, std::vector<ValueId> inputs,
+                                          std::vector<ValueSpec> outputs, int part) {
+  return Add(FindOp(op), std::move(inputs), std::move(outputs), part);
+}
+
+std::vector<ValueId> GradientBuilder::Add(const OpDef& op, std::vector<ValueId> inputs,
+                                          std::vector<ValueSpec> outputs, int part) {
+  TRIREME_ASSERT(inputs.size() == op.inputs.size() && outputs.size() == op.outputs.size());
+  TRIREME_ASSERT(op.parts.size() == 0);  // fusion comes later
+  Node node = part == kWhole ? forward_ : forward_.parts[part];
+  node.op = &op;
   node.inputs = std::move(inputs);
   node.outputs.clear();
   node.backward = true;
@@ -48,7 +53,7 @@ ValueId GradientBuilder::Add(std::string_view op, std::vector<ValueId> inputs,
     graph_.values.push_back(spec);
   }
   graph_.nodes.push_back(std::move(node));
-  return outputs.empty() ? -1 : graph_.nodes.back().outputs[0];
+  return graph_.nodes.back().outputs;
 }
 
 const OpDef& FindOp(std::string_view name) {
@@ -61,8 +66,8 @@ const OpDef& FindOp(std::string_view name) {
 Cost CountWork(const Graph& graph, const Node& node) {
   Cost cost;
   if (node.op->cost) cost = node.op->cost(graph, node);
-  for (const char* part : node.op->parts) {
-    if (auto count = FindOp(part).cost) cost.multiply_adds += count(graph, node).multiply_adds;
+  if (node.op->parts.size() > 0) {
+    for (const Node& part : node.parts) cost.multiply_adds += CountWork(graph, part).multiply_adds;
   }
   if (node.op->view) return cost;
   for (ValueId input : node.inputs) cost.bytes_read += double(graph.values[input].bytes(1));

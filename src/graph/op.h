@@ -11,6 +11,8 @@
 
 namespace trireme {
 
+struct OpDef;
+
 // Work of one node for one sample.
 struct Cost {
   double multiply_adds = 0;  // of products; the rest is bound by its bytes
@@ -35,10 +37,14 @@ class GradientBuilder {
   ValueId output(int i = 0) const { return forward_.outputs[i]; }
   ValueId d_output() const { return d_output_; }  // gradient of output 0
   ValueSpec spec(ValueId value) const { return graph_.values[value]; }
+  const Node& part(int i) const { return forward_.parts[i]; }  // of a fused operation
 
-  // Adds a backward node with the forward node's attributes, parameters and statistics; returns
-  // its first output, or -1 when it has none (it only writes gradients of parameters).
-  ValueId Add(std::string_view op, std::vector<ValueId> inputs, std::vector<ValueSpec> outputs);
+  // Adds a backward node with the attributes, parameters and statistics of the forward node, or of
+  // one part of it; returns its outputs (none: it only writes gradients of parameters).
+  std::vector<ValueId> Add(std::string_view op, std::vector<ValueId> inputs,
+                           std::vector<ValueSpec> outputs, int part = kWhole);
+  std::vector<ValueId> Add(const OpDef& op, std::vector<ValueId> inputs,
+                           std::vector<ValueSpec> outputs, int part = kWhole);
 
   // Does a gradient of this input help anyone? Only if parameters stand before it: the data need
   // none, however they were reshaped.
@@ -48,6 +54,7 @@ class GradientBuilder {
   std::map<int, ValueId> gradients;  // by input index of the forward node
 
  private:
+  static constexpr int kWhole = -1;
   Graph& graph_;
   Node forward_;  // a copy: adding nodes moves the original
   ValueId d_output_;
@@ -75,19 +82,22 @@ struct OpDef {
   NameList inputs = {"x"}, outputs = {"y"};  // their names, in order
 
   // Forward operations: outputs and parameters from inputs. Throws Error when they do not fit.
-  // Null for backward operations, whose rule states the outputs, and for fused ones that have no
-  // gradient rule.
+  // Null for backward operations, whose rule states the outputs, and for fused ones.
   Signature (*infer)(std::span<const ValueSpec> inputs, const Attributes&) = nullptr;
   Cost (*cost)(const Graph&, const Node&) = nullptr;
   // Null: not differentiable (backward operations, tally). Losses are called without d_output.
   void (*gradient)(GradientBuilder&) = nullptr;
 
-  bool view = false;              // the output is the input's memory under another shape
-  unsigned in_place = 0;          // bit i: output 0 may overwrite input i, if it is not read later
-  bool writes_gradients = false;  // backward: writes its parameters' stretch of the summand
+  bool view = false;      // the output is the input's memory under another shape
+  unsigned in_place = 0;  // bit i: output 0 may overwrite input i, if it is not read later
+  // Backward: writes its parameters' stretch of the summand. Fused ones: as their parts do.
+  bool writes_gradients = false;
   // In evaluation: another operation of the same form; "" removes it; null leaves it.
   const char* evaluate_as = nullptr;
-  NameList parts = {};  // a fused operation: the chain that it stands for
+  // A fused operation: the chain that it stands for, of any length. Its inputs are those of the
+  // parts in order, without the results inside; its outputs those of the last part, then what the
+  // parts before it make beside their first output.
+  NameList parts = {};
 };
 
 // The one list of operations (graph/ops/all_ops.cc).

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "flat/layout.h"
 #include "graph/graph.h"
 
@@ -30,9 +31,17 @@ struct Instruction {
   std::vector<Range> parameters;  // floats from the start of a state or summand
   std::vector<Range> statistics;  // likewise
   bool backward = false;
-  int finishes = -1;             // the bucket that is final after this instruction
-  std::vector<int> first_reads;  // buckets of the state that no instruction before it reads
+  std::vector<int> finishes;       // buckets that are final, with all before them, after this
+  std::vector<int> first_reads;    // buckets of the state that no instruction before it reads
+  std::vector<Instruction> parts;  // see Node; values between two parts have no offset
 };
+
+// The instruction that computes a node; `place` says where its values lie.
+Instruction MakeInstruction(const Node& node, const Layout& layout,
+                            FunctionRef<Operand(ValueId)> place);
+
+// The ranges of a summand to which an instruction, or a part of it, writes gradients.
+std::vector<Range> WrittenGradients(const Instruction& instruction);
 
 // A graph compiled for an engine and a capacity: instructions and a memory plan.
 struct Program {

@@ -68,9 +68,10 @@ class PretendExecutable : public Executable {
         }
         marks.waits.push_back({began, queue_.Mark()});
       }
-      if (instructions[size_t(i)].finishes < 0) continue;
+      if (instructions[size_t(i)].finishes.empty()) continue;
       run_until(i + 1);
-      if (ready) Announce(ready, instructions[size_t(i)].finishes);
+      if (!ready) continue;
+      for (const int bucket : instructions[size_t(i)].finishes) Announce(ready, bucket);
     }
     run_until(calls_.size());
     marks.ended = queue_.Mark();

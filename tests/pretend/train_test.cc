@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "engine/ref/engine.h"
+#include "graph/chains_test.h"
 #include "pretend/engine.h"
 #include "record/checkpoint.h"
 
@@ -141,6 +143,30 @@ TEST_F(PretendTrain, ACheckpointGoesOnToTheSameBits) {
   recipe.transport.ranks = 3;
   const Summary resumed = Run("stopped", recipe, OnPretendedDevice());
   EXPECT_EQ(resumed.parameters_sha256, undisturbed.parameters_sha256);
+}
+
+// An engine that joins chains trains the same run: gradients, layout, checkpoint.
+TEST_F(PretendTrain, AChainLeavesTheCheckpointOfItsParts) {
+  Recipe recipe = SmallRecipe();
+  recipe.data.source = "synthetic:8x8x1:3:48";
+  recipe.model.name = "cnn";
+  recipe.trainer.steps = 4;
+  recipe.trainer.deterministic = true;
+  recipe.strategy.bucket_mb = 0.0001;
+  const auto by_ref = [](std::vector<Fusion> fusions) {
+    return [fusions](int) { return Backend{.engine = std::make_unique<RefEngine>(fusions)}; };
+  };
+  const Summary parts = Run("parts", recipe, by_ref({}));
+  recipe.transport.ranks = 2;
+  const Summary chains =
+      Run("chains", recipe, by_ref({{&kConv2dBatchNormRelu}, {&kNormAndWeightsGrad}}));
+  EXPECT_EQ(chains.parameters_sha256, parts.parameters_sha256);
+  EXPECT_EQ(chains.test_loss, parts.test_loss);
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    const std::string path = std::string("checkpoints/latest/") + file;
+    EXPECT_EQ(ReadFile(folder_ / ("chains/" + path)), ReadFile(folder_ / ("parts/" + path)))
+        << file;
+  }
 }
 
 TEST_F(PretendTrain, ElasticAveragingLearnsAndResumes) {

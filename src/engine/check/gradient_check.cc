@@ -20,7 +20,7 @@ namespace {
 class Loss {
  public:
   Loss(const Graph& graph, const GradientOptions& options)
-      : program_(*Compile(graph, RefEngine(), options.count, Mode::kTrain, 1)),
+      : program_(*Compile(graph, RefEngine(options.fusions), options.count, Mode::kTrain, 1)),
         forward_(program_),
         inputs_(RandomFloats(options.seed, size_t(options.count * graph.input().size()))),
         labels_(RandomLabels(options.seed, size_t(options.count), graph.num_classes())) {

@@ -1,6 +1,9 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "graph/engine.h"
 #include "graph/graph.h"
 
 namespace trireme::check {
@@ -10,6 +13,7 @@ struct GradientOptions {
   int coordinates = 4;  // of each parameter, drawn at random (all, if it has no more)
   double tolerance = 1e-6;
   uint64_t seed = 1;
+  std::vector<Fusion> fusions = {};  // chains to be joined before backward
 };
 
 // The gradient of the loss that engine/ref computes against central differences in double

@@ -1,30 +1,42 @@
 #include "engine/check/gradient_check.h"
 
+#include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "engine/check/tries.h"
+#include "engine/ref/engine.h"
+#include "graph/chains_test.h"
 #include "graph/models/activations.h"
 #include "graph/models/losses.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
+#include "graph/program.h"
 
 namespace trireme::check {
 namespace {
 
+std::string_view FirstPart(const OpDef& op) {
+  return op.parts.size() > 0 ? *op.parts.begin() : op.name;
+}
+
 // The operation between two layers with parameters, so that its own gradients and those that it
-// passes on count.
-Graph Embed(std::string_view op, const Attributes& attributes, Shape shape = {7, 6, 3}) {
+// passes on count. A fused one: its parts.
+Graph Embed(const OpDef& op, const Attributes& attributes, Shape shape = {7, 6, 3}) {
+  const std::string_view first = FirstPart(op);
   Builder build({shape.height, shape.width, 2});
   ValueId x = build.Add("conv2d", {0}, {.channels = shape.channels, .kernel = 1}, "before");
-  const OpDef& def = FindOp(op);
   std::vector<ValueId> inputs = {x};
-  if (op == "dense") inputs = {build.Add("flatten", {x})};
-  while (inputs.size() < def.inputs.size()) {
+  if (first == "dense") inputs = {build.Add("flatten", {x})};
+  while (inputs.size() < FindOp(first).inputs.size()) {
     inputs.push_back(build.Add("conv2d", {0}, {.channels = shape.channels, .kernel = 1}, "other"));
   }
-  ValueId y = build.Add(op, inputs, attributes, "tried");
-  if (op != "flatten" && op != "dense") y = build.Add("flatten", {y});
+  ValueId y = build.Add(first, inputs, attributes, "tried");
+  for (const char* part : std::span(op.parts).subspan(op.parts.size() ? 1 : 0)) {
+    y = build.Add(part, {y}, GradientTriesFor(part)[0], part);
+  }
+  if (build.shape(y).height > 1) y = build.Add("flatten", {y});
   const ValueId logits = build.Add("dense", {y}, {.channels = 4}, "behind");
   return std::move(build).Finish("softmax_cross_entropy", logits);
 }
@@ -33,10 +45,17 @@ Graph Embed(std::string_view op, const Attributes& attributes, Shape shape = {7,
 TEST(Gradient, OfEveryOperationAgreesWithDifferences) {
   std::set<std::string_view> losses;
   for (const LossKind& loss : LossKinds()) losses.insert(loss.op);
-  for (const OpDef* op : AllOps()) {
+  std::vector<const OpDef*> tried(AllOps().begin(), AllOps().end());
+  tried.insert(tried.end(), {&kConv2dBatchNormRelu, &kStem});
+  for (const OpDef* op : tried) {
     if (!op->gradient || losses.contains(op->name)) continue;
-    for (const Attributes& attributes : GradientTriesFor(op->name)) {
-      EXPECT_TRUE(CheckGradient(Embed(op->name, attributes), {.coordinates = 30})) << op->name;
+    GradientOptions options{.coordinates = 30};
+    if (op->parts.size() > 0) options.fusions = {{op}};
+    for (const Attributes& attributes : GradientTriesFor(FirstPart(*op))) {
+      const Graph graph = Embed(*op, attributes);
+      EXPECT_TRUE(CheckGradient(graph, options)) << op->name;
+      const auto program = Compile(graph, RefEngine(options.fusions), 1, Mode::kTrain, 1);
+      EXPECT_TRUE(op->view || std::ranges::count(program->instructions, op, &Instruction::op));
     }
   }
 }
@@ -52,16 +71,16 @@ TEST(Gradient, AddsUpWhereAValueIsReadTwice) {
 TEST(Gradient, FindsAWrongRule) {
   OpDef wrong = FindOp("tanh");
   wrong.gradient = [](GradientBuilder& g) {
-    g.Set(0, g.Add("sigmoid_grad", {g.output(), g.d_output()}, {g.spec(g.input())}));
+    g.Set(0, g.Add("sigmoid_grad", {g.output(), g.d_output()}, {g.spec(g.input())})[0]);
   };
-  Graph graph = Embed("tanh", {});
+  Graph graph = Embed(FindOp("tanh"), {});
   graph.nodes[1].op = &wrong;
   EXPECT_FALSE(CheckGradient(graph));
 }
 
 TEST(Gradient, OfOneSampleAgreesWithDifferences) {
-  EXPECT_TRUE(CheckGradient(Embed("batch_norm", {}), {.count = 1}));
-  EXPECT_TRUE(CheckGradient(Embed("layer_norm", {}), {.count = 1}));
+  EXPECT_TRUE(CheckGradient(Embed(FindOp("batch_norm"), {}), {.count = 1}));
+  EXPECT_TRUE(CheckGradient(Embed(FindOp("layer_norm"), {}), {.count = 1}));
 }
 
 TEST(Gradient, OfEveryMlpAgreesWithDifferences) {

@@ -145,6 +145,43 @@ class Trial {
     return testing::AssertionSuccess();
   }
 
+  // Where an instruction finishes several buckets, all are announced there, in order and final.
+  testing::AssertionResult TrainWithBucketsTogether(const Data& data) {
+    auto program = std::make_shared<Program>(
+        *Compile(graph_, engine_, capacity_, Mode::kTrain, kBucketFloats));
+    std::vector<int> open;  // of every second announcement
+    for (Instruction& i : program->instructions) {
+      if (i.finishes.empty()) continue;
+      i.finishes.insert(i.finishes.begin(), open.begin(), open.end());
+      open.clear();
+      if (i.finishes.size() == 1) std::swap(open, i.finishes);
+    }
+    for (auto i = program->instructions.rbegin(); !open.empty(); ++i) {
+      if (i->backward) std::swap(open, i->finishes);
+    }
+    const auto executable = engine_.Load(program, *queue_);
+    const Buffer summand(engine_.device(), layout_.summand);
+    std::vector<float> got(layout_.summand), want(layout_.summand);
+    const auto copies = engine_.device().NewQueue();
+    int next = 0;
+    bool in_order = true;
+    const auto ready = [&](const Bucket& bucket, const Event& event) {
+      in_order &= bucket.index == next++;
+      copies->Wait(event);
+      const Range& range = bucket.range;
+      flat::Get(*copies, summand.slice().Sub(range.begin, range.size), got.data() + range.begin);
+    };
+    executable->RunShard(data.batch, state_buffer_, summand, false, ready);
+    flat::Get(*queue_, summand, want.data());
+    queue_->Sync();
+    copies->Sync();
+    if (!in_order || next != int(program->buckets.size())) {
+      return testing::AssertionFailure() << "buckets came in another order, or not all";
+    }
+    if (got != want) return testing::AssertionFailure() << "a bucket was announced too early";
+    return testing::AssertionSuccess();
+  }
+
   // The state comes bucket by bucket, each when it is asked for: nothing is read before, and the
   // bits are those of a state that was there.
   testing::AssertionResult TrainAsWeightsArrive(const Data& data) {
@@ -257,6 +294,7 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
   std::vector<Data> empty;
   empty.emplace_back(engine.device(), graph, 0, 13);
   if (auto r = trial.Train(empty); !r) return r << " in an empty shard";
+  if (auto r = trial.TrainWithBucketsTogether(shards[1]); !r) return r << " with buckets together";
   if (auto r = trial.TrainAsWeightsArrive(shards[1]); !r) return r << " as weights arrive";
   if (auto r = trial.TrainBesideATwin(shards[0]); !r) return r << " beside a twin";
   if (auto r = trial.Evaluate(shards[0]); !r) return r << " in evaluation";

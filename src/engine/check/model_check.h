@@ -10,8 +10,8 @@ namespace trireme::check {
 
 // Compiles the graph for the engine and runs it through the public interface: a shard, a second one
 // accumulated, an empty one, one whose batch-norm is summed over ranks, and evaluation; compares
-// summand and results with engine/ref, and that buckets come in order. Fusion and memory plan take
-// part.
+// summand and results with engine/ref, and that buckets come in order, also where several are final
+// at once. Fusion and memory plan take part.
 struct Tolerances {  // how far a number may be off, for each 1 of the largest of its tensor
   double values = 1e-4, gradients = 1e-4;
 };

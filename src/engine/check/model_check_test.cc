@@ -1,7 +1,9 @@
 #include "engine/check/model_check.h"
 
 #include "engine/ref/engine.h"
+#include "graph/chains_test.h"
 #include "graph/models/models.h"
+#include "graph/program.h"
 
 namespace trireme::check {
 namespace {
@@ -16,6 +18,31 @@ TEST(ModelCheck, AcceptsTheJudgeItself) {
       BuildModel({.name = "mlp", .activation = "sigmoid", .norm = "layer", .loss = "squared-error"},
                  {3, 3, 2}, 4),
       1, 2));
+}
+
+// Chains that it computes part by part: what comes out is what the network without them makes.
+TEST(ModelCheck, ChainsTrainAsTheirPartsDo) {
+  const std::vector<std::vector<Fusion>> lists = {
+      {{&kConv2dBatchNormRelu}},
+      {{&kStem}},
+      {{&FindOp("batch_norm_relu")}, {&kNormAndWeightsGrad}},
+      {{&FindOp("batch_norm_add_relu")}, {&FindOp("add_relu_grad")}}};
+  const Graph graphs[] = {BuildModel({.name = "cnn"}, {8, 8, 1}, 3),
+                          BuildModel({.name = "resnet18", .stem = "7x7"}, {16, 16, 1}, 3)};
+  size_t joined = 0;
+  for (const Graph& graph : graphs) {
+    RefEngine plain;
+    const std::vector<float> want = SummandOf(plain, graph, 2);
+    for (const std::vector<Fusion>& fusions : lists) {
+      RefEngine engine(fusions);
+      EXPECT_EQ(SummandOf(engine, graph, 2), want);
+      const auto program = Compile(graph, engine, 2, Mode::kTrain, 1);
+      for (const Instruction& i : program->instructions) joined += i.op->parts.size() > 0;
+    }
+  }
+  EXPECT_GE(joined, 40u);
+  RefEngine engine({{&kConv2dBatchNormRelu}, {&FindOp("dense_relu")}});
+  EXPECT_TRUE(CheckModelAgainstRef(engine, graphs[0], 2, 3));
 }
 
 // The judge with one wrong number, or with buckets in another order.

@@ -1,36 +1,41 @@
 #include "engine/check/op_case.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "engine/check/tries.h"
 #include "graph/layout.h"
+#include "graph/passes/passes.h"
 
 namespace trireme::check {
 namespace {
 
 constexpr size_t kAlignment = 64, kGap = 64;  // bytes
 
-// Of an operation, or of a fused one: the second's outputs, then the first's beyond its first.
-Signature SignatureOf(const OpDef& op, std::span<const ValueSpec> inputs, const Attributes& a) {
-  return (op.infer ? op : FindOp(*op.parts.begin())).infer(inputs, a);
+constexpr ValueId kNone = -1;
+
+ValueId Open(Graph& graph, const ValueSpec& spec) {
+  graph.values.push_back(spec);
+  return ValueId(graph.values.size() - 1);
 }
 
-Graph MakeGraph(const OpDef& op, const Setting& setting) {
-  Graph graph;
-  graph.values.push_back({});
+// A node of a forward operation on open values, or on `before` and open ones like it (residuals).
+// Throws Error if they do not fit.
+Node MakeForward(Graph& graph, const OpDef& op, const Setting& setting, ValueId before) {
   Node node{.op = &op, .name = "tried", .attributes = setting.attributes};
+  if (before != kNone) node.inputs.push_back(before);
+  while (node.inputs.size() < op.inputs.size()) {
+    const size_t i = node.inputs.size();
+    node.inputs.push_back(Open(
+        graph, before != kNone ? graph.values[before] : ValueSpec{.shape = setting.inputs.at(i)}));
+  }
   std::vector<ValueSpec> specs;
-  for (const Shape& shape : setting.inputs) specs.push_back({.shape = shape});
-  const Signature signature = SignatureOf(op, specs, setting.attributes);
-  while (specs.size() < op.inputs.size()) specs.push_back(signature.outputs[0]);  // residuals
-  auto append = [&](const ValueSpec& spec, std::vector<ValueId>& to) {
-    to.push_back(ValueId(graph.values.size()));
-    graph.values.push_back(spec);
-  };
-  for (const ValueSpec& spec : specs) append(spec, node.inputs);
-  for (const ValueSpec& spec : signature.outputs) append(spec, node.outputs);
+  for (const ValueId input : node.inputs) specs.push_back(graph.values[input]);
+  const Signature signature = op.infer(specs, setting.attributes);
+  for (const ValueSpec& spec : signature.outputs) node.outputs.push_back(Open(graph, spec));
   for (const ParameterSpec& spec : signature.parameters) {
     node.parameters.push_back(int(graph.parameters.size()));
     graph.parameters.push_back(spec);
@@ -39,17 +44,114 @@ Graph MakeGraph(const OpDef& op, const Setting& setting) {
     node.statistics.push_back(int(graph.statistics.size()));
     graph.statistics.push_back(spec);
   }
-  graph.nodes.push_back(std::move(node));
-  return graph;
+  return node;
 }
 
-// Adds what the gradient rule adds, with an open value for the gradient of output 0.
-void AddGradient(Graph& graph) {
-  const Node forward = graph.nodes[0];
-  if (!forward.op->gradient) return;
-  graph.values.push_back(graph.values[forward.outputs[0]]);
-  GradientBuilder build(graph, forward, ValueId(graph.values.size() - 1));
-  forward.op->gradient(build);
+Node MakeNode(Graph& graph, const OpDef& op, const Setting& setting, ValueId before);
+
+// The node that the gradient rule of `forward` adds for `op`, behind the forward node, which joins
+// the graph; none: it adds none, or the setting does not fit. `before` is the gradient of output 0.
+std::optional<Node> MakeGradient(Graph& graph, const OpDef& op, const OpDef& forward,
+                                 const Setting& setting, ValueId before) {
+  const Graph kept = graph;
+  try {
+    const Node node = MakeNode(graph, forward, setting, kNone);
+    const ValueSpec y = graph.values[node.outputs.at(0)];
+    if (before == kNone || graph.values[before] == y) {
+      graph.nodes.push_back(node);
+      const size_t size = graph.nodes.size();
+      GradientBuilder build(graph, node, before == kNone ? Open(graph, y) : before);
+      forward.gradient(build);
+      const std::vector<Node> added(graph.nodes.begin() + std::ptrdiff_t(size), graph.nodes.end());
+      graph.nodes.resize(size);
+      const auto found = std::ranges::find(added, &op, &Node::op);
+      if (found != added.end()) return *found;
+    }
+  } catch (const Error&) {  // it does not fit
+  }
+  graph = kept;
+  return {};
+}
+
+// Settings with which the operation may make a `y`: of its shape, or as large as a window needs.
+std::vector<Setting> SettingsBefore(const OpDef& op, const Shape& y) {
+  std::vector<Setting> all;
+  for (const Setting& setting : SettingsFor(op)) {
+    all.push_back(setting);
+    for (Shape& shape : all.back().inputs) shape = y;
+    Setting window = setting;
+    Attributes& a = window.attributes;
+    a.channels = y.channels;
+    const auto before = [&](int extent) {
+      return (extent - 1) * a.stride + a.kernel - 2 * a.padding;
+    };
+    const Shape x{before(y.height), before(y.width), setting.inputs[0].channels};
+    if (x.height < 1 || x.width < 1) continue;
+    window.inputs[0] = x;
+    all.push_back(window);
+  }
+  return all;
+}
+
+// A gradient inside a chain: of any forward operation whose result has the shape of `before`.
+Node MakeGradientBehind(Graph& graph, const OpDef& op, ValueId before) {
+  for (const OpDef* forward : AllOps()) {
+    if (!forward->gradient) continue;
+    for (const Setting& setting : SettingsBefore(*forward, graph.values[before].shape)) {
+      if (auto node = MakeGradient(graph, op, *forward, setting, before)) return *node;
+    }
+  }
+  throw Error("no {} with this shape", op.name);
+}
+
+// Of a fused operation: its parts one after another, joined. The first, or the operation whose
+// gradient it is, has the setting; the others have what they are tried with first.
+Node MakeChain(Graph& graph, const OpDef& op, Node first) {
+  std::vector<Node> parts = {std::move(first)};
+  for (const char* name : std::span(op.parts).subspan(1)) {
+    const OpDef& part = FindOp(name);
+    const ValueId before = parts.back().outputs.at(0);
+    parts.push_back(part.infer || part.parts.size() > 0
+                        ? MakeNode(graph, part, SettingsFor(part)[0], before)
+                        : MakeGradientBehind(graph, part, before));
+  }
+  const bool backward = std::ranges::any_of(parts, &Node::backward);
+  Node node = passes::Join(op, std::move(parts));
+  node.backward = backward;
+  return node;
+}
+
+Node MakeNode(Graph& graph, const OpDef& op, const Setting& setting, ValueId before) {
+  if (op.parts.size() == 0) return MakeForward(graph, op, setting, before);
+  return MakeChain(graph, op, MakeNode(graph, FindOp(*op.parts.begin()), setting, before));
+}
+
+// Else it is a gradient, or a chain that begins with one.
+bool IsForward(const OpDef& op) {
+  return op.parts.size() > 0 ? IsForward(FindOp(*op.parts.begin())) : op.infer != nullptr;
+}
+
+// The graph of one case, whose last node is to be tried: `op` itself, or a gradient of `forward`.
+// None: it is not its gradient, or parts of a chain do not fit.
+std::optional<Graph> MakeGraph(const OpDef& op, const OpDef& forward, const Setting& setting) {
+  Graph graph;
+  graph.values.push_back({});
+  const bool chain = op.parts.size() > 0;
+  try {
+    if (IsForward(op)) {
+      graph.nodes.push_back(MakeNode(graph, op, setting, kNone));
+      return graph;
+    }
+    const OpDef& first = chain ? FindOp(*op.parts.begin()) : op;
+    auto node = MakeGradient(graph, first, forward, setting, kNone);
+    if (!node) return {};
+    if (chain) node = MakeChain(graph, op, *std::move(node));
+    graph.nodes.push_back(*std::move(node));
+    return graph;
+  } catch (const Error&) {
+    if (chain) return {};
+    throw;
+  }
 }
 
 std::string Explain(const OpDef& op, const OpDef& forward, const Setting& s, const OpCase& c) {
@@ -70,19 +172,17 @@ std::vector<OpCase> CasesFor(const OpDef& op) {
   std::vector<OpCase> cases;
   if (op.view) return cases;                                             // never computed
   const std::pair<int, int> sizes[] = {{1, 1}, {3, 3}, {2, 5}, {0, 4}};  // count, capacity
-  for (const OpDef* forward : AllOps()) {
-    // The operation itself, or those that it may be the gradient of.
-    if (forward != &op && !(forward->gradient && !op.infer && op.parts.size() == 0)) continue;
-    if (!forward->infer && forward->parts.size() == 0) continue;
-    const std::string_view first = forward->infer ? forward->name : *forward->parts.begin();
-    for (const Setting& setting : SettingsFor(first)) {
-      OpCase c{.graph = MakeGraph(*forward, setting)};
-      if (forward != &op) AddGradient(c.graph);
-      const auto& nodes = c.graph.nodes;
-      const auto tried =
-          std::ranges::find_if(nodes, [&](const Node& node) { return node.op == &op; });
-      if (tried == nodes.end()) break;  // not its gradient
-      c.node = size_t(tried - nodes.begin());
+  std::vector<const OpDef*> forwards = {&op};
+  if (!IsForward(op)) {  // those that it may be the gradient of
+    forwards.assign(AllOps().begin(), AllOps().end());
+    std::erase_if(forwards, [](const OpDef* forward) { return !forward->gradient; });
+  }
+  for (const OpDef* forward : forwards) {
+    for (const Setting& setting : SettingsFor(*forward)) {
+      auto graph = MakeGraph(op, *forward, setting);
+      if (!graph) continue;
+      OpCase c{.graph = *std::move(graph)};
+      c.node = c.graph.nodes.size() - 1;
       for (const auto& [count, capacity] : sizes) {
         for (int on = -1; on < int(op.inputs.size()); ++on) {
           if (on >= 0 && !(op.in_place >> on & 1)) continue;
@@ -116,15 +216,10 @@ std::shared_ptr<const Program> MakeProgram(const OpCase& c, const std::vector<si
     return Operand{.value = value, .spec = c.graph.values[value], .offset = offsets[value]};
   };
   for (const size_t index : nodes) {
-    const Node& node = c.graph.nodes[index];
-    Instruction& i = program->instructions.emplace_back();
-    i.op = node.op, i.name = node.name, i.attributes = node.attributes, i.backward = node.backward;
-    for (const ValueId value : node.inputs) i.inputs.push_back(operand(value));
-    for (const ValueId value : node.outputs) i.outputs.push_back(operand(value));
-    for (const int k : node.parameters) i.parameters.push_back(program->layout.parameters[k]);
-    for (const int k : node.statistics) i.statistics.push_back(program->layout.statistics[k]);
+    program->instructions.push_back(
+        MakeInstruction(c.graph.nodes[index], program->layout, operand));
   }
-  if (program->layout.weights > 0 && !nodes.empty()) program->instructions.back().finishes = 0;
+  if (program->layout.weights > 0 && !nodes.empty()) program->instructions.back().finishes = {0};
   return program;
 }
 

@@ -9,7 +9,8 @@
 namespace trireme::check {
 
 // One operation with given sizes, in a graph of its own. Value 0 is not used; the values that the
-// operation reads are open, or made by the forward node that it is the gradient of.
+// operation reads are open, or made by the forward node that it is the gradient of (a chain: by
+// those that its parts are the gradients of).
 struct OpCase {
   std::string text;  // for messages: conv2d_grad_input of conv2d(7x5x3), kernel 3, ... 2 samples
   Graph graph;

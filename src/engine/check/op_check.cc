@@ -26,10 +26,6 @@ struct Sample {
   Values values;
 };
 
-bool Begins(const OpDef& op, std::string_view with) {
-  return op.name == with || (op.parts.size() > 0 && *op.parts.begin() == with);
-}
-
 std::vector<float> MakeState(const Program& program) {
   std::vector<float> state = RandomFloats(kSeed, program.layout.state);
   // Statistics of a batch-norm: the second is a variance.
@@ -99,19 +95,20 @@ struct Stretch {
   const char* what;
   Range range;
 };
-std::vector<Stretch> Written(const Program& program) {
-  const Instruction& instruction = program.instructions[0];
-  std::vector<Stretch> all;
-  if (instruction.op->writes_gradients) {
+void AddWritten(const Instruction& instruction, const Layout& layout, std::vector<Stretch>& all) {
+  const OpDef& op = *instruction.op;
+  if (op.parts.size() > 0) {
+    for (const Instruction& part : instruction.parts) AddWritten(part, layout, all);
+  }
+  if (op.writes_gradients) {
     for (const Range& range : instruction.parameters) all.push_back({"gradient", range});
   }
-  if (Begins(*instruction.op, "batch_norm")) {
+  if (op.name == std::string_view("batch_norm")) {
     for (const Range& range : instruction.statistics) all.push_back({"statistic", range});
   }
-  if (Begins(*instruction.op, "tally")) {
-    all.push_back({"tally", {program.layout.loss(), Layout::kStepMetrics}});
+  if (op.name == std::string_view("tally")) {
+    all.push_back({"tally", {layout.loss(), Layout::kStepMetrics}});
   }
-  return all;
 }
 
 testing::AssertionResult NothingElseTouched(const OpCase& c, const Program& program,
@@ -165,7 +162,9 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
   std::vector<std::byte> before(activations.bytes().begin(), activations.bytes().end());
   runner.Run(program, sample.batch, activations.bytes(), sample.state, summand, want.accumulate);
 
-  for (const Stretch& s : Written(*program)) {
+  std::vector<Stretch> written;
+  AddWritten(instruction, program->layout, written);
+  for (const Stretch& s : written) {
     const auto result =
         Near(s.what, std::span(summand).subspan(s.range.begin, s.range.size),
              std::span(want.summand).subspan(s.range.begin, s.range.size), tolerance);

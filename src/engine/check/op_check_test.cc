@@ -6,6 +6,7 @@
 
 #include "engine/check/compare.h"
 #include "engine/ref/runner.h"
+#include "graph/chains_test.h"
 #include "graph/op.h"
 
 namespace trireme::check {
@@ -47,8 +48,15 @@ class RefRunner : public OpRunner {
   }
 };
 
+// All operations, and chains that only tests have.
+std::vector<const OpDef*> OpsAndChains() {
+  std::vector<const OpDef*> all(AllOps().begin(), AllOps().end());
+  all.insert(all.end(), {&kConv2dBatchNormRelu, &kStem, &kFold, &kNormAndWeightsGrad});
+  return all;
+}
+
 TEST(OpCheck, CoversEveryOperationWithEmptyAndUnevenShards) {
-  for (const OpDef* op : AllOps()) {
+  for (const OpDef* op : OpsAndChains()) {
     if (op->view) continue;
     const auto cases = CasesFor(*op);
     EXPECT_GE(cases.size(), 12u) << op->name;
@@ -61,12 +69,12 @@ TEST(OpCheck, CoversEveryOperationWithEmptyAndUnevenShards) {
 
 TEST(OpCheck, AcceptsTheJudgeItself) {
   RefRunner runner;
-  for (const OpDef* op : AllOps()) {
+  for (const OpDef* op : OpsAndChains()) {
     for (const OpCase& c : CasesFor(*op)) EXPECT_TRUE(Judgement(c).Check(runner));
   }
 }
 
-enum class Wrong { kOutput, kSummand, kOverwrites, kBeyond, kInput };
+enum class Wrong { kOutput, kSummand, kFirstGradient, kOverwrites, kBeyond, kInput };
 
 class WrongRunner : public RefRunner {
  public:
@@ -81,6 +89,7 @@ class WrongRunner : public RefRunner {
     if (wrong_ == Wrong::kOutput) touch(i.outputs.back().offset + 3);
     if (wrong_ == Wrong::kBeyond) touch(i.outputs[0].offset + i.outputs[0].spec.bytes(3));
     if (wrong_ == Wrong::kInput) touch(i.inputs[0].offset);
+    if (wrong_ == Wrong::kFirstGradient) summand[i.parameters[0].begin] += 0.01f;
     if (wrong_ == Wrong::kSummand) summand[i.parameters.back().end() - 1] += 0.01f;
   }
 
@@ -89,13 +98,14 @@ class WrongRunner : public RefRunner {
 };
 
 // Is an engine with this mistake found out on the case with 3 of 3 samples?
-bool Finds(Wrong wrong, const char* op) {
+bool Finds(Wrong wrong, const OpDef& op) {
   WrongRunner runner(wrong);
-  for (const OpCase& c : CasesFor(FindOp(op))) {
+  for (const OpCase& c : CasesFor(op)) {
     if (c.count == 3 && c.in_place < 0 && Judgement(c).Check(runner)) return false;
   }
   return true;
 }
+bool Finds(Wrong wrong, const char* op) { return Finds(wrong, FindOp(op)); }
 
 TEST(OpCheck, FindsMistakes) {
   for (const char* op : {"dense_relu", "conv2d", "batch_norm", "max_pool", "sigmoid_grad"}) {
@@ -109,6 +119,18 @@ TEST(OpCheck, FindsMistakes) {
   }
   EXPECT_TRUE(Finds(Wrong::kOverwrites, "batch_norm_add_relu"));
   EXPECT_TRUE(Finds(Wrong::kOverwrites, "tally"));
+}
+
+// In any part: further outputs, statistics, gradients.
+TEST(OpCheck, FindsMistakesInChains) {
+  for (const OpDef* op : {&kConv2dBatchNormRelu, &kStem, &kFold}) {
+    EXPECT_TRUE(Finds(Wrong::kOutput, *op)) << op->name;
+    EXPECT_TRUE(Finds(Wrong::kBeyond, *op)) << op->name;
+    EXPECT_TRUE(Finds(Wrong::kOverwrites, *op)) << op->name;
+  }
+  EXPECT_TRUE(Finds(Wrong::kSummand, kNormAndWeightsGrad));
+  EXPECT_TRUE(Finds(Wrong::kFirstGradient, kNormAndWeightsGrad));
+  EXPECT_TRUE(Finds(Wrong::kOverwrites, kNormAndWeightsGrad));
 }
 
 }  // namespace

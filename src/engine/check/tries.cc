@@ -61,7 +61,8 @@ std::vector<Setting> Join(std::vector<Setting> a, const std::vector<Setting>& b)
 
 }  // namespace
 
-std::vector<Setting> SettingsFor(std::string_view op) {
+std::vector<Setting> SettingsFor(const OpDef& def) {
+  const std::string_view op = def.name;
   if (op == "dense") return DenseLayers();
   if (op == "conv2d") return Convolutions();
   if (op == "max_pool" || op == "average_pool") return Windows(0);
@@ -75,6 +76,7 @@ std::vector<Setting> SettingsFor(std::string_view op) {
     for (Setting& setting : all) setting.inputs.push_back({});
     return all;
   }
+  if (def.parts.size() > 0) return SettingsFor(FindOp(*def.parts.begin()));
   return Elementwise(1);
 }
 

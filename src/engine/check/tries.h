@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/op.h"
 
 // What operations are tried with: who adds one edits tries.cc, if anything. An operation that is
 // not named there has one input, keeps its shape and needs no attributes.
@@ -16,7 +16,8 @@ struct Setting {
 };
 
 // For engines against ref: odd sizes, strides, paddings, and those that a kernel may treat apart.
-std::vector<Setting> SettingsFor(std::string_view op);
+// A fused operation that is not named has those of its first part.
+std::vector<Setting> SettingsFor(const OpDef& op);
 
 // For gradient rules against finite differences.
 std::vector<Attributes> GradientTriesFor(std::string_view op);

@@ -14,12 +14,6 @@
 namespace trireme {
 namespace {
 
-constexpr Fusion kFusions[] = {
-    {"dense", "relu", "dense_relu"},           {"dense", "sigmoid", "dense_sigmoid"},
-    {"dense", "tanh", "dense_tanh"},           {"conv2d", "relu", "conv2d_relu"},
-    {"batch_norm", "add", "batch_norm_add"},   {"batch_norm_add", "relu", "batch_norm_add_relu"},
-    {"batch_norm", "relu", "batch_norm_relu"}, {"add", "relu_grad", "add_relu_grad"},
-};
 
 class CpuExecutable : public Executable {
  public:
@@ -33,7 +27,7 @@ class CpuExecutable : public Executable {
         calls_(*program_, kernels, team_, reinterpret_cast<std::byte*>(activations_.slice().data),
                scratch_.slice().data),
         unwritten_(*program_, device) {
-    FindStretches();
+    FindEnds();
   }
 
   Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
@@ -47,10 +41,10 @@ class CpuExecutable : public Executable {
     RunForward(batch, state, summand, accumulate);
     if (marks) marks->border = queue_.Mark();
     int at = num_forward_;
-    for (const Stretch& stretch : stretches_) {
-      calls_.Run(batch, state.data, summand.data, accumulate, at, stretch.end, unwritten);
-      at = stretch.end;
-      if (ready && stretch.bucket >= 0) ready(program_->buckets[stretch.bucket], queue_.Record());
+    for (const int end : ends_) {
+      calls_.Run(batch, state.data, summand.data, accumulate, at, end, unwritten);
+      at = end;
+      Announce(program_->instructions[end - 1], queue_, ready);
     }
     if (marks) marks->ended = queue_.Mark();
     if (unwritten) *batch.unwritten = unwritten->outers();
@@ -97,13 +91,7 @@ class CpuExecutable : public Executable {
     run(at, num_forward_);
   }
 
-  // Instructions up to `end` finish a bucket (none: the last ones of the program).
-  struct Stretch {
-    int end;
-    int bucket;
-  };
-
-  void FindStretches() {
+  void FindEnds() {
     const auto& instructions = program_->instructions;
     const auto backward = std::ranges::find_if(instructions, &Instruction::backward);
     num_forward_ = static_cast<int>(backward - instructions.begin());
@@ -111,11 +99,9 @@ class CpuExecutable : public Executable {
       if (!instructions[i].first_reads.empty()) readers_.push_back(i);
     }
     for (int i = num_forward_; i < calls_.size(); ++i) {
-      if (instructions[i].finishes >= 0) stretches_.push_back({i + 1, instructions[i].finishes});
+      if (!instructions[i].finishes.empty()) ends_.push_back(i + 1);
     }
-    if (stretches_.empty() || stretches_.back().end < calls_.size()) {
-      stretches_.push_back({calls_.size(), -1});
-    }
+    if (ends_.empty() || ends_.back() < calls_.size()) ends_.push_back(calls_.size());
   }
 
   Queue& queue_;
@@ -125,7 +111,7 @@ class CpuExecutable : public Executable {
   cpu::Unwritten unwritten_;
   int num_forward_ = 0;
   std::vector<int> readers_;  // instructions with first_reads
-  std::vector<Stretch> stretches_;
+  std::vector<int> ends_;     // of the stretches of backward that finish buckets, and of all
 };
 
 }  // namespace
@@ -141,7 +127,14 @@ CpuEngine::CpuEngine(Device& device, int threads, std::string winograd, const cp
   TRIREME_ASSERT(device.host_visible());
 }
 
-std::span<const Fusion> CpuEngine::fusions() const { return kFusions; }
+std::span<const Fusion> CpuEngine::fusions() const {
+  static const Fusion kFusions[] = {
+      {&FindOp("dense_relu")},      {&FindOp("dense_sigmoid")},  {&FindOp("dense_tanh")},
+      {&FindOp("conv2d_relu")},     {&FindOp("batch_norm_add")}, {&FindOp("batch_norm_add_relu")},
+      {&FindOp("batch_norm_relu")}, {&FindOp("add_relu_grad")},
+  };
+  return kFusions;
+}
 
 std::string CpuEngine::Choose(Graph& graph) const {
   std::map<int, int> counts;

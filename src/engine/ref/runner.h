@@ -9,7 +9,8 @@
 namespace trireme::ref {
 
 // Runs a program in double precision: the judge of the other engines. Every value has memory of its
-// own, so the judge of the memory plan, too. One thread at a time.
+// own, so the judge of the memory plan, too. A fused operation is computed part by part. One thread
+// at a time.
 class Runner {
  public:
   explicit Runner(const Program& program);  // which outlives it
@@ -39,7 +40,7 @@ class Runner {
   Tensor Open(const Operand& operand, int64_t samples);
   void Execute(const Instruction& instruction, const Slices& slices);
   Call MakeCall(const Instruction& instruction, const Slices& slices);
-  void Chain(const Instruction& instruction, const Slices& slices);
+  void FindViews(std::span<const Node> nodes);
 
   const Program& program_;
   std::vector<ValueId> stored_;  // by value: itself, or what it is a view of

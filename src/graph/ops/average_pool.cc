@@ -10,7 +10,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes)
 }
 
 void Gradient(GradientBuilder& g) {
-  if (g.Needs(0)) g.Set(0, g.Add("average_pool_grad", {g.d_output()}, {g.spec(g.input())}));
+  if (g.Needs(0)) g.Set(0, g.Add("average_pool_grad", {g.d_output()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes)
 
 void Gradient(GradientBuilder& g) {
   const ValueId dx = g.Add("batch_norm_grad", {g.input(), g.output(1), g.output(2), g.d_output()},
-                           {g.spec(g.input())});
+                           {g.spec(g.input())})[0];
   if (g.Needs(0)) g.Set(0, dx);
 }
 
@@ -31,7 +31,7 @@ void Gradient(GradientBuilder& g) {
 void ReluGradient(GradientBuilder& g) {
   const ValueId dx =
       g.Add("batch_norm_relu_grad", {g.input(), g.output(1), g.output(2), g.d_output()},
-            {g.spec(g.input())});
+            {g.spec(g.input())})[0];
   if (g.Needs(0)) g.Set(0, dx);
 }
 
@@ -59,7 +59,6 @@ extern constinit const OpDef kBatchNormGrad = {
 extern constinit const OpDef kBatchNormRelu = {.name = "batch_norm_relu",
                                                .summary = "batch_norm, then relu",
                                                .outputs = {"y", "mean", "inv_std"},
-                                               .infer = Infer,
                                                .gradient = ReluGradient,
                                                .parts = {"batch_norm", "relu"}};
 extern constinit const OpDef kBatchNormReluGrad = {.name = "batch_norm_relu_grad",

@@ -36,7 +36,7 @@ Cost CountBackward(const Graph& graph, const Node& node) {
 
 void Gradient(GradientBuilder& g) {
   g.Add("conv2d_grad_weights", {g.input(), g.d_output()}, {});
-  if (g.Needs(0)) g.Set(0, g.Add("conv2d_grad_input", {g.d_output()}, {g.spec(g.input())}));
+  if (g.Needs(0)) g.Set(0, g.Add("conv2d_grad_input", {g.d_output()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Cost CountProducts(const Graph& graph, const Node& node) {
 
 void Gradient(GradientBuilder& g) {
   g.Add("dense_grad_weights", {g.input(), g.d_output()}, {});
-  if (g.Needs(0)) g.Set(0, g.Add("dense_grad_input", {g.d_output()}, {g.spec(g.input())}));
+  if (g.Needs(0)) g.Set(0, g.Add("dense_grad_input", {g.d_output()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes)
 
 // The mask is a function of the sample's position: drawn again, not stored.
 void Gradient(GradientBuilder& g) {
-  if (g.Needs(0)) g.Set(0, g.Add("dropout_grad", {g.d_output()}, {g.spec(g.input())}));
+  if (g.Needs(0)) g.Set(0, g.Add("dropout_grad", {g.d_output()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

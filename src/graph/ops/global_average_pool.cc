@@ -9,7 +9,8 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes&) {
 }
 
 void Gradient(GradientBuilder& g) {
-  if (g.Needs(0)) g.Set(0, g.Add("global_average_pool_grad", {g.d_output()}, {g.spec(g.input())}));
+  if (g.Needs(0))
+    g.Set(0, g.Add("global_average_pool_grad", {g.d_output()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

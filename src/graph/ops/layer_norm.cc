@@ -21,7 +21,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes)
 
 void Gradient(GradientBuilder& g) {
   const ValueId dx = g.Add("layer_norm_grad", {g.input(), g.output(1), g.output(2), g.d_output()},
-                           {g.spec(g.input())});
+                           {g.spec(g.input())})[0];
   if (g.Needs(0)) g.Set(0, dx);
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 // The sign of y is all that is needed, so x's memory is free again after forward.
 void Gradient(GradientBuilder& g) {
-  if (g.Needs(0)) g.Set(0, g.Add("relu_grad", {g.output(), g.d_output()}, {g.spec(g.input())}));
+  if (g.Needs(0)) g.Set(0, g.Add("relu_grad", {g.output(), g.d_output()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

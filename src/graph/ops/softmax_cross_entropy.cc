@@ -14,7 +14,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes)
 
 void Gradient(GradientBuilder& g) {
   if (!g.Needs(0)) return;
-  g.Set(0, g.Add("softmax_cross_entropy_grad", {g.output(1)}, {g.spec(g.input())}));
+  g.Set(0, g.Add("softmax_cross_entropy_grad", {g.output(1)}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes&) {
 
 void Gradient(GradientBuilder& g) {
   if (!g.Needs(0)) return;
-  g.Set(0, g.Add("squared_error_grad", {g.input()}, {g.spec(g.input())}));
+  g.Set(0, g.Add("squared_error_grad", {g.input()}, {g.spec(g.input())})[0]);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ namespace trireme::passes {
 // Evaluation: dropout goes, batch-norm reads its running statistics.
 std::string ForEvaluation(Graph& graph);
 
-// Training: pairs that the engine computes as one and that have a gradient rule as one become one.
-// Empty: there are none.
-std::string FuseWithGradient(Graph& graph, const Engine& engine);
+// Training: chains that the engine computes as one and that have a gradient rule as one become one,
+// longer ones first. Empty: there are none.
+std::string FuseWithGradient(Graph& graph, const Engine& engine, int capacity);
 
 // Training: the loss and the correct predictions are tallied, then each gradient rule adds its
 // operations from the last layer to the first.
@@ -25,8 +25,9 @@ std::string AddBackward(Graph& graph);
 // Operations whose results nobody reads go (the gradient of the data behind a flatten).
 std::string RemoveUnread(Graph& graph);
 
-// Pairs that the engine computes as one become one.
-std::string Fuse(Graph& graph, const Engine& engine);
+// Chains that the engine computes as one become one, longer ones first. `results` stay values.
+std::string Fuse(Graph& graph, const Engine& engine, int capacity,
+                 std::span<const ValueId> results);
 
 // Throws Error if the engine lacks a kernel.
 void CheckKernels(const Graph& graph, const Engine& engine);
@@ -45,6 +46,15 @@ struct MemoryPlan {
 };
 MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results,
                       size_t alignment);
+
+// Marks the instructions after which buckets of weights are final; the tail is final at the end.
+void MarkBuckets(Program& program);
+
+// Marks the instructions before which buckets of weights or statistics must be there.
+void MarkFirstReads(Program& program);
+
+// The node that stands for `parts`, a chain of the parts of `fused`.
+Node Join(const OpDef& fused, std::vector<Node> parts);
 
 // How often each value is read.
 std::vector<int> CountReaders(const Graph& graph);
