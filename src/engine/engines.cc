@@ -16,6 +16,7 @@ namespace trireme {
 namespace {
 
 std::string WhyNotOnCpu(Precision precision) {
+  if (precision == Precision::kTf32) return "processors have no tf32; use f32 or bf16-or-f32";
   const bool can = precision == Precision::kF32 || cpu::FindMatrixUnit();
   return can ? "" : cpu::WhyNoMatrixUnit();
 }
@@ -95,10 +96,6 @@ std::optional<DeviceChoice> ReadDevice(std::string_view text, std::string& why_n
 
 }  // namespace
 
-std::string_view NameOf(Precision precision) {
-  return precision == Precision::kBf16 ? "bf16" : "f32";
-}
-
 const Ceiling::Measure& Ceiling::flops(Precision precision) const {
   const auto used = std::ranges::find(multipliers, precision, &Multiplier::precision);
   TRIREME_ASSERT(used != multipliers.end());  // why_not says so before
@@ -154,12 +151,16 @@ DeviceChoice DeviceHere(const DeviceChoice& wanted, std::string& why) {
 }
 
 Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted) {
-  if (wanted == NameOf(Precision::kF32)) return Precision::kF32;
-  const std::string why_not = kind.why_not(Precision::kBf16);
-  if (why_not.empty()) return Precision::kBf16;
-  if (wanted == "bf16-or-f32") return Precision::kF32;
-  throw UsageError("trainer.precision = \"bf16\": {}; \"bf16-or-f32\" falls back to float32",
-                   why_not);
+  const bool falls_back = wanted == "bf16-or-f32";
+  Precision precision = Precision::kBf16;
+  for (const Precision each : {Precision::kF32, Precision::kTf32}) {
+    if (NameOf(each) == wanted) precision = each;
+  }
+  const std::string why_not = kind.why_not(precision);
+  if (why_not.empty()) return precision;
+  if (falls_back) return Precision::kF32;
+  throw UsageError("trainer.precision = \"{}\": {}{}", wanted, why_not,
+                   precision == Precision::kBf16 ? "; \"bf16-or-f32\" falls back to float32" : "");
 }
 
 Precision PrecisionHere(const EngineKind& kind, std::string_view wanted) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/team.h"
-#include "engine/options.h"
 #include "graph/engine.h"
+#include "graph/engine_options.h"
 
 // The engines that trainer.device names: a row each. Whoever wants to know something of an engine
 // asks its row; nobody else knows their names.
@@ -35,9 +35,6 @@ struct BackendNeeds {
 
 // Makes the backend of one rank. Tests hand in their own.
 using MakeBackend = std::function<Backend(const BackendNeeds&)>;
-
-enum class Precision { kF32, kBf16 };
-std::string_view NameOf(Precision precision);  // f32, bf16
 
 // What an engine's hardware does at best, measured: shares of peak refer to it. Each measurement
 // takes about `seconds` and uses all of the threads that the ceiling was made for.
@@ -97,8 +94,8 @@ void RequireDevice(const DeviceChoice& choice);
 // its engine, or the host's engine. `why` is then said what it lacks.
 DeviceChoice DeviceHere(const DeviceChoice& wanted, std::string& why);
 
-// trainer.precision ("f32", "bf16", or "bf16-or-f32": what there is) on this engine. UsageError
-// where it cannot.
+// trainer.precision ("f32", "tf32", "bf16", or "bf16-or-f32": what there is) on this engine.
+// UsageError where it cannot.
 Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted);
 // Likewise for a trained model: float32 where it cannot. Its weights are float32 in any case.
 Precision PrecisionHere(const EngineKind& kind, std::string_view wanted);

@@ -102,6 +102,12 @@ TEST(Engines, AFallBackOnlyWhenAsked) {
   }
 }
 
+TEST(Engines, ProcessorsHaveNoTf32) {
+  for (const char* name : {"cpu", "ref"}) {
+    EXPECT_THROW(ResolvePrecision(FindEngine(name), "tf32"), UsageError);
+  }
+}
+
 TEST(Engines, TheTargetSaysWhatBFloatsAreMultipliedWith) {
   const cpu::MatrixUnit* unit = cpu::FindMatrixUnit();
   const EngineKind& kind = FindEngine("cpu");

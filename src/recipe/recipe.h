@@ -4,7 +4,7 @@
 
 #include "base/sections.h"
 #include "data/options.h"
-#include "engine/options.h"
+#include "graph/engine_options.h"
 #include "graph/models/options.h"
 #include "launch/options.h"
 #include "optimizer/options.h"

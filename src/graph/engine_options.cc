@@ -1,0 +1,30 @@
+#include "graph/engine_options.h"
+
+namespace trireme {
+
+std::string_view NameOf(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return "f32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      return "bf16";
+  }
+  return "";
+}
+
+void Describe(OptionTable<EngineOptions>& t) {
+  using enum Binds;
+  t.Add("winograd", &EngineOptions::winograd, OneOf({"off", "f2", "f4", "auto"}), kJob,
+        "3x3 convolutions with fewer multiplications (Winograd), 2x2 or 4x4 outputs at a time: "
+        "\"f2\" and \"f4\" wherever possible, \"auto\" where they are probably faster; \"off\": "
+        "none");
+  t.Add("check", &EngineOptions::check, Any(), kNothing,
+        "on a card: wait for each operation, so that an error names the operation that caused it; "
+        "slow");
+  t.Add("memory_mb", &EngineOptions::memory_mb, AtLeast(0), kLocal,
+        "on a card: the most memory that a rank may take, in MB; 0: all there is");
+}
+
+}  // namespace trireme

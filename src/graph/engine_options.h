@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/options.h"
+
+// What a recipe asks of an engine, whichever it is.
+
+namespace trireme {
+
+// How products are computed; sums are float32 in each. tf32: operands with a mantissa of 10 bits,
+// values between layers stay float32.
+enum class Precision { kF32, kTf32, kBf16 };
+std::string_view NameOf(Precision precision);  // f32, tf32, bf16
+
+// Section [engine] of a recipe.
+struct EngineOptions {
+  std::string winograd = "auto";  // off, f2, f4, auto
+  bool check = false;             // wait for each operation: a fault is found where it happens
+  int64_t memory_mb = 0;          // that a card's rank may take; 0: all there is
+};
+
+void Describe(OptionTable<EngineOptions>& t);
+
+}  // namespace trireme
