@@ -1,0 +1,238 @@
+// One pass over memory each. Multiply-adds are written out (CMakeLists.txt forbids others).
+#include "engine/cuda/flat.h"
+
+namespace trireme::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr size_t kMostBlocks = 16384;  // further elements are for another turn of each thread
+
+template <class F>
+__global__ void __launch_bounds__(kThreads) Each(size_t n, F f) {
+  const size_t step = size_t(gridDim.x) * kThreads;
+  for (size_t i = size_t(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) f(i);
+}
+
+template <class F>
+void ForEach(cudaStream_t stream, size_t n, F f) {
+  if (n == 0) return;
+  const size_t blocks = (n + kThreads - 1) / kThreads;
+  Each<<<unsigned(blocks < kMostBlocks ? blocks : kMostBlocks), kThreads, 0, stream>>>(n, f);
+}
+
+// ---- CheckAndClip
+
+// Without its sign a float orders like an integer, with infinity and NaN above all finite values.
+__device__ unsigned Magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
+constexpr unsigned kInfinite = 0x7f800000u;
+
+// Of all threads of a block, for thread 0; always in the same order.
+template <class T, class Combine>
+__device__ T OfBlock(T own, Combine combine) {
+  __shared__ T values[kThreads];
+  values[threadIdx.x] = own;
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) {
+      values[threadIdx.x] = combine(values[threadIdx.x], values[threadIdx.x + half]);
+    }
+    __syncthreads();
+  }
+  return values[0];
+}
+
+struct Sum {
+  __device__ double operator()(double a, double b) const { return a + b; }
+};
+struct Larger {
+  __device__ unsigned operator()(unsigned a, unsigned b) const { return a > b ? a : b; }
+};
+
+// Each block's share: the sum of squares in double, where no finite floats overflow, and the
+// largest magnitude of what is not squared.
+template <bool kSquares>
+__global__ void __launch_bounds__(kThreads) Look(Looked at, double* squares, unsigned* largest) {
+  const size_t first = size_t(blockIdx.x) * kThreads + threadIdx.x;
+  const size_t step = size_t(gridDim.x) * kThreads;
+  double sum = 0;
+  unsigned most = 0;
+  if (kSquares || !at.known_finite) {
+    for (size_t i = first; i < at.count; i += step) {
+      const float x = at.gradients[i];
+      if (kSquares) {
+        sum += double(x) * double(x);
+      } else {
+        most = Larger()(most, Magnitude(x));
+      }
+    }
+  }
+  for (size_t i = first; i < at.statistics_count; i += step) {
+    most = Larger()(most, Magnitude(at.statistics[i]));
+  }
+  if (kSquares) sum = OfBlock(sum, Sum());
+  most = OfBlock(most, Larger());
+  if (threadIdx.x > 0) return;
+  squares[blockIdx.x] = sum;
+  largest[blockIdx.x] = most;
+}
+
+__global__ void __launch_bounds__(kThreads) Judge(const double* squares, const unsigned* largest,
+                                                  unsigned parts, float clip, float* scale) {
+  double sum = 0;
+  unsigned most = 0;
+  for (unsigned i = threadIdx.x; i < parts; i += kThreads) {
+    sum += squares[i];
+    most = Larger()(most, largest[i]);
+  }
+  sum = OfBlock(sum, Sum());
+  most = OfBlock(most, Larger());
+  if (threadIdx.x > 0) return;
+  float factor = 1;
+  if (clip > 0) {
+    const double norm = sqrt(sum);
+    if (norm > double(clip)) factor = float(double(clip) / norm);
+    if (!isfinite(norm)) factor = 0;
+  }
+  if (most >= kInfinite) factor = 0;
+  scale[UpdateScale::kFactor] = factor;
+  if (factor == 0) scale[UpdateScale::kSkipped] += 1;
+}
+
+// ---- updates
+
+// How weight decay enters: not at all, as a part of the gradient, or straight at the weight.
+enum class Decay { kNone, kGradient, kWeight };
+
+template <Decay kDecay>
+__device__ float Seen(const Updated& on, float factor, size_t i, float weight) {
+  const float scaled = __fmul_rn(factor, on.gradient[i]);
+  if (kDecay != Decay::kGradient) return scaled;
+  return __fmaf_rn(on.decays[i / Layout::kAlignment], weight, scaled);
+}
+
+// step(i, factor, weight) gives the new weight; nothing moves when the factor is 0.
+template <class Step>
+void UpdateEach(cudaStream_t stream, const Updated& on, Step step) {
+  ForEach(stream, on.n, [=] __device__(size_t i) {
+    const float factor = on.scale[UpdateScale::kFactor];
+    if (factor != 0) on.weight[i] = step(i, factor, on.weight[i]);
+  });
+}
+
+template <Decay kDecay>
+void Sgd(cudaStream_t stream, const SgdRates& r, const Updated& on, float* velocity) {
+  if (r.momentum == 0) {
+    return UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
+      return __fmaf_rn(-r.rate, Seen<kDecay>(on, factor, i, weight), weight);
+    });
+  }
+  UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
+    const float seen = Seen<kDecay>(on, factor, i, weight);
+    const float moved = __fmaf_rn(r.momentum, velocity[i], seen);
+    velocity[i] = moved;
+    const float step = r.nesterov ? __fmaf_rn(r.momentum, moved, seen) : moved;
+    return __fmaf_rn(-r.rate, step, weight);
+  });
+}
+
+template <Decay kDecay>
+void Adam(cudaStream_t stream, const AdamRates& r, const Updated& on, float* mean, float* square) {
+  UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
+    const float seen = Seen<kDecay>(on, factor, i, weight);
+    const float m = __fmaf_rn(r.beta1, mean[i], __fmul_rn(r.rest1, seen));
+    const float s = __fmaf_rn(r.beta2, square[i], __fmul_rn(__fmul_rn(r.rest2, seen), seen));
+    mean[i] = m;
+    square[i] = s;
+    const float spread = __fmaf_rn(r.root, __fsqrt_rn(s), r.epsilon);
+    if (kDecay == Decay::kWeight) {
+      const float share = __fmul_rn(r.shrink, on.decays[i / Layout::kAlignment]);
+      weight = __fmaf_rn(-share, weight, weight);
+    }
+    return __fmaf_rn(-r.rate, __fdiv_rn(m, spread), weight);
+  });
+}
+
+template <Decay kDecay>
+void Adagrad(cudaStream_t stream, const AdagradRates& r, const Updated& on, float* sum) {
+  UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
+    const float seen = Seen<kDecay>(on, factor, i, weight);
+    const float s = __fmaf_rn(seen, seen, sum[i]);
+    sum[i] = s;
+    const float spread = __fadd_rn(__fsqrt_rn(s), r.epsilon);
+    return __fmaf_rn(-r.rate, __fdiv_rn(seen, spread), weight);
+  });
+}
+
+}  // namespace
+
+void LaunchFill(cudaStream_t stream, float value, float* to, size_t n) {
+  ForEach(stream, n, [=] __device__(size_t i) { to[i] = value; });
+}
+
+void LaunchAdd(cudaStream_t stream, const float* from, float* to, size_t n) {
+  ForEach(stream, n, [=] __device__(size_t i) { to[i] = __fadd_rn(to[i], from[i]); });
+}
+
+void LaunchBlend(cudaStream_t stream, float a, const float* x, float b, float* y, size_t n) {
+  ForEach(stream, n, [=] __device__(size_t i) { y[i] = __fmaf_rn(a, x[i], __fmul_rn(b, y[i])); });
+}
+
+void LaunchSumInOrder(cudaStream_t stream, const float* start, const Summands& summands, float* out,
+                      size_t n) {
+  const Summands s = summands;
+  ForEach(stream, n, [=] __device__(size_t i) {
+    float sum = start[i];
+    for (size_t p = 0; p < s.count; ++p) sum = __fadd_rn(sum, s.parts[p][i]);
+    out[i] = sum;
+  });
+}
+
+void LaunchElasticPull(cudaStream_t stream, float alpha, const float* centre, float* weights,
+                       float* pull, size_t n) {
+  ForEach(stream, n, [=] __device__(size_t i) {
+    const float by = __fmul_rn(alpha, __fsub_rn(weights[i], centre[i]));
+    pull[i] = by;
+    weights[i] = __fsub_rn(weights[i], by);
+  });
+}
+
+void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip, double* sums,
+                        float* scale) {
+  constexpr size_t kOfBlock = kThreads * 16;
+  size_t parts = (looked.count + kOfBlock - 1) / kOfBlock;
+  parts = parts < 1 ? 1 : parts < kMostParts ? parts : kMostParts;
+  auto* const largest = reinterpret_cast<unsigned*>(sums + kMostParts);
+  if (clip > 0) {
+    Look<true><<<unsigned(parts), kThreads, 0, stream>>>(looked, sums, largest);
+  } else {
+    Look<false><<<unsigned(parts), kThreads, 0, stream>>>(looked, sums, largest);
+  }
+  Judge<<<1, kThreads, 0, stream>>>(sums, largest, unsigned(parts), clip, scale);
+}
+
+void LaunchUpdate(cudaStream_t stream, const SgdRates& r, const Updated& on, float* velocity) {
+  on.decays ? Sgd<Decay::kGradient>(stream, r, on, velocity)
+            : Sgd<Decay::kNone>(stream, r, on, velocity);
+}
+
+void LaunchUpdate(cudaStream_t stream, const AdamRates& r, const Updated& on, float* mean,
+                  float* square) {
+  if (!on.decays) return Adam<Decay::kNone>(stream, r, on, mean, square);
+  r.decoupled ? Adam<Decay::kWeight>(stream, r, on, mean, square)
+              : Adam<Decay::kGradient>(stream, r, on, mean, square);
+}
+
+void LaunchUpdate(cudaStream_t stream, const AdagradRates& r, const Updated& on, float* sum) {
+  on.decays ? Adagrad<Decay::kGradient>(stream, r, on, sum)
+            : Adagrad<Decay::kNone>(stream, r, on, sum);
+}
+
+void LaunchTrack(cudaStream_t stream, float momentum, const float* scale, const float* seen,
+                 float* running, size_t n) {
+  ForEach(stream, n, [=] __device__(size_t i) {
+    if (scale[UpdateScale::kFactor] == 0) return;
+    running[i] = __fmaf_rn(momentum, __fsub_rn(seen[i], running[i]), running[i]);
+  });
+}
+
+}  // namespace trireme::cuda
