@@ -1,12 +1,12 @@
 #include "transport/mpi/library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -16,8 +16,7 @@ namespace fs = std::filesystem;
 
 // A command that can be copied: from the source in the program to a plugin beside it.
 std::string HowToGetOne() {
-  std::error_code none;
-  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  const fs::path program = ProgramFile();
   const std::vector<std::string> doctor = {program.string(), "doctor", "--write-mpi-plugin",
                                            "mpi-plugin"};
   const std::vector<std::string> compiler = {"mpicc",
@@ -31,34 +30,13 @@ std::string HowToGetOne() {
                      ShellLine(compiler));
 }
 
-const char* LoaderError() {
-  const char* text = dlerror();
-  return text != nullptr ? text : "no reason given";
-}
-
-std::string ProgramFolder() {
-  std::error_code none;
-  return fs::read_symlink("/proc/self/exe", none).parent_path().string();
-}
-
 }  // namespace
 
-MpiLibrary::MpiLibrary(std::string path) : path_(std::move(path)) {
-  // A name without a slash would be looked for in the system's folders.
-  const std::string file = path_.find('/') == path_.npos ? "./" + path_ : path_;
-  // Local: two MPI libraries have the same names in them.
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) throw Error("cannot load the MPI plugin {}: {}", path_, LoaderError());
-  const auto get =
-      reinterpret_cast<const TriremeMpiTable* (*)()>(dlsym(library, "trireme_mpi_table"));
-  if (get == nullptr) throw Error("{} is not a plugin for MPI: {}", path_, LoaderError());
-  table_ = get();
-  if (table_ == nullptr || table_->version != TRIREME_MPI_TABLE ||
-      table_->bytes != sizeof(TriremeMpiTable)) {
-    throw Error("the MPI plugin {} belongs to a different version of trireme; {}", path_,
-                HowToGetOne());
-  }
-}
+MpiLibrary::MpiLibrary(std::string path)
+    : path_(std::move(path)),
+      table_(static_cast<const TriremeMpiTable*>(OpenPlugin(
+          {"MPI", "trireme_mpi_table", TRIREME_MPI_TABLE, sizeof(TriremeMpiTable), HowToGetOne},
+          path_))) {}
 
 std::string MpiLibrary::Name() const {
   char text[1024] = "";

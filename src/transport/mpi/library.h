@@ -23,7 +23,7 @@ class MpiLibrary {
 
  private:
   std::string path_;
-  const TriremeMpiTable* table_ = nullptr;
+  const TriremeMpiTable* table_;
 };
 
 // The plugins in a folder, the best one for that launcher (Launched::launcher, or nothing) first:

@@ -1,0 +1,45 @@
+#include "base/plugin.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace trireme {
+namespace {
+
+const char* LoaderError() {
+  const char* text = dlerror();
+  return text != nullptr ? text : "no reason given";
+}
+
+}  // namespace
+
+const void* OpenPlugin(const PluginKind& kind, const std::string& path) {
+  // A name without a slash would be looked for in the system's folders.
+  const std::string file = path.find('/') == path.npos ? "./" + path : path;
+  // Local: two plugins may hold the same names. They cannot be unloaded: MPI and CUDA leave
+  // threads.
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    throw Error("cannot load the {} plugin {}: {}", kind.name, path, LoaderError());
+  }
+  const auto get = reinterpret_cast<const uint32_t* (*)()>(dlsym(library, kind.symbol));
+  if (get == nullptr) throw Error("{} is not a plugin for {}: {}", path, kind.name, LoaderError());
+  const uint32_t* const table = get();
+  if (table == nullptr || table[0] != kind.version || table[1] != kind.bytes) {
+    throw Error("the {} plugin {} belongs to a different version of trireme; {}", kind.name, path,
+                kind.how_to_get_one());
+  }
+  return table;
+}
+
+std::string ProgramFile() {
+  std::error_code none;
+  return std::filesystem::read_symlink("/proc/self/exe", none).string();
+}
+
+std::string ProgramFolder() { return std::filesystem::path(ProgramFile()).parent_path().string(); }
+
+}  // namespace trireme
