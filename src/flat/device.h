@@ -18,6 +18,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
+  virtual std::string_view model() const { return name(); }  // in its maker's words
   virtual bool host_visible() const = 0;  // may the host touch its memory directly?
   virtual const FlatTable& table() const = 0;
   virtual std::unique_ptr<Queue> NewQueue() = 0;

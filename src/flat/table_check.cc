@@ -487,10 +487,13 @@ void CheckDigest(Bench& bench) {
 
 }  // namespace
 
-void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed) {
-  for (const auto check :
-       {CheckMoves, CheckSums, CheckSumInOrder, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
-        CheckRules, CheckUnwritten, CheckClipOfUnwritten, CheckTrack, CheckSkip, CheckDigest}) {
+void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed, bool unwritten) {
+  std::vector<void (*)(Bench&)> checks = {CheckMoves,      CheckSums,        CheckSumInOrder,
+                                          CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
+                                          CheckRules,      CheckTrack,       CheckSkip,
+                                          CheckDigest};
+  if (unwritten) checks.insert(checks.end(), {CheckUnwritten, CheckClipOfUnwritten});
+  for (const auto check : checks) {
     Bench bench(device, n, offset, seed);
     check(bench);
     bench.CheckFences();

@@ -79,6 +79,7 @@ void CudaDevice::FreeBytes(void* memory) noexcept {
   cudaSetDevice(index_);
   const std::lock_guard lock(mutex_);
   const auto block = blocks_.find(memory);
+  TRIREME_ASSERT(block != blocks_.end());
   used_.find(block->second.what)->second -= block->second.bytes;
   allocated_ -= block->second.bytes;
   blocks_.erase(block);

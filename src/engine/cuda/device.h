@@ -24,6 +24,7 @@ class CudaDevice : public Device {
   ~CudaDevice() override;
 
   std::string_view name() const override { return name_; }  // cuda:0
+  std::string_view model() const override { return properties_.name; }
   bool host_visible() const override { return false; }
   const FlatTable& table() const override;
   std::unique_ptr<Queue> NewQueue() override;

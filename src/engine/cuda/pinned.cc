@@ -41,12 +41,16 @@ void PinnedPages::Add(std::span<std::byte> memory) {
     ++at->second.users;
     return;
   }
+  // Nobody copies while a stretch grows: a copy that is on its way ends first.
+  if (at != stretches_.end() && at->first < end && cudaDeviceSynchronize() != cudaSuccess) {
+    cudaGetLastError();
+  }
   int users = 1;
   while (at != stretches_.end() && at->first < end) {
     begin = std::min(begin, at->first);
     end = std::max(end, at->second.end);
     users += at->second.users;
-    if (at->second.pinned) cudaHostUnregister(at->first);
+    if (at->second.pinned && cudaHostUnregister(at->first) != cudaSuccess) cudaGetLastError();
     at = stretches_.erase(at);
   }
   stretches_[begin] = {end, users, Pin(begin, end)};

@@ -52,16 +52,24 @@ class RecordedEvent : public EventState {
   }
 
   double FiredAt() override {
-    Wait();
-    return card_.clock().TimeOf(event_);
+    if (fired_at_s_ == 0) {
+      Wait();
+      fired_at_s_ = card_.clock().TimeOf(event_);
+    }
+    return fired_at_s_;
   }
 
+  void Record(cudaStream_t stream) {
+    fired_at_s_ = 0;
+    Check(cudaEventRecord(event_, stream), "cudaEventRecord");
+  }
   cudaEvent_t event() const { return event_; }
 
  private:
   CudaDevice& card_;
   const int index_;
   cudaEvent_t event_ = nullptr;
+  std::atomic<double> fired_at_s_ = 0;  // 0: nobody has asked yet
 };
 
 std::shared_ptr<RecordedEvent> EventPool::Take() {
@@ -104,7 +112,7 @@ Event CudaQueue::Mark() {
 Event CudaQueue::RecordOne(EventPool& pool) {
   card_.Select();
   std::shared_ptr<RecordedEvent> event = pool.Take();
-  Check(cudaEventRecord(event->event(), stream_), "cudaEventRecord");
+  event->Record(stream_);
   return Event(std::move(event));
 }
 

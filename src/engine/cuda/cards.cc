@@ -1,0 +1,59 @@
+#include "engine/cuda/cards.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/plugin.h"
+#include "base/text.h"
+#include "engine/cuda/library.h"
+
+namespace trireme::cuda {
+
+std::vector<std::string> Targets() {
+  std::vector<std::string> targets;
+  for (const Card& card : ThisMachine().cards) {
+    if (card.problem.empty()) targets.push_back(card.target);
+  }
+  return targets;
+}
+
+std::string WhyNot(Precision precision) {
+  return precision == Precision::kBf16 ? "device cuda computes in f32 or tf32" : "";
+}
+
+std::string Missing(std::optional<int> number) {
+  const Survey& survey = ThisMachine();
+  if (!survey.problem.empty()) return survey.problem;
+  const int count = int(survey.cards.size()), wanted = number.value_or(0);
+  if (wanted >= count) {
+    return fmt::format("this machine has {}; choose {}", Counted(count, "card"),
+                       count == 1 ? "cuda:0" : fmt::format("cuda:0 to cuda:{}", count - 1));
+  }
+  return survey.cards[size_t(wanted)].problem;
+}
+
+std::vector<std::string> Details() {
+  const Survey& survey = ThisMachine();
+  std::vector<std::string> lines;
+  for (const Card& card : survey.cards) {
+    lines.push_back(fmt::format("cuda:{}: {}, {}{}", lines.size(), card.name,
+                                FormatBytes(double(card.memory_bytes)),
+                                card.problem.empty() ? "" : "; " + card.problem));
+  }
+  if (!survey.versions.empty()) lines.push_back(survey.versions);
+  return lines;
+}
+
+Made Make(Precision precision, const EngineOptions& options, std::optional<int> number, int place) {
+  if (const std::string missing = Missing(number); !missing.empty()) throw Error("{}", missing);
+  const int card = number.value_or(place % int(ThisMachine().cards.size()));
+  const Table& table = OpenTable(FindPlugin(std::getenv("TRIREME_CUDA_PLUGIN"), ProgramFolder()));
+  Made made;
+  made.device = table.make_device(card, options);
+  made.engine = table.make_engine(*made.device, precision, options);
+  return made;
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,27 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flat/device.h"
+#include "graph/engine.h"
+#include "graph/engine_options.h"
+
+// What the row "cuda" of engine/engines.cc says of cards (engine/engines.h explains each).
+
+namespace trireme::cuda {
+
+std::vector<std::string> Targets();
+std::string WhyNot(Precision precision);
+std::string Missing(std::optional<int> number);
+std::vector<std::string> Details();
+
+struct Made {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Engine> engine;
+};
+// On card `number`, or without one on that which a rank's place among those of its host chooses.
+Made Make(Precision precision, const EngineOptions& options, std::optional<int> number, int place);
+
+}  // namespace trireme::cuda
