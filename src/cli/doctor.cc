@@ -88,13 +88,15 @@ std::string PluginText(const MpiPlugin& plugin) {
   return fmt::format("{}: {}", plugin.path, plugin.library);
 }
 
-std::string EngineText(const EngineKind& kind) {
-  if (const std::string missing = kind.Missing(); !missing.empty()) return missing;
+// The first line, and further ones about devices of its own.
+std::vector<std::string> EngineLines(const EngineKind& kind) {
+  if (const std::string missing = kind.Missing(); !missing.empty()) return {missing};
+  if (kind.details) return kind.details();
   const std::vector<std::string> targets = kind.targets();
   const std::string others = fmt::format("{}", fmt::join(targets.begin() + 1, targets.end(), ", "));
   const std::string why_not = kind.why_not(Precision::kBf16);
-  return targets[0] + (others.empty() ? "" : " is used (also available: " + others + ")") +
-         (why_not.empty() ? ", supports bf16" : ", no bf16: " + why_not);
+  return {targets[0] + (others.empty() ? "" : " is used (also available: " + others + ")") +
+          (why_not.empty() ? ", supports bf16" : ", no bf16: " + why_not)};
 }
 
 std::string ToText(const Findings& all) {
@@ -106,7 +108,11 @@ std::string ToText(const Findings& all) {
                                  machine.kernel, machine.architecture);
   text += row("processor", machine.cpu_model.empty() ? "unknown" : machine.cpu_model);
   for (const EngineKind& kind : EngineKinds()) {
-    text += row(fmt::format("engine {}", kind.name), EngineText(kind));
+    std::string name = fmt::format("engine {}", kind.name);
+    for (const std::string& line : EngineLines(kind)) {
+      text += row(name, line);
+      name.clear();
+    }
   }
   text += row("cores", fmt::format("{} for this job: {}", all.cores.count, all.cores.why));
   text += row("memory", MemoryText(machine));

@@ -73,7 +73,7 @@ std::string FindProgram(std::string_view program, std::string_view folders) {
 
 std::vector<Part> FindParts() {
   Part cuda = {"CUDA", FindFiles({"nvidia-smi"}, {"libcuda.so.1"}),
-               "GPUs are not used by this version"};
+               "used by engine cuda through its plugin (docs/gpu.md)"};
   for (std::string& model : GpuModels()) cuda.found.push_back(std::move(model));
   return {
       std::move(cuda),

@@ -183,7 +183,7 @@ TEST(Program, AFullDiskIsAFailure) {
 TEST(Doctor, PrintsTheSameForPeopleAndScripts) {
   const Outcome text = Call(AllCommands(), {"doctor"});
   EXPECT_EQ(text.code, 0);
-  EXPECT_NE(text.out.find("GPUs are not used by this version"), std::string::npos);
+  EXPECT_NE(text.out.find("used by engine cuda through its plugin"), std::string::npos);
   const Outcome json = Call(AllCommands(), {"doctor", "--json"});
   const auto parsed = nlohmann::json::parse(json.out);
   EXPECT_GE(parsed["cores"], 1);

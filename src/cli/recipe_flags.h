@@ -8,8 +8,9 @@
 
 namespace trireme {
 
-inline constexpr Flag kDeviceFlag = {
-    "--device", "NAME", "the engine that computes (`trireme list engines`)", "trainer.device"};
+inline constexpr Flag kDeviceFlag = {"--device", "NAME",
+                                     "the engine that computes, or auto (`trireme list engines`)",
+                                     "trainer.device"};
 
 // The common keys of a recipe as flags, for every command that trains.
 inline constexpr Flag kRecipeFlags[] = {

@@ -104,6 +104,17 @@ Json StartLine(const Args& args, const Job& job) {
   return line;
 }
 
+// What computes, on what.
+std::string DeviceText(const Job& job) {
+  const DeviceChoice device = FindDevice(job.recipe.trainer.device);
+  const EngineKind& kind = *device.kind;
+  return fmt::format("{}, {}",
+                     kind.details ? kind.details().at(size_t(device.number.value_or(0)))
+                                  : fmt::format("{}: {}, {}", kind.name, kind.targets()[0],
+                                                Counted(job.threads_per_rank, "thread")),
+                     job.recipe.trainer.precision);
+}
+
 // What was chosen because nobody said it, and what of the command line has no use.
 void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
                 const std::string& chosen, bool quiet) {
@@ -170,6 +181,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
   if (takes_weights) init = FindWeights(init, log);
   const bool weights = !args.Has("--dry-run") || takes_weights;
   Job job = Prepare(settings, launcher, weights, resume.has_value());
+  if (records && !args.Has("--quiet")) log.Info("device", "{}", DeviceText(job));
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   job.given_weights = !init.empty();
@@ -289,6 +301,13 @@ int Run(const Args& args, Process& process) {
   }
   Launcher launcher = MakeLauncher(settings);
   const Log log(process.log, launcher.first());
+  // Looked for before MPI is there, which does not like a process to fork.
+  const std::string why = SettleDevice(settings.recipe);
+  if (!why.empty() && launcher.holds(kRecordingRank) && !args.Has("--quiet")) {
+    Log(process.log)
+        .Info("device", "auto: {} computes, because {}", settings.recipe.trainer.device, why);
+  }
+  RequireDevice(FindDevice(settings.recipe.trainer.device));
   launcher.Join(&log);
   try {
     return RunJob(args, process, settings, launcher);

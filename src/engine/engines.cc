@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "engine/cpu/engine.h"
 #include "engine/cpu/speed.h"
+#include "engine/cuda/cards.h"
 #include "engine/ref/engine.h"
 #include "flat/cpu/host.h"
 
@@ -56,6 +57,11 @@ Backend MakeRef(Precision, const EngineOptions&, const BackendNeeds&) {
   return {.engine = std::make_unique<RefEngine>()};
 }
 
+Backend MakeCuda(Precision precision, const EngineOptions& options, const BackendNeeds& needs) {
+  cuda::Made made = cuda::Make(precision, options, needs.number, needs.place);
+  return {.device = std::move(made.device), .engine = std::move(made.engine)};
+}
+
 constexpr EngineKind kEngines[] = {
     {.name = "cpu",
      .help = "SIMD instructions of the processor",
@@ -68,10 +74,20 @@ constexpr EngineKind kEngines[] = {
      .targets = TargetsOfRef,
      .why_not = WhyNotOnRef,
      .make = MakeRef},
+    {.name = "cuda",
+     .help = "NVIDIA cards",
+     .host_memory = false,
+     .numbered = true,
+     .targets = cuda::Targets,
+     .why_not = cuda::WhyNot,
+     .make = MakeCuda,
+     .missing = cuda::Missing,
+     .details = cuda::Details},
 };
 
 // NAME or NAME:K. `why_not` is said what is wrong where it is none.
 std::optional<DeviceChoice> ReadDevice(std::string_view text, std::string& why_not) {
+  if (text == kAutoDevice) return AutoDevice(why_not);
   const size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   const auto kind = std::ranges::find(kEngines, name, &EngineKind::name);
@@ -124,13 +140,25 @@ DeviceChoice FindDevice(std::string_view text) {
   throw UsageError("{}", why_not);
 }
 
+DeviceChoice AutoDevice(std::string& why) {
+  why.clear();
+  for (const EngineKind& kind : kEngines) {
+    if (kind.host_memory) continue;
+    const std::string missing = kind.Missing();
+    if (missing.empty()) return {&kind};
+    why += (why.empty() ? "" : "; ") + missing;
+  }
+  return {&HostEngine()};
+}
+
 bool IsDevice(std::string_view text) {
+  if (text == kAutoDevice) return true;  // nobody looks for devices to read a recipe
   std::string why_not;
   return ReadDevice(text, why_not).has_value();
 }
 
 std::vector<std::string> DeviceWords() {
-  std::vector<std::string> words;
+  std::vector<std::string> words = {std::string(kAutoDevice)};
   for (const EngineKind& kind : kEngines) {
     words.emplace_back(kind.name);
     if (kind.numbered) words.push_back(std::string(kind.name) + ":K");

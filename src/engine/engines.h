@@ -66,6 +66,8 @@ struct EngineKind {
   // What this machine lacks to compute with it, or with its device of this number, and what to do:
   // one line. Empty: nothing. Null: no machine lacks it.
   std::string (*missing)(std::optional<int> number) = nullptr;
+  // Where it has devices of its own: a line for each in order, then one about what they share.
+  std::vector<std::string> (*details)() = nullptr;
 
   std::string Missing(std::optional<int> number = {}) const {
     return missing ? missing(number) : "";
@@ -83,9 +85,14 @@ struct DeviceChoice {
 
   std::string Text() const;  // NAME or NAME:K
 };
-DeviceChoice FindDevice(std::string_view text);  // UsageError
+inline constexpr std::string_view kAutoDevice = "auto";
+DeviceChoice FindDevice(std::string_view text);  // UsageError; "auto": AutoDevice
 bool IsDevice(std::string_view text);            // FindDevice takes it
 std::vector<std::string> DeviceWords();          // all that it takes, "NAME:K" for any number
+
+// The first engine with devices of its own that this machine does not lack, else the host's. `why`
+// is then said what is missing.
+DeviceChoice AutoDevice(std::string& why);
 
 // Throws Error where this machine lacks it.
 void RequireDevice(const DeviceChoice& choice);

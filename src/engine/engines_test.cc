@@ -13,13 +13,18 @@ namespace {
 TEST(Engines, EachRowMakesWhatItNames) {
   for (const EngineKind& kind : EngineKinds()) {
     EXPECT_EQ(&FindEngine(kind.name), &kind);
-    if (!kind.Missing().empty()) continue;
+    EXPECT_EQ(kind.why_not(Precision::kF32), "");
+    if (!kind.Missing().empty()) {
+      EXPECT_TRUE(kind.targets().empty());
+      EXPECT_THROW(RequireDevice({&kind}), Error);
+      EXPECT_THROW(kind.make(Precision::kF32, {}, {}), Error);
+      continue;
+    }
     const Backend backend = kind.make(Precision::kF32, {}, {});
     EXPECT_EQ(backend.engine->name(), kind.name);
     EXPECT_EQ(backend.engine->device().host_visible(), kind.host_memory);
     ASSERT_FALSE(kind.targets().empty());
     EXPECT_EQ(backend.engine->target(), kind.targets()[0]);
-    EXPECT_EQ(kind.why_not(Precision::kF32), "");
   }
   EXPECT_THROW(FindEngine("gpu"), UsageError);
   EXPECT_TRUE(HostEngine().host_memory);
@@ -100,6 +105,15 @@ TEST(Engines, AFallBackOnlyWhenAsked) {
       EXPECT_EQ(ResolvePrecision(kind, "bf16-or-f32"), Precision::kF32);
     }
   }
+}
+
+TEST(Engines, AutoTakesACardOrSaysWhyNot) {
+  std::string why;
+  const DeviceChoice choice = AutoDevice(why);
+  EXPECT_EQ(choice.kind->host_memory, !why.empty());
+  EXPECT_EQ(choice.kind->Missing(), "");
+  EXPECT_EQ(FindDevice(kAutoDevice).kind, choice.kind);
+  EXPECT_TRUE(IsDevice(kAutoDevice));
 }
 
 TEST(Engines, ProcessorsHaveNoTf32) {

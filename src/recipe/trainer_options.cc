@@ -13,10 +13,9 @@ namespace trireme {
 void Describe(OptionTable<TrainerOptions>& t) {
   using enum Binds;
   using T = TrainerOptions;
-  std::string computes = "what computes";
+  std::string computes = "what computes: auto: a card, or cpu where there is none";
   for (const EngineKind& kind : EngineKinds()) {
-    computes +=
-        fmt::format("{} {}: {}", &kind == &EngineKinds()[0] ? ":" : ";", kind.name, kind.help);
+    computes += fmt::format("; {}: {}", kind.name, kind.help);
   }
   t.Add("epochs", &T::epochs, Above(0), kJob,
         "passes over the training samples; 0.5 is half a pass");

@@ -182,6 +182,10 @@ Json ToJson(const Summary& summary) {
       .AddNew("peak_memory_bytes", summary.peak_memory_bytes);
   json.AddNew("ranks", summary.ranks).AddNew("strategy", summary.strategy);
   json.AddNew("transport", summary.transport).AddNew("device", summary.device);
+  if (!summary.device_name.empty()) {
+    json.AddNew("device_name", summary.device_name);
+    json.AddNew("device_memory_bytes", summary.device_memory_bytes);
+  }
   json.AddNew("precision", summary.precision).AddNew("machine", summary.machine);
   json.AddNew("version", summary.version).AddNew("commit", summary.commit);
   json.AddNew("parameters_sha256", summary.parameters_sha256);

@@ -137,6 +137,8 @@ struct Summary {
   int64_t epochs = 0, steps = 0;
   int64_t peak_memory_bytes = 0;  // of the process
   int ranks = 1;
+  std::string device_name;          // of a card, in its maker's words
+  int64_t device_memory_bytes = 0;  // of it that a rank uses
   std::string strategy, transport, device, precision, machine, version, commit;
   ClientsRecord clients;                                      // of a free pace
   int loader_threads = 0;                                     // of a rank, at last

@@ -150,6 +150,22 @@ StrategyChoice ChooseStrategy(const Recipe& recipe) {
                           .optimizer = &recipe.optimizer});
 }
 
+std::string SettleDevice(Recipe& recipe) {
+  if (recipe.trainer.device != kAutoDevice) return "";
+  std::string why;
+  const DeviceChoice choice = AutoDevice(why);
+  recipe.trainer.device = choice.Text();
+  if (choice.kind->host_memory) return why;
+  try {  // what only the processor can do stays there
+    ChooseStrategy(recipe);
+    ResolvePrecision(*choice.kind, recipe.trainer.precision);
+  } catch (const UsageError& error) {
+    why = error.what();
+    recipe.trainer.device = HostEngine().name;
+  }
+  return why;
+}
+
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
   if (!open.any()) return "";
   return OpenFor(open, ChooseStrategy(recipe).workers(), recipe).chosen;

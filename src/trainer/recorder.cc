@@ -206,6 +206,12 @@ std::optional<Recorder::Saved> Recorder::ReturnToBest(const TrainState& at) {
   }
 }
 
+void Recorder::ComputedOn(const Device& device) {
+  if (device.host_visible()) return;  // peak_memory_bytes says it all
+  summary_.device_name = device.model();
+  summary_.device_memory_bytes = int64_t(device.allocated_bytes());
+}
+
 void Recorder::Summarize(std::span<const float> state, const TrainState& at, Ending ending,
                          const Findings& findings, RocCurves roc, const InputLoad& input,
                          const ClientsRecord& clients) {

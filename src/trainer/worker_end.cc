@@ -109,6 +109,7 @@ void Worker::Finish(Ending ending) {
   const std::string fault = returned ? "" : FaultOf(state);
   if (!fault.empty()) ThrowDiverged(fault);
   if (!returned && at_.step % job_.plan.steps_per_epoch()) RecordPart();
+  recorder_->ComputedOn(*snapshot_.slice().device);
   recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
                        RecordsOf(strategy_.worker_stats()));
 }

@@ -1,0 +1,75 @@
+// What the program says of cards, with plugins that were made for it: no card is needed.
+#include <cstdlib>
+
+#include "support/whole_test.h"
+
+namespace trireme::whole {
+namespace {
+
+class CardsTest : public WholeTest {
+ protected:
+  CardsTest() { SetPlugin(TRIREME_MADE_PLUGIN_FILE); }
+  ~CardsTest() override {
+    unsetenv("TRIREME_CUDA_PLUGIN");
+    unsetenv("TRIREME_MADE_PLUGIN");
+  }
+  static void SetPlugin(const std::string& file) { setenv("TRIREME_CUDA_PLUGIN", file.c_str(), 1); }
+  static void SetWrong(const char* wrong) { setenv("TRIREME_MADE_PLUGIN", wrong, 1); }
+
+  // Training ends before it has begun.
+  void RefuseToTrain(const Words& words, int code, std::initializer_list<std::string> parts) {
+    Refuse(Words{"train", "--steps", "2", "--out", "a"} + words, code, parts);
+    EXPECT_FALSE(Exists(At("a")));
+  }
+  static void ExpectIn(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), text.npos) << text;
+  }
+};
+
+TEST_F(CardsTest, WhatIsMissingIsSaidInOneLine) {
+  SetWrong("empty");
+  RefuseToTrain({"--device", "cuda"}, 1, {"trainer.device = \"cuda\": there is no card; plug"});
+  SetWrong("id");
+  RefuseToTrain({"--device", "cuda"}, 1, {"was not built together with this program; build"});
+  SetPlugin("none.so");
+  RefuseToTrain({"--device", "cuda"}, 1, {"cannot load the CUDA plugin none.so"});
+  RefuseToTrain({"--device", "cuda", "--ranks", "2"}, 1, {"cannot load the CUDA plugin none.so"});
+}
+
+TEST_F(CardsTest, ACardIsChosenByItsNumber) {
+  RefuseToTrain({"--device", "cuda:2"}, 1, {"this machine has 2 cards; choose cuda:0 to cuda:1"});
+  RefuseToTrain({"--device", "cuda:1"}, 1, {"Made 2 is too old; buy another"});
+  RefuseToTrain({"--device", "cuda:x"}, 2, {"cuda:x"});
+  RefuseToTrain({"--device", "cuda", "--precision", "bf16"}, 2, {"computes in f32 or tf32"});
+  RefuseToTrain({"--device", "cpu", "--precision", "tf32"}, 2, {"processors have no tf32"});
+}
+
+TEST_F(CardsTest, AutoSaysWhyItTakesNoCard) {
+  SetWrong("empty");
+  Words words = {"train", "--steps", "2", "--device", "auto", "--out"};
+  ExpectIn(Succeed(words + Words{"a"}).err, "auto: cpu computes, because there is no card; plug");
+  ExpectIn(Read("a/config.toml"), "device = \"cpu\"");
+  EXPECT_EQ(Succeed(words + Words{"b", "--quiet"}).err, "");
+  SetWrong("");
+  const Words hogwild = {"--ranks", "2", "--strategy", "hogwild"};
+  ExpectIn(Succeed(words + Words{"c"} + hogwild).err,
+           "auto: cpu computes, because strategy hogwild");
+}
+
+TEST_F(CardsTest, TheFirstLineOfARunNamesTheDevice) {
+  const std::string err = Succeed({"train", "--steps", "2", "--threads", "1", "--out", "a"}).err;
+  ExpectIn(err.substr(0, err.find('\n')), "device: cpu: ");
+  ExpectIn(err.substr(0, err.find('\n')), ", 1 thread, f32");
+}
+
+TEST_F(CardsTest, TheDoctorListsThem) {
+  const std::string out = Succeed({"doctor"}).out;
+  ExpectIn(out, "engine cuda    cuda:0: Made 1, 3.0 GiB\n");
+  ExpectIn(out, "cuda:1: Made 2, 5.0 GiB; Made 2 is too old; buy another\n");
+  ExpectIn(out, "driver 7, library 8\n");
+  SetWrong("crash");
+  ExpectIn(Succeed({"doctor"}).out, "ended with signal 6");
+}
+
+}  // namespace
+}  // namespace trireme::whole
