@@ -5,7 +5,7 @@
 namespace trireme {
 
 // Random numbers as a function of (key, counter): no hidden state, so any rank or thread can draw
-// the n-th number without drawing those before it.
+// the n-th number without drawing those before it. What is constexpr may run on a card, too.
 constexpr uint64_t Mix(uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea, Flood 2014)
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9u;
@@ -14,7 +14,9 @@ constexpr uint64_t Mix(uint64_t x) {  // the finalizer of splitmix64 (Steele, Le
   return x ^ (x >> 31);
 }
 
-inline uint64_t HashKey(uint64_t a, uint64_t b) { return Mix(a + 0x9e3779b97f4a7c15u * (b + 1)); }
+constexpr uint64_t HashKey(uint64_t a, uint64_t b) {
+  return Mix(a + 0x9e3779b97f4a7c15u * (b + 1));
+}
 
 // One number out of several that say what it is for: Hash(seed, epoch, sample).
 constexpr uint64_t Hash(uint64_t x) { return Mix(x + 0x9e3779b97f4a7c15u); }
@@ -25,9 +27,9 @@ constexpr uint64_t Hash(uint64_t first, uint64_t second, More... more) {
 
 class Random {
  public:
-  explicit Random(uint64_t key) : key_(Hash(key)) {}
-  uint64_t Bits(uint64_t counter) const { return HashKey(key_, counter); }
-  double Uniform(uint64_t counter) const {
+  constexpr explicit Random(uint64_t key) : key_(Hash(key)) {}
+  constexpr uint64_t Bits(uint64_t counter) const { return HashKey(key_, counter); }
+  constexpr double Uniform(uint64_t counter) const {
     return double(Bits(counter) >> 11) * 0x1p-53;
   }                                        // [0, 1)
   double Normal(uint64_t counter) const {  // Box-Muller, two draws per number
