@@ -1,0 +1,38 @@
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trireme::cuda {
+
+// The outputs of a network, a row of `classes` for each sample, and what they should have been.
+struct Outputs {
+  size_t samples;
+  int classes;
+  const float* values;
+  const int32_t* labels;
+};
+
+void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float smoothing,
+                               float* losses, float* probabilities);
+// `probabilities` are the values of the outputs.
+void LaunchSoftmaxCrossEntropyGrad(cudaStream_t stream, const Outputs& probabilities,
+                                   float smoothing, float loss_scale, float* d_logits);
+
+enum class Difference { kSquared, kAbsolute };
+void LaunchDifference(cudaStream_t stream, Difference kind, const Outputs& outputs, float* losses);
+void LaunchDifferenceGrad(cudaStream_t stream, Difference kind, const Outputs& outputs,
+                          float loss_scale, float* dx);
+
+// metrics[0..2] (+)= the losses times their scale, the correct predictions, the vote. Without
+// samples: the vote alone.
+struct Tally {
+  const float* losses;
+  float loss_scale, vote;
+  float* metrics;
+  bool accumulate;
+};
+void LaunchTally(cudaStream_t stream, const Outputs& logits, const Tally& tally);
+
+}  // namespace trireme::cuda
