@@ -1,0 +1,194 @@
+#include "engine/cuda/call_list.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "engine/cuda/check.h"
+#include "engine/cuda/losses.h"
+#include "graph/op.h"
+
+namespace trireme::cuda {
+namespace {
+
+const KernelRow& KernelFor(const Instruction& instruction) {
+  const KernelRow* row = FindKernel(instruction.op->name);
+  if (!row) {
+    throw Error("engine cuda: no kernel for operation {} (layer {})", instruction.op->name,
+                instruction.name);
+  }
+  return *row;
+}
+
+void* Address(const Operand& operand, const Memory& memory) {
+  if (operand.is_input) return memory.inputs;
+  return memory.activations ? memory.activations + operand.offset : nullptr;
+}
+
+// `memory` may be empty where only sizes matter.
+Call Resolve(const Instruction& instruction, const Layout& layout, const Memory& memory) {
+  Call call;
+  call.instruction = &instruction;
+  call.metrics = layout.loss();
+  TRIREME_ASSERT(instruction.inputs.size() <= call.inputs.size());
+  TRIREME_ASSERT(instruction.outputs.size() <= call.outputs.size());
+  const auto resolve = [&](const Operand& operand) {
+    return Value{Address(operand, memory), operand.spec.shape};
+  };
+  std::ranges::transform(instruction.inputs, call.inputs.begin(), resolve);
+  std::ranges::transform(instruction.outputs, call.outputs.begin(), resolve);
+  return call;
+}
+
+// Where the copy of each kernel begins, by where it lies in a state.
+std::map<size_t, size_t> PlaceCopies(const Program& program, size_t& floats) {
+  std::map<size_t, size_t> places;
+  floats = 0;
+  for (const Instruction& instruction : program.instructions) {
+    if (!ReadsCopy(instruction)) continue;
+    const Range& weights = instruction.parameters[0];
+    if (!places.try_emplace(weights.begin, floats).second) continue;
+    floats += (weights.size + Layout::kAlignment - 1) / Layout::kAlignment * Layout::kAlignment;
+  }
+  return places;
+}
+
+std::string Explain(const Instruction& instruction, int samples) {
+  std::string sizes;
+  for (const auto* operands : {&instruction.inputs, &instruction.outputs}) {
+    for (const Operand& operand : *operands) {
+      if (!sizes.empty()) sizes += operands == &instruction.outputs ? " -> " : ", ";
+      sizes += ToText(operand.spec.shape);
+    }
+  }
+  return fmt::format("operation {} of layer {}: {}; {} samples", instruction.op->name,
+                     instruction.name, sizes, samples);
+}
+
+}  // namespace
+
+Needs NeedsOf(const Program& program, Context& context) {
+  Needs needs;
+  for (const Instruction& instruction : program.instructions) {
+    const KernelRow& row = KernelFor(instruction);
+    if (!row.scratch) continue;
+    try {
+      const Call call = Resolve(instruction, program.layout, {});
+      const size_t bytes = row.scratch(call, size_t(program.capacity), context);
+      needs.scratch_bytes = std::max(needs.scratch_bytes, bytes);
+    } catch (Error& error) {
+      error.Add("{}", Explain(instruction, program.capacity));
+      throw;
+    }
+  }
+  PlaceCopies(program, needs.copies);
+  return needs;
+}
+
+size_t MostSums(const Program& program) {
+  size_t most = 0;
+  for (const Instruction& instruction : program.instructions) {
+    for (const Range& statistic : instruction.statistics) {
+      most = std::max(most, 2 * statistic.size + 1);
+    }
+  }
+  return most;
+}
+
+CallList::CallList(const Program& program, Context& context, const Memory& memory, bool check)
+    : program_(program), context_(context), memory_(memory), check_(check) {
+  for (const Instruction& instruction : program.instructions) {
+    calls_.push_back({KernelFor(instruction).run, Resolve(instruction, program.layout, memory)});
+  }
+  PlanCopies();
+}
+
+void CallList::PlanCopies() {
+  size_t floats = 0;
+  const std::map<size_t, size_t> places = PlaceCopies(program_, floats);
+  int tiles = 0;
+  std::map<size_t, bool> planned;
+  for (int i = 0; i < size(); ++i) {
+    const Instruction& instruction = program_.instructions[size_t(i)];
+    if (!ReadsCopy(instruction)) continue;
+    const Range& weights = instruction.parameters[0];
+    calls_[size_t(i)].call.copy = places.at(weights.begin);
+    if (!planned.try_emplace(weights.begin, true).second) continue;
+    const bool backward = instruction.op->name == std::string_view("conv2d_grad_input");
+    const Operand& result = backward ? instruction.inputs[0] : instruction.outputs[0];
+    const int out = result.spec.shape.channels;
+    copies_.push_back({.from = weights.begin,
+                       .to = places.at(weights.begin),
+                       .rows = int(weights.size) / out,
+                       .columns = out,
+                       .first_tile = tiles});
+    first_readers_.push_back(i);
+    tiles += copies_.back().tiles();
+  }
+  if (copies_.empty()) return;
+  const size_t bytes = copies_.size() * sizeof(Transposition);
+  copies_on_card_ = CardMemory(context_.queue.card(), bytes, "copies of weights");
+  Check(cudaMemcpyAsync(copies_on_card_.data(), copies_.data(), bytes, cudaMemcpyHostToDevice,
+                        context_.stream()),
+        "cudaMemcpyAsync");
+  context_.queue.Sync();
+}
+
+void CallList::CopyWeights(const float* state, int first, int last) {
+  const auto from = std::ranges::lower_bound(first_readers_, first) - first_readers_.begin();
+  const auto to = std::ranges::lower_bound(first_readers_, last) - first_readers_.begin();
+  if (from == to) return;
+  const int begin = copies_[size_t(from)].first_tile;
+  const int end = copies_[size_t(to - 1)].first_tile + copies_[size_t(to - 1)].tiles();
+  LaunchTranspositions(context_.stream(), static_cast<const Transposition*>(copies_on_card_.data()),
+                       int(copies_.size()), begin, end - begin, state, memory_.copies);
+  CheckLaunch("copies of weights");
+}
+
+void CallList::Run(const Batch& batch, const float* state, float* summand, bool accumulate,
+                   int first, int last) {
+  TRIREME_ASSERT(batch.count > 0 && batch.count <= program_.capacity);
+  const Shard shard = {.batch = &batch,
+                       .count = size_t(batch.count),
+                       .labels = memory_.labels,
+                       .state = state,
+                       .copies = memory_.copies,
+                       .summand = summand,
+                       .accumulate = accumulate,
+                       .scratch = memory_.scratch,
+                       .scratch_bytes = memory_.scratch_bytes};
+  for (int i = first; i < last; ++i) {
+    const Step& step = calls_[size_t(i)];
+    try {
+      step.run(step.call, shard, context_);
+      CheckLaunch("a kernel's launch");
+      if (check_) context_.queue.Sync();
+    } catch (Error& error) {
+      error.Add("{}", Explain(*step.call.instruction, batch.count));
+      throw;
+    }
+  }
+}
+
+void CallList::RunEmpty(const Batch& batch, float* summand, bool accumulate) {
+  const Layout& layout = program_.layout;
+  if (!accumulate) {
+    Check(cudaMemsetAsync(summand, 0, layout.summand * sizeof(float), context_.stream()),
+          "cudaMemsetAsync");
+  }
+  LaunchTally(context_.stream(), {.samples = 0, .classes = 0, .values = nullptr, .labels = nullptr},
+              {.losses = nullptr,
+               .loss_scale = batch.loss_scale,
+               .vote = batch.vote,
+               .metrics = summand + layout.loss(),
+               .accumulate = true});
+  CheckLaunch("tally");
+}
+
+float* CallList::Find(const Operand& operand) const {
+  TRIREME_ASSERT(operand.spec.element == Element::kFloat);
+  return static_cast<float*>(Address(operand, memory_));
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,71 @@
+#pragma once
+#include <vector>
+
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/weights.h"
+#include "graph/program.h"
+
+namespace trireme::cuda {
+
+// What a program needs beside its activations.
+struct Needs {
+  size_t scratch_bytes = 0;
+  size_t copies = 0;  // floats: of weights, in the libraries' order
+};
+Needs NeedsOf(const Program& program, Context& context);
+
+// Doubles of the longest sums that batch-norm has over all ranks.
+size_t MostSums(const Program& program);
+
+// Where a program's values lie on the card: memory of somebody else.
+struct Memory {
+  std::byte* activations = nullptr;
+  float* inputs = nullptr;    // of a whole shard
+  int32_t* labels = nullptr;  // likewise
+  float* copies = nullptr;
+  std::byte* scratch = nullptr;
+  size_t scratch_bytes = 0;
+};
+
+// A program's instructions with their kernels chosen and their pointers resolved. One thread at a
+// time; the card is selected.
+class CallList {
+ public:
+  // All arguments outlive the list. With `check` each operation is waited for.
+  CallList(const Program& program, Context& context, const Memory& memory, bool check);
+
+  int size() const { return static_cast<int>(calls_.size()); }
+
+  // Enqueues the copies of the weights that instructions [first, last) read; they stay for
+  // backward.
+  void CopyWeights(const float* state, int first, int last);
+
+  // Enqueues instructions [first, last) of a batch with samples. A training program's summand is
+  // written, or with `accumulate` added to.
+  void Run(const Batch& batch, const float* state, float* summand, bool accumulate, int first,
+           int last);
+
+  // Enqueues what an empty batch leaves in a summand: zeros, and its vote.
+  void RunEmpty(const Batch& batch, float* summand, bool accumulate);
+
+  // Where a value of the program lies.
+  float* Find(const Operand& operand) const;
+
+ private:
+  struct Step {
+    Kernel run;
+    Call call;
+  };
+  void PlanCopies();
+
+  const Program& program_;
+  Context& context_;
+  const Memory memory_;
+  const bool check_;
+  std::vector<Step> calls_;
+  std::vector<Transposition> copies_;
+  std::vector<int> first_readers_;  // of the copies: instructions, in order
+  CardMemory copies_on_card_;
+};
+
+}  // namespace trireme::cuda

@@ -1,0 +1,36 @@
+#pragma once
+#include <memory>
+#include <span>
+
+#include "engine/cuda/conv.h"
+#include "engine/cuda/device.h"
+#include "engine/cuda/gemm.h"
+#include "flat/host_memory.h"
+#include "graph/engine.h"
+
+namespace trireme::cuda {
+
+// What kernels of one queue compute with: the libraries, their plans, and the way to the host. One
+// thread at a time.
+class Context {
+ public:
+  // `most_sums`: doubles of the longest SumOverShards. `only_plain`: see Conv.
+  Context(std::shared_ptr<const Libraries> libraries, Precision precision, CudaQueue& queue,
+          size_t most_sums, bool only_plain = false);
+
+  cudaStream_t stream() const { return queue.stream(); }
+
+  // Sums over the shards of all ranks if they add up (Batch::sum_over_shards), which waits for the
+  // card; they then lie in `others`. Gives where the sums are: there, or where they were.
+  const double* SumOverShards(const Batch& batch, const double* sums, double* others,
+                              size_t length);
+
+  CudaQueue& queue;
+  Gemm gemm;
+  Conv conv;
+
+ private:
+  HostBuffer<double> host_;
+};
+
+}  // namespace trireme::cuda

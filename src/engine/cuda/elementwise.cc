@@ -1,0 +1,67 @@
+// Activations, add, dropout: value by value.
+#include <cmath>
+
+#include "engine/cuda/activations.h"
+#include "engine/cuda/add.h"
+#include "engine/cuda/dropout.h"
+#include "engine/cuda/kernels.h"
+
+namespace trireme::cuda {
+namespace {
+
+size_t SizeOf(const Call& call, const Shard& shard) { return shard.count * call.outputs[0].size(); }
+
+void Activate(Activation f, const Call& call, const Shard& shard, Context& context) {
+  LaunchActivation(context.stream(), f, call.inputs[0].floats(), call.outputs[0].floats(),
+                   SizeOf(call, shard));
+}
+
+void ActivateGrad(Activation f, const Call& call, const Shard& shard, Context& context) {
+  LaunchActivationGrad(context.stream(), f, call.inputs[0].floats(), call.inputs[1].floats(),
+                       call.outputs[0].floats(), SizeOf(call, shard));
+}
+
+}  // namespace
+
+void Relu(const Call& call, const Shard& shard, Context& context) {
+  Activate(Activation::kRelu, call, shard, context);
+}
+void ReluGrad(const Call& call, const Shard& shard, Context& context) {
+  ActivateGrad(Activation::kRelu, call, shard, context);
+}
+void Sigmoid(const Call& call, const Shard& shard, Context& context) {
+  Activate(Activation::kSigmoid, call, shard, context);
+}
+void SigmoidGrad(const Call& call, const Shard& shard, Context& context) {
+  ActivateGrad(Activation::kSigmoid, call, shard, context);
+}
+void Tanh(const Call& call, const Shard& shard, Context& context) {
+  Activate(Activation::kTanh, call, shard, context);
+}
+void TanhGrad(const Call& call, const Shard& shard, Context& context) {
+  ActivateGrad(Activation::kTanh, call, shard, context);
+}
+
+void Add(const Call& call, const Shard& shard, Context& context) {
+  LaunchAdd(context.stream(), call.inputs[0].floats(), call.inputs[1].floats(),
+            call.outputs[0].floats(), SizeOf(call, shard));
+}
+
+void AddReluGrad(const Call& call, const Shard& shard, Context& context) {
+  LaunchAddReluGrad(context.stream(), call.inputs[0].floats(), call.inputs[1].floats(),
+                    call.inputs[2].floats(), call.outputs[0].floats(), SizeOf(call, shard));
+}
+
+// Forward and backward alike: the mask is a function of the sample's position, drawn anew.
+void Dropout(const Call& call, const Shard& shard, Context& context) {
+  const double rate = call.attributes().rate;
+  const Mask mask = {
+      .random = Random(HashKey(shard.batch->random_key, uint64_t(call.attributes().layer))),
+      .first = uint64_t(shard.batch->first_position) * call.inputs[0].size(),
+      .least = uint64_t(std::ceil(rate * 0x1p53)),
+      .scale = float(1 / (1 - rate))};
+  LaunchDropout(context.stream(), mask, call.inputs[0].floats(), call.outputs[0].floats(),
+                SizeOf(call, shard));
+}
+
+}  // namespace trireme::cuda

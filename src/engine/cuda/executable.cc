@@ -1,0 +1,163 @@
+#include "engine/cuda/executable.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "engine/cuda/call_list.h"
+#include "engine/cuda/check.h"
+
+namespace trireme::cuda {
+namespace {
+
+class CudaExecutable : public Executable {
+ public:
+  CudaExecutable(std::shared_ptr<const Program> program, const Settings& settings, CudaQueue& queue)
+      : Executable(std::move(program)),
+        queue_(queue),
+        context_(settings.libraries, settings.precision, queue, MostSums(*program_)),
+        needs_(NeedsOf(*program_, context_)),
+        activations_(queue.card(), program_->activation_bytes, "activations"),
+        inputs_(queue.card(), Samples() * size_t(program_->graph.input().size()) * sizeof(float),
+                "samples"),
+        labels_(queue.card(), Samples() * sizeof(int32_t), "samples"),
+        copies_(queue.card(), needs_.copies * sizeof(float), "copies of weights"),
+        scratch_(queue.card(), needs_.scratch_bytes, "scratch memory of the kernels"),
+        calls_(*program_, context_,
+               {.activations = static_cast<std::byte*>(activations_.data()),
+                .inputs = static_cast<float*>(inputs_.data()),
+                .labels = static_cast<int32_t*>(labels_.data()),
+                .copies = static_cast<float*>(copies_.data()),
+                .scratch = static_cast<std::byte*>(scratch_.data()),
+                .scratch_bytes = scratch_.bytes()},
+               settings.check) {
+    const auto& instructions = program_->instructions;
+    num_forward_ =
+        int(std::ranges::find_if(instructions, &Instruction::backward) - instructions.begin());
+    for (int i = 0; i < num_forward_; ++i) {
+      if (!instructions[size_t(i)].first_reads.empty()) readers_.push_back(i);
+    }
+  }
+
+  ~CudaExecutable() override {
+    try {
+      queue_.Sync();
+    } catch (const Error&) {  // was or will be told to whoever waits for an event
+    }
+  }
+
+  Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
+                 Ready ready) override {
+    const Layout& layout = program_->layout;
+    TRIREME_ASSERT(state.size == layout.state && summand.size == layout.summand);
+    queue_.card().Select();
+    if (batch.unwritten) *batch.unwritten = {};
+    if (batch.marks) *batch.marks = {.began = queue_.Mark()};
+    TakeIn(batch);
+    const Event taken = queue_.Record();
+    if (batch.count > 0) {
+      RunForward(batch, state.data, summand.data, accumulate);
+      if (batch.marks) batch.marks->border = queue_.Mark();
+      RunBackward(batch, state.data, summand.data, accumulate, ready);
+    } else {
+      calls_.RunEmpty(batch, summand.data, accumulate);
+      if (batch.marks) batch.marks->border = queue_.Mark();
+      const int weights = int(program_->buckets.size()) - 1;
+      for (int i = 0; ready && i < weights; ++i) {
+        ready(program_->buckets[size_t(i)], queue_.Record());
+      }
+    }
+    if (batch.marks) batch.marks->ended = queue_.Mark();
+    if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
+    return taken;
+  }
+
+  void Evaluate(const Batch& batch, Slice state, const Results& results) override {
+    TRIREME_ASSERT(state.size == program_->layout.state);
+    if (batch.count == 0) return;
+    queue_.card().Select();
+    TakeIn(batch);
+    calls_.CopyWeights(state.data, 0, calls_.size());
+    calls_.Run(batch, state.data, nullptr, false, 0, calls_.size());
+    const auto copy = [&](const Operand& from, std::span<float> to) {
+      if (to.empty()) return;
+      TRIREME_ASSERT(to.size() == size_t(batch.count * from.spec.shape.size()));
+      Copy(to.data(), calls_.Find(from), to.size_bytes(), cudaMemcpyDeviceToHost);
+    };
+    copy(program_->logits, results.logits);
+    copy(program_->probabilities, results.probabilities);
+    copy(program_->losses, results.losses);
+    queue_.Sync();
+  }
+
+  ShardTimes last_times() const override { return {}; }
+
+ private:
+  size_t Samples() const { return size_t(program_->capacity); }
+
+  void Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    if (bytes == 0) return;
+    Check(cudaMemcpyAsync(to, from, bytes, kind, queue_.stream()), "cudaMemcpyAsync");
+  }
+
+  void TakeIn(const Batch& batch) {
+    TRIREME_ASSERT(batch.count >= 0 && batch.count <= program_->capacity);
+    TRIREME_ASSERT(batch.inputs.size_bytes() <= inputs_.bytes());
+    TRIREME_ASSERT(batch.labels.size_bytes() <= labels_.bytes());
+    Copy(inputs_.data(), batch.inputs.data(), batch.inputs.size_bytes(), cudaMemcpyHostToDevice);
+    Copy(labels_.data(), batch.labels.data(), batch.labels.size_bytes(), cudaMemcpyHostToDevice);
+  }
+
+  // All weights are copied at once; where they are still on their way, those that have come.
+  void RunForward(const Batch& batch, const float* state, float* summand, bool accumulate) {
+    const auto run = [&](int first, int last) {
+      calls_.CopyWeights(state, first, last);
+      calls_.Run(batch, state, summand, accumulate, first, last);
+    };
+    int at = 0;
+    for (const int reader : readers_) {
+      if (!batch.await_bucket) break;
+      run(at, reader);
+      at = reader;
+      const Event began = batch.marks ? queue_.Mark() : Event();
+      for (const int bucket : program_->instructions[size_t(reader)].first_reads) {
+        queue_.Wait(batch.await_bucket(program_->buckets[size_t(bucket)]));
+      }
+      if (batch.marks) batch.marks->waits.push_back({began, queue_.Mark()});
+    }
+    run(at, num_forward_);
+  }
+
+  void RunBackward(const Batch& batch, const float* state, float* summand, bool accumulate,
+                   Ready ready) {
+    const auto& instructions = program_->instructions;
+    calls_.CopyWeights(state, num_forward_, calls_.size());  // that only backward reads
+    int at = num_forward_;
+    for (int i = at; ready && i < calls_.size(); ++i) {
+      const int bucket = instructions[size_t(i)].finishes;
+      if (bucket < 0) continue;
+      calls_.Run(batch, state, summand, accumulate, at, i + 1);
+      at = i + 1;
+      ready(program_->buckets[size_t(bucket)], queue_.Record());
+    }
+    calls_.Run(batch, state, summand, accumulate, at, calls_.size());
+  }
+
+  CudaQueue& queue_;
+  Context context_;
+  const Needs needs_;
+  const CardMemory activations_, inputs_, labels_, copies_, scratch_;
+  CallList calls_;
+  int num_forward_ = 0;
+  std::vector<int> readers_;  // instructions with first_reads
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> MakeExecutable(std::shared_ptr<const Program> program,
+                                           const Settings& settings, CudaQueue& queue) {
+  queue.card().Select();
+  return std::make_unique<CudaExecutable>(std::move(program), settings, queue);
+}
+
+}  // namespace trireme::cuda

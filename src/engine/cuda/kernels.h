@@ -1,0 +1,79 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "engine/cuda/context.h"
+#include "engine/cuda/window.h"
+#include "graph/engine.h"
+
+// What an operation's host half sees: an instruction with its pointers resolved, and what changes
+// from run to run. It launches kernels and calls libraries on the context's stream; it asks the
+// card nothing and allocates nothing.
+
+namespace trireme::cuda {
+
+struct Value {
+  void* data = nullptr;  // on the card
+  Shape shape;
+  float* floats() const { return static_cast<float*>(data); }
+  uint8_t* bytes() const { return static_cast<uint8_t*>(data); }
+  size_t size() const { return static_cast<size_t>(shape.size()); }  // of one sample
+  size_t pixels() const { return size_t(shape.height) * size_t(shape.width); }
+};
+
+struct Call {
+  const Instruction* instruction = nullptr;
+  std::array<Value, 4> inputs;
+  std::array<Value, 3> outputs;
+  size_t copy = 0;     // of a kernel's weights: where it begins in the copies, in floats
+  size_t metrics = 0;  // where they stand in a summand
+
+  const Attributes& attributes() const { return instruction->attributes; }
+  size_t parameter(int i) const { return instruction->parameters[size_t(i)].begin; }
+  size_t statistic(int i) const { return instruction->statistics[size_t(i)].begin; }
+};
+
+struct Shard {
+  const Batch* batch;  // its samples and labels are the host's
+  size_t count;        // samples, at least one
+  const int32_t* labels;
+  const float* state;   // weights, then running statistics
+  const float* copies;  // of weights, in the libraries' order
+  float* summand;       // null in evaluation
+  bool accumulate;
+  std::byte* scratch;  // 256-byte aligned
+  size_t scratch_bytes;
+};
+
+using Kernel = void (*)(const Call&, const Shard&, Context&);
+// Bytes of scratch memory for at most `samples` samples.
+using ScratchSize = size_t (*)(const Call&, size_t samples, Context&);
+
+struct KernelRow {
+  std::string_view op;
+  Kernel run;
+  ScratchSize scratch = nullptr;  // null: none
+};
+
+std::span<const KernelRow> Kernels();
+const KernelRow* FindKernel(std::string_view op);  // null: no such kernel
+
+// Whether a convolution reads a copy of its weights as [out][kh][kw][in]; the others are products
+// with the weights as they lie in the state.
+bool ReadsCopy(const Instruction& instruction);
+
+inline Window WindowOf(const Attributes& a, const Shape& image, const Shape& result) {
+  return {.height = image.height,
+          .width = image.width,
+          .channels = image.channels,
+          .out_height = result.height,
+          .out_width = result.width,
+          .kernel = a.kernel,
+          .stride = a.stride,
+          .padding = a.padding};
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,58 @@
+#include "engine/cuda/losses.h"
+
+#include "engine/cuda/kernels.h"
+
+namespace trireme::cuda {
+namespace {
+
+Outputs OutputsOf(const Call& call, const Shard& shard) {
+  const Value& values = call.inputs[0];
+  return {.samples = shard.count,
+          .classes = int(values.size()),
+          .values = values.floats(),
+          .labels = shard.labels};
+}
+
+}  // namespace
+
+void SoftmaxCrossEntropy(const Call& call, const Shard& shard, Context& context) {
+  LaunchSoftmaxCrossEntropy(context.stream(), OutputsOf(call, shard), call.attributes().smoothing,
+                            call.outputs[0].floats(), call.outputs[1].floats());
+}
+
+void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard, Context& context) {
+  LaunchSoftmaxCrossEntropyGrad(context.stream(), OutputsOf(call, shard),
+                                call.attributes().smoothing, shard.batch->loss_scale,
+                                call.outputs[0].floats());
+}
+
+void SquaredError(const Call& call, const Shard& shard, Context& context) {
+  LaunchDifference(context.stream(), Difference::kSquared, OutputsOf(call, shard),
+                   call.outputs[0].floats());
+}
+
+void SquaredErrorGrad(const Call& call, const Shard& shard, Context& context) {
+  LaunchDifferenceGrad(context.stream(), Difference::kSquared, OutputsOf(call, shard),
+                       shard.batch->loss_scale, call.outputs[0].floats());
+}
+
+void AbsoluteError(const Call& call, const Shard& shard, Context& context) {
+  LaunchDifference(context.stream(), Difference::kAbsolute, OutputsOf(call, shard),
+                   call.outputs[0].floats());
+}
+
+void AbsoluteErrorGrad(const Call& call, const Shard& shard, Context& context) {
+  LaunchDifferenceGrad(context.stream(), Difference::kAbsolute, OutputsOf(call, shard),
+                       shard.batch->loss_scale, call.outputs[0].floats());
+}
+
+void TallyUp(const Call& call, const Shard& shard, Context& context) {
+  LaunchTally(context.stream(), OutputsOf(call, shard),
+              {.losses = call.inputs[1].floats(),
+               .loss_scale = shard.batch->loss_scale,
+               .vote = shard.batch->vote,
+               .metrics = shard.summand + call.metrics,
+               .accumulate = shard.accumulate});
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,130 @@
+#include "engine/cuda/batch_norm.h"
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/layer_norm.h"
+
+namespace trireme::cuda {
+namespace {
+
+Rows RowsOf(const Value& x, size_t samples) { return Rows(samples * x.pixels(), x.shape.channels); }
+
+BatchNormScratch ScratchOf(const Rows& rows, const Shard& shard) {
+  return BatchNormScratch(rows, reinterpret_cast<double*>(shard.scratch));
+}
+
+void BatchNormForward(const Call& call, const Shard& shard, Context& context, bool add, bool relu) {
+  const Value& x = call.inputs[0];
+  const Rows rows = RowsOf(x, shard.count);
+  const BatchNormScratch scratch = ScratchOf(rows, shard);
+  LaunchBatchNormSums(context.stream(), rows, x.floats(), scratch);
+  const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                  BatchNormScratch::length(rows) + 1);
+  LaunchBatchNormMeasure(context.stream(), rows.channels,
+                         {.all = all,
+                          .epsilon = call.attributes().epsilon,
+                          .mean = call.outputs[1].floats(),
+                          .inv_std = call.outputs[2].floats(),
+                          .seen_mean = shard.summand + call.statistic(0),
+                          .seen_variance = shard.summand + call.statistic(1),
+                          .statistics_scale = shard.batch->statistics_scale,
+                          .accumulate = shard.accumulate});
+  LaunchBatchNormApply(context.stream(), rows,
+                       {.x = x.floats(),
+                        .mean = call.outputs[1].floats(),
+                        .inv_std = call.outputs[2].floats(),
+                        .variance = nullptr,
+                        .epsilon = 0,
+                        .weight = shard.state + call.parameter(0),
+                        .bias = shard.state + call.parameter(1),
+                        .residual = add ? call.inputs[1].floats() : nullptr,
+                        .y = call.outputs[0].floats(),
+                        .relu = relu});
+}
+
+void BatchNormBackward(const Call& call, const Shard& shard, Context& context, bool relu) {
+  const Rows rows = RowsOf(call.inputs[0], shard.count);
+  const BatchNormScratch scratch = ScratchOf(rows, shard);
+  const BatchNormGrad grad = {.x = call.inputs[0].floats(),
+                              .dy = call.inputs[3].floats(),
+                              .mean = call.inputs[1].floats(),
+                              .inv_std = call.inputs[2].floats(),
+                              .weight = shard.state + call.parameter(0),
+                              .bias = shard.state + call.parameter(1),
+                              .dx = call.outputs[0].floats(),
+                              .d_weight = shard.summand + call.parameter(0),
+                              .d_bias = shard.summand + call.parameter(1),
+                              .accumulate = shard.accumulate,
+                              .relu = relu};
+  LaunchBatchNormGradSums(context.stream(), rows, grad, scratch);
+  const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                  BatchNormScratch::length(rows) + 1);
+  LaunchBatchNormGrad(context.stream(), rows, grad, scratch, all);
+}
+
+}  // namespace
+
+void BatchNorm(const Call& call, const Shard& shard, Context& context) {
+  BatchNormForward(call, shard, context, /*add=*/false, /*relu=*/false);
+}
+void BatchNormRelu(const Call& call, const Shard& shard, Context& context) {
+  BatchNormForward(call, shard, context, /*add=*/false, /*relu=*/true);
+}
+void BatchNormAdd(const Call& call, const Shard& shard, Context& context) {
+  BatchNormForward(call, shard, context, /*add=*/true, /*relu=*/false);
+}
+void BatchNormAddRelu(const Call& call, const Shard& shard, Context& context) {
+  BatchNormForward(call, shard, context, /*add=*/true, /*relu=*/true);
+}
+void BatchNormGradient(const Call& call, const Shard& shard, Context& context) {
+  BatchNormBackward(call, shard, context, /*relu=*/false);
+}
+void BatchNormReluGradient(const Call& call, const Shard& shard, Context& context) {
+  BatchNormBackward(call, shard, context, /*relu=*/true);
+}
+size_t BatchNormScratchBytes(const Call& call, size_t samples, Context&) {
+  return BatchNormScratch::doubles(RowsOf(call.inputs[0], samples)) * sizeof(double);
+}
+
+void BatchNormInference(const Call& call, const Shard& shard, Context& context) {
+  LaunchBatchNormApply(context.stream(), RowsOf(call.inputs[0], shard.count),
+                       {.x = call.inputs[0].floats(),
+                        .mean = shard.state + call.statistic(0),
+                        .inv_std = nullptr,
+                        .variance = shard.state + call.statistic(1),
+                        .epsilon = call.attributes().epsilon,
+                        .weight = shard.state + call.parameter(0),
+                        .bias = shard.state + call.parameter(1),
+                        .residual = nullptr,
+                        .y = call.outputs[0].floats(),
+                        .relu = false});
+}
+
+void NormalizeLayer(const Call& call, const Shard& shard, Context& context) {
+  const bool affine = call.attributes().affine;
+  LaunchLayerNorm(context.stream(), {.samples = shard.count,
+                                     .size = call.inputs[0].size(),
+                                     .x = call.inputs[0].floats(),
+                                     .weight = affine ? shard.state + call.parameter(0) : nullptr,
+                                     .bias = affine ? shard.state + call.parameter(1) : nullptr,
+                                     .epsilon = call.attributes().epsilon,
+                                     .y = call.outputs[0].floats(),
+                                     .mean = call.outputs[1].floats(),
+                                     .inv_std = call.outputs[2].floats()});
+}
+
+void NormalizeLayerGrad(const Call& call, const Shard& shard, Context& context) {
+  const bool affine = call.attributes().affine;
+  LaunchLayerNormGrad(context.stream(),
+                      {.samples = shard.count,
+                       .size = call.inputs[0].size(),
+                       .x = call.inputs[0].floats(),
+                       .mean = call.inputs[1].floats(),
+                       .inv_std = call.inputs[2].floats(),
+                       .dy = call.inputs[3].floats(),
+                       .weight = affine ? shard.state + call.parameter(0) : nullptr,
+                       .dx = call.outputs[0].floats(),
+                       .d_weight = affine ? shard.summand + call.parameter(0) : nullptr,
+                       .d_bias = affine ? shard.summand + call.parameter(1) : nullptr,
+                       .accumulate = shard.accumulate});
+}
+
+}  // namespace trireme::cuda
