@@ -1,0 +1,101 @@
+// Whole models through the plugin, on a card: skipped where there is none, with the reason.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/check/model_check.h"
+#include "engine/cuda/library.h"
+#include "graph/layout.h"
+#include "graph/models/models.h"
+
+namespace trireme::cuda {
+namespace {
+
+struct Model {
+  ModelOptions options;
+  Shape input;
+  int classes;
+};
+
+std::vector<Model> Models() {
+  return {
+      {{.name = "mlp:4-30-20-3"}, {1, 1, 4}, 3},
+      {{.name = "mlp:30-50-10",
+        .activation = "sigmoid",
+        .norm = "layer-plain",
+        .loss = "squared-error"},
+       {1, 1, 30},
+       10},
+      {{.name = "mlp:30-50-10", .norm = "layer"}, {1, 1, 30}, 10},
+      {{.name = "mlp:9-33-5", .activation = "tanh", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5},
+      {{.name = "mlp:9-33-5", .loss = "absolute-error"}, {1, 1, 9}, 5},
+      {{.name = "cnn", .smoothing = 0.1f}, {12, 12, 1}, 10},
+  };
+}
+
+Graph ResNet() { return BuildModel({.name = "resnet18", .stem = "3x3"}, {16, 16, 3}, 10); }
+
+class CudaEngineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const Survey survey = AskInChild(TRIREME_CUDA_PLUGIN_FILE);
+    if (!survey.problem.empty()) GTEST_SKIP() << survey.problem;
+    device_ = Plugin().make_device(0, {});
+  }
+  const Table& Plugin() { return OpenTable(TRIREME_CUDA_PLUGIN_FILE); }
+  std::unique_ptr<Engine> Make(Precision precision, const EngineOptions& options = {}) {
+    return Plugin().make_engine(*device_, precision, options);
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(CudaEngineTest, ModelsAgreeWithRef) {
+  const auto engine = Make(Precision::kF32);
+  for (const Model& model : Models()) {
+    const Graph graph = BuildModel(model.options, model.input, model.classes);
+    EXPECT_TRUE(check::CheckModelAgainstRef(*engine, graph, 3, 4)) << model.options.name;
+  }
+}
+
+TEST_F(CudaEngineTest, ModelsInTf32AgreeWithRef) {
+  const auto engine = Make(Precision::kTf32);
+  for (const Model& model : Models()) {
+    const Graph graph = BuildModel(model.options, model.input, model.classes);
+    EXPECT_TRUE(
+        check::CheckModelAgainstRef(*engine, graph, 3, 4, {.values = 1e-2, .gradients = 2e-2}))
+        << model.options.name;
+  }
+}
+
+// What stands within rounding of zero before a relu is let through by one and held back by the
+// other: single numbers make that much of a gradient.
+TEST_F(CudaEngineTest, ResNetAgreesWithRef) {
+  const auto engine = Make(Precision::kF32);
+  EXPECT_TRUE(check::CheckModelAgainstRef(*engine, ResNet(), 2, 3, {.gradients = 0.05}));
+}
+
+TEST_F(CudaEngineTest, GradientsInTf32PointWhereThoseOfFloatsDo) {
+  const auto want = check::SummandOf(*Make(Precision::kF32), ResNet(), 6);
+  const auto got = check::SummandOf(*Make(Precision::kTf32), ResNet(), 6);
+  const Layout layout = LayOut(ResNet());
+  EXPECT_NEAR(got[layout.loss()], want[layout.loss()], 0.01 * want[layout.loss()]);
+  double off = 0, all = 0;
+  for (size_t i = 0; i < layout.weights; ++i) {
+    const double apart = double(got[i]) - want[i];
+    off += apart * apart;
+    all += double(want[i]) * want[i];
+  }
+  EXPECT_LT(std::sqrt(off / all), 0.1);
+}
+
+TEST_F(CudaEngineTest, TheSameShardHasTheSameBits) {
+  for (const Precision precision : {Precision::kF32, Precision::kTf32}) {
+    const auto first = check::SummandOf(*Make(precision), ResNet(), 6);
+    EXPECT_EQ(check::SummandOf(*Make(precision), ResNet(), 6), first);
+    EXPECT_EQ(check::SummandOf(*Make(precision, {.check = true}), ResNet(), 6), first);
+  }
+}
+
+}  // namespace
+}  // namespace trireme::cuda

@@ -1,0 +1,185 @@
+// Every operation on a card against engine/ref: skipped where there is none, with the reason.
+#include "engine/cuda/kernels.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "engine/check/activations.h"
+#include "engine/check/compare.h"
+#include "engine/check/op_check.h"
+#include "engine/cuda/library.h"
+#include "engine/cuda/op_runner_test.h"
+#include "engine/ref/runner.h"
+#include "graph/op.h"
+
+namespace trireme::cuda {
+namespace {
+
+// Of the largest number of a tensor.
+constexpr double kF32 = 2e-5, kTf32 = 2e-3;
+
+TEST(CudaTableTest, HasEveryOperationOnce) {
+  size_t operations = 0;
+  for (const OpDef* op : AllOps()) {
+    if (op->view) continue;
+    ++operations;
+    EXPECT_TRUE(FindKernel(op->name)) << op->name;
+  }
+  EXPECT_EQ(Kernels().size(), operations);
+}
+
+class CudaKernelsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const Survey survey = AskInChild(TRIREME_CUDA_PLUGIN_FILE);
+    if (!survey.problem.empty()) GTEST_SKIP() << survey.problem;
+  }
+};
+
+bool Convolves(const OpDef& op) { return std::string_view(op.name).starts_with("conv2d"); }
+
+bool Multiplies(const OpDef& op) {
+  return Convolves(op) || std::string_view(op.name).starts_with("dense");
+}
+
+TEST_F(CudaKernelsTest, EveryOperationAgreesWithRef) {
+  CudaRunner runner(Precision::kF32);
+  int tried = 0;
+  for (const OpDef* op : AllOps()) {
+    for (const check::OpCase& c : check::CasesFor(*op)) {
+      EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 1000);
+  RecordProperty("sizes_without_a_plan", runner.conv().plain());
+}
+
+TEST_F(CudaKernelsTest, ProductsInTf32AgreeWithRef) {
+  CudaRunner runner(Precision::kTf32);
+  int tried = 0;
+  for (const OpDef* op : AllOps()) {
+    if (!Multiplies(*op)) continue;
+    for (const check::OpCase& c : check::CasesFor(*op)) {
+      EXPECT_TRUE(check::Judgement(c).Check(runner, kTf32));
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 200);
+  RecordProperty("sizes_without_a_plan", runner.conv().plain());
+}
+
+TEST_F(CudaKernelsTest, PlainConvolutionsAgreeWithRef) {
+  CudaRunner runner(Precision::kF32, /*only_plain=*/true);
+  for (const OpDef* op : AllOps()) {
+    if (!Convolves(*op)) continue;
+    for (const check::OpCase& c : check::CasesFor(*op)) {
+      EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
+    }
+  }
+  EXPECT_GE(runner.conv().plain(), 50);
+}
+
+// Sums of so many rows that a chunk has more than the fewest, and the last one is short.
+TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
+  CudaRunner runner(Precision::kF32);
+  int tried = 0;
+  for (const char* op : {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad",
+                         "conv2d_grad_weights", "dense_grad_weights"}) {
+    for (check::OpCase c : check::CasesFor(FindOp(op))) {
+      const Node& node = c.graph.nodes[c.node];
+      const Shape shape = c.graph.values[node.inputs.back()].shape;
+      if (c.count != 1 || c.in_place >= 0 || shape.channels > 100) continue;
+      const bool product = Multiplies(FindOp(op));
+      if (product && (shape.channels > 33 || c.graph.values[node.inputs[0]].shape.size() > 300)) {
+        continue;  // takes long
+      }
+      c.count = c.capacity = (product ? 9'001 : 40'001) / (shape.height * shape.width) + 1;
+      EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 10);
+}
+
+// One operation with an input of this test's making, and what engine/ref makes of it.
+class Compared {
+ public:
+  Compared(const check::OpCase& c, float mean, FunctionRef<void(std::span<double>)> sum)
+      : program_(check::MakeProgram(c, {c.node})), activations_(program_->activation_bytes) {
+    const Instruction& i = program_->instructions[0];
+    const Layout& layout = program_->layout;
+    ref::Runner judge(*program_);
+    for (size_t k = 0; k < i.inputs.size(); ++k) {
+      const Operand& input = i.inputs[k];
+      const size_t size = size_t(input.spec.shape.size() * (input.spec.per_sample ? c.count : 1));
+      std::vector<float> numbers = check::RandomFloats(k + 1, size);
+      // x and its mean, which a gradient reads, lie there; 1 / deviation is about 1.
+      if (k == 0 || (i.op->writes_gradients && k == 1)) {
+        for (float& x : numbers) x = k == 0 ? x + mean : mean + 0.1f * x;
+      }
+      if (i.op->writes_gradients && k == 2) {
+        for (float& x : numbers) x = 1 + 0.1f * x;
+      }
+      judge.Set(input.value, check::Widen(numbers));
+      activations_.Put(input, check::Widen(numbers));
+    }
+    state_ = check::RandomFloats(20, layout.state);
+    got_.assign(layout.summand, 0);
+    want_.assign(layout.summand, 0);
+    const Batch batch{.count = c.count, .statistics_scale = 0.5f, .sum_over_shards = sum};
+    judge.Run(batch, check::Widen(state_), want_, false);
+    CudaRunner(Precision::kF32).Run(program_, batch, activations_.bytes(), state_, got_, false);
+    for (const Operand& output : i.outputs) {
+      const std::vector<double>& numbers = judge.value(output.value);
+      EXPECT_TRUE(check::Near(c.text, activations_.Get(output, numbers.size()), numbers, kF32));
+    }
+    for (const auto* ranges : {&i.parameters, &i.statistics}) {
+      for (const Range& r : *ranges) {
+        EXPECT_TRUE(check::Near(c.text, std::span(got_).subspan(r.begin, r.size),
+                                std::span(want_).subspan(r.begin, r.size), kF32));
+      }
+    }
+  }
+
+ private:
+  std::shared_ptr<const Program> program_;
+  check::Activations activations_;
+  std::vector<float> state_, got_;
+  std::vector<double> want_;
+};
+
+// A case of batch-norm with several chunks of rows.
+check::OpCase BatchNormCase(const char* op, int count) {
+  for (check::OpCase c : check::CasesFor(FindOp(op))) {
+    const Shape shape = c.graph.values[c.graph.nodes[c.node].outputs[0]].shape;
+    if (shape != Shape{4, 4, 64}) continue;
+    c.count = c.capacity = count;
+    return c;
+  }
+  ADD_FAILURE() << "no case of " << op;
+  return {};
+}
+
+TEST_F(CudaKernelsTest, BatchNormStandsMeansFarFromZero) {
+  for (const float mean : {1000.0f, -300.0f}) {
+    Compared(BatchNormCase("batch_norm", 301), mean, {});
+  }
+}
+
+// As if another rank had the same shard.
+TEST_F(CudaKernelsTest, BatchNormSumsOverShards) {
+  int called = 0;
+  const auto twice = [&](std::span<double> sums) {
+    for (double& sum : sums) sum *= 2;
+    ++called;
+  };
+  for (const char* op : {"batch_norm", "batch_norm_relu", "batch_norm_grad"}) {
+    called = 0;
+    Compared(BatchNormCase(op, 20), 0.5f, twice);
+    EXPECT_GE(called, 2) << op;  // engine/ref's, and the card's
+  }
+}
+
+}  // namespace
+}  // namespace trireme::cuda
