@@ -98,6 +98,8 @@ const Exception kExceptions[] = {
     {"for link in", Exception::kNot, "eight trainings in a loop of the shell"},
     {"trireme train fashion-mlp --model mlp:784-512", Exception::kNot, "is in that loop"},
     {"done; trireme scale acc/", Exception::kNot, "ends that loop"},
+    {"trireme train fashion-cnn --device cuda", Exception::kNot,
+     "needs a card: src/engine/cuda/ tests it"},
     {"trireme join ", Exception::kNot, "needs a run that listens: tests/join_test.cc joins one"},
     {"trireme watch RUN --http", Exception::kNot, "serves until Ctrl-C: tests/watch_test.cc"},
     {"trireme sweep --vary strategy.overlap", Exception::kNot,
