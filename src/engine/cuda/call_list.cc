@@ -55,15 +55,16 @@ std::map<size_t, size_t> PlaceCopies(const Program& program, size_t& floats) {
 }
 
 std::string Explain(const Instruction& instruction, int samples) {
-  std::string sizes;
-  for (const auto* operands : {&instruction.inputs, &instruction.outputs}) {
-    for (const Operand& operand : *operands) {
-      if (!sizes.empty()) sizes += operands == &instruction.outputs ? " -> " : ", ";
-      sizes += ToText(operand.spec.shape);
+  const auto join = [](const std::vector<Operand>& operands) {
+    std::string sizes;
+    for (const Operand& operand : operands) {
+      sizes += (sizes.empty() ? "" : ", ") + ToText(operand.spec.shape);
     }
-  }
-  return fmt::format("operation {} of layer {}: {}; {} samples", instruction.op->name,
-                     instruction.name, sizes, samples);
+    return sizes;
+  };
+  return fmt::format("operation {} of layer {}, {} -> {}, {} samples", instruction.op->name,
+                     instruction.name, join(instruction.inputs), join(instruction.outputs),
+                     samples);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "engine/check/activations.h"
 #include "engine/check/compare.h"
 #include "engine/check/op_check.h"
@@ -164,6 +165,25 @@ check::OpCase BatchNormCase(const char* op, int count) {
 TEST_F(CudaKernelsTest, BatchNormStandsMeansFarFromZero) {
   for (const float mean : {1000.0f, -300.0f}) {
     Compared(BatchNormCase("batch_norm", 301), mean, {});
+  }
+}
+
+TEST_F(CudaKernelsTest, AFailingCallNamesOperationLayerAndSizes) {
+  const auto fail = [](std::span<double>) { throw Error("a rank is lost"); };
+  CudaRunner runner(Precision::kF32);
+  const check::OpCase c = BatchNormCase("batch_norm", 20);
+  const auto program = check::MakeProgram(c, {c.node});
+  check::Activations activations(program->activation_bytes);
+  const std::vector<float> state(program->layout.state);
+  std::vector<float> summand(program->layout.summand);
+  try {
+    runner.Run(program, {.count = 20, .sum_over_shards = fail}, activations.bytes(), state, summand,
+               false);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "a rank is lost (operation batch_norm of layer tried, 4x4x64 -> 4x4x64, 64, 64, "
+                 "20 samples)");
   }
 }
 
