@@ -35,12 +35,12 @@ bool GradientBuilder::Needs(int input) const {
 }
 
 std::vector<ValueId> GradientBuilder::Add(std::string_view op, std::vector<ValueId> inputs,
-                                          std::vector<ValueSpec> outputs, int part) {
-  return Add(FindOp(op), std::move(inputs), std::move(outputs), part);
+                                          const std::vector<ValueSpec>& outputs, int part) {
+  return Add(FindOp(op), std::move(inputs), outputs, part);
 }
 
 std::vector<ValueId> GradientBuilder::Add(const OpDef& op, std::vector<ValueId> inputs,
-                                          std::vector<ValueSpec> outputs, int part) {
+                                          const std::vector<ValueSpec>& outputs, int part) {
   TRIREME_ASSERT(inputs.size() == op.inputs.size() && outputs.size() == op.outputs.size());
   TRIREME_ASSERT(op.parts.size() == 0);  // fusion comes later
   Node node = part == kWhole ? forward_ : forward_.parts[part];

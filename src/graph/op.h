@@ -42,9 +42,9 @@ class GradientBuilder {
   // Adds a backward node with the attributes, parameters and statistics of the forward node, or of
   // one part of it; returns its outputs (none: it only writes gradients of parameters).
   std::vector<ValueId> Add(std::string_view op, std::vector<ValueId> inputs,
-                           std::vector<ValueSpec> outputs, int part = kWhole);
+                           const std::vector<ValueSpec>& outputs, int part = kWhole);
   std::vector<ValueId> Add(const OpDef& op, std::vector<ValueId> inputs,
-                           std::vector<ValueSpec> outputs, int part = kWhole);
+                           const std::vector<ValueSpec>& outputs, int part = kWhole);
 
   // Does a gradient of this input help anyone? Only if parameters stand before it: the data need
   // none, however they were reshaped.

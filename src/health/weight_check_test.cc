@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "flat/arithmetic.h"
-#include "flat/staging.h"
 #include "flat/cpu/host.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "transport/threads/run.h"

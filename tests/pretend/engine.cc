@@ -133,7 +133,7 @@ class PretendExecutable : public Executable {
   Buffer activations_, scratch_, inputs_, labels_;
   cpu::CallList calls_;
   int num_forward_ = 0;  // instructions
-  Handover sums_;  // of batch-norm over all shards
+  Handover sums_;        // of batch-norm over all shards
 };
 
 }  // namespace

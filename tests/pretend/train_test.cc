@@ -154,7 +154,9 @@ TEST_F(PretendTrain, AChainLeavesTheCheckpointOfItsParts) {
   recipe.trainer.deterministic = true;
   recipe.strategy.bucket_mb = 0.0001;
   const auto by_ref = [](std::vector<Fusion> fusions) {
-    return [fusions](int) { return Backend{.engine = std::make_unique<RefEngine>(fusions)}; };
+    return [fusions](const BackendNeeds&) {
+      return Backend{.engine = std::make_unique<RefEngine>(fusions)};
+    };
   };
   const Summary parts = Run("parts", recipe, by_ref({}));
   recipe.transport.ranks = 2;

@@ -7,16 +7,19 @@
 #include "engine/cuda/executable.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/target.h"
+#include "graph/op.h"
 
 namespace trireme::cuda {
 namespace {
 
-constexpr Fusion kFusions[] = {
-    {"dense", "relu", "dense_relu"},           {"dense", "sigmoid", "dense_sigmoid"},
-    {"dense", "tanh", "dense_tanh"},           {"conv2d", "relu", "conv2d_relu"},
-    {"batch_norm", "add", "batch_norm_add"},   {"batch_norm_add", "relu", "batch_norm_add_relu"},
-    {"batch_norm", "relu", "batch_norm_relu"}, {"add", "relu_grad", "add_relu_grad"},
-};
+std::span<const Fusion> Fusions() {
+  static const Fusion kFusions[] = {
+      {&FindOp("dense_relu")},      {&FindOp("dense_sigmoid")},  {&FindOp("dense_tanh")},
+      {&FindOp("conv2d_relu")},     {&FindOp("batch_norm_add")}, {&FindOp("batch_norm_add_relu")},
+      {&FindOp("batch_norm_relu")}, {&FindOp("add_relu_grad")},
+  };
+  return kFusions;
+}
 
 class CudaEngine : public Engine {
  public:
@@ -30,12 +33,15 @@ class CudaEngine : public Engine {
   std::string_view target() const override { return target_; }
   Device& device() override { return device_; }
   bool Computes(std::string_view op) const override { return FindKernel(op) != nullptr; }
-  std::span<const Fusion> fusions() const override { return kFusions; }
+  std::span<const Fusion> fusions() const override { return Fusions(); }
 
   std::string Choose(Graph&) const override {
     if (settings_.precision == Precision::kF32) return "";
     return fmt::format("precision: {} products", NameOf(settings_.precision));
   }
+
+  size_t alignment() const override { return 256; }
+  int evaluation_samples() const override { return 256; }
 
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override {
     TRIREME_ASSERT(&queue.device() == &device_);

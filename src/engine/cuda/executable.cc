@@ -97,8 +97,6 @@ class CudaExecutable : public Executable {
     return true;
   }
 
-  ShardTimes last_times() const override { return {}; }
-
  private:
   size_t Samples() const { return size_t(program_->capacity); }
 
@@ -141,11 +139,10 @@ class CudaExecutable : public Executable {
     calls_.CopyWeights(state, num_forward_, calls_.size());  // that only backward reads
     int at = num_forward_;
     for (int i = at; ready && i < calls_.size(); ++i) {
-      const int bucket = instructions[size_t(i)].finishes;
-      if (bucket < 0) continue;
+      if (instructions[size_t(i)].finishes.empty()) continue;
       calls_.Run(batch, state, summand, accumulate, at, i + 1);
       at = i + 1;
-      ready(program_->buckets[size_t(bucket)], queue_.Record());
+      Announce(instructions[size_t(i)], queue_, ready);
     }
     calls_.Run(batch, state, summand, accumulate, at, calls_.size());
   }

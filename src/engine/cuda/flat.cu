@@ -1,6 +1,8 @@
 // One pass over memory each. Multiply-adds are written out (CMakeLists.txt forbids others).
 #include "engine/cuda/flat.h"
 
+#include "flat/digest.h"
+
 namespace trireme::cuda {
 namespace {
 
@@ -18,6 +20,18 @@ void ForEach(cudaStream_t stream, size_t n, F f) {
   if (n == 0) return;
   const size_t blocks = (n + kThreads - 1) / kThreads;
   Each<<<unsigned(blocks < kMostBlocks ? blocks : kMostBlocks), kThreads, 0, stream>>>(n, f);
+}
+
+// One column of blocks for each range. Integers are the same in whichever order they are added up.
+__global__ void __launch_bounds__(kThreads)
+    AddDigests(const float* from, RangeList ranges, unsigned long long* digests) {
+  const Range range = ranges.items[blockIdx.y];
+  unsigned long long sum = 0;
+  const size_t step = size_t(gridDim.x) * kThreads;
+  for (size_t i = size_t(blockIdx.x) * kThreads + threadIdx.x; i < range.size; i += step) {
+    sum += DigestTerm(__float_as_uint(from[range.begin + i]), i);
+  }
+  atomicAdd(&digests[blockIdx.y], sum);
 }
 
 // ---- CheckAndClip
@@ -233,6 +247,20 @@ void LaunchTrack(cudaStream_t stream, float momentum, const float* scale, const 
     if (scale[UpdateScale::kFactor] == 0) return;
     running[i] = __fmaf_rn(momentum, __fsub_rn(seen[i], running[i]), running[i]);
   });
+}
+
+void LaunchDigest(cudaStream_t stream, const float* from, const RangeList& ranges,
+                  uint64_t* digests) {
+  cudaMemsetAsync(digests, 0, ranges.size * sizeof(uint64_t), stream);
+  size_t longest = 1;
+  for (size_t i = 0; i < ranges.size; ++i) {
+    longest = ranges.items[i].size > longest ? ranges.items[i].size : longest;
+  }
+  constexpr size_t kOfBlock = kThreads * 16, kMost = 256;
+  const size_t blocks = (longest + kOfBlock - 1) / kOfBlock;
+  const dim3 grid(unsigned(blocks < kMost ? blocks : kMost), unsigned(ranges.size));
+  AddDigests<<<grid, kThreads, 0, stream>>>(from, ranges,
+                                            reinterpret_cast<unsigned long long*>(digests));
 }
 
 }  // namespace trireme::cuda

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "flat/arithmetic.h"
 
@@ -54,5 +55,9 @@ void LaunchUpdate(cudaStream_t stream, const AdagradRates& rates, const Updated&
 
 void LaunchTrack(cudaStream_t stream, float momentum, const float* scale, const float* seen,
                  float* running, size_t n);
+
+// Into digests[r], of range r.
+void LaunchDigest(cudaStream_t stream, const float* from, const RangeList& ranges,
+                  uint64_t* digests);
 
 }  // namespace trireme::cuda

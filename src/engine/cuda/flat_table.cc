@@ -88,6 +88,12 @@ void Track(Queue& q, float momentum, Slice scale, Slice seen, Slice running) {
   CheckLaunch("track");
 }
 
+void Digest(Queue& q, Slice from, const RangeList& ranges, Slice out) {
+  if (ranges.size == 0) return;
+  LaunchDigest(StreamOf(q), from.data, ranges, reinterpret_cast<uint64_t*>(out.data));
+  CheckLaunch("digest");
+}
+
 }  // namespace
 
 const FlatTable kCudaTable = {.put = Put,
@@ -100,6 +106,7 @@ const FlatTable kCudaTable = {.put = Put,
                               .elastic_pull = ElasticPull,
                               .check_and_clip = CheckAndClip,
                               .updates = UpdatesOf(UpdateRules()),
-                              .track = Track};
+                              .track = Track,
+                              .digest = Digest};
 
 }  // namespace trireme::cuda

@@ -62,13 +62,11 @@ std::vector<size_t> FindChain(const Graph& graph, const OpDef& fused, size_t fir
 bool FuseAt(Graph& graph, const Fusion& fusion, size_t first, int capacity, Values results) {
   const std::vector<size_t> chain = FindChain(graph, *fusion.op, first, results);
   if (chain.empty()) return false;
-  if (fusion.worth) {
-    std::vector<const Node*> nodes;
-    for (const size_t i : chain) nodes.push_back(&graph.nodes[i]);
-    if (!fusion.worth(graph, nodes, capacity)) return false;
-  }
-  std::vector<Node> parts;
-  for (const size_t i : chain) parts.push_back(std::move(graph.nodes[i]));
+  std::vector<const Node*> nodes(chain.size());
+  std::ranges::transform(chain, nodes.begin(), [&](size_t i) { return &graph.nodes[i]; });
+  if (fusion.worth && !fusion.worth(graph, nodes, capacity)) return false;
+  std::vector<Node> parts(chain.size());
+  std::ranges::transform(chain, parts.begin(), [&](size_t i) { return std::move(graph.nodes[i]); });
   graph.nodes[chain.back()] = Join(*fusion.op, std::move(parts));
   for (size_t k = chain.size() - 1; k-- > 0;) {
     graph.nodes.erase(graph.nodes.begin() + std::ptrdiff_t(chain[k]));
