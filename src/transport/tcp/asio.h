@@ -8,6 +8,10 @@
 // Whether Asio finds aligned_alloc depends on which header came first; two files that differ would
 // take and free memory in different ways.
 #define ASIO_DISABLE_STD_ALIGNED_ALLOC
+#ifdef __clang__  // Asio 1.22 knows only the coroutines that clang had before C++20
+#define ASIO_HAS_CO_AWAIT 1
+#define ASIO_HAS_STD_COROUTINE 1
+#endif
 #include <asio/awaitable.hpp>
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
