@@ -5,9 +5,11 @@
 
 namespace trireme {
 
-// A digest of a range: 64 bits, the sum of its values' terms modulo 2^64. Sums come in any order,
-// so any number of threads forms it to the same bits. A term is one-to-one in the value's bits and
-// its place: whichever single value changes, the digest does.
-constexpr uint64_t DigestTerm(uint32_t bits, uint64_t place) { return Hash((place << 32) + bits); }
+// A digest of a range: 64 bits, the sum of its words' terms modulo 2^64. Sums come in any order, so
+// any number of threads forms it to the same bits. Word w has the bits of values 2 w (its low half)
+// and 2 w + 1, or zeros where the range has ended. A term is one-to-one in its word: whichever
+// single value changes, the digest does.
+inline uint64_t DigestTerm(uint64_t word, uint64_t w) { return HashKey(word, w); }
+inline uint64_t WordOf(uint32_t first, uint32_t second) { return uint64_t{second} << 32 | first; }
 
 }  // namespace trireme

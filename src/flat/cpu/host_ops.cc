@@ -178,9 +178,11 @@ void Digest(SharedTeam* team, Slice from, const RangeList& ranges, Slice out) {
     const float* const values = from.data + range.begin;
     std::atomic<uint64_t> digest = 0;
     Split(team, range.size, [&](size_t at, size_t size) {
-      uint64_t sum = 0;
-      for (size_t i = at; i < at + size; ++i)
-        sum += DigestTerm(std::bit_cast<uint32_t>(values[i]), i);
+      uint64_t sum = 0;  // cut between blocks: `at` is even
+      for (size_t i = at; i < at + size; i += 2) {
+        const uint32_t second = i + 1 < at + size ? std::bit_cast<uint32_t>(values[i + 1]) : 0;
+        sum += DigestTerm(WordOf(std::bit_cast<uint32_t>(values[i]), second), i / 2);
+      }
       digest += sum;
     });
     const uint64_t whole = digest;
