@@ -69,17 +69,17 @@ std::string Explain(const Instruction& instruction, int samples) {
 
 }  // namespace
 
-Needs NeedsOf(const Program& program, Context& context) {
+Needs NeedsOf(const Program& program, Context& context, int samples) {
   Needs needs;
   for (const Instruction& instruction : program.instructions) {
     const KernelRow& row = KernelFor(instruction);
     if (!row.scratch) continue;
     try {
       const Call call = Resolve(instruction, program.layout, {});
-      const size_t bytes = row.scratch(call, size_t(program.capacity), context);
+      const size_t bytes = row.scratch(call, size_t(samples), context);
       needs.scratch_bytes = std::max(needs.scratch_bytes, bytes);
     } catch (Error& error) {
-      error.Add("{}", Explain(instruction, program.capacity));
+      error.Add("{}", Explain(instruction, samples));
       throw;
     }
   }

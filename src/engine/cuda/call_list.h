@@ -7,12 +7,12 @@
 
 namespace trireme::cuda {
 
-// What a program needs beside its activations.
+// What a program needs beside its activations for so many samples.
 struct Needs {
   size_t scratch_bytes = 0;
   size_t copies = 0;  // floats: of weights, in the libraries' order
 };
-Needs NeedsOf(const Program& program, Context& context);
+Needs NeedsOf(const Program& program, Context& context, int samples);
 
 // Doubles of the longest sums that batch-norm has over all ranks.
 size_t MostSums(const Program& program);

@@ -91,6 +91,15 @@ size_t CudaDevice::allocated_bytes() const {
   return allocated_;
 }
 
+size_t CudaDevice::free_bytes() const {
+  Select();
+  size_t free = 0, total = 0;
+  Check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  if (most_bytes_ == 0) return free;
+  const size_t used = allocated_bytes();
+  return std::min(free, most_bytes_ - std::min(most_bytes_, used));
+}
+
 void CudaDevice::ThrowNoMemory(size_t bytes, std::string_view what) const {
   std::vector<std::string> parts;
   for (const auto& [name, size] : used_) {

@@ -45,6 +45,8 @@ class CudaDevice : public Device {
 
   EventClock& clock() { return clock_; }
 
+  size_t free_bytes() const;  // that can still be allocated, if nobody else takes it
+
   // Memory for anything but slices, not zeroed; `what` it is for ("activations", "workspace").
   void* AllocateBytes(size_t bytes, std::string_view what);
   void FreeBytes(void* memory) noexcept;

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "engine/cuda/call_list.h"
+#include "engine/cuda/context.h"
 #include "engine/cuda/executable.h"
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/room.h"
 #include "engine/cuda/target.h"
 #include "graph/op.h"
 
@@ -52,9 +53,8 @@ class CudaEngine : public Engine {
     device_.Select();
     CudaQueue queue(device_);
     Context context(settings_.libraries, settings_.precision, queue, 0);
-    const Needs needs = NeedsOf(program, context);
-    const size_t sample = size_t(program.graph.input().size()) * sizeof(float) + sizeof(int32_t);
-    return needs.scratch_bytes + needs.copies * sizeof(float) + size_t(program.capacity) * sample;
+    const Shares shares = SharesOf(program, context);
+    return shares.total() - shares.activations;
   }
 
  private:

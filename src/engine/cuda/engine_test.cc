@@ -3,10 +3,12 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "engine/check/model_check.h"
 #include "engine/cuda/library.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
+#include "graph/program.h"
 
 namespace trireme::cuda {
 namespace {
@@ -81,6 +83,28 @@ TEST_F(CudaEngineTest, GradientsInTf32PointWhereThoseOfFloatsDo) {
     }
     EXPECT_LT(std::sqrt(off / all), 0.1);
     EXPECT_GT(off, 0);  // it does round
+  }
+}
+
+// The message has the number.
+TEST_F(CudaEngineTest, NoRoomSaysHowManySamplesFit) {
+  const auto small = Plugin().make_device(0, {.memory_mb = 300});
+  const auto engine = Plugin().make_engine(*small, Precision::kF32, {});
+  const auto queue = small->NewQueue();
+  const auto load = [&](int capacity) {
+    engine->Load(Compile(ResNet(), *engine, capacity, Mode::kTrain, size_t{1} << 40), *queue);
+  };
+  try {
+    load(2000);
+    FAIL() << "2,000 samples fit";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const size_t at = text.find("; about ");
+    ASSERT_NE(at, text.npos) << text;
+    const int fit = std::stoi(text.substr(at + 8));
+    EXPECT_GT(fit, 10) << text;
+    EXPECT_LT(fit, 1000) << text;
+    EXPECT_NO_THROW(load(fit));
   }
 }
 

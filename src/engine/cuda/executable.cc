@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "engine/cuda/call_list.h"
 #include "engine/cuda/check.h"
+#include "engine/cuda/room.h"
 
 namespace trireme::cuda {
 namespace {
@@ -16,13 +17,13 @@ class CudaExecutable : public Executable {
       : Executable(std::move(program)),
         queue_(queue),
         context_(settings.libraries, settings.precision, queue, MostSums(*program_)),
-        needs_(NeedsOf(*program_, context_)),
+        shares_(RequireRoom(*program_, context_)),
         activations_(queue.card(), program_->activation_bytes, "activations"),
         inputs_(queue.card(), Samples() * size_t(program_->graph.input().size()) * sizeof(float),
                 "samples"),
         labels_(queue.card(), Samples() * sizeof(int32_t), "samples"),
-        copies_(queue.card(), needs_.copies * sizeof(float), "copies of weights"),
-        scratch_(queue.card(), needs_.scratch_bytes, "scratch memory of the kernels"),
+        copies_(queue.card(), shares_.copies, "copies of weights"),
+        scratch_(queue.card(), shares_.scratch, "scratch memory of the kernels"),
         calls_(*program_, context_,
                {.activations = static_cast<std::byte*>(activations_.data()),
                 .inputs = static_cast<float*>(inputs_.data()),
@@ -149,7 +150,7 @@ class CudaExecutable : public Executable {
 
   CudaQueue& queue_;
   Context context_;
-  const Needs needs_;
+  const Shares shares_;
   const CardMemory activations_, inputs_, labels_, copies_, scratch_;
   CallList calls_;
   int num_forward_ = 0;

@@ -20,7 +20,7 @@ class CudaRunner : public check::OpRunner {
            std::span<std::byte> activations, std::span<const float> state, std::span<float> summand,
            bool accumulate) override {
     card_.Select();
-    const Needs needs = NeedsOf(*program, context_);
+    const Needs needs = NeedsOf(*program, context_, program->capacity);
     if (needs.scratch_bytes > scratch_.bytes()) {
       scratch_ = {};
       scratch_ = CardMemory(card_, needs.scratch_bytes, "scratch");
