@@ -26,10 +26,12 @@ void ForEach(cudaStream_t stream, size_t n, F f) {
 __global__ void __launch_bounds__(kThreads)
     AddDigests(const float* from, RangeList ranges, unsigned long long* digests) {
   const Range range = ranges.items[blockIdx.y];
+  const float* const values = from + range.begin;
   unsigned long long sum = 0;
-  const size_t step = size_t(gridDim.x) * kThreads;
-  for (size_t i = size_t(blockIdx.x) * kThreads + threadIdx.x; i < range.size; i += step) {
-    sum += DigestTerm(__float_as_uint(from[range.begin + i]), i);
+  const size_t words = (range.size + 1) / 2, step = size_t(gridDim.x) * kThreads;
+  for (size_t w = size_t(blockIdx.x) * kThreads + threadIdx.x; w < words; w += step) {
+    const unsigned second = 2 * w + 1 < range.size ? __float_as_uint(values[2 * w + 1]) : 0;
+    sum += DigestTerm(WordOf(__float_as_uint(values[2 * w]), second), w);
   }
   atomicAdd(&digests[blockIdx.y], sum);
 }
