@@ -42,7 +42,7 @@ void Describe(OptionTable<TransportOptions>& t) {
   t.Add("throttle", &TransportOptions::throttle, AtLeast(0), kNothing,
         "tcp: limit in bytes per second for each rank and direction, for experiments; 0: no limit");
   t.Add("latency_ms", &TransportOptions::latency_ms, AtLeast(0) && AtMost(10000), kNothing,
-        "tcp: delay in milliseconds of what reaches a rank after a silence, for experiments");
+        "tcp: delay in milliseconds of all that reaches a rank, for experiments");
   t.Add("plugin", &TransportOptions::plugin, Any(), kNothing,
         "mpi: path of the plugin; empty: the one beside the program (`trireme doctor`)");
 }

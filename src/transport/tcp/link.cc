@@ -141,10 +141,11 @@ asio::awaitable<std::string> TcpLink::Carry(Socket socket, uint64_t incarnation)
     line_->socket.close(ignored);
     line_->wake.Notify();
   }
-  const auto line = std::make_shared<Line>(std::move(socket));
+  const auto line = std::make_shared<Line>(std::move(socket), in_.latency_s());
   line_ = line;
   std::string fault;
   try {
+    if (line->far.on()) asio::co_spawn(io_, Swallow(line), asio::detached);
     co_await Agree(*line, incarnation);
     asio::co_spawn(io_, Write(line), asio::detached);
     co_await Read(line);
@@ -178,7 +179,7 @@ asio::awaitable<void> TcpLink::Agree(Line& line, uint64_t incarnation) {
     mine = Encode({FrameKind::kResume, 0, received_});
     line.acked = received_;
   }
-  Watch watch(line.socket, After(kSilenceSeconds));
+  Watch watch(line.socket, Silence());
   co_await WriteAll(line, mine.data(), mine.size());
   co_await ReadAll(line, theirs.data(), theirs.size(), watch);
   const std::optional<Frame> frame = Decode(theirs);
@@ -219,10 +220,9 @@ void TcpLink::Forget(uint64_t number) {
 }
 
 asio::awaitable<void> TcpLink::Read(std::shared_ptr<Line> line) {
-  Watch watch(line->socket, After(kSilenceSeconds));
+  Watch watch(line->socket, Silence());
   for (;;) {
     FrameBytes header;
-    if (in_.latency_s() > 0) co_await AwaitFar(*line, watch);
     co_await ReadAll(*line, header.data(), header.size(), watch);
     if (line_ != line) co_return;  // a newer connection has taken over
     Beat();
@@ -292,25 +292,54 @@ asio::awaitable<Message> TcpLink::ReadMessage(Line& line, const Frame& frame, Wa
   co_return message;
 }
 
-// What comes after a silence comes later.
-asio::awaitable<void> TcpLink::AwaitFar(Line& line, Watch& watch) {
-  if (line.socket.available() > 0) co_return;
-  co_await line.socket.async_wait(Socket::wait_read, asio::use_awaitable);
-  watch.Extend(After(kSilenceSeconds + in_.latency_s()));
-  LoopEvent pause(io_.get_executor());
-  co_await pause.Wait(After(in_.latency_s()));
-}
-
 asio::awaitable<void> TcpLink::ReadAll(Line& line, void* data, size_t bytes, Watch& watch) {
   LoopEvent pause(io_.get_executor());
   for (size_t done = 0; done < bytes;) {
-    const auto rest =
-        asio::buffer(static_cast<char*>(data) + done, std::min(bytes - done, in_.piece()));
-    const size_t n = co_await line.socket.async_read_some(rest, asio::use_awaitable);
+    std::byte* const to = static_cast<std::byte*>(data) + done;
+    const size_t most = std::min(bytes - done, in_.piece());
+    size_t n = 0;
+    if (line.far.on()) {
+      n = co_await TakeFar(line, {to, most});
+    } else {
+      n = co_await line.socket.async_read_some(asio::buffer(to, most), asio::use_awaitable);
+    }
     done += n;
-    watch.Extend(After(kSilenceSeconds));
+    watch.Extend(Silence());
     const Deadline next = in_.Book(n);
     if (next > After(0)) co_await pause.Wait(next);
+  }
+}
+
+Deadline TcpLink::Silence() const { return After(kSilenceSeconds + in_.latency_s()); }
+
+// Over a connection to somewhere far away: what has come is read when its time is there.
+asio::awaitable<void> TcpLink::Swallow(std::shared_ptr<Line> line) {
+  LoopEvent pause(io_.get_executor());
+  std::vector<std::byte> piece(64 << 10);
+  try {
+    while (!line->broken) {
+      if (line->far.full()) {
+        co_await pause.Wait(After(1e-3));
+        continue;
+      }
+      const size_t n =
+          co_await line->socket.async_read_some(asio::buffer(piece), asio::use_awaitable);
+      line->far.Put(std::span(piece).first(n));
+      line->came.Notify();
+    }
+  } catch (const std::exception&) {  // closed or cut
+  }
+  line->far.End();
+  line->came.Notify();
+}
+
+asio::awaitable<size_t> TcpLink::TakeFar(Line& line, std::span<std::byte> into) {
+  for (;;) {
+    if (const size_t n = line.far.Take(into)) co_return n;
+    if (line.far.over() || !line.socket.is_open()) {
+      throw std::system_error(asio::error::make_error_code(asio::error::eof));
+    }
+    co_await line.came.Wait(std::min(line.far.due(), Silence()));
   }
 }
 

@@ -2,11 +2,13 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "transport/failure_detector.h"
 #include "transport/link_inbox.h"
 #include "transport/tcp/asio.h"
+#include "transport/tcp/delay_line.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/rate_limiter.h"
 
@@ -47,9 +49,15 @@ class TcpLink : public Link {
   };
   // One connection.
   struct Line {
-    explicit Line(Socket s) : socket(std::move(s)), wake(socket.get_executor()) {}
+    Line(Socket s, double latency_s)
+        : socket(std::move(s)),
+          wake(socket.get_executor()),
+          far(latency_s),
+          came(socket.get_executor()) {}
     Socket socket;
     LoopEvent wake;
+    DelayLine far;       // what has come over a connection to somewhere far away
+    LoopEvent came;      // something has
     uint64_t sent = 0;   // the last message that was written
     uint64_t acked = 0;  // the last one that we said has arrived
     bool broken = false;
@@ -65,7 +73,8 @@ class TcpLink : public Link {
   asio::awaitable<void> Read(std::shared_ptr<Line> line);
   asio::awaitable<void> Write(std::shared_ptr<Line> line);
   asio::awaitable<Message> ReadMessage(Line& line, const Frame& frame, Watch& watch);
-  asio::awaitable<void> AwaitFar(Line& line, Watch& watch);
+  asio::awaitable<void> Swallow(std::shared_ptr<Line> line);
+  asio::awaitable<size_t> TakeFar(Line& line, std::span<std::byte> into);
   asio::awaitable<void> ReadAll(Line& line, void* data, size_t bytes, Watch& watch);
   asio::awaitable<void> WriteAll(Line& line, const void* data, size_t bytes);
   std::optional<Outgoing> NextOutgoing(Line& line);
@@ -75,7 +84,8 @@ class TcpLink : public Link {
   void TakeNumbered(const Frame& frame, Message message);
   void Push(FrameKind kind, std::shared_ptr<const Message> message);
   std::optional<Arrival> Look(Message& message, Deadline now);
-  void Nudge();  // the writer
+  void Nudge();              // the writer
+  Deadline Silence() const;  // when a connection from which nothing comes is given up
 
   asio::io_context& io_;
   const double timeout_s_;

@@ -47,6 +47,7 @@ Pair::Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, 
       out_(out),
       read_timer_(loop_),
       write_timer_(loop_),
+      far_(in.latency_s()),
       heard_(ThisMoment()),
       spoke_(heard_) {
   poller_.Add(fd_, *this);
@@ -66,9 +67,8 @@ void Pair::OnReady(bool in, bool out) {
   const bool read = in && want_in_, write = out && want_out_;
   if (read) want_in_ = false;
   if (write) want_out_ = false;
-  if (read && in_.latency_s() > 0) {
-    reading_ = true;
-    Later(read_timer_, After(in_.latency_s()), &Pair::ResumeReading);
+  if (read && far_.on()) {
+    Swallow(lock);
   } else if (read) {
     Read(lock);
   }
@@ -101,7 +101,31 @@ void Pair::Read(std::unique_lock<std::mutex>& lock) {
   while (turn_bytes_ < kTurnBytes && ReadOnce(lock)) {
     if (read_from_ > ThisMoment()) return Later(read_timer_, read_from_, &Pair::ResumeReading);
   }
-  LeaveReading();
+  if (over_ || far_.due() == DelayLine::kNever) return LeaveReading();
+  want_in_ = !far_.full() && !far_.ended();
+  Later(read_timer_, far_.due(), &Pair::ResumeReading);
+}
+
+// Of a pair that is far away: what has come is read when its time is there.
+void Pair::Swallow(std::unique_lock<std::mutex>& lock) {
+  std::array<std::byte, 64 << 10> piece;
+  for (size_t bytes = 0; bytes < kTurnBytes && !far_.full();) {
+    lock.unlock();
+    const ssize_t n = recv(fd_, piece.data(), piece.size(), MSG_DONTWAIT);
+    const bool try_again = TryAgain(n);
+    lock.lock();
+    if (try_again) break;
+    if (n <= 0) {
+      far_.End();
+      break;
+    }
+    heard_ = ThisMoment();
+    far_.Put(std::span(piece).first(size_t(n)));
+    bytes += size_t(n);
+  }
+  want_in_ = !over_ && !far_.full() && !far_.ended();
+  if (far_.due() == DelayLine::kNever || std::exchange(reading_, true)) return;
+  Later(read_timer_, far_.due(), &Pair::ResumeReading);
 }
 
 void Pair::ResumeReading() {
@@ -168,6 +192,17 @@ bool Pair::ReadOnce(std::unique_lock<std::mutex>& lock) {
   return !over_;
 }
 
+// As recvmsg.
+ssize_t Pair::TakeFar(std::span<const iovec> vectors) {
+  size_t taken = 0;
+  for (const iovec& v : vectors) {
+    const size_t n = far_.Take({static_cast<std::byte*>(v.iov_base), v.iov_len});
+    taken += n;
+    if (n < v.iov_len) break;
+  }
+  return taken == 0 && !far_.over() ? -1 : ssize_t(taken);
+}
+
 // Straight to where the bytes go, and what comes after them to the staging area.
 ssize_t Pair::Receive(std::unique_lock<std::mutex>& lock) {
   TRIREME_ASSERT(begin_ == end_ || !traffic_.inside());
@@ -187,13 +222,20 @@ ssize_t Pair::Receive(std::unique_lock<std::mutex>& lock) {
   msghdr message{};
   message.msg_iov = vectors;
   message.msg_iovlen = size_t(count);
-  TcpTransfer* const transfer = traffic_.receiving();
-  if (transfer) transfer->busy = true;
-  lock.unlock();
-  const ssize_t n = recvmsg(fd_, &message, MSG_DONTWAIT);
-  const int error = errno;
-  lock.lock();
-  if (transfer) Release(*transfer);
+  ssize_t n = 0;
+  int error = 0;
+  if (far_.on()) {
+    n = TakeFar({vectors, size_t(count)});
+    error = EAGAIN;
+  } else {
+    TcpTransfer* const transfer = traffic_.receiving();
+    if (transfer) transfer->busy = true;
+    lock.unlock();
+    n = recvmsg(fd_, &message, MSG_DONTWAIT);
+    error = errno;
+    lock.lock();
+    if (transfer) Release(*transfer);
+  }
   if (n > 0) {
     const size_t direct = room.data() ? std::min(size_t(n), room.size()) : 0;
     end_ += size_t(n) - direct;

@@ -1,7 +1,11 @@
 #pragma once
+#include <sys/uio.h>
+
 #include <array>
 #include <mutex>
+#include <span>
 
+#include "transport/tcp/delay_line.h"
 #include "transport/tcp/poller.h"
 #include "transport/tcp/rate_limiter.h"
 #include "transport/tcp/traffic.h"
@@ -55,8 +59,10 @@ class Pair : Poller::Client {
   void Arm();
   void Read(std::unique_lock<std::mutex>& lock);
   void LeaveReading();
+  void Swallow(std::unique_lock<std::mutex>& lock);
   bool ReadOnce(std::unique_lock<std::mutex>& lock);  // false: there is nothing, or it is over
   ssize_t Receive(std::unique_lock<std::mutex>& lock);
+  ssize_t TakeFar(std::span<const iovec> vectors);
   void Digest();
   void Report();  // to the owner, what the peer said
   void JudgeEnd();
@@ -76,6 +82,7 @@ class Pair : Poller::Client {
   Poller& poller_;
   RateLimiter &in_, &out_;
   asio::steady_timer read_timer_, write_timer_;  // of a slowed pair
+  DelayLine far_;                                // what has come to a pair that is far away
   std::array<std::byte, 32 << 10> staging_;      // what was read beyond the place it goes to
   size_t begin_ = 0, end_ = 0;
   size_t turn_bytes_ = 0;                    // bytes of this turn

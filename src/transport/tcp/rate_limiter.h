@@ -7,8 +7,8 @@
 namespace trireme {
 
 // Slows one direction of a rank down to a number of bytes per second (transport.throttle): whoever
-// has moved bytes asks how long to pause. And makes it far away (transport.latency_ms): what comes
-// after a silence is taken so much later. Thread-safe.
+// has moved bytes asks how long to pause. Also says how far away it is (transport.latency_ms; see
+// DelayLine). Thread-safe.
 class RateLimiter {
  public:
   // What a late wake-up lost is made good, up to this; idle time is not saved beyond it.

@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <csignal>
+#include <span>
+#include <thread>
 
 #include "base/clock.h"
 #include "transport/collective/broadcast.h"
@@ -222,6 +226,54 @@ TEST(TcpTraffic, AFarRankAnswersAsLateAsItSays) {
     EXPECT_GT(again.seconds(), 5 * 0.02);
   };
   auto zero = Start(setup, 0, talk), one = Start(setup, 1, talk);
+  EXPECT_EQ(zero.get(), "");
+  EXPECT_EQ(one.get(), "");
+}
+
+// Messages of a stream, each with the time when it was sent. One after another those of the second
+// half would take minutes.
+TEST(TcpTraffic, WhatIsSentWhileMoreIsOnItsWayIsAsLate) {
+  constexpr double kLatency_s = 0.2;
+  constexpr int kSpread = 16, kAtOnce = 2000;
+  TcpSetup setup = Meet(2, 60);
+  setup.latency_s = kLatency_s;
+  const auto send = [&](auto&& one) {
+    for (int i = 0; i < kSpread + kAtOnce; ++i) {
+      one(Now());
+      if (i < kSpread) std::this_thread::sleep_for(std::chrono::duration<double>(kLatency_s / 8));
+    }
+  };
+  const auto receive = [&](auto&& one) {
+    for (int i = 0; i < kSpread + kAtOnce; ++i) {
+      const double sent = one();
+      ASSERT_GE(Now() - sent, kLatency_s) << i;
+    }
+  };
+  auto zero = Start(setup, 0, [&](World& world) {
+    send([&](double now) { world.group().Send(1, 1, std::as_bytes(std::span(&now, 1))).Wait(); });
+    world.LinkTo(1).Send({.ints = {0}});
+    Barrier(world.group(), 0);  // it is connected
+    send([&](double now) { world.LinkTo(1).Send({.ints = {std::bit_cast<int64_t>(now)}}); });
+    Barrier(world.group(), 0);
+  });
+  auto one = Start(setup, 1, [&](World& world) {
+    receive([&] {
+      double sent = 0;
+      world.group().Receive(0, 1, std::as_writable_bytes(std::span(&sent, 1))).Wait();
+      return sent;
+    });
+    Message message;
+    const auto next = [&] {
+      EXPECT_EQ(world.LinkTo(0).Receive(message, After(60)), Arrival::kMessage);
+    };
+    next();
+    Barrier(world.group(), 0);
+    receive([&] {
+      next();
+      return std::bit_cast<double>(message.ints.at(0));
+    });
+    Barrier(world.group(), 0);
+  });
   EXPECT_EQ(zero.get(), "");
   EXPECT_EQ(one.get(), "");
 }
