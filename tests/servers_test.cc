@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "base/text.h"
+#include "record/json.h"
 #include "support/ranks_test.h"
 
 namespace trireme::whole {
@@ -118,6 +120,27 @@ TEST_F(ServersTest, StoppedItResumesWithAnotherNumberOfServers) {
                               Set("strategy.servers", "3"));
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   ExpectIrisCountedOnce("a", epochs);
+}
+
+// As a signal to its machine would, on which the first server is not.
+TEST_F(ServersTest, ASignalToALaterServerEndsTheRun) {
+  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+    const std::string run = fmt::format("run{}", signal);
+    auto running = Start(Downpour(3, 2, "tcp", 100000) + Set("strategy.snapshot_s", "0.1") +
+                         Set("trainer.evaluate_every", "0") +
+                         Set("trainer.checkpoint_epochs", "0") + Words{"--out", run});
+    ASSERT_TRUE(AwaitStep(*running, run, 10)) << running->err();
+    ASSERT_TRUE(KillRank(*running, "trireme-server1", signal)) << running->err();
+    const Outcome stopped = running->Wait(kTimeout);
+    ASSERT_EQ(stopped.exit_code, code) << stopped.err;
+    EXPECT_NE(stopped.err.find("trireme train --resume " + run), std::string::npos) << stopped.err;
+    EXPECT_EQ(Orphans(Now() + 40), "");
+    const Json end = ParseJson(Split(Read(run + "/starts.jsonl"), '\n').at(1), run).At("end");
+    EXPECT_EQ(end.At("signal").AsInt(), signal);
+    const int64_t epochs = SavedStep(run) / 2 + 10;  // more than were done
+    Succeed({"train", "--resume", run, "--epochs", std::to_string(epochs), "--quiet"});
+    ExpectIrisCountedOnce(run, epochs);
+  }
 }
 
 TEST_F(ServersTest, NobodyJoinsSeveralServersByHand) {

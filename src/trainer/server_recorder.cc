@@ -92,7 +92,7 @@ void ServerRecorder::Look(const Server& server) {
   if (due && step > taken_step_ && !ends_epoch) Take(server, What::kSnapshot);
 }
 
-bool ServerRecorder::Stop() { return enough_ || signals_.received() != 0; }
+bool ServerRecorder::Stop() { return enough_ || signal() != 0; }
 
 Ending ServerRecorder::Finish(const Server& server) {
   Take(server, What::kEnd);
@@ -145,7 +145,7 @@ void ServerRecorder::Handle(Image& image) {
   const bool returned = ends && ending() == Ending::kPatience && ReturnToBest(image);
   if (!returned && due && at_.step != saved_step_) Save(image);
   if (ends) Summarize(image, returned);
-  if (image.what == What::kEnd && !ends) recorder_.Stopped(signals_.received(), at_);
+  if (image.what == What::kEnd && !ends) recorder_.Stopped(signal(), at_);
 }
 
 // Patience has run out: the image becomes that of the best checkpoint; false if it is lost.
@@ -239,7 +239,7 @@ void ServerRecorder::EndWith(Ending ending) {
 
 Ending ServerRecorder::ending() {
   std::lock_guard lock(mutex_);
-  return early_.value_or(signals_.received() ? Ending::kSignal : Ending::kDone);
+  return early_.value_or(signal() ? Ending::kSignal : Ending::kDone);
 }
 
 void ServerRecorder::Save(const Image& image) {

@@ -28,6 +28,10 @@ class ServerRecorder : public ServerKeeper {
   void EpochEnded(const Server& server) override;
   void Look(const Server& server) override;
   bool Stop() override;
+  int signal() const override {
+    return signals_.stop() ? signals_.received() : other_signal_.load();
+  }
+  void Signalled(int signal) override { other_signal_ = signal; }
 
   Ending Finish(const Server& server);  // after Server::Run; throws what the thread threw
   const Summary& summary() const { return recorder_.summary(); }
@@ -82,7 +86,8 @@ class ServerRecorder : public ServerKeeper {
   std::optional<Examiner> examiner_;
 
   std::atomic<bool> enough_ = false;
-  std::optional<Ending> early_;  // by an evaluation; guarded by mutex_
+  std::atomic<int> other_signal_ = 0;  // that another server got
+  std::optional<Ending> early_;        // by an evaluation; guarded by mutex_
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Image> images_;  // guarded by mutex_; the first is worked on

@@ -42,19 +42,33 @@ size_t SharedBytes(const Job& job) {
   return size_t(most) * (job.layout.summand * sizeof(float) + kPadding) + common;
 }
 
+// Of a server that another one leads: it has nothing to keep.
+class SignalsOnly : public ServerKeeper {
+ public:
+  explicit SignalsOnly(const Signals& signals) : signals_(signals) {}
+  void EpochEnded(const Server&) override {}
+  void Look(const Server&) override {}
+  bool Stop() override { return signals_.stop(); }
+  int signal() const override { return signals_.received(); }
+
+ private:
+  const Signals& signals_;
+};
+
 int RunServer(const Job& job, const RunContext& context, const Start& start,
               const StrategySetup& setup, World& world) {
   const auto server = MakeServer(setup, world, start.state);
   if (start.resume()) server->Load(*start.resume());
   if (world.rank() != kRecordingRank) {
-    server->Run(nullptr);
+    SignalsOnly keeper(context.signals);
+    server->Run(&keeper);
     return context.signals.ExitCode();
   }
   ServerRecorder recorder(job, *context.directory, context.progress, context.signals, start);
   server->Run(&recorder);
   const Ending ending = recorder.Finish(*server);
   context.report({ending, recorder.summary(), {}});
-  return ending == Ending::kSignal ? context.signals.ExitCode() : 0;
+  return ending == Ending::kSignal ? Signals::ExitCodeOf(recorder.signal()) : 0;
 }
 
 // What was measured goes into the config: a repetition needs it.

@@ -203,13 +203,13 @@ bool RanksTest::AwaitClients(
   return false;
 }
 
-bool RanksTest::KillRank(Running& running, const std::string& name) {
+bool RanksTest::KillRank(Running& running, const std::string& name, int signal) {
   const std::string list = fmt::format("/proc/{}/task/{}/children", running.pid(), running.pid());
   for (int i = 0; i < 3000 && !running.Over(); ++i) {
     for (const std::string& word : Split(ReadProcFile(list).value_or(""), ' ')) {
       const auto pid = ParseNumber<int>(word);
       if (!pid || ReadProcFile(fmt::format("/proc/{}/comm", *pid)) != name + "\n") continue;
-      return kill(*pid, SIGKILL) == 0;
+      return kill(*pid, signal) == 0;
     }
     Nap(10);  // it is about to be started
   }

@@ -1,4 +1,5 @@
 #pragma once
+#include <csignal>
 #include <functional>
 #include <set>
 #include <string>
@@ -68,6 +69,7 @@ class RanksTest : public WholeTest {
   // before the job was over.
   int KillRanks(Running& running, const std::vector<std::string>& names,
                 const std::function<double()>& pause_s);
+  bool KillRank(Running& running, const std::string& name, int signal = SIGKILL);
 
   // What is left of a job that is over, in words; empty: nothing. Waits for it to go, up to `until`
   // on the clock.
@@ -93,7 +95,6 @@ class RanksTest : public WholeTest {
   Words environment_;  // of every job: an `env` with its settings
 
  private:
-  bool KillRank(Running& running, const std::string& name);
   std::vector<pid_t> Processes() const;  // that work in the test's folder
   std::set<std::string> shared_before_;
 };

@@ -124,6 +124,7 @@ void ParameterServer::Run(ServerKeeper* keeper) {
   deserted_since_ = After(0);
   Deadline encourage = After(encourage_s);
   while (!Over()) {
+    if (keeper && sequencer_ && sequencer_->signal()) keeper->Signalled(sequencer_->signal());
     if (keeper && keeper->Stop()) stopping_ = true;
     const bool idle = !HearAll();
     ApplyRound();  // those who left are not waited for

@@ -160,6 +160,10 @@ bool PartitionSequencer::Hear(Owned owned) {
 }
 
 void PartitionSequencer::Note(int server, const Message& message, Owned owned) {
+  if (message.kind == kStop && message.ints.size() == 1) {
+    signal_ = int(message.ints[0]);
+    return;
+  }
   if (message.kind != kHas || message.ints.size() != 3) {
     throw Error("unexpected message of kind {} with {} integers from a server to server 0",
                 message.kind, message.ints.size());

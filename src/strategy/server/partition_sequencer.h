@@ -42,6 +42,7 @@ class PartitionSequencer {
   // Hears the others; false: nothing was there. `owned`: the lease is open and the client's.
   using Owned = FunctionRef<bool(int64_t lease, int client)>;
   bool Hear(Owned owned);
+  int signal() const { return signal_; }  // that one of the others got; 0: none did
   enum class Standing { kIncomplete, kComplete, kBad };
   Standing Of(int64_t lease) const;  // of the partitions of a push
   void Apply(int64_t lease, int64_t samples, int64_t step, float share);
@@ -74,6 +75,7 @@ class PartitionSequencer {
   StateImage memory_;
   bool has_memory_ = false;
   bool outdated_ = false;
+  int signal_ = 0;
   std::vector<std::pair<int, Message>> early_;  // by server: came while it gathered
 };
 

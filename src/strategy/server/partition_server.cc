@@ -30,7 +30,7 @@ void PartitionServer::Load(const StateReader& reader) { rule_->Load(*queue_, rea
 
 void PartitionServer::Save(StateWriter& writer) const { rule_->Save(*queue_, writer); }
 
-void PartitionServer::Run(ServerKeeper*) {
+void PartitionServer::Run(ServerKeeper* keeper) {
   const struct Listening {  // no link wakes a server that is gone
     PartitionServer& server;
     explicit Listening(PartitionServer& s) : server(s) { Wake(&s.wake_); }
@@ -45,6 +45,7 @@ void PartitionServer::Run(ServerKeeper*) {
     // Clients are heard when there is something to answer with.
     const bool heard = HearFirst() | (loaded_ && HearClients());
     Broadcast();
+    if (keeper) PassOn(keeper->signal());
     if (!heard) wake_.Wait(After(kLookAtLinks_s));
   }
 }
@@ -112,7 +113,7 @@ void PartitionServer::Begin(Message& message) {
   Save(memory);  // names
   if (UnpackPartition(message, partition_.slice().host(), memory)) Load(memory);
   loaded_ = true;
-  changed_ = false;
+  changed_ = told_ = false;
   ForgetOthers(life);
 }
 
@@ -226,6 +227,12 @@ void PartitionServer::Broadcast() {
   const auto news = std::make_shared<const Message>(
       Message{.kind = kNews, .ints = {0, 0}, .body = {centre().begin(), centre().end()}});
   for (const Peer& peer : peers_) peer.link->OfferShared(news);
+}
+
+// This server alone cannot end the run: it serves until the first says that it is over.
+void PartitionServer::PassOn(int signal) {
+  if (signal == 0 || !loaded_ || std::exchange(told_, true)) return;
+  setup_.first->Send({.kind = kStop, .ints = {signal}});
 }
 
 }  // namespace trireme

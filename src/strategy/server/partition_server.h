@@ -70,6 +70,7 @@ class PartitionServer : public Server {
   void Decided(const Key& push);
   void Answer(int client);
   void Broadcast();
+  void PassOn(int signal);
 
   const Setup setup_;
   Team team_;
@@ -81,6 +82,7 @@ class PartitionServer : public Server {
   std::map<Key, Held> held_;
   bool loaded_ = false, over_ = false;
   bool changed_ = false;  // since the last broadcast
+  bool told_ = false;     // the first: a signal
   bool alone_ = false;    // the first server is gone
   Deadline alone_since_;
   WakeEvent wake_;

@@ -40,6 +40,7 @@ enum Word : int {
   kSave,     // from the first: what is your partition now?
   kSaved,    // to the first: this (PackPartition)
   kOver,     // from the first: the run is over
+  kStop,     // to the first: I got a signal, of this number: the run shall end early
 };
 
 inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }

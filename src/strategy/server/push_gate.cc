@@ -10,8 +10,8 @@
 namespace trireme {
 namespace {
 
-// What makes its values useless; null: nothing. A push that moves the centre well must not spoil the
-// metrics of all others with its head.
+// What makes its values useless; null: nothing. A push that moves the centre well must not spoil
+// the metrics of all others with its head.
 const char* FaultOfValues(const Message& push, int64_t samples) {
   constexpr double kMostWaited_s = 1e7;  // no push comes that late
   const PushHead head = PushHead::Of(push.ints);

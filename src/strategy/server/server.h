@@ -19,6 +19,8 @@ class ServerKeeper {
   virtual void EpochEnded(const Server& server) = 0;
   virtual void Look(const Server& server) = 0;  // now and then: a snapshot may be due
   virtual bool Stop() = 0;                      // the run shall end early
+  virtual int signal() const { return 0; }      // the wish of this rank's user for that; 0: none
+  virtual void Signalled(int /*signal*/) {}     // the wish of another server's
 };
 
 // A server rank of a free pace: no steps, no replica. One thread.
