@@ -1,4 +1,4 @@
-// kill -9 of random clients and of the server while a run of each strategy with a server goes on:
+// kill -9 of random clients and servers while a run of each strategy with a server goes on:
 // it ends by itself, learns, and every position of every epoch counts exactly once. TRIREME_KILLS,
 // TRIREME_SERVER_KILLS and TRIREME_SEED in the environment ask for more (scripts/soak-async).
 #include <fmt/format.h>
@@ -16,6 +16,7 @@ namespace {
 struct Case {
   std::string name, transport;
   Words words;
+  int servers = 1;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -34,10 +35,14 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
   SCOPED_TRACE(SeedText(seed));
   std::mt19937 random{unsigned(seed)};
   std::vector<std::string> victims;
+  const int first = GetParam().servers;
   for (int i = 0; i < clients; ++i) {
-    victims.push_back(fmt::format("trireme-r{}", 1 + random() % kClients));
+    victims.push_back(fmt::format("trireme-r{}", first + int(random() % kClients)));
   }
-  victims.insert(victims.end(), size_t(servers), "trireme-server");
+  for (int i = 0; i < servers; ++i) {
+    const int server = i % first;
+    victims.push_back(server ? fmt::format("trireme-server{}", server) : "trireme-server");
+  }
   std::shuffle(victims.begin(), victims.end(), random);
   // Longer than the kills take, on a fast machine too: every step is stretched.
   const int64_t epochs = 150 + 25 * (clients + servers);
@@ -46,9 +51,11 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
                              "--transport",
                              GetParam().transport,
                              "--ranks",
-                             std::to_string(kClients + 1),
+                             std::to_string(kClients + first),
                              "--epochs",
                              std::to_string(epochs),
+                             "--set",
+                             "strategy.servers=" + std::to_string(first),
                              "--set",
                              "strategy.snapshot_s=0.1",
                              "--set",
@@ -77,20 +84,37 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
               Number("a", "test_accuracy"));
 }
 
-// Every strategy with a server, over both transports of processes.
+// Every strategy with a server, over both transports of processes; on several servers those that
+// broadcast, that are asked, and that are sent gradients.
 std::vector<Case> Cases() {
   const Words plain = {"--lr", "0.02", "--set", "optimizer.momentum=0"};
-  const std::vector<std::pair<std::string, Words>> strategies = {
-      {"async-ps", {}},    {"async-ps", Words{"--set", "strategy.merge=gradient"} + plain},
-      {"downpour", plain}, {"easgd", {}},
-      {"ssp", {}},         {"dogwild", plain},
-      {"mpi-ps", {}},      {"federated", {}}};
+  const auto merge = [](const char* name) {
+    return Words{"--set", std::string("strategy.merge=") + name};
+  };
+  struct Strategy {
+    std::string name, variant;
+    Words words;
+    int servers = 1;
+  };
+  const Strategy strategies[] = {{"async-ps", "", {}},
+                                 {"async-ps", "_average", merge("average")},
+                                 {"async-ps", "_gradient", merge("gradient") + plain},
+                                 {"async-ps", "_2_servers", {}, 2},
+                                 {"downpour", "", plain},
+                                 {"downpour", "_2_servers", plain, 2},
+                                 {"easgd", "", {}},
+                                 {"easgd", "_2_servers", {}, 2},
+                                 {"ssp", "", {}},
+                                 {"dogwild", "", plain},
+                                 {"mpi-ps", "", {}},
+                                 {"federated", "", {}}};
   std::vector<Case> cases;
-  for (const auto& [strategy, words] : strategies) {
+  for (const Strategy& strategy : strategies) {
     for (const char* transport : {"tcp", "shm"}) {
-      std::string name = strategy + (words.size() > plain.size() ? "_gradient_" : "_") + transport;
+      std::string name = strategy.name + strategy.variant + "_" + transport;
       std::replace(name.begin(), name.end(), '-', '_');
-      cases.push_back({name, transport, Words{"--strategy", strategy} + words});
+      cases.push_back(
+          {name, transport, Words{"--strategy", strategy.name} + strategy.words, strategy.servers});
     }
   }
   return cases;
