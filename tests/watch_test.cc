@@ -1,4 +1,5 @@
 // Where the time went, who is late, who never comes, and the trace of it.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -117,6 +118,31 @@ TEST_F(WatchTest, TheTraceShowsAllRanksOnOneClock) {
     // The slow one is later by half a second and not by much more: the clocks agree.
     EXPECT_GT(forward_ends[0], forward_ends[1]);
     EXPECT_LT(forward_ends[0], forward_ends[1] + 1e7);
+  }
+}
+
+// One thread fetches the samples of all workers: how many lie ready is a counter of the first rank,
+// and how long it waited because its queue was full is in the metrics.
+TEST_F(WatchTest, TheQueueOfTheDataGeneratorIsShown) {
+  Succeed({"train", "--ranks", "3", "--strategy", "bsp", "--trace", "t.json", "--epochs", "2",
+           "--batch", "12", "--set", "emulate.step_ms=2", "--out", "a"});
+  const Json trace = ParseJson(Read("t.json"), "t.json");
+  int64_t counted = 0, most = 0;
+  for (const Json& event : trace.At("traceEvents").Items()) {
+    if (event.At("ph").AsString() != "C") continue;
+    EXPECT_EQ(event.At("pid").AsInt(), 0);
+    EXPECT_EQ(event.At("name").AsString(), "samples ready");
+    most = std::max(most, event.At("args").At("samples").AsInt());
+    ++counted;
+  }
+  EXPECT_GT(counted, 20);
+  EXPECT_GT(most, 0);
+  EXPECT_LE(most, 2 * 12);  // two steps
+  const auto epochs = Epochs("a");
+  ASSERT_EQ(epochs.at(1).At("ranks").Items().size(), 3u);
+  for (const Json& rank : epochs[1].At("ranks").Items()) {
+    EXPECT_EQ(rank.At("loader").At("threads").AsInt(), 1);
+    EXPECT_GT(rank.At("loader").At("queue_full").AsDouble(), 0);
   }
 }
 

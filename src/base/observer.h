@@ -43,9 +43,9 @@ class alignas(64) Status {
   std::atomic<uint64_t> word_ = 0;
 };
 
-// The threads of a rank that a trace shows.
-enum class Track : uint8_t { kCompute, kCommunication, kReturn };
-constexpr int kTracks = 3;
+// The threads of a rank that a trace shows, and a number that changes.
+enum class Track : uint8_t { kCompute, kCommunication, kReturn, kQueue };
+constexpr int kTracks = 4;
 
 enum class SpanKind : uint8_t {
   kData,
@@ -56,6 +56,7 @@ enum class SpanKind : uint8_t {
   kEvaluate,
   kCheckpoint,
   kBucket,  // its reduction
+  kQueue,   // no span: how many samples lie ready, as the part
 };
 
 // Where the spans of one rank go. Each track has one writer at a time.

@@ -6,7 +6,7 @@
 #include "launch/transports.h"
 #include "model/evaluation.h"
 #include "optimizer/rules.h"
-#include "trainer/stepper.h"
+#include "trainer/training_feed.h"
 
 namespace trireme {
 namespace {

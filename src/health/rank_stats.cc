@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kNumbers = 17;  // before the silences
+constexpr size_t kNumbers = 18;  // before the silences
 
 std::vector<double> ValuesOf(const RankStats& own) {
   const StepTimes& t = own.rank.times;
@@ -29,7 +29,8 @@ std::vector<double> ValuesOf(const RankStats& own) {
                                 l.cpu,
                                 l.seconds,
                                 l.ready_at_take,
-                                l.ready_s};
+                                l.ready_s,
+                                l.full};
   values.insert(values.end(), own.silences.begin(), own.silences.end());
   return values;
 }
@@ -56,7 +57,8 @@ RankStats Unpack(int rank, std::span<const double> v, size_t ranks) {
                               .cpu = v[13],
                               .seconds = v[14],
                               .ready_at_take = v[15],
-                              .ready_s = v[16]}},
+                              .ready_s = v[16],
+                              .full = v[17]}},
           .silences = {v.begin() + kNumbers, v.end()}};
 }
 

@@ -24,6 +24,7 @@ Json ToJson(const LoaderRecord& record) {
   json.AddNew("threads", record.threads).AddNew("read", record.read);
   json.AddNew("decode", record.decode).AddNew("resize", record.resize).AddNew("cpu", record.cpu);
   json.AddNew("depth", record.MeanDepth()).AddNew("depth_at_take", record.DepthAtTake());
+  if (record.full > 0) json.AddNew("queue_full", record.full);
   return json;
 }
 
@@ -66,7 +67,8 @@ LoaderRecord LoaderRecord::Since(const LoaderRecord& before) const {
           .cpu = cpu - before.cpu,
           .seconds = seconds - before.seconds,
           .ready_at_take = ready_at_take - before.ready_at_take,
-          .ready_s = ready_s - before.ready_s};
+          .ready_s = ready_s - before.ready_s,
+          .full = full - before.full};
 }
 
 StepTimes StepTimes::Within(double seconds) const {

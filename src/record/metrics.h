@@ -37,6 +37,7 @@ struct LoaderRecord {
   double cpu = 0;                           // of these, what a processor worked
   double seconds = 0;                       // that passed
   double ready_at_take = 0, ready_s = 0;    // shards that lay ready, over requests and over time
+  double full = 0;  // seconds in which a data generator waited: its queue was full
 
   double Fetching() const { return read + decode + resize; }
   double DepthAtTake() const { return requests ? ready_at_take / double(requests) : 0; }

@@ -36,11 +36,14 @@ const char* Name(SpanKind kind) {
       return "checkpoint";
     case SpanKind::kBucket:
       return "reduce bucket";
+    case SpanKind::kQueue:
+      return "samples ready";
   }
   return "?";
 }
 
-constexpr const char* kTrackNames[kTracks] = {"compute", "communication", "communication back"};
+constexpr const char* kTrackNames[kTracks] = {"compute", "communication", "communication back",
+                                              "data generator"};
 
 struct Header {
   double offset_s = 0;
@@ -143,7 +146,13 @@ class TraceFile {
     for (int track = 0; track < kTracks; ++track) {
       if (part.tracks[track].empty()) continue;
       Name("thread_name", rank, track, kTrackNames[track]);
-      for (const auto& span : part.tracks[track]) AddSpan(span, rank, track, part.header.offset_s);
+      for (const auto& span : part.tracks[track]) {
+        if (span.kind == SpanKind::kQueue) {
+          AddCount(span, rank, part.header.offset_s);
+        } else {
+          AddSpan(span, rank, track, part.header.offset_s);
+        }
+      }
       cut_ += part.header.added[track] - part.header.kept[track];
     }
     every_ = std::max(every_, part.header.every);
@@ -164,6 +173,14 @@ class TraceFile {
     fmt::format_to(std::back_inserter(text_),
                    R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})", what,
                    rank, track, name);
+  }
+
+  void AddCount(const TracePart::Span& span, int rank, double offset_s) {
+    Begin();
+    fmt::format_to(std::back_inserter(text_),
+                   R"({{"name":"{0}","ph":"C","pid":{1},"ts":{2:.3f},"args":{{"samples":{3}}}}})",
+                   trireme::Name(span.kind), rank, 1e6 * (span.begin_s + offset_s - zero_s_),
+                   span.part);
   }
 
   void AddSpan(const TracePart::Span& span, int rank, int track, double offset_s) {

@@ -13,6 +13,7 @@
 #include "strategy/server/rule.h"
 #include "strategy/work/balanced_work.h"
 #include "strategy/work/leases.h"
+#include "strategy/work/random_work.h"
 #include "strategy/work/shared_work.h"
 #include "strategy/work/step_work.h"
 
@@ -164,6 +165,8 @@ std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world) {
   std::unique_ptr<WorkSource> source;
   if (c.balanced) {
     source = std::make_unique<BalancedWork>(world.group(), setup.plan, c.servers);
+  } else if (c.inner->one_source) {
+    source = std::make_unique<RandomWork>(setup.plan, worker, c.workers(), setup.seed);
   } else {
     source = std::make_unique<StepWork>(setup.plan, worker, c.workers(), members);
   }

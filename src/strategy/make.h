@@ -23,6 +23,7 @@ struct StrategySetup {
   const Log* log = nullptr;
   int threads = 1;          // of a server that updates
   int64_t own_samples = 0;  // of a client with data of its own: leases only count them
+  uint64_t seed = 0;        // for what is drawn at random
 };
 
 // strategy.algorithm as it is used, where it is left open. Every rank calls it before MakeWorker.

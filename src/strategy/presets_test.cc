@@ -324,6 +324,19 @@ TEST(ThroughServer, AStarAndAChainHaveEqualBits) {
   }
 }
 
+// Also more than are added in one go, of which any may lie where the sum goes.
+TEST(Broker, AddsInTheOrderOfShardsWhoeverHasThem) {
+  Config run{.deterministic = true};
+  run.plan.shards = 24;
+  const auto one = Train({"alone", toy::Host, false}, run);
+  for (const int ranks : {1, 2, 3, 5}) {
+    run.ranks = ranks;
+    for (const auto& state : Train({"broker", toy::Host, false, "bsp"}, run)) {
+      EXPECT_EQ(state, one[0]) << ranks;
+    }
+  }
+}
+
 // What travels while workers compute does not change what is added up.
 TEST(ThroughServer, EveryOverlapHasEqualBits) {
   const auto pretend = [] { return std::make_unique<PretendDevice>(); };

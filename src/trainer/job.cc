@@ -77,6 +77,7 @@ size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e
 int Job::MostShards(int worker) const {
   if (!strategy.in_step()) return 1;
   if (strategy.balanced && worker >= 0) return trireme::MostShards(plan.shards, workers());
+  if (strategy.inner->one_source) return MostEqualShards(plan.shards, workers());
   return ShardsOf(plan, worker, workers());
 }
 

@@ -29,30 +29,8 @@ int SignalOf(double votes) {
   return votes < kTermination ? SIGINT : SIGTERM;
 }
 
-namespace {
-
-Feed TrainingFeed(const Job& job) {
-  Feed feed =
-      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
-  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
-  return feed;
-}
-
-LoaderThreads TrainingThreads(const Job& job, const Feed& feed) {
-  return ChooseLoaderThreads(job.recipe.data.threads, job.graph.input().size() * job.shard_capacity,
-                             job.cores_per_rank, job.threads_per_rank, feed.decodes());
-}
-
-}  // namespace
-
-int StepsInMemory(const Job& job) {
-  const Feed feed = TrainingFeed(job);
-  if (!job.strategy.in_step() || TrainingThreads(job, feed).first == 0) return 1;
-  return feed.decodes() ? 3 : 2;
-}
-
 Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers,
-                 const Observer& observer)
+                 const Observer& observer, Generator* generator)
     : job_(job),
       pretence_(job.recipe.emulate, worker + job.strategy.servers, job.recipe.transport.ranks),
       worker_(worker),
@@ -69,7 +47,8 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
                .layout = job.layout,
                .buckets = executable_->program().buckets,
                .updater = updater_,
-               .observer = observer} {
+               .observer = observer},
+      generator_(generator) {
   for (int i = 0; i < strategy.Summands(); ++i) {
     summands_.push_back(strategy.Place(Role::kSummand, job.layout.summand, engine.device()));
   }
@@ -78,8 +57,8 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   const int shards = job.MostShards(worker);
   const int64_t values = job.graph.input().size();
   Feed feed = TrainingFeed(job);
-  const LoaderThreads threads = TrainingThreads(job, feed);
-  ahead_.resize(size_t(StepsInMemory(job)));
+  const LoaderThreads threads = generator ? LoaderThreads{} : TrainingThreads(job, feed);
+  ahead_.resize(generator ? 1 : size_t(StepsInMemory(job)));
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_ = {engine.device(), num_slots * job.shard_capacity * values};
   labels_ = {engine.device(), num_slots * job.shard_capacity};
@@ -90,11 +69,16 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   }
   in_use_.reserve(num_slots);
   for (StepMetrics& metrics : metrics_) metrics.values = {engine.device(), Layout::kStepMetrics};
+  generated_.reserve(num_slots);
+  if (generator && worker == 0) generator->ShowQueue(observer.spans);
   loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 
-Stepper::~Stepper() { queue_->Sync(); }  // before the buffers go
+Stepper::~Stepper() {
+  queue_->Sync();  // before the buffers go
+  if (generator_ && worker_ == 0) generator_->ShowQueue(nullptr);
+}
 
 void Stepper::Want(const Work& work) {
   for (const Shard& shard : work.shards) {
@@ -112,7 +96,7 @@ Turn Stepper::Take(int64_t step) {
       if (next_ahead_ == step) return turn;
       break;  // asked again when it is due
     }
-    Want(work);
+    if (!generator_) Want(work);
   }
   std::swap(replica_.work, ahead_[step % depth]);
   return Turn::kStep;
@@ -126,15 +110,28 @@ uint64_t Stepper::RandomKey(int64_t epoch) {
   return random_key_;
 }
 
+void Stepper::TakeGenerated(const Shard& shard, Batch& batch) {
+  const Stopwatch watch;
+  const Generator::Samples samples = generator_->Take(replica_.work.step, shard.index);
+  waited_s_ += watch.seconds();
+  batch.count = int(samples.labels.size());
+  batch.inputs = samples.inputs;
+  batch.labels = samples.labels;
+  generated_.push_back(samples.number);
+  if (ledger_) taken_.push_back(samples.range);
+}
+
 // The next shard of the loader's, as a batch of the step in replica_.work.
-Batch Stepper::NextBatch(const Shard& shard, float vote) {
+Batch Stepper::NextBatch(const Shard& shard, float vote, Form form) {
   const Work& work = replica_.work;
   Batch batch{.loss_scale = 1.0f / float(work.batch),
               .statistics_scale = 1.0f / float(work.filled_shards),
               .random_key = RandomKey(work.epoch),
               .vote = vote,
               .first_position = shard.begin};
-  if (shard.size()) {
+  if (shard.size() && generator_ && form == Form::kNeeded) {
+    TakeGenerated(shard, batch);
+  } else if (shard.size()) {
     const Filled& filled = loader_->Take();
     batch.count = filled.count;
     batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
@@ -162,7 +159,7 @@ void Stepper::RunShards(float vote, Form form) {
   for (size_t i = 0; i < work.shards.size(); ++i) {
     const Shard& shard = work.shards[i];
     const double began = spans ? Now() : 0;
-    Batch batch = NextBatch(shard, vote);
+    Batch batch = NextBatch(shard, vote, form);
     if (spans) spans->Add(Track::kCompute, SpanKind::kData, began, Now(), work.step, int(i));
     if (workers_) batch.sum_over_shards = sum;
     if (may_leave) batch.unwritten = &replica_.unwritten;
@@ -256,10 +253,10 @@ bool Stepper::Run(int signal, StepResult& previous) {
   taken_.clear();  // by a rehearsal
   aside_s_ = 0;
   // Waiting for samples is no computing.
-  const double began = pretends ? Now() - loader_->numbers().waited_s : 0;
+  const double began = pretends ? Now() - WaitedForSamples() : 0;
   RunShards(replica_.vote,
             Form::kNeeded);  // none, where there are more workers than shards: the strategy knows
-  if (pretends) pretence_.Computed(Now() - loader_->numbers().waited_s - began - aside_s_);
+  if (pretends) pretence_.Computed(Now() - WaitedForSamples() - began - aside_s_);
   queue_->Wait(strategy_.AfterStep(replica_));
   if (pretence_.flips(replica_.work.step)) FlipABit();
   for (const Positions& range : taken_) {
@@ -274,12 +271,25 @@ bool Stepper::Run(int signal, StepResult& previous) {
   now.samples = replica_.work.batch;
   now.open = true;
 
-  for (const Event& event : in_use_) {
-    event.Wait();
-    loader_->Release();
+  ReleaseSamples();
+  return Collect(metrics_[turn_], previous);
+}
+
+void Stepper::ReleaseSamples() {
+  for (size_t i = 0; i < in_use_.size(); ++i) {
+    in_use_[i].Wait();
+    if (generator_) {
+      generator_->Release(generated_[i]);
+    } else {
+      loader_->Release();
+    }
   }
   in_use_.clear();
-  return Collect(metrics_[turn_], previous);
+  generated_.clear();
+}
+
+double Stepper::WaitedForSamples() const {
+  return generator_ ? waited_s_ : loader_->numbers().waited_s;
 }
 
 // Of each shard: to rehearse a step.
@@ -310,7 +320,9 @@ std::vector<float> Stepper::GradientAlone(int64_t step) {
   for (const Shard& shard : std::vector(replica_.work.shards)) {
     if (!shard.size()) continue;
     loader_->Want({.epoch = replica_.work.epoch, .begin = shard.begin, .end = shard.end});
-    executable_->RunShard(NextBatch(shard, 0), replica_.state, summands_[0], accumulate, {}).Wait();
+    executable_
+        ->RunShard(NextBatch(shard, 0, Form::kAll), replica_.state, summands_[0], accumulate, {})
+        .Wait();
     loader_->Release();
     accumulate = true;
   }
@@ -343,7 +355,7 @@ StepTimes Stepper::times() const {
   const double awaited = awaited_.seconds();
   // What it waited for beside pretending was the strategy's communication.
   const double exposed = strategy_.StateArrives() ? std::max(0.0, awaited - slept_s_) : 0;
-  return {.data = loader_->numbers().waited_s,
+  return {.data = WaitedForSamples(),
           .forward = forward_.seconds() - awaited + pretended_s_,
           .backward = backward_.seconds(),
           .communication = traffic.communication_s + exposed,
@@ -352,6 +364,7 @@ StepTimes Stepper::times() const {
 }
 
 LoaderRecord Stepper::loader() const {
+  if (generator_) return generator_->record();
   const LoaderNumbers numbers = loader_->numbers();
   return {.threads = numbers.threads,
           .requests = numbers.taken,

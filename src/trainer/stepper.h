@@ -13,6 +13,7 @@
 #include "record/metrics.h"
 #include "strategy/strategy.h"
 #include "trainer/job.h"
+#include "trainer/training_feed.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -31,17 +32,14 @@ struct StepResult {
 float VoteOf(int signal);
 int SignalOf(double votes);  // 0: nobody wants to stop
 
-// Whose samples a worker holds: that of now, and those that its loader fetches ahead. What decoding
-// takes varies, so one more lies ready there.
-int StepsInMemory(const Job& job);
-
 // One training step after the other: work from the strategy, samples from the loader, shards on the
 // engine, agreement by the strategy. Allocates nothing once it runs. One thread.
 class Stepper {
  public:
   // `workers`: the group of all workers, for batch-norm over their samples; null: over a shard's.
+  // `generator`: where samples come from; null: from a loader of its own.
   Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker, Group* workers = nullptr,
-          const Observer& observer = {});
+          const Observer& observer = {}, Generator* generator = nullptr);
   ~Stepper();
 
   Replica& replica() { return replica_; }
@@ -74,9 +72,12 @@ class Stepper {
   };
 
   void Want(const Work& work);
-  Batch NextBatch(const Shard& shard, float vote);
-  // May gradients be left unwritten?
+  // May gradients be left unwritten? Of a rehearsal all are written.
   enum class Form { kAll, kNeeded };
+  Batch NextBatch(const Shard& shard, float vote, Form form);
+  void TakeGenerated(const Shard& shard, Batch& batch);
+  void ReleaseSamples();
+  double WaitedForSamples() const;
   void RunShards(float vote, Form form);
   Event RunShard(const Batch& batch, size_t shard);
   void CountShard(size_t shard);
@@ -103,12 +104,15 @@ class Stepper {
   HostBuffer<float> inputs_;
   HostBuffer<int32_t> labels_;
   std::vector<Slot> slots_;
-  std::unique_ptr<Loader> loader_;
-  std::optional<Ledger> ledger_;  // if data.ledger asks for it
-  std::vector<Positions> taken_;  // for it, in this step
-  std::vector<Work> ahead_;       // a ring: work whose samples are wanted already, by step
-  int64_t next_ahead_ = -1;       // the first step that is not in the ring
-  std::vector<Event> in_use_;     // by slot taken in this step: fires when its memory is free again
+  Generator* const generator_;      // null: there is none
+  std::vector<int64_t> generated_;  // that are taken in this step
+  double waited_s_ = 0;             // for them
+  std::unique_ptr<Loader> loader_;  // beside a generator only for rehearsals
+  std::optional<Ledger> ledger_;    // if data.ledger asks for it
+  std::vector<Positions> taken_;    // for it, in this step
+  std::vector<Work> ahead_;         // a ring: work whose samples are wanted already, by step
+  int64_t next_ahead_ = -1;         // the first step that is not in the ring
+  std::vector<Event> in_use_;  // by slot taken in this step: fires when its memory is free again
 
   uint64_t random_key_ = 0;
   int64_t random_epoch_ = -1;

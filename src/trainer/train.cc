@@ -83,7 +83,8 @@ void WriteChoice(const Job& job, const RunContext& context, const StrategyOption
 }
 
 int RunWorker(const Job& job, const RunContext& context, const Start& start,
-              const StrategySetup& setup, World& world, RankWatch* watch, SpanSink* spans) {
+              const StrategySetup& setup, World& world, RankWatch* watch, SpanSink* spans,
+              Generator* generator = nullptr) {
   // Before the strategy, whose memory is on it.
   Backend backend = job.make_backend(job.NeedsOf(world.rank()));
   const auto strategy = MakeWorker(setup, world);
@@ -95,7 +96,7 @@ int RunWorker(const Job& job, const RunContext& context, const Start& start,
     }
   }
   Worker worker(job, world, backend, *strategy, recorder ? &*recorder : nullptr, context.signals,
-                watch, spans);
+                watch, spans, generator);
   const Ending ending = worker.Run(start);
   if (recorder) context.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
@@ -110,11 +111,18 @@ StrategySetup SetupOf(const Job& job, StrategyCommon* common, const Log& log, in
           .schedule = &*job.schedule,
           .log = &log,
           .threads = threads,
-          .own_samples = job.own_samples};
+          .own_samples = job.own_samples,
+          .seed = job.recipe.trainer.seed};
 }
 
+// What the workers of this process have in common, where they have: made before them.
+struct Common {
+  std::unique_ptr<StrategyCommon> strategy;
+  std::unique_ptr<Generator> generator;
+};
+
 // The life of one rank; its exit code.
-int RunRank(const Job& job, const RunContext& context, const Start& start, StrategyCommon* common,
+int RunRank(const Job& job, const RunContext& context, const Start& start, const Common& common,
             World& world) {
   const PinnedThread pinned(job.CpusOf(world.rank()));
   Group& group = world.group();
@@ -122,7 +130,7 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, Strat
     CheckAgreement(group, job);
     if (context.show_ranks) ShowRanks(group, job, context.log);
   }
-  StrategySetup setup = SetupOf(job, common, context.log, job.NeedsOf(world.rank()).threads);
+  StrategySetup setup = SetupOf(job, common.strategy.get(), context.log, job.NeedsOf(world.rank()).threads);
   setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
@@ -131,8 +139,8 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, Strat
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, context.log});
   bool trained = false;
   try {
-    const int status =
-        RunWorker(job, context, start, setup, world, watch ? &*watch : nullptr, tracing.buffer());
+    const int status = RunWorker(job, context, start, setup, world, watch ? &*watch : nullptr,
+                                 tracing.buffer(), common.generator.get());
     trained = true;
     tracing.Share();
     return status;
@@ -244,14 +252,15 @@ int TrainAsPeers(const Job& job, const RunContext& context) {
   std::optional<Start> own;
   if (context.directory) own.emplace(OpenRun(job, context));
   const auto make_common = job.strategy.inner->common;
-  const auto common =
-      make_common ? make_common(job.workers(), job.recipe.transport.timeout_s) : nullptr;
+  const Common common{
+      make_common ? make_common(job.workers(), job.recipe.transport.timeout_s) : nullptr,
+      MakeGenerator(job)};
   const auto signal = [&] { return ReceivedSignal(context); };
   const PeerNeeds needs{.shared_bytes = SharedBytes(job), .signal = signal, .log = &context.log};
   return context.launcher.Run(needs, [&](World& world) {
-    if (context.launcher.complete()) return RunRank(job, context, *own, common.get(), world);
+    if (context.launcher.complete()) return RunRank(job, context, *own, common, world);
     const Start shared = ShareStart(world.group(), kRecordingRank, job, own ? &*own : nullptr);
-    const int code = RunRank(job, context, shared, common.get(), world);
+    const int code = RunRank(job, context, shared, common, world);
     // mpirun and srun kill the others when one ends with a code like 143: not before the one that
     // records has written its checkpoint.
     if (context.launcher.launched()) Barrier(world.group(), kTagPreflight);

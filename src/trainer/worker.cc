@@ -24,7 +24,8 @@ std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
 }  // namespace
 
 Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strategy,
-               Recorder* recorder, const Signals& signals, RankWatch* watch, SpanSink* spans)
+               Recorder* recorder, const Signals& signals, RankWatch* watch, SpanSink* spans,
+               Generator* generator)
     : job_(job),
       world_(world),
       strategy_(strategy),
@@ -37,7 +38,7 @@ Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strateg
       workers_(GroupOfWorkers(job, world)),
       observer_{watch ? &watch->status() : nullptr, spans},
       stepper_(job, strategy, *backend.engine, worker_, worker_ < 0 ? nullptr : workers_.get(),
-               observer_),
+               observer_, generator),
       snapshot_(backend.engine->device(), job.layout.state),
       silences_before_(world.size()) {
   if (takes_part_) {

@@ -27,9 +27,9 @@ namespace trireme {
 class Worker {
  public:
   // `recorder` is null on ranks that do not record, `watch` where nobody watches, `spans` where
-  // nothing is traced.
+  // nothing is traced, `generator` where each worker fetches its own samples.
   Worker(const Job& job, World& world, Backend& backend, Strategy& strategy, Recorder* recorder,
-         const Signals& signals, RankWatch* watch, SpanSink* spans);
+         const Signals& signals, RankWatch* watch, SpanSink* spans, Generator* generator = nullptr);
 
   Ending Run(const Start& start);
   int exit_code() const;  // after Ending::kSignal

@@ -1,5 +1,7 @@
 #include "strategy/inner/broker.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "base/denormals.h"
 #include "base/error.h"
@@ -79,22 +81,39 @@ void Broker::Aggregate(std::stop_token stop) {
 // All workers wait, so everything is this thread's.
 void Broker::SumInOrder() {
   const auto queue = device_.NewQueue();
+  in_order_.clear();
+  for (const Share& share : shares_) in_order_.push_back(&share);
+  std::ranges::sort(in_order_, {}, &Share::first_shard);
   parts_.clear();
-  for (const Share& share : shares_) {
-    for (const Slice& part : share.parts) parts_.push_back(Own(part));
+  for (const Share* share : in_order_) {
+    for (const Slice& part : share->parts) parts_.push_back(Own(part));
   }
   const Slice sum = Own(shares_[0].into);
   if (parts_.empty()) {
     flat::Fill(*queue, 0, sum);
-  } else if (parts_.size() == 1) {
-    flat::Copy(*queue, parts_[0], sum);
-  } else {
+  } else if (parts_[0].data == sum.data) {
     flat::SumInOrder(*queue, parts_[0], std::span<const Slice>(parts_).subspan(1), sum);
+  } else {
+    SumInBlocks(*queue, sum);
   }
   shares_[0].update();
   for (size_t w = 1; w < shares_.size(); ++w) {
     const auto [begin, size] = shares_[w].metrics;
     flat::Copy(*queue, sum.Sub(begin, size), Own(shares_[w].into).Sub(begin, size));
+  }
+}
+
+// The sum takes the place of one of its parts: a block of it is written when all have been read.
+void Broker::SumInBlocks(Queue& queue, Slice sum) {
+  constexpr size_t kBlock = 4096;  // stays in a processor's first cache
+  if (!block_.slice().device) block_ = Buffer(device_, kBlock);
+  for (size_t at = 0; at < sum.size; at += kBlock) {
+    const size_t size = std::min(kBlock, sum.size - at);
+    cut_.clear();
+    for (const Slice& part : parts_) cut_.push_back(part.Sub(at, size));
+    const Slice block = block_.slice().Sub(0, size);
+    flat::SumInOrder(queue, cut_[0], std::span<const Slice>(cut_).subspan(1), block);
+    flat::Copy(queue, block, sum.Sub(at, size));
   }
 }
 

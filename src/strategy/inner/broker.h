@@ -23,10 +23,12 @@ class Broker : public StrategyCommon {
   Broker(int workers, double timeout_s);
   ~Broker() override;
 
-  // What a worker brings: its summands in shard order (none: it adds nothing), where the sum goes
-  // (for all but worker 0 its metrics only), the model, and how the sum moves it.
+  // What a worker brings: its summands in shard order (none: it adds nothing) and which shard the
+  // first is of, where the sum goes (for all but worker 0 its metrics only), the model, and how the
+  // sum moves it.
   struct Share {
     std::span<const Slice> parts;
+    int first_shard = 0;
     Slice into, state;
     Range metrics;                 // of `into`
     std::function<void()> update;  // of worker 0 is called: into moves state
@@ -39,6 +41,7 @@ class Broker : public StrategyCommon {
  private:
   void Aggregate(std::stop_token stop);
   void SumInOrder();
+  void SumInBlocks(Queue& queue, Slice sum);
   void AwaitRound(std::unique_lock<std::mutex>& lock, int worker, int64_t round);
   Slice Own(Slice slice);
 
@@ -47,7 +50,10 @@ class Broker : public StrategyCommon {
   std::mutex mutex_;  // guards all below
   std::condition_variable_any changed_;
   std::vector<Share> shares_;
-  std::vector<Slice> parts_;
+  std::vector<const Share*>
+      in_order_;  // of shards: which worker has which differs from step to step
+  std::vector<Slice> parts_, cut_;
+  Buffer block_;
   size_t arrived_ = 0, taken_ = 0;  // workers that have come, that have the new weights
   int64_t round_ = 0;
   int left_ = -1;  // a worker that has

@@ -22,6 +22,7 @@ class InnerBroker : public Inner {
     const Stopwatch watch;
     const size_t parts = std::min(r.work.shards.size(), r.summands.size());
     broker_.Meet(worker_, {.parts = r.summands.first(parts),
+                           .first_shard = parts ? r.work.shards[0].index : 0,
                            .into = r.summands[0],
                            .state = r.state,
                            .metrics = {r.layout.loss(), Layout::kStepMetrics},

@@ -72,9 +72,9 @@ std::unique_ptr<Inner> MakeThroughServer(const InnerNeeds& needs, Group* group) 
 
 std::unique_ptr<Inner> MakeBrokerWorker(const InnerNeeds& needs, Group* group) {
   TRIREME_ASSERT(needs.common);
-  const int shards = ShardsOf(needs.plan, group->rank(), group->size());
+  const int most = MostEqualShards(needs.plan.shards, group->size());  // in some step
   return std::make_unique<InnerBroker>(static_cast<Broker&>(*needs.common), group->rank(),
-                                       SummandsOf(needs, shards));
+                                       SummandsOf(needs, most));
 }
 
 std::unique_ptr<StrategyCommon> MakeBroker(int workers, double timeout_s) {
@@ -115,6 +115,7 @@ constexpr InnerKind kInners[] = {
      .in_step = true,
      .one_process = true,
      .host_memory = true,
+     .one_source = true,
      .make = MakeBrokerWorker,
      .common = MakeBroker},
 };

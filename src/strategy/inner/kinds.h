@@ -38,6 +38,7 @@ struct InnerKind {
   bool in_step;                // they wait for each other in every step
   bool alone = false;          // they do not: something else must bring them together
   bool one_process = false;    // they are threads of one process
+  bool one_source = false;     // ... and one thread of it fetches the samples of all of them
   bool shares_memory = false;  // they are threads, or processes that share memory
   bool host_memory = false;    // they read and write each other's, so it is no card's
   bool groups = false;         // some of them can be a group, below a server or an average

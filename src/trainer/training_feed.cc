@@ -1,0 +1,42 @@
+#include "trainer/training_feed.h"
+
+#include <utility>
+
+namespace trireme {
+
+Feed TrainingFeed(const Job& job) {
+  Feed feed =
+      Feed::ForTraining(*job.data.train, job.normalizer, job.recipe.data, job.recipe.trainer.seed);
+  feed.PretendDecoding(job.recipe.emulate.decode_ms * 1e-3);
+  return feed;
+}
+
+LoaderThreads TrainingThreads(const Job& job, const Feed& feed) {
+  return ChooseLoaderThreads(job.recipe.data.threads, job.graph.input().size() * job.shard_capacity,
+                             job.cores_per_rank, job.threads_per_rank, feed.decodes());
+}
+
+int StepsInMemory(const Job& job) {
+  const Feed feed = TrainingFeed(job);
+  const bool ahead = job.strategy.inner->one_source || TrainingThreads(job, feed).first > 0;
+  if (!job.strategy.in_step() || !ahead) return 1;
+  return feed.decodes() ? 3 : 2;
+}
+
+// Its thread fetches by itself what lies in memory; what is decoded takes as many more as all the
+// workers leave of the processors.
+std::unique_ptr<Generator> MakeGenerator(const Job& job) {
+  if (!job.strategy.inner->one_source) return nullptr;
+  Feed feed = TrainingFeed(job);
+  const IntOrWord& threads = job.recipe.data.threads;
+  int helpers = 0;
+  if (!threads.is_word() || feed.decodes()) {
+    helpers = ChooseLoaderThreads(threads, 0, job.cores_per_rank * job.workers(),
+                                  job.threads_per_rank * job.workers(), feed.decodes())
+                  .first;
+  }
+  return std::make_unique<Generator>(std::move(feed), job.plan, job.shard_capacity,
+                                     StepsInMemory(job), helpers);
+}
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+#pragma once
+#include <memory>
+
+#include "data/loader.h"
+#include "trainer/generator.h"
+#include "trainer/job.h"
+
+namespace trireme {
+
+// What the workers of a job are shown, and who fetches it.
+Feed TrainingFeed(const Job& job);
+LoaderThreads TrainingThreads(const Job& job, const Feed& feed);  // of a worker
+
+// Whose samples a worker holds: that of now, and those that its loader fetches ahead. What decoding
+// takes varies, so one more lies ready there.
+int StepsInMemory(const Job& job);
+
+// The source of samples for all workers of this process; null: each has its own.
+std::unique_ptr<Generator> MakeGenerator(const Job& job);
+
+}  // namespace trireme
