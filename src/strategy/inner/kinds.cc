@@ -114,8 +114,8 @@ constexpr InnerKind kInners[] = {
      .help = "threads bring gradients to a barrier, after which one of them adds them up",
      .in_step = true,
      .one_process = true,
-     .host_memory = true,
      .one_source = true,
+     .host_memory = true,
      .make = MakeBrokerWorker,
      .common = MakeBroker},
 };
