@@ -52,8 +52,8 @@ TEST(Trace, RanksLieOnOneClock) {
 TEST(Trace, AQueueIsACounter) {
   TraceBuffer buffer(1 << 16);
   buffer.BeginStep(0);
-  buffer.Add(Track::kQueue, SpanKind::kQueue, 10.0, 10.0, 3);
-  buffer.Add(Track::kQueue, SpanKind::kQueue, 10.5, 10.5, 2);
+  buffer.Add(Track::kQueue, SpanKind::kQueue, 10.0, 10.0, 0, 3);
+  buffer.Add(Track::kQueue, SpanKind::kQueue, 10.5, 10.5, 0, 2);
   const std::vector<std::vector<std::byte>> parts = {buffer.Serialize(0)};
   const Json json = Written(parts);
   std::vector<std::pair<double, int64_t>> counted;
