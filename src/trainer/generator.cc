@@ -106,7 +106,7 @@ void Generator::CountReady(int shards, int64_t samples) {
   ready_ += shards;
   ready_samples_ += samples;
   if (samples && spans_ && spans_->on()) {
-    spans_->Add(Track::kQueue, SpanKind::kQueue, now, now, int(ready_samples_));
+    spans_->Add(Track::kQueue, SpanKind::kQueue, now, now, spans_->step(), int(ready_samples_));
   }
 }
 

@@ -97,7 +97,7 @@ TEST(Generator, WorkersInStepGetTheirShardsFromOneQueue) {
 TEST(Generator, TheQueueIsBoundedAndShown) {
   struct Shown : SpanSink {
     void BeginStep(int64_t) override {}
-    void Add(Track track, SpanKind kind, double, double, int part) override {
+    void Add(Track track, SpanKind kind, double, double, int64_t, int part) override {
       EXPECT_EQ(track, Track::kQueue);
       EXPECT_EQ(kind, SpanKind::kQueue);
       ready.push_back(part);
