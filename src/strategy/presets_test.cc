@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -394,6 +395,29 @@ INSTANTIATE_TEST_SUITE_P(Devices, WithServer, testing::ValuesIn(DevicesWhere([](
                            return c.strategy == "sync-ps";
                          })),
                          testing::PrintToStringParamName());
+
+// Some stage what travels, others do not; a server may have the processor alone. All must send it
+// in equal segments.
+TEST(Devices, OfDifferentKindsGiveTheBitsOfOne) {
+  const Plan plan{.samples = 25, .batch = 24, .shards = 12, .steps = 2};
+  const Config run{
+      .ranks = 3, .deterministic = true, .plan = plan, .weights = 150'000, .bucket = 1 << 17};
+  Case host{.name = "host", .device = toy::Host, .shared = false};
+  for (const auto& [strategy, route, overlap] :
+       {std::array{"allreduce", "chain", "reduce"}, std::array{"sync-ps", "chain", "both"},
+        std::array{"sync-ps", "star", "reduce"}}) {
+    host.strategy = strategy;
+    host.route = route;
+    host.overlap = overlap;
+    Case mixed = host;
+    std::atomic<int> made = 0;
+    mixed.device = [&made]() -> std::unique_ptr<Device> {
+      if (made++ % 2) return std::make_unique<PretendDevice>();
+      return toy::Host();
+    };
+    EXPECT_EQ(Train(mixed, run)[0], Train(host, run)[0]) << strategy << " " << route;
+  }
+}
 
 TEST(Presets, AreListedWithHelp) {
   for (const StrategyPreset& preset : StrategyPresets()) {
