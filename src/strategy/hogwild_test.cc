@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "pretend/device.h"
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
 #include "strategy/work/shared_work_queue.h"
@@ -259,20 +258,6 @@ TEST(Hogwild, AWorkerThatThrowsEndsAllAlsoWhileOneTakesASnapshot) {
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()).find("disk full (rank 1 of 3"), 0u) << error.what();
   }
-}
-
-TEST(Hogwild, RefusesADeviceWhoseMemoryTheHostDoesNotRead) {
-  const toy::Model model(500);
-  const Plan plan{.samples = 8, .batch = 3, .shards = 1, .steps = 3};
-  const StrategyOptions options{.name = "hogwild"};
-  const StrategySetup setup{ResolveStrategy(options, {.ranks = 1}), plan, model.layout};
-  EXPECT_THROW(RunRanks(1, 20,
-                        [&](World& world) {
-                          PretendDevice device;
-                          const auto strategy = MakeWorker(setup, world);
-                          toy::Worker worker(model, {}, plan, device, *strategy);
-                        }),
-               UsageError);
 }
 
 TEST(SharedWorkQueue, RefusesNumbersThatAreNone) {
