@@ -44,6 +44,44 @@ TEST_F(CardsTest, ACardIsChosenByItsNumber) {
   RefuseToTrain({"--device", "cpu", "--precision", "tf32"}, 2, {"processors have no tf32"});
 }
 
+// Whether there is a card or not.
+TEST_F(CardsTest, StrategiesThatNeedTheProcessorsMemoryAreRefused) {
+  for (const std::string plugin : {TRIREME_MADE_PLUGIN_FILE, "none.so"}) {
+    SetPlugin(plugin);
+    for (const std::string strategy : {"bsp", "hogwild", "dogwild"}) {
+      RefuseToTrain({"--device", "cuda", "--ranks", "3", "--strategy", strategy}, 2,
+                    {"strategy " + strategy, "--device cpu"});
+    }
+  }
+}
+
+TEST_F(CardsTest, ARunOfACardIsUsedWithoutOne) {
+  Succeed({"train", "--steps", "20", "--out", "a"});
+  const Json before = ParseJson(Succeed({"eval", "a", "--json"}).out, "eval");
+  std::string config = Read("a/config.toml");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(config.find(from), config.npos);
+    config.replace(config.find(from), from.size(), to);
+  };
+  replace("device = \"cpu\"", "device = \"cuda:1\"");
+  replace("precision = \"f32\"", "precision = \"tf32\"");
+  Write("a/config.toml", config);
+
+  SetPlugin("none.so");
+  const auto without = Succeed({"eval", "a", "--json"});
+  ExpectIn(without.err, "the run's device cuda:1 is not here (cannot load the CUDA plugin none.so");
+  ExpectIn(without.err, "cpu computes instead");
+  EXPECT_EQ(ParseJson(without.out, "eval").Text(), before.Text());
+  EXPECT_EQ(Succeed({"eval", "a", "--device", "ref"}).err, "");  // the user has chosen
+  Refuse({"eval", "a", "--device", "cuda"}, 1, {"cannot load the CUDA plugin none.so"});
+  Write("flowers.csv", "5.1,3.5,1.4,0.2\n");
+  ExpectIn(Succeed({"predict", "a", "flowers.csv"}).out, "Iris-setosa");
+
+  // To train on is another matter: nobody wants to wait for a processor unknowingly.
+  Refuse({"train", "--resume", "a", "--steps", "30"}, 1, {"cannot load the CUDA plugin none.so"});
+  Succeed({"train", "--resume", "a", "--steps", "30", "--device", "cpu", "--precision", "f32"});
+}
+
 TEST_F(CardsTest, AutoSaysWhyItTakesNoCard) {
   SetWrong("empty");
   Words words = {"train", "--steps", "2", "--device", "auto", "--out"};

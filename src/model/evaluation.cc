@@ -103,7 +103,6 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
     const auto losses = losses_.values().first(count);
     executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
                           {.logits = logits, .probabilities = probabilities, .losses = losses});
-    chunks_.Release();
     for (int at = 0; at < count; at += chunk_size_) {
       const size_t begin = size_t(at), size = size_t(std::min(chunk_size_, count - at));
       score.Add((filled->range.begin + at) / chunk_size_,
@@ -111,6 +110,7 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                 labels.subspan(begin, size));
     }
     tally_.Add(probabilities, labels);
+    chunks_.Release();
   }
   observer.Tell(Phase::kScore, step);
   if (group) score.SumOver(*group);
