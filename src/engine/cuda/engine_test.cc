@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "engine/check/compare.h"
 #include "engine/check/model_check.h"
 #include "engine/cuda/library.h"
+#include "flat/host_memory.h"
+#include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
@@ -84,6 +87,30 @@ TEST_F(CudaEngineTest, GradientsInTf32PointWhereThoseOfFloatsDo) {
     EXPECT_LT(std::sqrt(off / all), 0.1);
     EXPECT_GT(off, 0);  // it does round
   }
+}
+
+// As bench runs them.
+TEST_F(CudaEngineTest, InstructionsOneByOneMakeTheShard) {
+  const auto engine = Make(Precision::kF32);
+  const Graph graph = BuildModel({.name = "cnn"}, {12, 12, 1}, 10);
+  const auto program = Compile(graph, *engine, 2, Mode::kTrain, size_t{1} << 40);
+  const Layout& layout = program->layout;
+  const auto queue = device_->NewQueue();
+  const auto executable = engine->Load(program, *queue);
+  const Buffer state(*device_, layout.state), whole(*device_, layout.summand),
+      single(*device_, layout.summand);
+  flat::PutNow(*queue, InitialState(graph, layout, 1), state);
+  const HostBuffer<float> samples(*device_, check::RandomFloats(1, 2 * 144));
+  const HostBuffer<int32_t> labels(*device_, std::vector<int32_t>{2, 1});
+  const Batch batch{.inputs = samples, .labels = labels, .count = 2};
+  executable->RunShard(batch, state, whole, false, {});
+  for (size_t i = 0; i < program->instructions.size(); ++i) {
+    ASSERT_TRUE(executable->RunInstruction(batch, state, single, int(i)));
+  }
+  std::vector<float> want(layout.summand), got(layout.summand);
+  flat::GetNow(*queue, whole, want);
+  flat::GetNow(*queue, single, got);
+  EXPECT_EQ(got, want);
 }
 
 // The message has the number.
