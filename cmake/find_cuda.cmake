@@ -52,6 +52,7 @@ function(trireme_look_for_cuda)
     return()
   endif()
   find_library(TRIREME_CUDART cudart_static HINTS ${roots} PATH_SUFFIXES lib64 lib
+    targets/${CMAKE_SYSTEM_PROCESSOR}-linux/lib targets/sbsa-linux/lib
     DOC "the static CUDA runtime, for the CUDA plugin")
   if(NOT TRIREME_CUDART)
     set(TRIREME_CUDA_MISSING "there is no libcudart_static.a (-DTRIREME_CUDART=FILE)" PARENT_SCOPE)

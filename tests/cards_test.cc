@@ -105,6 +105,7 @@ TEST_F(CardsTest, TheDoctorListsThem) {
   ExpectIn(out, "engine cuda    cuda:0: Made 1, 3.0 GiB\n");
   ExpectIn(out, "cuda:1: Made 2, 5.0 GiB; Made 2 is too old; buy another\n");
   ExpectIn(out, "driver 7, library 8\n");
+  ExpectIn(Succeed({"doctor", "--json"}).out, "\"devices\": [");
   SetWrong("crash");
   ExpectIn(Succeed({"doctor"}).out, "ended with signal 6");
 }

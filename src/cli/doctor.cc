@@ -163,6 +163,7 @@ nlohmann::ordered_json ToJson(const Findings& all) {
     const std::string missing = kind.Missing();
     json row = {{"targets", kind.targets()},
                 {"why_not_bf16", missing.empty() ? kind.why_not(Precision::kBf16) : missing}};
+    if (kind.details && missing.empty()) row["devices"] = kind.details();
     engines[std::string(kind.name)] = std::move(row);
   }
   json memory = {{"bytes", machine.memory_bytes},

@@ -41,6 +41,20 @@ std::string MemoryText(const Job& job, const Engine& engine, const Program& trai
 
 }  // namespace
 
+std::string DeviceText(const Job& job) {
+  const DeviceChoice device = FindDevice(job.recipe.trainer.device);
+  const EngineKind& kind = *device.kind;
+  std::string text = device.Text();
+  if (!kind.Missing(device.number).empty()) {
+    text += ": elsewhere";
+  } else if (kind.details) {
+    text = kind.details().at(size_t(device.number.value_or(0)));
+  } else {
+    text += fmt::format(": {}, {}", kind.targets()[0], Counted(job.threads_per_rank, "thread"));
+  }
+  return fmt::format("{}, {}", text, job.recipe.trainer.precision);
+}
+
 std::string PlanText(const Job& job) {
   const Backend backend = job.make_backend({.threads = job.threads_per_rank});
   const auto program =

@@ -9,4 +9,8 @@ namespace trireme {
 // buckets, shards.
 std::string PlanText(const Job& job);
 
+// What computes, on what; the first line of a run. A server's machine may lack what its workers
+// have.
+std::string DeviceText(const Job& job);
+
 }  // namespace trireme

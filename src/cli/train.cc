@@ -104,17 +104,6 @@ Json StartLine(const Args& args, const Job& job) {
   return line;
 }
 
-// What computes, on what.
-std::string DeviceText(const Job& job) {
-  const DeviceChoice device = FindDevice(job.recipe.trainer.device);
-  const EngineKind& kind = *device.kind;
-  return fmt::format("{}, {}",
-                     kind.details ? kind.details().at(size_t(device.number.value_or(0)))
-                                  : fmt::format("{}: {}, {}", kind.name, kind.targets()[0],
-                                                Counted(job.threads_per_rank, "thread")),
-                     job.recipe.trainer.precision);
-}
-
 // What was chosen because nobody said it, and what of the command line has no use.
 void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
                 const std::string& chosen, bool quiet) {
@@ -301,13 +290,14 @@ int Run(const Args& args, Process& process) {
   }
   Launcher launcher = MakeLauncher(settings);
   const Log log(process.log, launcher.first());
-  // Looked for before MPI is there, which does not like a process to fork.
+  // Cards are looked for before MPI is there, which does not like a process to fork. Whether this
+  // one needs a card is seen later: a server does not.
   const std::string why = SettleDevice(settings.recipe);
+  if (launcher.launched()) FindDevice(settings.recipe.trainer.device).kind->Missing();
   if (!why.empty() && launcher.holds(kRecordingRank) && !args.Has("--quiet")) {
     Log(process.log)
         .Info("device", "auto: {} computes, because {}", settings.recipe.trainer.device, why);
   }
-  RequireDevice(FindDevice(settings.recipe.trainer.device));
   launcher.Join(&log);
   try {
     return RunJob(args, process, settings, launcher);

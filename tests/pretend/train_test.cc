@@ -68,11 +68,14 @@ TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
   Recipe recipe = SmallRecipe();
   recipe.trainer.deterministic = true;
   const Summary on_cpu = Run("cpu", recipe, BackendOf(recipe));
+  EXPECT_EQ(on_cpu.device_name, "");
   for (const int ranks : {1, 2, 3}) {
     recipe.transport.ranks = ranks;
     const Summary pretended = Run("ranks-" + std::to_string(ranks), recipe, OnPretendedDevice());
     EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << ranks << " ranks";
     EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
+    EXPECT_EQ(pretended.device_name, "pretend");
+    EXPECT_GT(pretended.device_memory_bytes, 0);
   }
 }
 

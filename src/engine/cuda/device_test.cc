@@ -14,6 +14,7 @@
 #include "flat/arithmetic.h"
 #include "flat/cpu/host.h"
 #include "flat/host_memory.h"
+#include "flat/staging.h"
 #include "flat/table_check.h"
 
 namespace trireme::cuda {
@@ -35,8 +36,7 @@ class CudaDeviceTest : public testing::Test {
   }
   Floats Read(Slice slice) {
     Floats x(slice.size);
-    flat::Get(*queue_, slice, x);
-    queue_->Sync();
+    flat::GetNow(*queue_, slice, x);
     return x;
   }
   std::unique_ptr<Device> card_;
@@ -201,8 +201,7 @@ TEST_F(CudaDeviceTest, ArithmeticHasTheProcessorsBits) {
     std::vector<Buffer> buffers;
     const auto load = [&](const Floats& x) {
       buffers.emplace_back(device, x.size());
-      flat::Put(queue, x, buffers.back());
-      queue.Sync();
+      flat::PutNow(queue, x, buffers.back());
       return buffers.back().slice();
     };
     std::vector<Slice> slices;
@@ -211,8 +210,7 @@ TEST_F(CudaDeviceTest, ArithmeticHasTheProcessorsBits) {
     std::vector<uint32_t> bits;
     for (const Slice& slice : slices) {
       Floats x(slice.size);
-      flat::Get(queue, slice, x);
-      queue.Sync();
+      flat::GetNow(queue, slice, x);
       for (const float value : x) bits.push_back(std::bit_cast<uint32_t>(value));
     }
     return bits;

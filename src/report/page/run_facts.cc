@@ -78,13 +78,19 @@ constexpr Fact kResults[] = {
     {"mean staleness", "staleness_mean"},
     {"largest staleness", "staleness_max"},
     {"peak memory", "peak_memory_bytes", Fact::kBytes, Fact::kLower},
+    {"memory of the card", "device_memory_bytes", Fact::kBytes, Fact::kLower},
 };
 
 constexpr Fact kMachine[] = {
-    {"machine", "machine"},     {"host", "host"},
-    {"started", "started_at"},  {"device", "device"},
-    {"precision", "precision"}, {"version", "version"},
-    {"commit", "commit"},       {"SHA-256 of the weights", "parameters_sha256", Fact::kHash},
+    {"machine", "machine"},
+    {"host", "host"},
+    {"started", "started_at"},
+    {"device", "device"},
+    {"card", "device_name"},
+    {"precision", "precision"},
+    {"version", "version"},
+    {"commit", "commit"},
+    {"SHA-256 of the weights", "parameters_sha256", Fact::kHash},
 };
 
 // The places of the best number; none where all are alike.
