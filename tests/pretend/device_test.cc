@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <vector>
 
-#include "base/clock.h"
 #include "flat/arithmetic.h"
 #include "flat/cpu/host.h"
+#include "flat/device_check.h"
 #include "flat/staging.h"
 #include "flat/table_check.h"
 
@@ -29,112 +27,7 @@ TYPED_TEST(DeviceTest, TableComputesWhatItSays) {
   for (size_t n : {0, 1, 17, 1000}) CheckTable(this->device_, n, n % 2, n);
 }
 
-TYPED_TEST(DeviceTest, MemoryIsZeroAndAligned) {
-  auto queue = this->device_.NewQueue();
-  for (size_t n : {1, 16, 1023, 5000}) {
-    Buffer buffer(this->device_, n);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.slice().data) % 64, 0u);
-    std::vector<float> host(n, 1);
-    flat::GetNow(*queue, buffer, host);
-    EXPECT_EQ(host, std::vector<float>(n));
-    flat::Fill(*queue, 3, buffer);
-    queue->Sync();
-  }
-}
-
-TYPED_TEST(DeviceTest, LendsHostMemoryThatIsZeroAndAligned) {
-  for (size_t n : {1, 1000, 1000000}) {
-    const HostBuffer<int32_t> host(this->device_, n);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(host.data()) % 64, 0u);
-    EXPECT_EQ(std::ranges::count(host.values(), 0), std::ptrdiff_t(n));
-  }
-}
-
-TYPED_TEST(DeviceTest, CountsTheMemoryThatItGave) {
-  EXPECT_EQ(this->device_.allocated_bytes(), 0u);
-  {
-    const Buffer x(this->device_, 100), y(this->device_, 5);
-    EXPECT_EQ(this->device_.allocated_bytes(), 105 * sizeof(float));
-  }
-  EXPECT_EQ(this->device_.allocated_bytes(), 0u);
-}
-
-TYPED_TEST(DeviceTest, CopiesAnyMemoryForThoseWhoWait) {
-  auto queue = this->device_.NewQueue();
-  const size_t n = (size_t{5} << 19) + 3;  // more than crosses at a time
-  std::vector<float> there(n), back(n);
-  for (size_t i = 0; i < n; ++i) there[i] = float(i);
-  const Buffer x(this->device_, n);
-  flat::PutNow(*queue, there, x);
-  flat::GetNow(*queue, x, back);
-  EXPECT_EQ(back, there);
-}
-
-TYPED_TEST(DeviceTest, StagingShowsTheHostASlice) {
-  auto queue = this->device_.NewQueue();
-  alignas(64) std::array<float, 32> others = {};
-  for (const bool own : {true, false}) {
-    const Staging staging =
-        own ? Staging(this->device_, others.size()) : Staging(this->device_, others);
-    EXPECT_EQ(staging.copies(), !this->device_.host_visible());
-    const Buffer x(this->device_, 8);
-    flat::Fill(*queue, 2, x);
-    const std::span<float> host = staging.Get(*queue, x, 16);
-    queue->Sync();
-    EXPECT_EQ(host.front(), 2);
-    host.front() = 3;
-    staging.Put(*queue, x, 16);
-    std::vector<float> back(8);
-    flat::GetNow(*queue, x, back);
-    EXPECT_EQ(back, (std::vector<float>{3, 2, 2, 2, 2, 2, 2, 2}));
-  }
-}
-
-// A mark knows when the work before it was done, on the clock of the host.
-TYPED_TEST(DeviceTest, MarksKnowWhenTheyFired) {
-  auto queue = this->device_.NewQueue();
-  const Buffer x(this->device_, 1000);
-  const double before = Now();
-  const Event first = queue->Mark();
-  flat::Fill(*queue, 1, x);
-  const Event second = queue->Mark();
-  second.Wait();
-  EXPECT_TRUE(first.HasFired() && second.HasFired());
-  EXPECT_LE(before, first.FiredAt());
-  EXPECT_LE(first.FiredAt(), second.FiredAt());
-  EXPECT_LE(second.FiredAt(), Now());
-}
-
-// Two queues hand a slice to and fro; without the waits the sums would differ.
-TYPED_TEST(DeviceTest, QueuesWaitForEachOthersEvents) {
-  auto a = this->device_.NewQueue(), b = this->device_.NewQueue();
-  Buffer x(this->device_, 100), y(this->device_, 100), one(this->device_, 100);
-  flat::Fill(*a, 1, one);
-  for (int i = 0; i < 50; ++i) {
-    flat::Add(*a, one, x);  // x += 1
-    b->Wait(a->Record());
-    flat::Add(*b, x, y);  // y += x
-    a->Wait(b->Record());
-  }
-  std::vector<float> host(100);
-  flat::GetNow(*b, y, host);
-  EXPECT_EQ(host, std::vector<float>(100, 50 * 51 / 2));
-}
-
-TYPED_TEST(DeviceTest, ADyingQueueFinishesItsWork) {
-  Buffer x(this->device_, 10);
-  auto other = this->device_.NewQueue();
-  Event event;
-  {
-    auto queue = this->device_.NewQueue();
-    for (int i = 0; i < 100; ++i) flat::Fill(*queue, float(i), x);
-    event = queue->Record();
-  }
-  event.Wait();
-  std::vector<float> host(10);
-  flat::GetNow(*other, x, host);
-  EXPECT_EQ(host, std::vector<float>(10, 99));
-}
+TYPED_TEST(DeviceTest, KeepsItsPromises) { CheckDevice(this->device_); }
 
 TEST(PretendDevice, EnqueueingDoesNotWait) {
   PretendDevice device;

@@ -13,6 +13,7 @@
 #include "engine/cuda/library.h"
 #include "flat/arithmetic.h"
 #include "flat/cpu/host.h"
+#include "flat/device_check.h"
 #include "flat/host_memory.h"
 #include "flat/staging.h"
 #include "flat/table_check.h"
@@ -34,59 +35,14 @@ class CudaDeviceTest : public testing::Test {
     card_ = MakeCard();
     queue_ = card_->NewQueue();
   }
-  Floats Read(Slice slice) {
-    Floats x(slice.size);
-    flat::GetNow(*queue_, slice, x);
-    return x;
-  }
   std::unique_ptr<Device> card_;
   std::unique_ptr<Queue> queue_;
 };
 
+TEST_F(CudaDeviceTest, KeepsItsPromises) { CheckDevice(*card_); }
+
 TEST_F(CudaDeviceTest, TableComputesWhatItSays) {
   for (size_t n : {0, 1, 17, 1000, 300'001}) CheckTable(*card_, n, n % 2, n, false);
-}
-
-TEST_F(CudaDeviceTest, MemoryIsZeroAndAlignedAndCounted) {
-  const size_t before = card_->allocated_bytes();
-  for (size_t n : {1, 16, 1023, 5000}) {
-    Buffer buffer(*card_, n);
-    EXPECT_EQ(card_->allocated_bytes(), before + n * sizeof(float));
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.slice().data) % 64, 0u);
-    EXPECT_EQ(Read(buffer), Floats(n));
-    flat::Fill(*queue_, 3, buffer);
-    queue_->Sync();
-  }
-  EXPECT_EQ(card_->allocated_bytes(), before);
-}
-
-// Two queues hand a slice to and fro; without the waits the sums would differ.
-TEST_F(CudaDeviceTest, QueuesWaitForEachOthersEvents) {
-  const auto other = card_->NewQueue();
-  constexpr size_t kSize = 1 << 20;  // long enough to be overtaken
-  Buffer x(*card_, kSize), y(*card_, kSize), one(*card_, kSize);
-  flat::Fill(*queue_, 1, one);
-  for (int i = 0; i < 50; ++i) {
-    flat::Add(*queue_, one, x);
-    other->Wait(queue_->Record());
-    flat::Add(*other, x, y);
-    queue_->Wait(other->Record());
-  }
-  other->Sync();
-  EXPECT_EQ(Read(y), Floats(kSize, 50 * 51 / 2));
-}
-
-TEST_F(CudaDeviceTest, ADyingQueueFinishesItsWork) {
-  Buffer x(*card_, 1 << 20);
-  Event event;
-  {
-    const auto queue = card_->NewQueue();
-    for (int i = 0; i < 100; ++i) flat::Fill(*queue, float(i), x);
-    event = queue->Record();
-  }
-  EXPECT_TRUE(event.HasFired());
-  event.Wait();
-  EXPECT_EQ(Read(x), Floats(1 << 20, 99));
 }
 
 // An event that somebody holds is not recorded again.
@@ -117,17 +73,6 @@ TEST_F(CudaDeviceTest, MarksFireInOrderBetweenTheHostsMoments) {
     last = fired;
   }
   EXPECT_GT(last, Now() - 60);
-}
-
-TEST_F(CudaDeviceTest, CopiesReachItsHostMemory) {
-  HostBuffer<float> from(*card_, 1000), to(*card_, 1000);
-  for (size_t i = 0; i < from.size(); ++i) from[i] = float(i);
-  EXPECT_EQ(Floats(to.data(), to.data() + to.size()), Floats(1000));
-  Buffer x(*card_, 1000);
-  flat::Put(*queue_, from.data(), x);
-  flat::Get(*queue_, x, to.data());
-  queue_->Sync();
-  EXPECT_TRUE(std::equal(from.data(), from.data() + from.size(), to.data()));
 }
 
 // Stretches with a page in common, some twice, that go in any order.
