@@ -49,7 +49,7 @@ TEST_F(UsageTest, WordsThatNobodyKnows) {
   Refuse({"train", "--optimizer", "adan"}, 2, {"did you mean \"adam\""});
   Refuse({"train", "--strategy", "easgdd"}, 2, {"did you mean \"easgd\""});
   Refuse({"train", "--device", "gpu"}, 2, {"trainer.device", "cpu"});
-  Refuse({"train", "--device", "cpu:1"}, 2, {"trainer.device", "one of \"cpu\"", "cpu:1"});
+  Refuse({"train", "--device", "cpu:1"}, 2, {"trainer.device", "\"cpu\"", "cpu:1"});
   Refuse({"train", "--model", "resnet19"}, 2, {"resnet19", "resnet18"});
   Refuse({"train", "--model", "mlp:4-x-3"}, 2, {"mlp:4-x-3"});
   Refuse({"train", "--data", "irs"}, 2, {"irs", "iris"});

@@ -120,9 +120,10 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bool resumed) {
   // What no device can run is refused before one is looked for.
   const bool trains = launcher.first() + launcher.local() > ChooseStrategy(settings.recipe).servers;
+  MakeBackend backend = BackendOf(settings.recipe, trains);
   try {
-    return PrepareJob(settings.recipe, BackendOf(settings.recipe, trains), launcher.neighbours(),
-                      weights, settings.open);
+    return PrepareJob(settings.recipe, std::move(backend), launcher.neighbours(), weights,
+                      settings.open);
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
@@ -170,7 +171,6 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
   if (takes_weights) init = FindWeights(init, log);
   const bool weights = !args.Has("--dry-run") || takes_weights;
   Job job = Prepare(settings, launcher, weights, resume.has_value());
-  if (records && !args.Has("--quiet")) log.Info("device", "{}", DeviceText(job));
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   job.given_weights = !init.empty();
@@ -215,6 +215,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
         out ? RunDirectory::Create(*out, ConfigText(job.recipe))
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
+  if (records && !args.Has("--quiet")) log.Info("device", "{}", DeviceText(job));
   const Json start_line = StartLine(args, job);
   std::optional<OutputError> lost;  // the run goes on: it is worth more than what is said about it
   Progress progress(style, process.log, [&](std::string_view event) {

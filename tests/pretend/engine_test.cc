@@ -100,7 +100,7 @@ TEST(PretendEngine, ASumThatFailsIsThrownByRunShard) {
   const Buffer state(device, layout.state), summand(device, layout.summand);
   const auto executable =
       engine.Load(Compile(graph, engine, kCapacity, Mode::kTrain, kBucketFloats), *queue);
-  Samples samples(graph, kCount, 1);
+  Samples samples(device, graph, kCount, 1);
   const auto lost = [](std::span<double>) { throw Error("rank 1 is gone"); };
   samples.batch.sum_over_shards = lost;
   EXPECT_THROW(executable->RunShard(samples.batch, state, summand, false, {}), Error);

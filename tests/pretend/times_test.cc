@@ -18,10 +18,10 @@ constexpr double kTakes_s = 25e-6;
 constexpr double kRounding_s = 1e-9;
 
 MakeBackend OnDevice(const PretendDevice::Seconds& seconds) {
-  return [seconds](int threads) {
+  return [seconds](const BackendNeeds& needs) {
     Backend backend;
     auto device = std::make_unique<PretendDevice>(seconds);
-    backend.engine = std::make_unique<PretendEngine>(*device, threads);
+    backend.engine = std::make_unique<PretendEngine>(*device, needs.threads);
     backend.device = std::move(device);
     return backend;
   };
