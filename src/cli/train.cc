@@ -215,7 +215,6 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
         out ? RunDirectory::Create(*out, ConfigText(job.recipe))
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
-  if (records && !args.Has("--quiet")) log.Info("device", "{}", DeviceText(job));
   const Json start_line = StartLine(args, job);
   std::optional<OutputError> lost;  // the run goes on: it is worth more than what is said about it
   Progress progress(style, process.log, [&](std::string_view event) {
@@ -255,6 +254,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
                      .launcher = launcher,
                      .start_line = job.only_self_test ? nullptr : &start_line,
                      .notice = &notice,
+                     .device = args.Has("--quiet") ? "" : DeviceText(job),
                      .show_ranks = !args.Has("--quiet"),
                      .report = report});
 }

@@ -242,6 +242,7 @@ Start OpenRun(const Job& job, const RunContext& context) {
         "{} has already done {} steps, more than the {} asked for; raise --epochs or --steps",
         context.directory->path(), start.at.step, job.plan.steps);
   }
+  if (!context.device.empty()) context.log.Info("device", "{}", context.device);
   if (context.start_line) context.directory->AppendStart(*context.start_line);
   context.directory->WriteConfig(ConfigText(job.recipe));
   context.directory->DropMetricsAfter(start.at.step);

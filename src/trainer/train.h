@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "base/function_ref.h"
 #include "base/log.h"
@@ -29,6 +30,7 @@ struct RunContext {
   Launcher& launcher;
   const Json* start_line = nullptr;  // written when the run begins; null: nothing tells of it
   StopNotice* notice = nullptr;      // if not null, told of the signals by who supervises the ranks
+  std::string device = {};           // in words, logged when the run begins; empty: not
   bool show_ranks = true;            // log where the ranks run and how they sum
   // Called at the end on the rank that records, which may be another process.
   FunctionRef<void(const Outcome&)> report;
