@@ -94,6 +94,11 @@ TEST_F(CardsTest, AutoSaysWhyItTakesNoCard) {
            "auto: cpu computes, because strategy hogwild");
 }
 
+TEST_F(CardsTest, AutoDoesNotBlameTheCardForWhatNoDeviceCanDo) {
+  RefuseToTrain({"--device", "auto", "--strategy", "easgd", "--ranks", "1"}, 2,
+                {"at least 2 ranks"});
+}
+
 TEST_F(CardsTest, TheFirstLineOfARunNamesTheDevice) {
   const std::string err = Succeed({"train", "--steps", "2", "--threads", "1", "--out", "a"}).err;
   ExpectIn(err.substr(0, err.find('\n')), "device: cpu: ");

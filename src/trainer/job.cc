@@ -151,19 +151,35 @@ StrategyChoice ChooseStrategy(const Recipe& recipe) {
                           .optimizer = &recipe.optimizer});
 }
 
+namespace {
+
+// Why strategy and precision cannot be on the recipe's device; empty: they can.
+std::string WhyNotOnDevice(const Recipe& recipe) {
+  try {
+    ChooseStrategy(recipe);
+    ResolvePrecision(*FindDevice(recipe.trainer.device).kind, recipe.trainer.precision);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string SettleDevice(Recipe& recipe) {
   if (recipe.trainer.device != kAutoDevice) return "";
   std::string why;
   const DeviceChoice choice = AutoDevice(why);
   recipe.trainer.device = choice.Text();
   if (choice.kind->host_memory) return why;
-  try {  // what only the processor can do stays there
-    ChooseStrategy(recipe);
-    ResolvePrecision(*choice.kind, recipe.trainer.precision);
-  } catch (const UsageError& error) {
-    why = error.what();
-    recipe.trainer.device = HostEngine().name;
-  }
+  why = WhyNotOnDevice(recipe);
+  if (why.empty()) return "";
+  // What only the processor can do stays there; what nothing can do is refused later, when the
+  // number of ranks is known.
+  Recipe on_host = recipe;
+  on_host.trainer.device = HostEngine().name;
+  if (!WhyNotOnDevice(on_host).empty()) return "";
+  recipe = on_host;
   return why;
 }
 
