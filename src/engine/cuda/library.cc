@@ -57,6 +57,10 @@ std::optional<Survey> FromLines(const std::string& text) {
 // ---- the child
 
 [[noreturn]] void AnswerAndEnd(const std::string& path, int pipe) {
+  // Handlers are the parent's, or of libraries that it has loaded: here a crash is a crash.
+  for (const int number : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGINT, SIGTERM}) {
+    signal(number, SIG_DFL);
+  }
   Survey survey;
   try {
     survey = OpenTable(path).survey();

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -96,6 +98,15 @@ TEST_F(BorderTest, WhateverHappensInTheChildIsSaidInOneLine) {
   EXPECT_NE(problem("quit", 60).find("did not say which cards there are"), std::string::npos);
   EXPECT_NE(problem("hang", 0.2).find("took more than 0 s"), std::string::npos);
   EXPECT_NE(problem("id", 60).find("was not built together"), std::string::npos);
+}
+
+// Libraries that the program has loaded may catch signals.
+TEST_F(BorderTest, ACrashOfTheChildIsSeenWhoeverCatchesSignals) {
+  const auto before = signal(SIGABRT, [](int) { _exit(3); });
+  Set("crash");
+  const std::string problem = AskInChild(TRIREME_MADE_PLUGIN_FILE).problem;
+  signal(SIGABRT, before);
+  EXPECT_NE(problem.find("ended with signal 6"), problem.npos) << problem;
 }
 
 // The survey of this machine is asked for once in a process: these are one test.
