@@ -10,6 +10,8 @@ namespace trireme {
 // and 2 w + 1, or zeros where the range has ended. A term is one-to-one in its word: whichever
 // single value changes, the digest does.
 constexpr uint64_t DigestTerm(uint64_t word, uint64_t w) { return HashKey(word, w); }
-constexpr uint64_t WordOf(uint32_t first, uint32_t second) { return uint64_t{second} << 32 | first; }
+constexpr uint64_t WordOf(uint32_t first, uint32_t second) {
+  return uint64_t{second} << 32 | first;
+}
 
 }  // namespace trireme

@@ -491,10 +491,9 @@ void CheckDigest(Bench& bench) {
 }  // namespace
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed, bool unwritten) {
-  std::vector<void (*)(Bench&)> checks = {CheckMoves,      CheckSums,        CheckSumInOrder,
-                                          CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
-                                          CheckRules,      CheckTrack,       CheckSkip,
-                                          CheckDigest};
+  std::vector<void (*)(Bench&)> checks = {
+      CheckMoves,     CheckSums,  CheckSumInOrder, CheckClipFactor, CheckClipOfKnown,
+      CheckClipFinds, CheckRules, CheckTrack,      CheckSkip,       CheckDigest};
   if (unwritten) checks.insert(checks.end(), {CheckUnwritten, CheckClipOfUnwritten});
   for (const auto check : checks) {
     Bench bench(device, n, offset, seed);

@@ -46,15 +46,14 @@ std::set<std::string> KeysThat(bool (*which)(Binds)) {
 // Most keys bind all ranks and clients. These do not.
 TEST(Recipe, KeysSayWhatTheyBind) {
   using enum Binds;
-  const std::set<std::string> local = {"engine.memory_mb",      "trainer.threads",
-                                       "transport.secret_file", "transport.hosts",
-                                       "transport.meet",        "transport.bind",
-                                       "transport.listen"};
+  const std::set<std::string> local = {
+      "engine.memory_mb", "trainer.threads", "transport.secret_file", "transport.hosts",
+      "transport.meet",   "transport.bind",  "transport.listen"};
   EXPECT_EQ(KeysThat([](Binds binds) { return Includes(binds, kLocal); }), local);
   std::set<std::string> differ = local;  // between ranks
-  differ.insert({"engine.check", "trainer.pin", "transport.name", "transport.ranks", "transport.join_s",
-                 "transport.timeout_s", "transport.throttle", "transport.latency_ms",
-                 "transport.plugin"});
+  differ.insert({"engine.check", "trainer.pin", "transport.name", "transport.ranks",
+                 "transport.join_s", "transport.timeout_s", "transport.throttle",
+                 "transport.latency_ms", "transport.plugin"});
   EXPECT_EQ(KeysThat([](Binds binds) { return !Includes(binds, kRanks); }), differ);
   differ.insert({"data.source", "data.ledger", "data.threads", "trainer.device", "trainer.init",
                  "record", "emulate"});

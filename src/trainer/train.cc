@@ -130,7 +130,8 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, const
     CheckAgreement(group, job);
     if (context.show_ranks) ShowRanks(group, job, context.log);
   }
-  StrategySetup setup = SetupOf(job, common.strategy.get(), context.log, job.NeedsOf(world.rank()).threads);
+  StrategySetup setup =
+      SetupOf(job, common.strategy.get(), context.log, job.NeedsOf(world.rank()).threads);
   setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;

@@ -14,7 +14,6 @@
 namespace trireme {
 namespace {
 
-
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(std::shared_ptr<const Program> program, const cpu::KernelTable& kernels,

@@ -1,6 +1,5 @@
 // One pass over memory each. Multiply-adds are written out (CMakeLists.txt forbids others).
 #include "engine/cuda/flat.h"
-
 #include "flat/digest.h"
 
 namespace trireme::cuda {

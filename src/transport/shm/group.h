@@ -29,7 +29,7 @@ class ShmGroup : public Group, private SharedMemory {
 
  private:
   enum class Stage { kQueued, kMoving, kDone, kFailed };
-  struct Node : Transfer {
+  struct Node final : Transfer {
     void Wait() override { group->Wait(*this); }
     void Finish() noexcept override { group->Finish(*this); }
     ShmGroup* group = nullptr;

@@ -34,7 +34,7 @@ class Hub {
 
  private:
   enum class Stage { kWaiting, kCopying, kDone, kFailed };
-  struct Node : Transfer {
+  struct Node final : Transfer {
     void Wait() override { hub->Wait(*this); }
     void Finish() noexcept override { hub->Finish(*this); }
     Hub* hub = nullptr;
