@@ -76,7 +76,6 @@ class ServerRecorder : public ServerKeeper {
   // The thread's.
   TrainState at_;
   const double seconds_before_;
-  double evaluation_s_ = 0;
   uint64_t sent_before_ = 0, received_before_ = 0;
   std::optional<Findings> findings_;
   int64_t evaluated_step_ = -1, saved_step_ = -1;

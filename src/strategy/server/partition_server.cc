@@ -43,7 +43,8 @@ void PartitionServer::Run(ServerKeeper* keeper) {
   alone_since_ = After(0);
   while (!over_) {
     // Clients are heard when there is something to answer with.
-    const bool heard = HearFirst() | (loaded_ && HearClients());
+    bool heard = HearFirst();
+    if (loaded_ && HearClients()) heard = true;
     Broadcast();
     if (keeper) PassOn(keeper->signal());
     if (!heard) wake_.Wait(After(kLookAtLinks_s));

@@ -50,7 +50,7 @@ class MpiGroup : public Group {
  private:
   enum class Stage { kWaiting, kMoving, kDone, kFailed };
   enum class Kind { kSend, kReceive, kSum };
-  struct Node : Transfer {
+  struct Node final : Transfer {
     void Wait() override { group->Wait(*this); }
     void Finish() noexcept override { group->Finish(*this); }
     MpiGroup* group = nullptr;

@@ -30,7 +30,7 @@ class PairOwner {
 // guarded by the owner's mutex, which no system call holds. Reading and writing are two turns that
 // one thread each has at a time: a thread that waits for a message reads it itself, one that sends
 // something short writes it itself, the rest is the loop's.
-class Pair : Poller::Client {
+class Pair final : Poller::Client {
  public:
   Pair(PairOwner& owner, std::mutex& mutex, PairTraffic& traffic, int peer, Socket socket,
        Poller& poller, RateLimiter& in, RateLimiter& out);

@@ -381,7 +381,7 @@ PairTraffic::Outgoing* PairTraffic::Next(bool long_messages) {
   } else if (long_messages && !pieces_.empty()) {
     TcpTransfer& send = *pieces_.front();
     pieces_.erase(pieces_.begin());
-    out_.emplace();
+    out_ = Outgoing{};
     out_->transfer = &send;
     out_->piece = true;
     out_->data = send.data + send.moved;

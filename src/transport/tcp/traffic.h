@@ -25,7 +25,7 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr Tag kMaxTag = kTags << 16;  // tags of parts included
 
 // One send or receive, the transport's side of a Ticket. Guarded by the group's mutex.
-struct TcpTransfer : Transfer {
+struct TcpTransfer final : Transfer {
   enum class Stage { kWaiting, kDone, kFailed };
 
   void Wait() override;
