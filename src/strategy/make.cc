@@ -75,14 +75,14 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
   const StrategyChoice& c = setup.choice;
   const int period = PeriodOf(setup);
   // With a push for each lease few wait here: what they are made from gets old.
-  ServerClient::Ahead ahead{.most = period == 1 ? 2 : 64};
+  LeaseClient::Ahead ahead{.most = period == 1 ? 2 : 64};
   if (c.open_epochs() && period > 1) ahead = {.most = 4096, .always = true};
-  std::vector<ServerClient::Holder> servers;
+  std::vector<ServerLine::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
     servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});
   }
-  auto client = std::make_unique<ServerClient>(std::move(servers), ahead);
-  auto merge = c.merge->make({.client = *client,
+  auto client = std::make_unique<Client>(std::move(servers), ahead);
+  auto merge = c.merge->make({.centre = client->centre(),
                               .shared = std::move(shared),
                               .push = c.push,
                               .fetch = c.fetch,

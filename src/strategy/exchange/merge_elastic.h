@@ -1,6 +1,6 @@
 #pragma once
+#include "strategy/exchange/centre.h"
 #include "strategy/exchange/merge.h"
-#include "strategy/exchange/server_client.h"
 
 namespace trireme {
 
@@ -11,21 +11,21 @@ class MergeElastic : public Merge {
  public:
   // `alpha` 0: the paper's rule, a moving rate of 0.9, shared among the clients that are here.
   // `waits`: staleness is bounded by waiting for the centre, not for long after it was given.
-  MergeElastic(ServerClient& centre, float alpha, bool waits = false)
-      : client_(centre), alpha_(alpha), waits_(waits) {}
+  MergeElastic(Centre& centre, float alpha, bool waits = false)
+      : centre_(centre), alpha_(alpha), waits_(waits) {}
   void Begin(Replica& replica) override;
   // The centre comes while the step is computed: one local step older, and nobody waits for it.
   void BeforeStep(Replica&, bool meets) override {
-    if (meets && !waits_) client_.Prefetch();
+    if (meets && !waits_) centre_.Prefetch();
   }
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
 
  private:
-  ServerClient& client_;
+  Centre& centre_;
   const float alpha_;
   const bool waits_;
-  Buffer centre_, pull_;
+  Buffer copy_, pull_;  // of the centre; what both give up
 };
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
 #pragma once
+#include "strategy/exchange/centre.h"
 #include "strategy/exchange/merge.h"
-#include "strategy/exchange/server_client.h"
 #include "strategy/exchange/shared_weights.h"
 
 namespace trireme {
@@ -21,9 +21,8 @@ class MergeGradient : public Merge {
     int64_t clock = -1;  // at least 0: weights are at most so many steps behind (Ho et al. 2013)
   };
   // `shared`: null, or the weights that a group shares.
-  MergeGradient(ServerClient& centre, const Pace& pace,
-                std::unique_ptr<SharedWeights> shared = nullptr)
-      : client_(centre), pace_(pace), shared_(std::move(shared)) {}
+  MergeGradient(Centre& centre, const Pace& pace, std::unique_ptr<SharedWeights> shared = nullptr)
+      : centre_(centre), pace_(pace), shared_(std::move(shared)) {}
   void Begin(Replica& replica) override;
   bool updates() const override { return shared_ || pace_.push > 1 || pace_.fetch > 1; }
   void BeforeStep(Replica& replica, bool meets) override;
@@ -32,14 +31,14 @@ class MergeGradient : public Merge {
   void Reload(Replica& replica) override;
 
  private:
-  void Take(Replica& replica, const ServerClient::Snapshot& centre);
+  void Take(Replica& replica, const Centre::Snapshot& centre);
   void TakeNews(Replica& replica);
   void AskIfDue();
   bool fetches() const { return !shared_ || shared_->leads(); }
   // It asks for weights by its own steps, not by a clock or for each push.
   bool asks() const { return pace_.asks && !pace_.waits && pace_.clock < 0 && fetches(); }
 
-  ServerClient& client_;
+  Centre& centre_;
   const Pace pace_;
   const std::unique_ptr<SharedWeights> shared_;
   Buffer sum_;           // of the gradients since the last meeting, if that can be several

@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 std::unique_ptr<Merge> MakeGradient(MergeNeeds needs) {
-  return std::make_unique<MergeGradient>(needs.client,
+  return std::make_unique<MergeGradient>(needs.centre,
                                          MergeGradient::Pace{.push = needs.push,
                                                              .fetch = needs.fetch,
                                                              .asks = needs.asks,
@@ -28,13 +28,13 @@ std::unique_ptr<ServerRule> GradientRule(const RuleNeeds& needs) {
 }
 
 std::unique_ptr<Merge> MakeElastic(MergeNeeds needs) {
-  return std::make_unique<MergeElastic>(needs.client, needs.alpha, needs.waits);
+  return std::make_unique<MergeElastic>(needs.centre, needs.alpha, needs.waits);
 }
 
 std::unique_ptr<ServerRule> ElasticRule(const RuleNeeds&) { return MakeAddRule(); }
 
 std::unique_ptr<Merge> MakeWeights(MergeNeeds needs) {
-  return std::make_unique<MergeWeights>(needs.client, needs.rounds);
+  return std::make_unique<MergeWeights>(needs.centre, needs.rounds);
 }
 
 std::unique_ptr<ServerRule> HalveRule(const RuleNeeds&) { return MakeMixRule(0.5f, 0); }

@@ -7,7 +7,7 @@
 namespace trireme {
 
 class ServerRule;
-class ServerClient;
+class Centre;
 class Device;
 class Merge;
 class Schedule;
@@ -24,7 +24,7 @@ enum class StaleKind {
 
 // Of a worker's side.
 struct MergeNeeds {
-  ServerClient& client;
+  Centre& centre;
   std::unique_ptr<SharedWeights> shared;  // by a group; may be null
   int push = 1, fetch = 1;                // steps between pushes, and between looks at the weights
   bool asks = true;                       // for weights, else the server offers all new ones

@@ -12,8 +12,8 @@
 
 #include "flat/cpu/host.h"
 #include "strategy/check/merge_play.h"
+#include "strategy/exchange/client.h"
 #include "strategy/exchange/merge_kinds.h"
-#include "strategy/exchange/server_client.h"
 #include "strategy/exchange/shared_weights.h"
 #include "strategy/server/rule.h"
 #include "transport/threads/thread_link.h"
@@ -161,7 +161,7 @@ class Worker {
                  .layout = kModel.layout,
                  .updater = updater_},
         client_(server.link(number)),
-        merge_(kind.make({.client = client_,
+        merge_(kind.make({.centre = client_.centre(),
                           .shared = nullptr,
                           .push = row.period,
                           .fetch = row.fetch,
@@ -184,7 +184,7 @@ class Worker {
   }
   void Meet() {
     if (std::exchange(since_, 0) == 0) return;
-    if (takes_news_) client_.FetchNow(kFloats);
+    if (takes_news_) client_.centre().FetchNow(kFloats);
     merge_->Meet(replica_, {}, {&kSamples[size_t(number_)], 1});
   }
   std::span<const float> state() const { return state_.slice().host(); }
@@ -198,7 +198,7 @@ class Worker {
   const std::array<Slice, 1> summands_;
   Updater updater_;
   Replica replica_;
-  ServerClient client_;
+  Client client_;
   const std::unique_ptr<Merge> merge_;
   int step_ = 0, since_ = 0;
 };

@@ -3,32 +3,32 @@
 namespace trireme {
 
 void MergeWeights::Begin(Replica& r) {
-  version_ = TakeCentre(client_, r);
+  version_ = TakeCentre(centre_, r);
   moved_ = true;
 }
 
 void MergeWeights::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
   head.version = version_;
-  client_.Push(r.queue, r.state, head, leases);
+  centre_.Push(r.queue, r.state, head, leases);
   if (!rounds_) {
-    const auto news = client_.News(r.state.size);
+    const auto news = centre_.News(r.state.size);
     if (news && news->version > version_) Take(r, *news);
     return;
   }
-  const auto centre = client_.Answered(r.state.size);
+  const auto centre = centre_.Answered(r.state.size);
   if (!centre) return;  // void
   Take(r, *centre);
   r.updater.Reset(r.queue);  // as in rounds of local SGD
 }
 
-void MergeWeights::Take(Replica& r, const ServerClient::Snapshot& centre) {
-  client_.Put(r.queue, centre, r.state);
+void MergeWeights::Take(Replica& r, const Centre::Snapshot& centre) {
+  centre_.Put(r.queue, centre, r.state);
   version_ = centre.version;
   moved_ = true;
 }
 
 void MergeWeights::Reload(Replica& r) {
-  version_ = TakeCentre(client_, r);
+  version_ = TakeCentre(centre_, r);
   moved_ = true;
   r.updater.Reset(r.queue);
 }

@@ -1,6 +1,6 @@
 #pragma once
+#include "strategy/exchange/centre.h"
 #include "strategy/exchange/merge.h"
-#include "strategy/exchange/server_client.h"
 
 namespace trireme {
 
@@ -11,15 +11,15 @@ namespace trireme {
 // not pushed.
 class MergeWeights : public Merge {
  public:
-  MergeWeights(ServerClient& centre, bool rounds) : client_(centre), rounds_(rounds) {}
+  MergeWeights(Centre& centre, bool rounds) : centre_(centre), rounds_(rounds) {}
   void Begin(Replica& replica) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
 
  private:
-  void Take(Replica& replica, const ServerClient::Snapshot& centre);
+  void Take(Replica& replica, const Centre::Snapshot& centre);
 
-  ServerClient& client_;
+  Centre& centre_;
   const bool rounds_;
   int64_t version_ = 0;
 };

@@ -46,7 +46,8 @@ void ServerExchange::Discard(Replica& replica) {
 }
 
 void ServerExchange::Snapshot(Replica& replica, Slice into) {
-  client_->Put(replica.queue, client_->FetchNow(into.size), into);
+  Centre& centre = client_->centre();
+  centre.Put(replica.queue, centre.FetchNow(into.size), into);
 }
 
 }  // namespace trireme

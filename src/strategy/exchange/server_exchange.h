@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "flat/host_memory.h"
+#include "strategy/exchange/client.h"
 #include "strategy/exchange/exchange.h"
 #include "strategy/exchange/merge.h"
-#include "strategy/exchange/server_client.h"
 
 namespace trireme {
 
@@ -15,8 +15,7 @@ class ServerExchange : public Exchange {
  public:
   // `period`: steps between meetings; 0: one each epoch. `led`: others work on the same leases, and
   // whoever leads them says when newer weights are taken.
-  ServerExchange(std::unique_ptr<ServerClient> client, std::unique_ptr<Merge> merge, int period,
-                 bool led)
+  ServerExchange(std::unique_ptr<Client> client, std::unique_ptr<Merge> merge, int period, bool led)
       : client_(std::move(client)), merge_(std::move(merge)), period_(period), led_(led) {}
 
   void Begin(Replica& replica) override;
@@ -26,7 +25,7 @@ class ServerExchange : public Exchange {
     if (!led_) TakeNewer(replica);
   }
   void AfterStep(Replica& replica) override;
-  void Stop() override { client_->Stop(); }
+  void Stop() override { client_->leases().Stop(); }
   void End(Replica& replica) override { Meet(replica); }
   void Snapshot(Replica& replica, Slice into) override;
 
@@ -34,7 +33,7 @@ class ServerExchange : public Exchange {
   std::optional<Volume> volume() const override { return client_->volume(); }
 
   // For the source of work.
-  ServerClient& client() { return *client_; }
+  Client& client() { return *client_; }
   bool holds() const { return !open_.empty(); }  // work that the server does not have yet
   void Meet(Replica& replica);
   void Discard(Replica& replica);  // what it holds is void: begins anew with the server's weights
@@ -46,7 +45,7 @@ class ServerExchange : public Exchange {
   bool MeetsAfter(int steps) const { return period_ > 0 && steps >= period_; }
   void CountLoss(Replica& replica);
 
-  const std::unique_ptr<ServerClient> client_;
+  const std::unique_ptr<Client> client_;
   const std::unique_ptr<Merge> merge_;
   const int period_;
   const bool led_;

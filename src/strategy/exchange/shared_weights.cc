@@ -13,7 +13,7 @@ SharedWeights::SharedWeights(Group& group, InnerHogwild& inner) : group_(group),
 }
 
 // A write like every other of Hogwild: it goes through the file that holds the races.
-void SharedWeights::Put(Replica& replica, const ServerClient::Snapshot& centre) {
+void SharedWeights::Put(Replica& replica, const Centre::Snapshot& centre) {
   inner_.Agree(replica, [&] { flat::Put(replica.queue, centre.state, replica.state); });
   board_->version.store(centre.version);
 }

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "strategy/exchange/server_client.h"
+#include "strategy/exchange/centre.h"
 #include "strategy/inner/hogwild.h"
 
 namespace trireme {
@@ -16,7 +16,7 @@ class SharedWeights {
   bool leads() const { return group_.rank() == 0; }
   // Of the centre that the weights come from, and the group's own updates since.
   int64_t version() const { return board_->version.load(); }
-  void Put(Replica& replica, const ServerClient::Snapshot& centre);
+  void Put(Replica& replica, const Centre::Snapshot& centre);
   void Meet();  // all of the group
 
  private:

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "strategy/check/counted_once.h"
-#include "strategy/exchange/server_client.h"
+#include "strategy/exchange/client.h"
 #include "strategy/server/protocol.h"
 #include "transport/threads/thread_link.h"
 
@@ -362,10 +362,10 @@ TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
 
 TEST(ClientTest, GivesUpASilentServerAfterTheDeadline) {
   ThreadLink wire(0.05, 10);
-  ServerClient client(wire.client());
-  EXPECT_THROW(client.Fetch(32), PeerLost);
+  Client client(wire.client());
+  EXPECT_THROW(client.centre().Fetch(32), PeerLost);
   Lease lease;
-  EXPECT_THROW(client.Claim(false, lease), PeerLost);
+  EXPECT_THROW(client.leases().Claim(false, lease), PeerLost);
 }
 
 }  // namespace

@@ -7,17 +7,17 @@ namespace trireme {
 Turn Leases::Next(Replica* replica, int64_t, Work& work) {
   for (;;) {
     Lease lease;
-    switch (exchange_.client().Claim(exchange_.holds(), lease)) {
-      case ServerClient::Answer::kLease:
+    switch (exchange_.client().leases().Claim(exchange_.holds(), lease)) {
+      case LeaseClient::Answer::kLease:
         WorkOn(lease, work);
         return Turn::kStep;
-      case ServerClient::Answer::kDrain:
+      case LeaseClient::Answer::kDrain:
         exchange_.Meet(*replica);
         break;
-      case ServerClient::Answer::kVoid:
+      case LeaseClient::Answer::kVoid:
         exchange_.Discard(*replica);
         break;
-      case ServerClient::Answer::kEnd:
+      case LeaseClient::Answer::kEnd:
         return Turn::kEnd;
     }
   }

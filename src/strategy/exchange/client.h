@@ -1,0 +1,41 @@
+#pragma once
+#include <memory>
+
+#include "strategy/exchange/centre.h"
+#include "strategy/exchange/lease_client.h"
+#include "strategy/exchange/server_centre.h"
+#include "strategy/exchange/server_line.h"
+
+namespace trireme {
+
+// A worker's side of a run that servers lead: who hands out its work, and who keeps the common
+// weights.
+class Client {
+ public:
+  explicit Client(std::vector<ServerLine::Holder> servers, LeaseClient::Ahead ahead = {})
+      : line_(std::move(servers)), leases_(line_, ahead) {
+    auto centre = std::make_unique<ServerCentre>(line_, leases_);
+    line_.Listen({&leases_, centre.get()});
+    centre_ = std::move(centre);
+  }
+  explicit Client(Link& link) : Client(std::vector<ServerLine::Holder>{{&link, {}}}) {}
+  ~Client() { line_.Close(); }  // before those who listen go
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  LeaseClient& leases() { return leases_; }
+  Centre& centre() { return *centre_; }
+
+  double waited_s() const { return line_.waited_s() + centre_->waited_s(); }
+  Volume volume() const {
+    const Volume line = line_.volume(), centre = centre_->volume();
+    return {line.sent + centre.sent, line.received + centre.received};
+  }
+
+ private:
+  ServerLine line_;
+  LeaseClient leases_;
+  std::unique_ptr<Centre> centre_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+
+#include "strategy/exchange/server_line.h"
+#include "strategy/server/lease_table.h"
+
+namespace trireme {
+
+// Where a worker gets its leases: from the first server of its line. It asks for the next ones
+// while the worker is busy with the last. Called on the worker's thread.
+//
+// Leases can become void: the server refused a push (it had given the worker up), or it was
+// restarted and knows only its last snapshot. Claim then says kVoid once; what the centre does not
+// have is leased again to whoever asks.
+class LeaseClient final : public ServerLine::Listener {
+ public:
+  // Leases that may wait here.
+  struct Ahead {
+    int most = 64;        // with one push per lease few, or the pushes are stale
+    bool always = false;  // as many as the next answer needs: the worker shall never wait for one
+  };
+  LeaseClient(ServerLine& line, Ahead ahead);
+
+  enum class Answer { kLease, kDrain, kEnd, kVoid };
+  // Blocks until there is an answer. `holds`: there is work of earlier leases that was not pushed.
+  Answer Claim(bool holds, Lease& lease);
+  bool holds_void() const;          // Claim will say kVoid
+  void Stop() { stopped_ = true; }  // this worker shall end: Claim says kDrain, then kEnd
+
+  // With the line locked.
+  bool over() const { return void_ || ended_; }  // no answer comes to what was pushed
+  bool Hear(size_t server, Message& message) override;
+  void Renewed(size_t server) override;
+
+ private:
+  void AskForLeases(bool holds);
+  void TakeGrant(const Message& message);
+  void TimeAnswer();
+
+  ServerLine& line_;
+  const Ahead ahead_;
+  double claimed_at_ = 0;  // the lease that is worked on; 0: none
+  double step_s_;          // what the work on a lease takes, on average; at first a guess
+  bool stopped_ = false;
+
+  // Guarded by the line.
+  bool asked_ = false;  // an ask waits at the server
+  double asked_at_ = 0;
+  double answer_s_ = 0;         // how long a grant may take, by the last ones
+  std::deque<Lease> granted_;   // not claimed yet
+  size_t granted_at_once_ = 0;  // the last time
+  bool drain_ = false, ended_ = false, void_ = false;
+};
+
+}  // namespace trireme
