@@ -18,6 +18,12 @@ void CheckSizes(const Slice& first, const Slices&... others) {
   TRIREME_ASSERT(((first.size == others.size) && ...));
 }
 
+// `out` takes values of 8 bytes.
+void CheckWords(const Slice& out, size_t words) {
+  TRIREME_ASSERT(out.size == words * (sizeof(uint64_t) / sizeof(float)));
+  TRIREME_ASSERT(reinterpret_cast<uintptr_t>(out.data) % sizeof(uint64_t) == 0);
+}
+
 }  // namespace
 
 void Put(Queue& q, const float* host, Slice to) { TableOf(q, to).put(q, host, to); }
@@ -49,6 +55,17 @@ void Add(Queue& q, Slice from, Slice to) {
 void Blend(Queue& q, float a, Slice x, float b, Slice y) {
   CheckSizes(x, y);
   TableOf(q, x, y).blend(q, a, x, b, y);
+}
+
+// One row fewer: 1 y is y, and the product and the sum round once.
+void Axpy(Queue& q, float a, Slice x, Slice y) { Blend(q, a, x, 1, y); }
+
+void Scale(Queue& q, float a, Slice x) { TableOf(q, x).scale(q, a, x); }
+
+void Dot(Queue& q, Slice x, Slice y, Slice out) {
+  CheckSizes(x, y);
+  CheckWords(out, 1);
+  TableOf(q, x, y, out).dot(q, x, y, out);
 }
 
 void SumInOrder(Queue& q, Slice start, std::span<const Slice> parts, Slice out) {
@@ -102,8 +119,7 @@ void Track(Queue& q, float momentum, Slice scale, Slice seen, Slice running) {
 
 void Digest(Queue& q, Slice from, std::span<const Range> ranges, Slice out) {
   const FlatTable& table = TableOf(q, from, out);
-  TRIREME_ASSERT(out.size == ranges.size() * kDigestFloats);
-  TRIREME_ASSERT(reinterpret_cast<uintptr_t>(out.data) % sizeof(uint64_t) == 0);
+  CheckWords(out, ranges.size());
   for (size_t done = 0; done < ranges.size();) {
     RangeList list;
     list.size = std::min(RangeList::kMost, ranges.size() - done);

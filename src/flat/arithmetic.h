@@ -88,6 +88,8 @@ struct FlatTable {
   void (*copy)(Queue&, Slice from, Slice to);
   void (*add)(Queue&, Slice from, Slice to);
   void (*blend)(Queue&, float a, Slice x, float b, Slice y);
+  void (*scale)(Queue&, float a, Slice x);
+  void (*dot)(Queue&, Slice x, Slice y, Slice out);
   void (*sum_in_order)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
   void (*check_and_clip)(Queue&, Gradient gradients, Slice statistics, float clip, Slice scale);
@@ -111,6 +113,13 @@ void Fill(Queue& q, float value, Slice to);
 void Copy(Queue& q, Slice from, Slice to);                 // from may be to
 void Add(Queue& q, Slice from, Slice to);                  // to += from
 void Blend(Queue& q, float a, Slice x, float b, Slice y);  // y = a x + b y
+void Axpy(Queue& q, float a, Slice x, Slice y);            // y += a x
+void Scale(Queue& q, float a, Slice x);                    // x *= a
+// The sum of x[i] y[i] in double, where no finite floats overflow; x may be y. The double takes the
+// place of kDoubleFloats floats of `out`, which is aligned to 8 bytes. Its bits depend on the
+// slices and the device alone, not on who else computes there.
+constexpr size_t kDoubleFloats = sizeof(double) / sizeof(float);
+void Dot(Queue& q, Slice x, Slice y, Slice out);
 // out = ((start + parts[0]) + parts[1]) + ...: any number of parts; out may be start.
 void SumInOrder(Queue& q, Slice start, std::span<const Slice> parts, Slice out);
 // pull = alpha (weights - centre);  weights -= pull

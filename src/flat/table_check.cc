@@ -103,12 +103,48 @@ void CheckSums(Bench& bench) {
   ExpectNear(
       bench.Read(c), [&](size_t i) { return 0.3 * x[i] - 0.7 * y[i]; }, "blend");
 
+  const Slice d = bench.Load(y);
+  flat::Axpy(bench.queue(), -1.5f, a, d);
+  ExpectNear(
+      bench.Read(d), [&](size_t i) { return y[i] - 1.5 * x[i]; }, "axpy");
+  flat::Scale(bench.queue(), 0.3f, d);
+  ExpectNear(
+      bench.Read(d), [&](size_t i) { return 0.3 * (y[i] - 1.5 * x[i]); }, "scale");
+
   const Slice w = bench.Load(x), centre = bench.Load(y), pull = bench.Load(bench.Draw());
   flat::ElasticPull(bench.queue(), 0.25f, centre, w, pull);
   ExpectNear(
       bench.Read(pull), [&](size_t i) { return 0.25 * (double(x[i]) - y[i]); }, "pull");
   ExpectNear(
       bench.Read(w), [&](size_t i) { return x[i] - 0.25 * (double(x[i]) - y[i]); }, "pulled");
+}
+
+// Products that overflow a float, and zeros in between.
+void CheckDot(Bench& bench) {
+  const auto dot = [&](const Slice& a, const Slice& b) {
+    const Buffer out(*a.device, flat::kDoubleFloats);
+    flat::Dot(bench.queue(), a, b, out);
+    const Floats bits = bench.Read(out);
+    double got;
+    std::memcpy(&got, bits.data(), sizeof(got));
+    return got;
+  };
+  Floats x = bench.Draw(), y = bench.Draw();
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 3 == 1) x[i] *= 1e30f;
+    if (i % 3 == 1) y[i] *= 1e20f;
+    if (i % 5 == 2) y[i] = 0;
+  }
+  double want = 0, size = 0, square = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    want += double(x[i]) * y[i];
+    size += std::fabs(double(x[i]) * y[i]);
+    square += double(x[i]) * x[i];
+  }
+  const Slice a = bench.Load(x), b = bench.Load(y);
+  EXPECT_NEAR(dot(a, b), want, 1e-12 * size) << "dot";
+  EXPECT_NEAR(dot(a, a), square, 1e-12 * square) << "dot with itself";
+  EXPECT_EQ(dot(a, b), dot(a, b)) << "the same bits again";
 }
 
 // Values of very different size: any other order of additions gives other bits.
@@ -492,8 +528,8 @@ void CheckDigest(Bench& bench) {
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed, bool unwritten) {
   std::vector<void (*)(Bench&)> checks = {
-      CheckMoves,     CheckSums,  CheckSumInOrder, CheckClipFactor, CheckClipOfKnown,
-      CheckClipFinds, CheckRules, CheckTrack,      CheckSkip,       CheckDigest};
+      CheckMoves, CheckSums,  CheckSumInOrder, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
+      CheckRules, CheckTrack, CheckSkip,       CheckDigest,     CheckDot};
   if (unwritten) checks.insert(checks.end(), {CheckUnwritten, CheckClipOfUnwritten});
   for (const auto check : checks) {
     Bench bench(device, n, offset, seed);

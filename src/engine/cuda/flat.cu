@@ -113,6 +113,33 @@ __global__ void __launch_bounds__(kThreads) Judge(const double* squares, const u
   if (factor == 0) scale[UpdateScale::kSkipped] += 1;
 }
 
+// ---- Dot
+
+// Blocks that share a sum of n values: by n alone, so its bits do not depend on the card.
+unsigned PartsOf(size_t n) {
+  constexpr size_t kOfBlock = kThreads * 16;
+  const size_t parts = (n + kOfBlock - 1) / kOfBlock;
+  return unsigned(parts < 1 ? 1 : parts < kMostParts ? parts : kMostParts);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    MultiplyAndAdd(const float* x, const float* y, size_t n, double* sums) {
+  const size_t step = size_t(gridDim.x) * kThreads;
+  double sum = 0;
+  for (size_t i = size_t(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) {
+    sum += double(x[i]) * double(y[i]);
+  }
+  sum = OfBlock(sum, Sum());
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(kThreads) AddUp(const double* sums, unsigned parts, double* out) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < parts; i += kThreads) sum += sums[i];
+  sum = OfBlock(sum, Sum());
+  if (threadIdx.x == 0) *out = sum;
+}
+
 // ---- updates
 
 // How weight decay enters: not at all, as a part of the gradient, or straight at the weight.
@@ -192,6 +219,10 @@ void LaunchBlend(cudaStream_t stream, float a, const float* x, float b, float* y
   ForEach(stream, n, [=] __device__(size_t i) { y[i] = __fmaf_rn(a, x[i], __fmul_rn(b, y[i])); });
 }
 
+void LaunchScale(cudaStream_t stream, float a, float* x, size_t n) {
+  ForEach(stream, n, [=] __device__(size_t i) { x[i] = __fmul_rn(a, x[i]); });
+}
+
 void LaunchSumInOrder(cudaStream_t stream, const float* start, const Summands& summands, float* out,
                       size_t n) {
   const Summands s = summands;
@@ -213,16 +244,21 @@ void LaunchElasticPull(cudaStream_t stream, float alpha, const float* centre, fl
 
 void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip, double* sums,
                         float* scale) {
-  constexpr size_t kOfBlock = kThreads * 16;
-  size_t parts = (looked.count + kOfBlock - 1) / kOfBlock;
-  parts = parts < 1 ? 1 : parts < kMostParts ? parts : kMostParts;
+  const unsigned parts = PartsOf(looked.count);
   auto* const largest = reinterpret_cast<unsigned*>(sums + kMostParts);
   if (clip > 0) {
-    Look<true><<<unsigned(parts), kThreads, 0, stream>>>(looked, sums, largest);
+    Look<true><<<parts, kThreads, 0, stream>>>(looked, sums, largest);
   } else {
-    Look<false><<<unsigned(parts), kThreads, 0, stream>>>(looked, sums, largest);
+    Look<false><<<parts, kThreads, 0, stream>>>(looked, sums, largest);
   }
-  Judge<<<1, kThreads, 0, stream>>>(sums, largest, unsigned(parts), clip, scale);
+  Judge<<<1, kThreads, 0, stream>>>(sums, largest, parts, clip, scale);
+}
+
+void LaunchDot(cudaStream_t stream, const float* x, const float* y, size_t n, double* sums,
+               double* dot) {
+  const unsigned parts = PartsOf(n);
+  MultiplyAndAdd<<<parts, kThreads, 0, stream>>>(x, y, n, sums);
+  AddUp<<<1, kThreads, 0, stream>>>(sums, parts, dot);
 }
 
 void LaunchUpdate(cudaStream_t stream, const SgdRates& r, const Updated& on, float* velocity) {

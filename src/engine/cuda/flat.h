@@ -9,13 +9,15 @@
 // The kernels behind a card's FlatTable (flat/arithmetic.h says what each does): they are enqueued
 // on a stream and see plain pointers. Multiply-adds are fused where the processor's loops fuse
 // them, and tiny numbers are flushed as a training processor flushes them: results have the bits of
-// the processor's vectors, but for the norm of CheckAndClip, whose sum has another order.
+// the processor's vectors, but for the norm of CheckAndClip and for Dot, whose sums have another
+// order.
 
 namespace trireme::cuda {
 
 void LaunchFill(cudaStream_t stream, float value, float* to, size_t n);
 void LaunchAdd(cudaStream_t stream, const float* from, float* to, size_t n);
 void LaunchBlend(cudaStream_t stream, float a, const float* x, float b, float* y, size_t n);
+void LaunchScale(cudaStream_t stream, float a, float* x, size_t n);
 
 struct Summands {
   const float* parts[SliceList::kMost];
@@ -39,6 +41,10 @@ inline constexpr size_t kSumBytes = kMostParts * 2 * sizeof(double);
 // `sums`: kSumBytes that no work of another queue touches.
 void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip, double* sums,
                         float* scale);
+
+// Into *dot. `sums` as for CheckAndClip.
+void LaunchDot(cudaStream_t stream, const float* x, const float* y, size_t n, double* sums,
+               double* dot);
 
 // decays may be null; so may what a rule does not keep.
 struct Updated {

@@ -46,6 +46,17 @@ void Blend(Queue& q, float a, Slice x, float b, Slice y) {
   CheckLaunch("blend");
 }
 
+void Scale(Queue& q, float a, Slice x) {
+  LaunchScale(StreamOf(q), a, x.data, x.size);
+  CheckLaunch("scale");
+}
+
+void Dot(Queue& q, Slice x, Slice y, Slice out) {
+  LaunchDot(StreamOf(q), x.data, y.data, x.size, static_cast<CudaQueue&>(q).sums(),
+            reinterpret_cast<double*>(out.data));
+  CheckLaunch("dot");
+}
+
 void SumInOrder(Queue& q, Slice start, const SliceList& parts, Slice out) {
   Summands summands = {};
   summands.count = parts.size;
@@ -102,6 +113,8 @@ const FlatTable kCudaTable = {.put = Put,
                               .copy = Copy,
                               .add = Add,
                               .blend = Blend,
+                              .scale = Scale,
+                              .dot = Dot,
                               .sum_in_order = SumInOrder,
                               .elastic_pull = ElasticPull,
                               .check_and_clip = CheckAndClip,

@@ -1,4 +1,5 @@
-// What CheckAndClip asks of the gradients: are all finite, and how long is the vector?
+// What CheckAndClip asks of the gradients: are all finite, and how long is the vector? That is a
+// dot product.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -32,7 +33,7 @@ float Largest(const float* x, size_t n) {
   return std::bit_cast<float>(largest);
 }
 
-double SumOfSquares(const float* x, size_t n) {
+double Dot(const float* x, const float* y, size_t n) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
   const size_t lanes = hn::Lanes(d);
@@ -41,11 +42,11 @@ double SumOfSquares(const float* x, size_t n) {
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
     const auto a = hn::PromoteTo(d, hn::LoadU(narrow, x + i));
     const auto b = hn::PromoteTo(d, hn::LoadU(narrow, x + i + lanes));
-    sum = hn::MulAdd(a, a, sum);
-    sum2 = hn::MulAdd(b, b, sum2);
+    sum = hn::MulAdd(a, hn::PromoteTo(d, hn::LoadU(narrow, y + i)), sum);
+    sum2 = hn::MulAdd(b, hn::PromoteTo(d, hn::LoadU(narrow, y + i + lanes)), sum2);
   }
   double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum2)));
-  for (; i < n; ++i) total += double(x[i]) * x[i];
+  for (; i < n; ++i) total += double(x[i]) * y[i];
   return total;
 }
 
@@ -55,11 +56,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace trireme::loops {
 HWY_EXPORT(Largest);
-HWY_EXPORT(SumOfSquares);
+HWY_EXPORT(Dot);
 
 float Largest(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(Largest)(x, n); }
 
-double SumOfSquares(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, n); }
+double Dot(const float* x, const float* y, size_t n) { return HWY_DYNAMIC_DISPATCH(Dot)(x, y, n); }
 
 }  // namespace trireme::loops
 #endif  // HWY_ONCE

@@ -28,6 +28,11 @@ void Blend(float a, const float* x, float b, float* y, size_t n) {
   });
 }
 
+void Scale(float a, float* x, size_t n) {
+  EachLane(n, [=](auto d, size_t i)
+                  HWY_ATTR { hn::StoreU(hn::Mul(hn::Set(d, a), hn::LoadU(d, x + i)), d, x + i); });
+}
+
 void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
   EachLane(n, [=, &parts](auto d, size_t i) HWY_ATTR {
     auto sum = hn::LoadU(d, start + i);
@@ -55,6 +60,7 @@ namespace trireme::loops {
 HWY_EXPORT(Fill);
 HWY_EXPORT(Add);
 HWY_EXPORT(Blend);
+HWY_EXPORT(Scale);
 HWY_EXPORT(SumInOrder);
 HWY_EXPORT(ElasticPull);
 
@@ -65,6 +71,8 @@ void Add(const float* from, float* to, size_t n) { HWY_DYNAMIC_DISPATCH(Add)(fro
 void Blend(float a, const float* x, float b, float* y, size_t n) {
   HWY_DYNAMIC_DISPATCH(Blend)(a, x, b, y, n);
 }
+
+void Scale(float a, float* x, size_t n) { HWY_DYNAMIC_DISPATCH(Scale)(a, x, n); }
 
 void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
   HWY_DYNAMIC_DISPATCH(SumInOrder)(start, parts, at, out, n);

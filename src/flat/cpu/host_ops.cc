@@ -108,7 +108,7 @@ float FactorOf(SharedTeam* team, const Gradient& g, Slice statistics, float clip
   if (clip <= 0) return AllFinite(team, g) ? 1 : 0;
   const Slice gradients = g.values;
   const double norm = std::sqrt(SplitSum(team, gradients.size, [=](size_t at, size_t size) {
-    return loops::SumOfSquares(gradients.data + at, size);
+    return loops::Dot(gradients.data + at, gradients.data + at, size);
   }));
   if (!std::isfinite(norm)) return 0;
   return norm > clip ? float(clip / norm) : 1;
@@ -134,6 +134,17 @@ void Add(SharedTeam* team, Slice from, Slice to) {
 void Blend(SharedTeam* team, float a, Slice x, float b, Slice y) {
   Split(team, y.size,
         [=](size_t at, size_t size) { loops::Blend(a, x.data + at, b, y.data + at, size); });
+}
+
+void Scale(SharedTeam* team, float a, Slice x) {
+  Split(team, x.size, [=](size_t at, size_t size) { loops::Scale(a, x.data + at, size); });
+}
+
+void Dot(SharedTeam* team, Slice x, Slice y, Slice out) {
+  const double sum = SplitSum(team, x.size, [=](size_t at, size_t size) {
+    return loops::Dot(x.data + at, y.data + at, size);
+  });
+  std::memcpy(out.data, &sum, sizeof(sum));
 }
 
 void SumInOrder(SharedTeam* team, Slice start, const SliceList& parts, Slice out) {

@@ -28,6 +28,8 @@ void Fill(SharedTeam* team, float value, Slice to);
 void Copy(SharedTeam* team, Slice from, Slice to);
 void Add(SharedTeam* team, Slice from, Slice to);
 void Blend(SharedTeam* team, float a, Slice x, float b, Slice y);
+void Scale(SharedTeam* team, float a, Slice x);
+void Dot(SharedTeam* team, Slice x, Slice y, Slice out);
 void SumInOrder(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
 void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale);
@@ -75,6 +77,8 @@ constexpr FlatTable LiftedTable() {
           .copy = Lift<Copy>::Call,
           .add = Lift<Add>::Call,
           .blend = Lift<Blend>::Call,
+          .scale = Lift<Scale>::Call,
+          .dot = Lift<Dot>::Call,
           .sum_in_order = Lift<SumInOrder>::Call,
           .elastic_pull = Lift<ElasticPull>::Call,
           .check_and_clip = Lift<CheckAndClip>::Call,

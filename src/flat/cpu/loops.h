@@ -14,6 +14,7 @@ namespace trireme::loops {
 void Fill(float value, float* to, size_t n);
 void Add(const float* from, float* to, size_t n);
 void Blend(float a, const float* x, float b, float* y, size_t n);
+void Scale(float a, float* x, size_t n);
 void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out,
                 size_t n);  // parts + at
 void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n);
@@ -21,9 +22,9 @@ void ElasticPull(float alpha, const float* centre, float* weights, float* pull, 
 // flat/cpu/check_and_clip.cc
 // Without signs; infinity or NaN exactly if an x is not finite.
 float Largest(const float* x, size_t n);
-// The sum of squares in double, where no finite floats overflow: not finite exactly if an x is not.
-// Its bits depend on x, n and the instruction set.
-double SumOfSquares(const float* x, size_t n);
+// The sum of products in double, where no finite floats overflow: that of squares (x twice) is not
+// finite exactly if an x is not. Its bits depend on x, y, n and the instruction set.
+double Dot(const float* x, const float* y, size_t n);
 
 // The gradients that an update meets: written ones, or (values null) from value `at` of an outer
 // product on.
