@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "data/column_codes.h"
+#include "data/options.h"
 #include "data/sample.h"
 #include "data/source.h"
 
@@ -18,18 +20,30 @@ struct CsvRequest {
   // If not empty: a file with a header must have these columns, in any order; one without has them
   // in this order.
   ColumnNames columns = {};
+  // If not empty: how columns become inputs. Else that is learnt, where the classes are, too.
+  ColumnCodes codes = {};
+  int categories = 0;    // different texts that a column may hold; 0: columns of text are refused
+  bool fill_in = false;  // missing fields, instead of refusing them
+
+  bool learns() const { return classes.empty() && codes.empty(); }
 };
+
+// As the options say, of a table with these classes and columns, if they are known.
+CsvRequest MakeCsvRequest(const DataOptions& options, const KnownData& known);
 
 struct CsvTable {
   std::unique_ptr<Source> rows;
   std::vector<std::string> classes;  // numbers in their order, else texts in theirs
   ColumnNames columns;
+  ColumnCodes codes;
   bool labelled = true;
+  std::string summary;             // of how its columns become inputs; empty: as they are
   std::vector<std::string> notes;  // what may be wrong with it, a sentence each
 };
 
-// A table to learn from: numbers, and a label that may be text. The first line is a header if
-// one of its numbers is none, or if a column is asked for by name.
+// A table to learn from: numbers, texts, and a label. Fields are separated by commas, semicolons or
+// tabs. The first line is a header if it holds no number where a column has numbers, or if a column
+// is asked for by name; where all columns are text, if none of its fields comes again.
 CsvTable ReadCsv(const std::string& path, const CsvRequest& request);
 
 // Rows for a model that takes samples of `shape`: its values, and optionally the label and the id.

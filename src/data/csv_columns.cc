@@ -18,45 +18,67 @@ std::vector<std::string> Trimmed(const std::vector<std::string_view>& fields) {
   return texts;
 }
 
-bool Has(const std::vector<int>& columns, int column) {
-  return std::find(columns.begin(), columns.end(), column) != columns.end();
+template <typename T>
+bool Has(const std::vector<T>& list, const T& wanted) {
+  return std::find(list.begin(), list.end(), wanted) != list.end();
 }
 
 }  // namespace
 
 CsvColumns::CsvColumns(const CsvReader& reader, const std::vector<std::string_view>& first,
-                       const CsvRequest& request, const SampleShape* shape)
+                       const CsvRequest& request, const SampleShape* shape, const CsvScan* scan)
     : path_(reader.path()),
       line_(reader.line()),
+      decimal_comma_(reader.decimal_comma()),
       first_(Trimmed(first)),
       count_(static_cast<int>(first.size())) {
   const bool by_name = Holds(request.columns);
-  if (!by_name) TakeByPlace(request, shape);
+  if (!by_name) TakeByPlace(request, shape, scan);
   // A header that holds none of the names: it tells what is missing.
   const bool other = !by_name && header_ && !request.columns.values.empty();
   if (by_name || other) TakeByName(request.columns, shape == nullptr);
 }
 
-void CsvColumns::TakeByPlace(const CsvRequest& request, const SampleShape* shape) {
+void CsvColumns::TakeByPlace(const CsvRequest& request, const SampleShape* shape,
+                             const CsvScan* scan) {
   const bool optional = shape != nullptr;
   FindIds(request.id, optional);
   label_ = Find(request.label, "data.label", optional);
   for (int i = count_ - 1; i >= 0 && label_ == kNone; --i) {
     if (!IsId(i)) label_ = i;
   }
-  if (shape != nullptr) FitTo(*shape);
+  if (shape != nullptr) FitTo(shape->size(), request.codes);
   if (label_ != kNone && IsId(label_)) {
     throw UsageError("{}: data.label and data.id name the same column {}", path_, label_ + 1);
   }
   for (int i = 0; i < count_; ++i) {
-    if (i == label_ || IsId(i)) continue;
-    values_.push_back(i);
-    header_ = header_ || !ParseField(first_[i]);
+    if (i != label_ && !IsId(i)) values_.push_back(i);
   }
   if (values_.empty()) {
-    throw Error("{}:{}: {} {}; expected numbers separated by commas, and a label{}", path_, line_,
-                count_, count_ == 1 ? "column" : "columns", FieldHint(first_[0]));
+    throw Error(
+        "{}:{}: {} {}; expected values separated by commas, semicolons or tabs, and a label", path_,
+        line_, count_, count_ == 1 ? "column" : "columns");
   }
+  header_ = header_ || LooksLikeHeader(request.codes, scan);
+}
+
+bool CsvColumns::LooksLikeHeader(const ColumnCodes& codes, const CsvScan* scan) const {
+  const bool scanned = scan != nullptr && scan->rows() > 0;
+  const bool coded = codes.size() == values_.size();
+  bool numbers = false, comes_again = false;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const int column = values_[i];
+    const std::string& field = first_[size_t(column)];
+    if (scanned ? scan->Text(column) : coded && codes[i].text()) {
+      comes_again = comes_again || IsMissing(field) ||
+                    (scanned ? scan->Has(column, field) : Has(codes[i].categories, field));
+    } else if (!ParseField(field, decimal_comma_) && !((scanned || coded) && IsMissing(field))) {
+      return true;
+    } else {
+      numbers = true;
+    }
+  }
+  return !numbers && !comes_again;
 }
 
 int CsvColumns::Find(const std::string& wanted, const char* key, bool optional) {
@@ -89,8 +111,9 @@ bool CsvColumns::IsId(int column) const { return Has(ids_, column); }
 
 bool CsvColumns::FoundByName(int column) const { return Has(named_, column); }
 
-void CsvColumns::FitTo(const SampleShape& shape) {
-  const int64_t spare = count_ - shape.size();
+void CsvColumns::FitTo(int64_t inputs, const ColumnCodes& codes) {
+  const int64_t wanted = codes.empty() ? inputs : static_cast<int64_t>(codes.size());
+  const int64_t spare = count_ - wanted;
   const auto ids = static_cast<int64_t>(ids_.size());
   const int64_t named_ids =
       std::count_if(ids_.begin(), ids_.end(), [&](int column) { return FoundByName(column); });
@@ -105,7 +128,7 @@ void CsvColumns::FitTo(const SampleShape& shape) {
     label_ = kNone;
   } else {
     throw Error("{}:{}: {} columns, but the model takes {} values, with or without a label{}",
-                path_, line_, count_, shape.size(), ids ? " and id" : "");
+                path_, line_, count_, wanted, ids ? " and id" : "");
   }
 }
 

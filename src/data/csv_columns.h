@@ -5,6 +5,7 @@
 
 #include "data/csv.h"
 #include "data/csv_reader.h"
+#include "data/csv_scan.h"
 
 namespace trireme {
 
@@ -14,9 +15,9 @@ class CsvColumns {
   static constexpr int kNone = -1;
 
   // `shape`: of a model that takes the rows, which may lack label and ids; null: a table to learn
-  // from.
+  // from. `scan`: of all other records, where codes are to be learnt.
   CsvColumns(const CsvReader& reader, const std::vector<std::string_view>& first,
-             const CsvRequest& request, const SampleShape* shape);
+             const CsvRequest& request, const SampleShape* shape, const CsvScan* scan = nullptr);
 
   int count() const { return count_; }
   const std::vector<std::string>& first() const { return first_; }  // the record, trimmed
@@ -38,11 +39,14 @@ class CsvColumns {
   // Whether the first record holds names of `known`.
   bool Holds(const ColumnNames& known) const;
   void TakeByName(const ColumnNames& known, bool needs_label);
-  void TakeByPlace(const CsvRequest& request, const SampleShape* shape);
-  void FitTo(const SampleShape& shape);
+  void TakeByPlace(const CsvRequest& request, const SampleShape* shape, const CsvScan* scan);
+  void FitTo(int64_t inputs, const ColumnCodes& codes);
+  // Whether the first record is one of names, as far as its values tell.
+  bool LooksLikeHeader(const ColumnCodes& codes, const CsvScan* scan) const;
 
   const std::string path_;
   const int64_t line_;
+  const bool decimal_comma_;
   const std::vector<std::string> first_;
   const int count_;
   bool header_ = false;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -16,8 +18,14 @@ std::string_view TrimField(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-std::optional<float> ParseField(std::string_view text) {
+std::optional<float> ParseField(std::string_view text, bool decimal_comma) {
   text = TrimField(text);
+  std::string point;
+  if (decimal_comma && text.find('.') == text.npos && text.find(',') != text.npos) {
+    point = text;
+    point[point.find(',')] = '.';
+    text = point;
+  }
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -25,6 +33,34 @@ std::optional<float> ParseField(std::string_view text) {
   const float narrow = static_cast<float>(value);
   if (!std::isfinite(narrow)) return std::nullopt;
   return narrow;
+}
+
+bool IsMissing(std::string_view text) {
+  text = TrimField(text);
+  if (text.size() > 4) return false;
+  std::string word(text);
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  constexpr std::string_view kWords[] = {"", "?", "na", "n/a", "nan", "null", "none"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
+bool LooksLikeDate(std::string_view text) {
+  text = TrimField(text);
+  const auto digits = [&](size_t most) {
+    size_t count = 0;
+    while (count < text.size() && count < most && std::isdigit((unsigned char)(text[count])))
+      ++count;
+    text.remove_prefix(count);
+    return count;
+  };
+  if (digits(4) == 0 || text.empty()) return false;
+  const char between = text[0];
+  if (between != '-' && between != '/' && between != '.') return false;
+  text.remove_prefix(1);
+  if (digits(2) == 0 || !text.starts_with(between)) return false;
+  text.remove_prefix(1);
+  return digits(4) != 0 && (text.empty() || text[0] == ' ' || text[0] == 'T');
 }
 
 std::string QuoteField(std::string_view text) {
@@ -57,16 +93,12 @@ std::string QuoteFields(std::span<const std::string> texts) {
 }
 
 std::string FieldHint(std::string_view text) {
-  if (text.find(';') != text.npos) {
-    return "; this file seems to be separated by semicolons: save it with commas";
-  }
-  if (TrimField(text).find('\t') != text.npos) {
-    return "; this file seems to be separated by tabs: save it with commas";
-  }
   std::string point(text);
   if (std::count(point.begin(), point.end(), ',') == 1) {
     point[point.find(',')] = '.';
-    if (ParseField(point)) return "; decimal commas are not supported: write " + point;
+    if (ParseField(point)) {
+      return "; decimal commas need another separator, such as a semicolon: write " + point;
+    }
   }
   return "";
 }

@@ -8,8 +8,11 @@ namespace trireme {
 
 // What the parts of the csv reader have to say of single fields.
 
-std::string_view TrimField(std::string_view text);       // of blanks and tabs
-std::optional<float> ParseField(std::string_view text);  // finite numbers only
+std::string_view TrimField(std::string_view text);  // of blanks and tabs
+// Finite numbers only; `decimal_comma`: 1,5 is one, too.
+std::optional<float> ParseField(std::string_view text, bool decimal_comma = false);
+bool IsMissing(std::string_view text);      // nothing, or a word for it: NA, null, ?, ...
+bool LooksLikeDate(std::string_view text);  // 2024-01-31, 31.1.2024, 1/31/24, with or without time
 
 // For messages: short, and nothing that a terminal would obey or could not show.
 std::string QuoteField(std::string_view text);

@@ -56,14 +56,14 @@ bool LooksLikeQuantity(std::span<const std::string> classes, size_t rows) {
 }  // namespace
 
 std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns& columns,
-                                      std::span<const float> values,
+                                      const ColumnCodes& codes, std::span<const float> values,
                                       std::span<const int32_t> labels,
                                       std::span<const std::string> classes) {
   std::vector<std::string> notes;
-  const size_t width = columns.values().size();
-  for (size_t i = 0; i < width; ++i) {
+  size_t input = 0;
+  for (size_t i = 0; i < codes.size(); input += size_t(codes[i++].inputs())) {
     const int column = columns.values()[i];
-    const bool counts = CountsUp(values, i, width);
+    const bool counts = !codes[i].text() && CountsUp(values, input, size_t(InputsOf(codes)));
     if (!counts && !(columns.header() && IsNameOfId(columns.first()[size_t(column)]))) continue;
     notes.push_back(
         fmt::format("{}: {} {}, but is trained on; leave it out with --set data.id={}", path,

@@ -10,7 +10,7 @@ namespace trireme {
 
 // What may still be wrong with a table that could be read, a sentence each.
 std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns& columns,
-                                      std::span<const float> values,
+                                      const ColumnCodes& codes, std::span<const float> values,
                                       std::span<const int32_t> labels,
                                       std::span<const std::string> classes);
 

@@ -61,13 +61,16 @@ std::vector<std::string> CutFiles(const std::string& argument) {
 
 DataSet OpenCsv(const std::string& argument, const DataOptions& options, const KnownData& known) {
   const std::vector<std::string> files = CutFiles(argument);
-  CsvTable train = ReadCsv(files[0], {options.label, options.id, known.classes, known.columns});
+  CsvTable train = ReadCsv(files[0], MakeCsvRequest(options, known));
   DataSet data{.shape = train.rows->shape(), .classes = std::move(train.classes)};
   data.train = std::move(train.rows);
   data.columns = std::move(train.columns);
+  data.codes = std::move(train.codes);
+  data.summary = std::move(train.summary);
   data.notes = std::move(train.notes);
   const auto open = [&](const std::string& file) {
-    CsvTable table = ReadCsv(file, {options.label, options.id, data.classes, data.columns});
+    CsvTable table =
+        ReadCsv(file, MakeCsvRequest(options, {data.classes, data.columns, data.codes}));
     if (table.rows->shape() != data.shape) {
       throw Error("{}: {} values in a row, but {} has {}", file, table.rows->shape().channels,
                   files[0], data.shape.channels);

@@ -123,7 +123,8 @@ TEST_F(CsvTest, RefusesBrokenTablesWithLineAndReason) {
   EXPECT_TRUE(Holds(Refused("1,2,x\n1,y\n"), {"t.csv:2: 2 fields", "first line has 3"}));
   EXPECT_TRUE(Holds(Refused("1,\"2\n\",x\n"), {"t.csv", "no rows"}));
   EXPECT_TRUE(Holds(Refused("1,\"x\ny\"\n1,y,z\n"), {"t.csv:3: 3 fields"}));
-  EXPECT_TRUE(Holds(Refused("a,b,k\n1,oops,x\n"), {"t.csv:2: column 2 ('b')", "'oops' is not"}));
+  EXPECT_TRUE(
+      Holds(Refused("a,b,k\n1,2,x\n1,oops,x\n"), {"t.csv:3: column 2 ('b')", "'oops' is not"}));
   EXPECT_TRUE(Holds(Refused("1,1,x\n1,,x\n"), {"t.csv:2: column 2", "'' is not a finite"}));
   for (const char* bad : {"nan", "-inf", "INFINITY", "1e39", "0x10", "1.5.2", "+-1", "1 2"}) {
     EXPECT_TRUE(Holds(Refused(fmt::format("1,1,x\n1,{},y\n", bad)), {"t.csv:2: column 2", bad}));
@@ -139,11 +140,101 @@ TEST_F(CsvTest, RefusesBrokenTablesWithLineAndReason) {
   EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "3", .id = "3"}), {"same column 3"}));
 }
 
-TEST_F(CsvTest, HintsAtOtherSeparators) {
-  EXPECT_TRUE(Holds(Refused("a;b;k\n1;2;x\n"), {"t.csv:1: 1 column;", "by semicolons"}));
-  EXPECT_TRUE(Holds(Refused("1,5;2,5;x\n2,5;3,5;y\n"), {"t.csv:2", "'5;3'", "by semicolons"}));
-  EXPECT_TRUE(Holds(Refused("a\tb\tk\n1\t2\tx\n"), {"1 column;", "by tabs"}));
-  EXPECT_TRUE(Holds(Refused("a,k\n\"1,5\",x\n"), {"'1,5'", "write 1.5"}));
+TEST_F(CsvTest, FindsTheSeparator) {
+  const auto expect = [&](const std::string& text) {
+    const CsvTable table = Read(text);
+    EXPECT_EQ(Values(table), (Floats{1.5f, 2, 2.5f, 3})) << text;
+    EXPECT_EQ(table.classes, (Names{"x", "y"})) << text;
+  };
+  expect("a,b,k\n1.5,2,x\n2.5,3,y\n");
+  expect("a;b;k\n1.5;2;x\n2.5;3;y\n");
+  expect("a;b;k\n1,5;2;x\n2,5;3;y\n");  // decimal commas
+  expect("1,5;2,0;x\n2,5;3,0;y\n");
+  expect("a\tb\tk\n1.5\t2\tx\n2.5\t3\ty\n");
+  expect("\"a,1\";\"b,1\";k\n1.5;2;x\n2.5;3;y\n");
+  EXPECT_TRUE(Holds(Refused("a;b;k\n1;2;x\n1;2\n"), {"t.csv:3: 2 fields", "first line has 3"}));
+  EXPECT_TRUE(Holds(Refused("a,k\n\"1,5\",x\n2,y\n3,y\n"), {"'1,5'", "write 1.5"}));
+  EXPECT_EQ(Read("5;6,1,x\n5;6,2,y\n5;6,3,x\n", {.categories = 3}).codes[0].categories,
+            Names{"5;6"});
+}
+
+TEST_F(CsvTest, TextsBecomeOneInputEach) {
+  const std::string rows = "red,1,x\ngreen,2,y\n\"red\",3,x\nblue,4,y\n";
+  const Floats values = {0, 0, 1, 1, 0, 1, 0, 2, 0, 0, 1, 3, 1, 0, 0, 4};
+  for (const std::string header : {"", "colour,n,k\n"}) {
+    const CsvTable table = Read(header + rows, {.categories = 3});
+    EXPECT_EQ(Values(table), values) << header;
+    ASSERT_EQ(table.codes.size(), 2u);
+    EXPECT_EQ(table.codes[0].categories, (Names{"blue", "green", "red"}));
+    EXPECT_FALSE(table.codes[1].text());
+    EXPECT_TRUE(table.notes.empty());
+    EXPECT_TRUE(Holds(table.summary, {"one input for each", "column 1", ": 3"}));
+  }
+  EXPECT_TRUE(Holds(Refused(rows, {.categories = 2}), {"column 1 holds more than 2 different texts",
+                                                       "data.id=1", "data.categories"}));
+  EXPECT_TRUE(Holds(Refused("colour,n,k\n" + rows),
+                    {"column 1 ('colour') is text", "'red'", "data.id=colour"}));
+}
+
+TEST_F(CsvTest, AHeaderOverTextsIsFound) {
+  const CsvRequest request = {.categories = 5};
+  EXPECT_EQ(Read("a,b,k\nu,v,x\nw,v,y\n", request).rows->size(), 2);  // u, v, x come again: no
+  EXPECT_EQ(Read("u,v,x\nw,v,y\nu,v,x\n", request).rows->size(), 3);
+  EXPECT_EQ(Read("u,1,x\nw,2,y\n", request).rows->size(), 2);  // a number where numbers are
+  EXPECT_EQ(Read("u,,x\nw,2,y\nw,3,y\n", {.categories = 5, .fill_in = true}).rows->size(), 3);
+}
+
+TEST_F(CsvTest, DatesAndNamesAreRefusedByColumn) {
+  const CsvRequest request = {.categories = 5};
+  for (const char* date :
+       {"2024-01-31", "31.1.2024", "1/31/24", "2024-01-31T10:00", "1.2.24 9:15"}) {
+    EXPECT_TRUE(Holds(Refused(fmt::format("when,k\n{0},x\n{0},y\n", date), request),
+                      {"column 1 ('when') holds dates", date, "data.id=when"}));
+  }
+  EXPECT_EQ(Read("v,k\n1.2.3.4,x\n1.2.3.5,y\n", request).codes[0].inputs(), 2);  // no date
+  EXPECT_TRUE(Holds(Refused("v,k\n\xe4,x\nb,y\n", request), {"column 1 ('v')", "not UTF-8"}));
+  // Few texts among numbers are mistakes.
+  EXPECT_TRUE(Holds(Refused("v,k\n1,x\n2,y\nthree,x\n", request), {"t.csv:4:", "'three' is not"}));
+}
+
+TEST_F(CsvTest, MissingNumbersAreTheMedianAndFlagged) {
+  const CsvRequest request = {.fill_in = true};
+  for (const char* missing : {"", " ", "?", "NA", "n/a", "NaN", "null", "None"}) {
+    const CsvTable table =
+        Read(fmt::format("a,b,k\n1,5,x\n{},6,y\n9,7,x\n2,8,y\n", missing), request);
+    EXPECT_EQ(Values(table), (Floats{1, 0, 5, 2, 1, 6, 9, 0, 7, 2, 0, 8})) << missing;
+    EXPECT_EQ(table.codes, (ColumnCodes{{{}, 2.0f, true}, {{}, 6.5f, false}})) << missing;
+    ASSERT_EQ(table.notes.size(), 1u);
+    EXPECT_TRUE(Holds(table.notes[0], {"1 field missing", "median"}));
+  }
+  EXPECT_TRUE(Holds(Refused("a,b,k\n1,5,x\n,6,y\n"),
+                    {"t.csv:3: column 1 ('a')", "'' is not a finite number", "data.missing"}));
+  EXPECT_TRUE(Holds(Refused("a,b,k\n,5,x\n?,6,y\n", request),
+                    {"column 1 ('a'): every field is missing", "data.id=a"}));
+  EXPECT_TRUE(Holds(Refused("a,k\n1,x\n2,\n", request), {"t.csv:3: the label is empty"}));
+}
+
+TEST_F(CsvTest, OtherFilesAreReadByTheCodesOfTheFirst) {
+  const CsvRequest request = {.categories = 5, .fill_in = true};
+  const CsvTable train = Read("a,c,n,k\n1,red,5,x\n,blue,6,y\n3,red,7,x\n", request);
+  CsvRequest known = request;
+  known.classes = train.classes;
+  known.columns = train.columns;
+  known.codes = train.codes;
+  const auto read = [&](const std::string& text) {
+    return ReadCsvRecords(folder_.Write("t.csv", text), known, train.rows->shape());
+  };
+  EXPECT_EQ(Values(read("n;c;a\n8;blue;4\n")), (Floats{4, 0, 1, 0, 8}));
+  const CsvTable table = read("a,c,n,k\n,pink,,y\n1,,9,x\n");
+  EXPECT_EQ(Values(table), (Floats{2, 1, 0, 0, 6, 1, 0, 0, 0, 9}));
+  ASSERT_EQ(table.notes.size(), 2u);
+  EXPECT_TRUE(Holds(table.notes[0], {"column 2 ('c')", "1 text not in the training", "'pink'"}));
+  EXPECT_TRUE(Holds(table.notes[1], {"3 fields missing"}));
+  known.columns = {};  // by their places, with or without label and header
+  EXPECT_EQ(Values(read("4,blue,8\n")), (Floats{4, 0, 1, 0, 8}));
+  EXPECT_EQ(Values(read("4,blue,8,y\n")), (Floats{4, 0, 1, 0, 8}));
+  EXPECT_EQ(Values(read("p,q,r\n4,blue,8\n")), (Floats{4, 0, 1, 0, 8}));
+  EXPECT_TRUE(Holds(Refusal([&] { read("1,2\n"); }), {"2 columns, but the model takes 3 values"}));
 }
 
 TEST_F(CsvTest, OtherEncodingsAreNamedAndNothingIsShownRaw) {

@@ -54,8 +54,7 @@ Records Open(const std::string& path, Format format, const SampleShape& shape,
     case Format::kCsv:
       break;
   }
-  CsvTable table =
-      ReadCsvRecords(path, {options.label, options.id, known.classes, known.columns}, shape);
+  CsvTable table = ReadCsvRecords(path, MakeCsvRequest(options, known), shape);
   return {std::move(table.rows), table.labelled, std::move(table.notes)};
 }
 

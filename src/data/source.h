@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/column_codes.h"
 #include "data/fetch_times.h"
 #include "data/framing.h"
 #include "data/normalizer.h"
@@ -84,6 +85,7 @@ struct ColumnNames {
 struct KnownData {
   std::span<const std::string> classes = {};
   ColumnNames columns = {};
+  ColumnCodes codes = {};
 };
 
 struct DataSet {
@@ -93,6 +95,8 @@ struct DataSet {
   std::unique_ptr<Source> train, test;
   std::unique_ptr<Source> validation;  // what decides about the training; null: none
   ColumnNames columns;                 // of csv files
+  ColumnCodes codes;                   // likewise
+  std::string summary;                 // of how columns become inputs; empty: as they are
   std::vector<std::string> left_out;   // what is wrong with each file that is not used
   std::vector<std::string> notes;      // what may be wrong with those that are, a sentence each
 };

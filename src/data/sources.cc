@@ -95,8 +95,8 @@ DataSet OpenSyntheticSource(const SourceRequest& request) {
 constexpr SourceKind kSources[] = {
     {"iris", "iris", "Fisher's 150 flowers, 4 numbers, 3 classes; built in", OpenIrisSource},
     {"csv", "csv:FILE[,[VALIDATION,]TEST]",
-     "numbers and a label per line, plain or .gz; one file, or one for each part; data.label and "
-     "data.id choose columns",
+     "numbers, texts and a label per line, separated by commas, semicolons or tabs, plain or .gz; "
+     "one file, or one for each part; data.label and data.id choose columns",
      OpenCsvSource},
     {"idx", "idx:DIR",
      "images in MNIST's format: train-images-idx3-ubyte (or idx4), train-labels-idx1-ubyte, "
@@ -156,9 +156,13 @@ const SourceKind& FindKind(const std::string& spec) {
 
 void CheckOptions(const DataOptions& options, const SourceKind& kind) {
   const bool csv = kind.open == OpenCsvSource;
-  if (!csv && !(options.label.empty() && options.id.empty())) {
-    throw UsageError("data.label and data.id need csv:FILE, but data.source is '{}'",
-                     options.source);
+  const DataOptions none;
+  if (!csv && !(options.label.empty() && options.id.empty() &&
+                options.categories == none.categories && options.missing == none.missing)) {
+    throw UsageError(
+        "data.label, data.id, data.categories and data.missing need csv:FILE, but data.source is "
+        "'{}'",
+        options.source);
   }
   if (!kind.cuts &&
       !(options.size == 0 && options.train_folder.empty() && options.validation_folder.empty() &&
@@ -208,7 +212,11 @@ DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownDa
   const SourceKind& kind = FindKind(options.source);
   const std::string place = CutSpec(options.source).second;
   const DataOptions none;
-  if (kind.open != OpenCsvSource) options.label = options.id = "";
+  if (kind.open != OpenCsvSource) {
+    options.label = options.id = "";
+    options.categories = none.categories;
+    options.missing = none.missing;
+  }
   if (kind.cuts) {
     options.size = shape.height;
   } else {

@@ -251,7 +251,7 @@ TEST(OpenData, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(Holds(Refused({.source = "mnist:" + missing}), {missing, "no folder"}));
   EXPECT_TRUE(Holds(Refused({.source = "cifar10:" + folder.Write("f", "x")}), {"/f is a file"}));
   EXPECT_TRUE(Holds(Refused({.source = "fashion-mnist:" + missing}), {missing, "no folder"}));
-  EXPECT_TRUE(Holds(Refused({.label = "x"}), {"data.label and data.id", "iris"}));
+  EXPECT_TRUE(Holds(Refused({.label = "x"}), {"data.label, data.id", "iris"}));
   EXPECT_TRUE(Holds(Refused({.test_fraction = 0}), {"data.test_fraction", "got 0"}));
   EXPECT_TRUE(Holds(Refused({.test_fraction = 1}), {"data.test_fraction", "got 1"}));
   EXPECT_TRUE(Holds(Refused({.validation_fraction = 1}), {"data.validation_fraction", "got 1"}));

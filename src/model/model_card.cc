@@ -4,6 +4,34 @@
 #include "record/json.h"
 
 namespace trireme {
+namespace {
+
+Json CodesJson(const ColumnCodes& codes) {
+  Json list = Json::Array();
+  for (const ColumnCode& code : codes) {
+    Json item = Json::Object();
+    if (code.text()) item.Add("texts", code.categories);
+    if (code.fill) item.Add("fill", double(*code.fill));
+    if (code.flagged) item.Add("flagged", true);
+    list.Append(std::move(item));
+  }
+  return list;
+}
+
+ColumnCodes ReadCodes(const Json& list) {
+  ColumnCodes codes;
+  for (const Json& item : list.Items()) {
+    ColumnCode& code = codes.emplace_back();
+    if (const Json* texts = item.Find("texts")) {
+      for (const Json& text : texts->Items()) code.categories.push_back(text.AsString());
+    }
+    if (const Json* fill = item.Find("fill")) code.fill = float(fill->AsDouble());
+    code.flagged = item.Find("flagged") != nullptr;
+  }
+  return codes;
+}
+
+}  // namespace
 
 void ModelCard::Save(StateWriter& writer) const {
   const int64_t dims[] = {shape.height, shape.width, shape.channels};
@@ -15,6 +43,7 @@ void ModelCard::Save(StateWriter& writer) const {
     writer.Text("data.label_column", columns.label);
     writer.Text("data.id_columns", Json(columns.ids).Text());
   }
+  if (!codes.empty()) writer.Text("data.codes", CodesJson(codes).Text());
   const int64_t channels[] = {normalizer.channels()};
   writer.Tensor("data.scale", channels, normalizer.scale());
   writer.Tensor("data.shift", channels, normalizer.shift());
@@ -42,16 +71,28 @@ ModelCard ModelCard::Load(const StateReader& reader) {
   reader.Tensor("data.shift", channels, shift);
   std::vector<int64_t> samples;
   if (reader.Has("data.samples")) samples = reader.Ints("data.samples");
+  ColumnCodes codes;
+  if (reader.Has("data.codes")) {
+    codes = ReadCodes(ParseJson(reader.Text("data.codes"), "data.codes"));
+    if (InputsOf(codes) != shape.size()) {
+      throw Error("data.codes makes {} values, not {}", InputsOf(codes), shape.size());
+    }
+  }
+  const int64_t values = codes.empty() ? shape.size() : int64_t(codes.size());
   ColumnNames columns;
   if (reader.Has("data.columns")) {
     columns = {ReadTexts(reader, "data.columns"), reader.Text("data.label_column"),
                ReadTexts(reader, "data.id_columns")};
-    if (int64_t(columns.values.size()) != shape.size()) {
-      throw Error("data.columns has {} names for {} values", columns.values.size(), shape.size());
+    if (int64_t(columns.values.size()) != values) {
+      throw Error("data.columns has {} names for {} columns", columns.values.size(), values);
     }
   }
-  return {shape, std::move(classes), Normalizer(std::move(scale), std::move(shift)),
-          std::move(samples), std::move(columns)};
+  return {shape,
+          std::move(classes),
+          Normalizer(std::move(scale), std::move(shift)),
+          std::move(samples),
+          std::move(columns),
+          std::move(codes)};
 }
 
 }  // namespace trireme

@@ -18,8 +18,9 @@ struct ModelCard {
   // Training's, the test's and, where there is such a part, validation's; empty: not known.
   std::vector<int64_t> samples = {};
   ColumnNames columns = {};
+  ColumnCodes codes = {};
 
-  KnownData known() const { return {classes, columns}; }
+  KnownData known() const { return {classes, columns, codes}; }
   void Save(StateWriter& writer) const;
   static ModelCard Load(const StateReader& reader);
 };

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/error.h"
 #include "record/state_files.h"
 
 namespace trireme {
@@ -42,7 +43,18 @@ TEST(ModelCard, KnowsTheColumns) {
                           {{"width, cm", "\"height\""}, "kind", {"Id", ""}}};
   const ModelCard loaded = SaveAndLoad(card);
   EXPECT_EQ(loaded.columns, card.columns);
+  EXPECT_EQ(loaded.codes, ColumnCodes{});
   EXPECT_EQ(loaded.samples, card.samples);
+}
+
+TEST(ModelCard, KnowsHowColumnsBecomeInputs) {
+  ModelCard card = {{1, 1, 6}, {"x", "y"}, Normalizer::Identity(6), {7, 3}};
+  card.columns = {{"colour", "a", "b", "c"}, "kind", {}};
+  card.codes = {{{"blue", "\"red\", dark"}, 0.0f}, {{}, 0.1f, true}, {{}, -3.0f}, {}};
+  EXPECT_EQ(SaveAndLoad(card).codes, card.codes);
+  EXPECT_EQ(SaveAndLoad(card).columns, card.columns);
+  card.codes.pop_back();
+  EXPECT_THROW(SaveAndLoad(card), Error);
 }
 
 }  // namespace

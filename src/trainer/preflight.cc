@@ -77,6 +77,17 @@ std::string DataText(const Job& job) {
          SomeSamples(*job.data.validation, job.normalizer);
 }
 
+// What the inputs of columns of text stand for: own samples must mean the same by them.
+std::string TextsOf(const ColumnCodes& codes) {
+  std::string texts;
+  for (const ColumnCode& code : codes) {
+    for (const std::string& text : code.categories) texts += text + '\n';
+    texts += '\n';
+  }
+  if (texts.size() == codes.size()) return "";
+  return fmt::format(", texts {}", Sha256Hex(texts).substr(0, 12));
+}
+
 Words WordsOf(const Job& job, int rank) {
   // Other instructions round otherwise; that matters only where bits are promised.
   std::string target;
@@ -183,9 +194,9 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
 
 std::string FingerprintOf(const Job& job) {
   const Shape input = job.graph.input();
-  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights\n{}\n{}", BuildText(),
+  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights{}\n{}\n{}", BuildText(),
                      input.height, input.width, input.channels, job.data.classes.size(),
-                     job.layout.weights, Sha256Hex(DataText(job)),
+                     job.layout.weights, TextsOf(job.data.codes), Sha256Hex(DataText(job)),
                      BoundText(job.recipe, Binds::kJob));
 }
 
