@@ -21,6 +21,8 @@
 namespace trireme {
 namespace {
 
+constexpr double kSoon = 60;  // a busy machine must not make a test fail
+
 ParameterServer::Setup OneClient(ThreadLink& wire) {
   return {.clients = {&wire.server()},
           .plan = {.samples = 100, .batch = 10, .shards = 1, .steps = 10},
@@ -40,7 +42,7 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   const auto lease = [&] {
     link.Send({.kind = kAsk, .ints = {0}});
     Message message;
-    EXPECT_EQ(link.Receive(message, After(20)), Arrival::kMessage);
+    EXPECT_EQ(link.Receive(message, After(kSoon)), Arrival::kMessage);
     EXPECT_EQ(message.kind, kGrant);
     EXPECT_EQ(message.ints.size(), 4u);  // one at a time unless more are wanted
     return message.ints.at(1);
@@ -51,7 +53,7 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
     Message answer;
     bool was = false;
     do {
-      if (link.Receive(answer, After(10)) != Arrival::kMessage) ADD_FAILURE() << "no answer";
+      if (link.Receive(answer, After(kSoon)) != Arrival::kMessage) ADD_FAILURE() << "no answer";
       was |= answer.kind == kRefused;
     } while (answer.kind != kCentre && !testing::Test::HasFailure());
     return was;
@@ -85,11 +87,12 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
 }
 
 // One that was let in and says anything: half true, out of turn, of another shape. The centre stays
-// finite, no position counts twice, and the server goes on.
+// finite, no position counts twice, and another one's words count.
 TEST(CentreServerTest, StandsAClientThatSaysAnything) {
   for (const auto stale : {ParameterServer::Stale::kTake, ParameterServer::Stale::kWait}) {
-    ThreadLink wire(10, 10);
+    ThreadLink wire(10, 10), honest(10, 10);
     ParameterServer::Setup setup = OneClient(wire);
+    setup.clients.push_back(&honest.server());
     setup.plan.steps = 1000;
     setup.positions = PositionsOf(setup.plan);
     setup.lease = 3;
@@ -120,28 +123,25 @@ TEST(CentreServerTest, StandsAClientThatSaysAnything) {
         if (numbers.size() > 12) numbers.erase(numbers.begin() + 5, numbers.end() - 7);
       }
     }
+    wire.client().Send({.kind = 77});
+    wire.client().Send({.kind = kBye});
     // And then the truth, which counts.
     Message answer;
-    const auto await = [&](int kind) {
+    const auto hear = [&](int kind) {
       do {
-        ASSERT_EQ(wire.client().Receive(answer, After(10)), Arrival::kMessage);
+        ASSERT_EQ(honest.client().Receive(answer, After(kSoon)), Arrival::kMessage);
       } while (answer.kind != kind);
     };
-    wire.client().Send({.kind = kLeave});
-    wire.client().Send({.kind = 77});
-    await(kRefused);
-    while (wire.client().Receive(answer, After(0.4)) == Arrival::kMessage) {
-    }
-    wire.client().Send({.kind = kAsk, .ints = {0}});
-    await(kGrant);
+    honest.client().Send({.kind = kAsk, .ints = {0}});
+    ASSERT_NO_FATAL_FAILURE(hear(kGrant));
     const int64_t id = answer.ints.at(1);
-    wire.client().Send({.kind = kFetch, .ints = {7, 1}});
-    await(kCentre);
+    honest.client().Send({.kind = kFetch, .ints = {7, 1}});  // read after all that was said before
+    ASSERT_NO_FATAL_FAILURE(hear(kCentre));
     const int64_t version = answer.ints.at(0);
-    wire.client().Send({.kind = kPush,
-                        .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.0), id},
-                        .body = std::vector<float>(32, 0.5f)});
-    wire.client().Send({.kind = kBye});
+    honest.client().Send({.kind = kPush,
+                          .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.0), id},
+                          .body = std::vector<float>(32, 0.5f)});
+    honest.client().Send({.kind = kBye});
     thread.join();
     EXPECT_GT(server.refused(), 100);
     EXPECT_EQ(server.version(), version + 1);
@@ -168,7 +168,7 @@ TEST(CentreServerTest, BoundsStaleness) {
       link.Send({.kind = kAsk, .ints = {0}});
       Message message;
       do {
-        ASSERT_EQ(link.Receive(message, After(10)), Arrival::kMessage);
+        ASSERT_EQ(link.Receive(message, After(kSoon)), Arrival::kMessage);
       } while (message.kind != kGrant);
       link.Send({.kind = kPush, .ints = {0, 0, 0, 0, message.ints.at(1)}, .body = one});
     }
@@ -223,16 +223,18 @@ class AwayTest : public testing::Test, private ServerKeeper {
   void Ask() {
     Message message;
     first_.client().Send({.kind = kAsk, .ints = {0}});
-    ASSERT_EQ(first_.client().Receive(message, After(10)), Arrival::kMessage);
+    ASSERT_EQ(first_.client().Receive(message, After(kSoon)), Arrival::kMessage);
     ASSERT_EQ(message.kind, kGrant);
     second_.client().Send({.kind = kAsk, .ints = {0}});
     second_.client().Send(
         {.kind = kFetch, .ints = {0}});  // answered: the server has read the first
-    ASSERT_EQ(second_.client().Receive(message, After(10)), Arrival::kMessage);
+    do {
+      ASSERT_EQ(second_.client().Receive(message, After(kSoon)), Arrival::kMessage);
+    } while (message.kind == kWait);  // late: it was encouraged meanwhile
     ASSERT_EQ(message.kind, kCentre);
   }
   void AwaitAway() {
-    const auto deadline = After(10);
+    const auto deadline = After(kSoon);
     while (second_is_here_ && After(0) < deadline) std::this_thread::yield();
     ASSERT_FALSE(second_is_here_);
   }
@@ -240,7 +242,7 @@ class AwayTest : public testing::Test, private ServerKeeper {
     first_.client().Send({.kind = kLeave});
     Message message;
     do {
-      const Arrival arrival = second_.client().Receive(message, After(20));
+      const Arrival arrival = second_.client().Receive(message, After(kSoon));
       ASSERT_NE(arrival, Arrival::kNothing) << "the server has forgotten what it was asked";
       if (arrival != Arrival::kMessage) message = {};
     } while (message.kind != kGrant);
@@ -295,7 +297,7 @@ struct SlowLink : Link {
   // What waits in the link after so many offers.
   int AwaitOffers(int count) {
     std::unique_lock lock(mutex);
-    changed.wait_for(lock, std::chrono::seconds(20), [&] { return offers >= count; });
+    changed.wait_for(lock, std::chrono::duration<double>(kSoon), [&] { return offers >= count; });
     return offers >= count ? offered : -1;
   }
   Link& link;
@@ -318,7 +320,7 @@ TEST(CentreServerTest, AClientThatWaitsKeepsTheBroadcastThatIsOnItsWay) {
   Message message;
   first.client().Send({.kind = kAsk, .ints = {0}});
   do {
-    ASSERT_EQ(first.client().Receive(message, After(20)), Arrival::kMessage);
+    ASSERT_EQ(first.client().Receive(message, After(kSoon)), Arrival::kMessage);
   } while (message.kind != kGrant);
   second.client().Send({.kind = kAsk, .ints = {0}});
   for (const int offers : {1, 2, 3}) EXPECT_EQ(end.AwaitOffers(offers), kNews);
@@ -335,7 +337,7 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
     Message message;
     for (int i = 0; i < 1000; ++i) {
       link.Send({.kind = kAsk, .ints = {0}});
-      while (link.Receive(message, After(10)) == Arrival::kMessage && message.kind == kRefused) {
+      while (link.Receive(message, After(kSoon)) == Arrival::kMessage && message.kind == kRefused) {
       }
       if (message.kind != kGrant) return;
       const std::vector<float> inf(32, INFINITY);
