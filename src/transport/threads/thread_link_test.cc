@@ -23,6 +23,7 @@ std::vector<int> Drain(Link& link, double seconds) {
 }
 constexpr int kGone = -int(Arrival::kGone), kBack = -int(Arrival::kBack),
               kRenewed = -int(Arrival::kRenewed);
+constexpr double kLong = 3600;  // longer than a test may take
 
 TEST(ThreadLink, DeliversInOrderBothWaysAndOffersOnlyTheNewest) {
   ThreadLink wire(10, 10);
@@ -36,21 +37,34 @@ TEST(ThreadLink, DeliversInOrderBothWaysAndOffersOnlyTheNewest) {
 }
 
 TEST(ThreadLink, ACutDelaysMessagesAndLosesOffers) {
-  ThreadLink wire(10, 10);
+  ThreadLink wire(10, kLong);
   wire.client().Send(Numbered(1));
   wire.client().Offer(Numbered(8));
-  wire.Cut(0.3);
+  wire.Cut(kLong);
   wire.client().Send(Numbered(2));
   wire.client().Offer(Numbered(9));
   EXPECT_EQ(Drain(wire.server(), 0.01), std::vector<int>{});
-  EXPECT_EQ(Drain(wire.server(), 0.5), (std::vector{1, 2}));
+  wire.Cut(0);  // it heals
+  EXPECT_EQ(Drain(wire.server(), 0), (std::vector{1, 2}));
+}
+
+TEST(ThreadLink, ACutHealsByItself) {
+  ThreadLink wire(10, kLong);
+  wire.Cut(0.05);
+  wire.client().Send(Numbered(1));
+  Message message;
+  EXPECT_EQ(wire.server().Receive(message, After(kLong)), Arrival::kMessage);
 }
 
 TEST(ThreadLink, ALongCutMakesTheOtherEndGoneAndBack) {
   ThreadLink wire(10, 0.02);
-  wire.Cut(0.3);
+  wire.Cut(kLong);
   wire.client().Send(Numbered(1));
-  EXPECT_EQ(Drain(wire.server(), 0.5), (std::vector{kGone, kBack, 1}));
+  Message message;
+  EXPECT_EQ(wire.server().Receive(message, After(kLong)), Arrival::kGone);
+  EXPECT_EQ(Drain(wire.server(), 0.01), std::vector<int>{});  // told once
+  wire.Cut(0);
+  EXPECT_EQ(Drain(wire.server(), 0), (std::vector{kBack, 1}));
   EXPECT_EQ(Drain(wire.client(), 0), std::vector<int>{});  // looked only after it had healed
 }
 
@@ -79,7 +93,7 @@ TEST(ThreadLink, AbortWakesAWaitingReceive) {
     wire.Abort("rank 3 is lost");
   });
   Message message;
-  EXPECT_THROW(wire.client().Receive(message, After(10)), PeerLost);
+  EXPECT_THROW(wire.client().Receive(message, After(kLong)), PeerLost);
 }
 
 TEST(ThreadLink, TheBellRingsForEachLink) {
@@ -89,7 +103,7 @@ TEST(ThreadLink, TheBellRingsForEachLink) {
   b.server().SetWakeEvent(&wake);
   wake.Wait(After(0));
   std::jthread other([&] { b.client().Send(Numbered(1)); });
-  wake.Wait(After(3600));  // longer than this test may take
+  wake.Wait(After(kLong));
   EXPECT_EQ(Drain(b.server(), 0), std::vector<int>{1});
 }
 
