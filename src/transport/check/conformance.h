@@ -16,7 +16,7 @@ struct ConformanceCase {
   const char* name;
   int ranks;
   void (*run)(World&);     // with EXPECT_...
-  double timeout_s = 20;   // transport.timeout_s
+  double timeout_s = 60;   // transport.timeout_s
   const char* error = "";  // what the job must fail with; empty: it must not
 };
 

@@ -127,17 +127,21 @@ void RefusesAnotherLengthThanSent(World& world) {
   Barrier(world.group(), 6);  // the job ends with rank 1's error
 }
 
-// Rank 2 sends nothing; rank 0 waits for rank 1, which gives up first: it has begun before.
+// Is there and says nothing to others, until the job ends: it waits for nobody, so that only those
+// who wait for it may be the ones who give up.
+void StaySilent(World& world) {
+  for (std::vector<int> out(1), in(1);;) {
+    Ticket arriving = world.group().Receive(world.rank(), 2, Bytes(in));
+    Send(world.group(), world.rank(), 2, out).Wait();
+    arriving.Wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 void ASilentPeerIsNamed(World& world) {
   std::vector<int> v(1);
-  if (world.rank() == 1) Send(world.group(), 0, 1, v).Wait();
-  if (world.rank() == 0) {
-    world.group().Receive(1, 1, Bytes(v)).Wait();
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  }
-  if (world.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  const int from = world.rank() == 1 ? 2 : 1;
-  world.group().Receive(from, 0, Bytes(v)).Wait();
+  if (world.rank() == 1) world.group().Receive(2, 0, Bytes(v)).Wait();
+  StaySilent(world);
 }
 
 void ARankThatThrowsEndsAll(World& world) {
@@ -307,8 +311,8 @@ void TheCommonsMissARank(World& world) {
   SharedMemory* memory = world.group().shared_memory();
   if (!memory) throw Error("rank 1 is lost: there is no shared memory to wait in");
   const std::span<float> values = memory->Allocate(100);
-  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  memory->SumInOrder({{values}}, values);
+  if (world.rank() == 0) memory->SumInOrder({{values}}, values);
+  StaySilent(world);
 }
 
 void LongBroadcastsAndRecordsArrive(World& world) {

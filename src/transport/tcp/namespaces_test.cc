@@ -68,7 +68,9 @@ class Hosts : public testing::TestWithParam<ConformanceCase> {
       for (int r = 0; r < ranks; ++r) {
         threads.emplace_back([&, r] {
           GoTo(r % 2);
-          RunTcpRank(Setup(r, ranks, timeout_s), fn, error);
+          TcpSetup setup = Setup(r, ranks, timeout_s);
+          setup.join_s = 60;  // on a busy machine, too
+          RunTcpRank(setup, fn, error);
         });
       }
     }

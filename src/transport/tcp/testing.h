@@ -69,6 +69,7 @@ inline void RunTcpRank(const TcpSetup& setup, FunctionRef<void(World&)> fn, Firs
 // Ranks that are threads of this process and talk over loopback. Throws the first error.
 inline void RunTcpRanks(int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
   TcpSetup setup = Meet(ranks, timeout_s);
+  setup.join_s = 60;  // on a busy machine, too
   FirstError error;
   {
     std::vector<std::jthread> threads;
