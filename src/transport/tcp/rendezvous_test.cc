@@ -18,13 +18,20 @@
 namespace trireme {
 namespace {
 
+constexpr double kSoon = 60;  // a busy machine must not make a test fail
+
 TEST(TcpRendezvous, MissingRanksAreNamedOnBothSides) {
-  const TcpSetup setup = Meet(4, 0.5);
-  auto zero = Start(setup, 0), two = Start(setup, 2);
-  const std::string at_zero = zero.get(), at_two = two.get();
-  EXPECT_TRUE(Has(at_zero, "rank 0 of 4: ranks 1, 3 are missing")) << at_zero;
-  EXPECT_TRUE(Has(at_zero, "transport.join_s")) << at_zero;
-  EXPECT_TRUE(Has(at_two, "rank 2 of 4: ranks 1, 3 are missing")) << at_two;
+  // Where a busy machine does not let rank 2 report in time: with more of it.
+  for (double join_s = 0.5;; join_s *= 2) {
+    const TcpSetup setup = Meet(4, join_s);
+    auto zero = Start(setup, 0), two = Start(setup, 2);
+    const std::string at_zero = zero.get(), at_two = two.get();
+    if (Has(at_zero, "ranks 1, 2, 3 are missing") && join_s < 60) continue;
+    EXPECT_TRUE(Has(at_zero, "rank 0 of 4: ranks 1, 3 are missing")) << at_zero;
+    EXPECT_TRUE(Has(at_zero, "transport.join_s")) << at_zero;
+    EXPECT_TRUE(Has(at_two, "rank 2 of 4: ranks 1, 3 are missing")) << at_two;
+    return;
+  }
 }
 
 TEST(TcpRendezvous, ARankThatFindsNobodySaysWhere) {
@@ -46,7 +53,7 @@ TEST(TcpRendezvous, AnotherWorldSizeIsRefusedAtOnceOnBothSides) {
 }
 
 TEST(TcpRendezvous, ARankThatWasStartedTwiceIsRefused) {
-  const TcpSetup setup = Meet(3, 20);
+  const TcpSetup setup = Meet(3, kSoon);
   auto zero = Start(setup, 0), one = Start(setup, 1), again = Start(setup, 1);
   for (auto* rank : {&zero, &one, &again}) {
     const std::string what = rank->get();
@@ -55,7 +62,7 @@ TEST(TcpRendezvous, ARankThatWasStartedTwiceIsRefused) {
 }
 
 TEST(TcpRendezvous, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
-  const TcpSetup setup = Meet(3, 20);
+  const TcpSetup setup = Meet(3, kSoon);
   auto zero = Start(setup, 0);
   asio::io_context io;
   const auto comes_and_goes = [&]() -> asio::awaitable<void> {
@@ -78,14 +85,14 @@ TEST(TcpRendezvous, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
 }
 
 TEST(TcpRendezvous, WhoIsStoppedTellsThoseWhoHaveCome) {
-  TcpSetup setup = Meet(3, 20), first = setup;
+  TcpSetup setup = Meet(3, kSoon), first = setup;
   std::atomic<bool> stop = false;
   std::promise<void> waits;
   first.stop = [&] { return stop.load(); };
   first.host_of_rank = {"n1", "n1", "n2"};
   first.say = [&](const std::string& words) {
     EXPECT_EQ(words, "waiting at " + setup.meet +
-                         " for ranks 1 (n1), 2 (n2), at most 20 s (transport.join_s)");
+                         " for ranks 1 (n1), 2 (n2), at most 60 s (transport.join_s)");
     waits.set_value();
   };
   auto zero = Start(first, 0);
@@ -104,7 +111,7 @@ TEST(TcpRendezvous, WhoIsStoppedTellsThoseWhoHaveCome) {
 }
 
 TEST(TcpRendezvous, OnlyWhoKnowsTheSecretIsLetIn) {
-  TcpSetup right = Meet(2, 20), wrong = right;
+  TcpSetup right = Meet(2, kSoon), wrong = right;
   right.secret = "open sesame";
   wrong.secret = "open barley";
   auto zero = Start(right, 0, [](World& world) { Barrier(world.group(), 0); });
@@ -137,7 +144,7 @@ int ConnectTo(const std::string& meet) {
 }
 
 TEST(TcpStrangers, DoNotDisturbAndAreSentAway) {
-  const TcpSetup setup = Meet(2, 20);
+  const TcpSetup setup = Meet(2, kSoon);
   std::vector<int> silent;
   for (int i = 0; i < 60; ++i) silent.push_back(ConnectTo(setup.meet));  // say nothing
   const int slow = ConnectTo(setup.meet);
@@ -170,6 +177,7 @@ TEST(TcpStrangers, DoNotDisturbAndAreSentAway) {
   EXPECT_EQ(one.get(), "");
   for (const int fd : silent) {  // all were sent away
     char c;
+    errno = 0;
     EXPECT_LE(recv(fd, &c, 1, MSG_DONTWAIT), 0);
     EXPECT_NE(errno, EAGAIN);
     close(fd);
@@ -179,7 +187,7 @@ TEST(TcpStrangers, DoNotDisturbAndAreSentAway) {
 
 // A rank of the world that has lost its mind: it meets as it should, and then says `bytes`.
 std::string AfterGarbage(const std::vector<char>& bytes) {
-  const TcpSetup setup = Meet(2, 20);
+  const TcpSetup setup = Meet(2, kSoon);
   auto zero = Start(setup, 0, [](World& world) {
     std::vector<char> v(10);
     world.group().Receive(1, 0, Bytes(v)).Wait();
