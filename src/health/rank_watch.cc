@@ -160,7 +160,10 @@ bool RankWatch::Stalled() const {
   if (setup_.stall_s == 0 || since_s_ < setup_.stall_s) return false;
   if (!is_root()) return since_s_ >= setup_.stall_s + kAnswer_s && talking_s_ >= kAnswer_s;
   for (int r = 1; r < size_; ++r) {
-    if (peers_[r].report.since_s + peers_[r].age_s < setup_.stall_s) return false;
+    const Peer& peer = peers_[r];
+    if (peer.report.since_s + peer.age_s < setup_.stall_s) return false;
+    // What it said before this rank stood still may be out of date. Who does not answer is named.
+    if (peer.age_s > since_s_ && talking_s_ < kAnswer_s) return false;
   }
   return true;
 }
