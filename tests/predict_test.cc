@@ -139,6 +139,45 @@ TEST_F(PredictTest, ColumnsAreFoundByTheirNames) {
   Refuse({"eval", "a", "--data", "csv:other.csv"}, 1, {"missing 'y'", "unknown 'z'"});
 }
 
+// Whether x is above 5 and the colour is not red, or neither.
+std::string TextTable(int count) {
+  std::string text = "colour;x;kind\n";
+  for (int i = 0; i < count; ++i) {
+    const bool red = i % 3 == 0, large = i % 7 > 3;
+    text += fmt::format("{};{};{}\n",
+                        i % 11 == 5  ? ""
+                        : red        ? "red"
+                        : i % 3 == 1 ? "blue"
+                                     : "green",
+                        i % 13 == 6 ? "?"
+                        : large     ? "7,5"
+                                    : "2,5",
+                        large != red ? "yes" : "no");
+  }
+  return text;
+}
+
+TEST_F(PredictTest, ATableWithTextsAndHolesIsReadTheSameWayLater) {
+  Write("t.csv", TextTable(400));
+  const Words train = {"train", "--data", "csv:t.csv", "--epochs", "30", "--out"};
+  const Outcome trained = Succeed(train + Words{"a"});
+  EXPECT_NE(trained.err.find("column 1 ('colour'): 3"), std::string::npos) << trained.err;
+  EXPECT_NE(trained.err.find("fields missing"), std::string::npos) << trained.err;
+  EXPECT_GT(Number("a", "test_accuracy"), 0.8);  // guessing: a half
+  const Json result = ParseJson(Succeed({"eval", "a", "--data", "csv:t.csv", "--json"}).out, "e");
+  EXPECT_GT(result.At("test_accuracy").AsDouble(), 0.8);
+  Write("ask.csv", "x,colour\n7.5,blue\n2.5,blue\n7.5,red\n,pink\n");
+  const Outcome asked = Succeed({"predict", "a", "ask.csv", "--csv"});
+  EXPECT_EQ(asked.out.find("file,record,class,no,yes\nask.csv,0,yes,"), 0u) << asked.out;
+  EXPECT_NE(asked.out.find("\nask.csv,1,no,"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("\nask.csv,2,no,"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.err.find("'pink'"), std::string::npos) << asked.err;
+  Write("t.csv", TextTable(399) + "violet;2,5;no\n");
+  Refuse({"train", "--resume", "a", "--epochs", "31"}, 1, {"other texts"});
+  Refuse(train + Words{"b", "--set", "data.missing=fail"}, 1, {"t.csv:", "data.missing"});
+  Refuse(train + Words{"b", "--set", "data.categories=3"}, 1, {"'colour'", "data.categories"});
+}
+
 TEST_F(PredictTest, WhatMayBeWrongWithATableIsSaid) {
   Write("numbered.csv", Table("Id,x,y,kind", 30));
   const Words train = {"train", "--data", "csv:numbered.csv", "--model", "mlp", "--epochs", "1"};

@@ -12,6 +12,7 @@
 #include "cli/data_notes.h"
 #include "cli/open_model.h"
 #include "cli/recipe_flags.h"
+#include "data/csv_field.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
 #include "model/predictor.h"
@@ -26,6 +27,7 @@ constexpr Flag kFlags[] = {
     {"--top", "K", "classes to show for each record (default: 3)"},
     {"--logits", "", "raw outputs as JSON, one object per record"},
     {"--json", "", "classes and probabilities as JSON, one object per record"},
+    {"--csv", "", "classes and probabilities as a table, one line per record"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     kDeviceFlag,
@@ -55,12 +57,26 @@ class Printer {
         out_(out),
         top_(args.Number<int>("--top", 3)),
         logits_(args.Has("--logits")),
-        json_(args.Has("--json")) {
+        json_(args.Has("--json")),
+        csv_(args.Has("--csv")) {
     if (top_ < 1) throw UsageError("--top must be at least 1, got {}", top_);
+    if (csv_ && (json_ || logits_)) {
+      throw UsageError("--csv prints a table, --json and --logits print objects; choose one");
+    }
+    if (!csv_) return;
+    std::string head = "file,record,class";
+    for (const std::string& name : classes) head += "," + CsvField(name);
+    out_.Write(head + "\n");
   }
 
   void Print(const std::string& file, int64_t index, const Prediction& prediction) {
     const std::vector<int> best = Best(prediction.probabilities, size_t(top_));
+    if (csv_) {
+      std::string line =
+          fmt::format("{},{},{}", CsvField(file), index, CsvField(classes_[size_t(best[0])]));
+      for (const float share : prediction.probabilities) line += fmt::format(",{:.6g}", share);
+      return out_.Write(line + "\n");
+    }
     if (!logits_ && !json_) {
       std::string line = fmt::format("{} {}", file, index);
       for (const int i : best) {
@@ -79,7 +95,7 @@ class Printer {
   const std::vector<std::string>& classes_;
   Output& out_;
   int top_;
-  bool logits_, json_;
+  bool logits_, json_, csv_;
 };
 
 // Files that can be read once only, a pipe or the standard input, as files that can be read again.
@@ -223,10 +239,11 @@ extern const Command kPredict;
 const Command kPredict = {
     .name = "predict",
     .summary = "print a trained model's predictions for records",
-    .usage = "trireme predict RUN FILE... [--top K] [--logits] [--json]",
+    .usage = "trireme predict RUN FILE... [--top K] [--logits] [--json] [--csv]",
     .examples =
         "trireme predict runs/iris flowers.csv\n"
         "head -20 flowers.csv | trireme predict runs/iris -\n"
+        "trireme predict runs/iris flowers.csv --csv > predictions.csv\n"
         "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
         "trireme predict runs/a cifar10:test_batch.bin --logits\n"
         "trireme predict runs/scenes *.jpg            # the top classes of each image\n",

@@ -173,7 +173,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
   Job job = Prepare(settings, launcher, weights, resume.has_value());
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
-  if (records && !job.data.summary.empty()) log.Info("data", "{}", job.data.summary);
+  if (records && !resume && !job.data.summary.empty()) log.Info("data", "{}", job.data.summary);
   job.given_weights = !init.empty();
   if (takes_weights) {
     TakeWeights(init, job.graph, job.layout, job.initial_state, log);

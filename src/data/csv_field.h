@@ -6,7 +6,9 @@
 
 namespace trireme {
 
-// What the parts of the csv reader have to say of single fields.
+// Single fields of csv files.
+
+std::string CsvField(std::string_view text);  // as a file holds it: quoted where needed
 
 std::string_view TrimField(std::string_view text);  // of blanks and tabs
 // Finite numbers only; `decimal_comma`: 1,5 is one, too.

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "data/csv_field.h"
 
 namespace trireme {
 namespace {
@@ -86,14 +87,6 @@ std::vector<std::string> Header(const SweepPlan& plan) {
 std::string RemarkOf(const SweepNumbers& row, bool best) {
   if (best) return "best";
   return row.seconds && !row.error.empty() ? "some failed: " + row.error : "";
-}
-
-// As CSV writes a field.
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 Json ToJson(const Spread& spread) {
