@@ -7,6 +7,8 @@
 
 namespace trireme {
 
+class Memory;
+
 // What a rank is given at its start. Belongs to the transport that started it.
 class World {
  public:
@@ -26,6 +28,8 @@ class World {
   }
   // Of a server, where clients may come that are no ranks; null: nowhere.
   virtual Acceptor* acceptor() { return nullptr; }
+  // Memory that all ranks of the job share in a box (transport.memory); null: there is none.
+  virtual Memory* memory() { return nullptr; }
   // This rank has done a step, or served one: whoever starts ranks again tells lives of use from
   // others by it.
   virtual void Worked() {}
