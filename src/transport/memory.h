@@ -19,7 +19,7 @@ const char* NameOf(RegionType type);  // f32, i64
 
 constexpr size_t kMostRegionName = 63;  // bytes
 constexpr size_t kMostNote = 256;       // bytes
-constexpr uint64_t kKeptNotes = 4096;   // of a region: the newest
+constexpr uint64_t kKeptNotes = 1024;   // of a region: the newest
 
 // Named values in a box. As Create and Open gave it: for the Memory that did.
 struct Region {

@@ -24,8 +24,9 @@ struct ConformanceCase {
 using StartRanks = FunctionRef<void(int ranks, double timeout_s, FunctionRef<void(World&)>)>;
 
 std::span<const ConformanceCase> GroupCases();
-std::span<const ConformanceCase> LinkCases();  // where a transport has links
-std::vector<ConformanceCase> AllCases();       // both
+std::span<const ConformanceCase> LinkCases();    // where a transport has links
+std::vector<ConformanceCase> AllCases();         // both
+std::span<const ConformanceCase> MemoryCases();  // where World::memory() is one
 
 // Runs one case and judges it. A failed EXPECT in any rank, also of another process, fails here.
 void CheckCase(const ConformanceCase& conformance_case, StartRanks start);

@@ -2,31 +2,41 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "transport/memory.h"
+#include "transport/memory/store.h"
 
 namespace trireme {
 
 struct MemoryBoxSetup {
   size_t bytes = size_t{64} << 20;  // for regions, their rings and the slots of clients
+  std::string file = {};            // where the contents are kept; empty: they end with the box
   int threads = 1;                  // that add
   double timeout_s = 60;            // after which a client that is cut off has ended
 };
 
 // The server of a Memory. Its contents are in memory that the processes forked afterwards share,
-// so those can connect by the way `mapped`. Thread-safe.
+// or in a file that other processes map, so those can connect by the way `mapped`. Thread-safe.
 class MemoryBox {
  public:
   explicit MemoryBox(const MemoryBoxSetup& setup);
+  // On an image that is there already: what a killed box had begun is finished first.
+  MemoryBox(std::shared_ptr<MemoryImage> image, const MemoryBoxSetup& setup);
   ~MemoryBox();  // clients find it gone
 
-  // The way `mapped`: for a client in this process. A ticket or client must not outlive the box's
-  // memory, which stays as long as one of them.
-  std::unique_ptr<Memory> Connect();
+  std::unique_ptr<Memory> Connect();  // the way `mapped`
+  MemoryStore& store() { return store_; }
+  const MemoryBoxSetup& setup() const { return setup_; }
 
  private:
-  class Body;
-  std::unique_ptr<Body> body_;
+  void Serve(std::stop_token stop);  // the words of mapped clients
+  void AnswerMail();
+
+  const MemoryBoxSetup setup_;
+  const std::shared_ptr<MemoryImage> image_;
+  MemoryStore store_;
+  std::jthread thread_;
 };
 
 }  // namespace trireme

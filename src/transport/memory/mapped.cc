@@ -1,0 +1,319 @@
+#include "transport/memory/mapped.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "transport/memory/store.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kBoxLook_s = 0.1;  // between looks at whether the box is still there
+
+class MappedMemory final : public Memory {
+ public:
+  MappedMemory(std::shared_ptr<MemoryImage> image, double timeout_s)
+      : image_(std::move(image)), timeout_s_(timeout_s), spins_(SpinsFor(2)) {
+    const ProcessId own = OwnProcess();
+    while (number_ < kMostSessions) {
+      uint64_t free = 0;
+      if (session().client.compare_exchange_strong(free, client_)) break;
+      ++number_;
+    }
+    if (number_ == kMostSessions) {
+      throw Error("the memory box has {} clients already", kMostSessions);
+    }
+    session().born.store(own.born);
+    session().pid.store(own.pid);
+  }
+
+  ~MappedMemory() override {
+    std::lock_guard lock(mutex_);
+    Settle();
+    if (lost_ || session().client.load() != client_) return;
+    Post({.kind = WordKind::kLeave});  // nobody waits for the answer
+  }
+
+  Region Create(std::string_view name, RegionType type, uint64_t length) override {
+    CheckName(name);
+    Word word{.kind = WordKind::kCreate, .type = type, .length = length};
+    std::memcpy(word.name, name.data(), name.size());
+    std::lock_guard lock(mutex_);
+    return RegionOf(Ask(word));
+  }
+
+  Region Open(std::string_view name, Deadline deadline) override {
+    CheckName(name);
+    Word word{.kind = WordKind::kOpen};
+    std::memcpy(word.name, name.data(), name.size());
+    for (;;) {
+      {
+        std::lock_guard lock(mutex_);
+        const Answer answer = Ask(word);
+        if (answer.region != kNoRegion) return RegionOf(answer);
+      }
+      if (After(0) >= deadline) throw Error("the memory box has no region '{}'", name);
+      pause_.Wait(pause_.Count(), std::min(deadline, After(0.01)), 0);
+    }
+  }
+
+  Ticket Accumulate(const Region& region, uint64_t offset, std::span<const float> values,
+                    std::span<const std::byte> note, uint64_t* version) override {
+    return Start(WordKind::kAccumulate, region, RegionType::kF32, offset, std::as_bytes(values),
+                 note, version);
+  }
+
+  int64_t FetchAdd(const Region& region, uint64_t index, int64_t amount) override {
+    return Count(region, {.kind = WordKind::kFetchAdd, .offset = index, .length = 1, .a = amount});
+  }
+  int64_t CompareSwap(const Region& region, uint64_t index, int64_t expected,
+                      int64_t wanted) override {
+    return Count(
+        region,
+        {.kind = WordKind::kCompareSwap, .offset = index, .length = 1, .a = expected, .b = wanted});
+  }
+
+  uint64_t Wait(const Region& region, uint64_t version, Deadline deadline) override {
+    RegionRecord& record = Record(region);
+    {
+      std::lock_guard lock(mutex_);
+      Settle();  // a change of this client may be what is waited for
+    }
+    for (;;) {
+      const uint32_t count = record.changed.Count();
+      const uint64_t reached = record.version.load(std::memory_order_acquire);
+      const Deadline now = After(0);
+      if (reached >= version || now >= deadline) return reached;
+      CheckBox();
+      record.changed.Wait(count, std::min(deadline, After(kBoxLook_s)), spins_);
+    }
+  }
+
+  std::vector<RegionNote> Notes(const Region& region, uint64_t version, size_t most) override {
+    const RegionRecord& record = Record(region);
+    std::lock_guard lock(mutex_);
+    Settle();
+    std::vector<RegionNote> notes;
+    ReadLock read(*image_, number_, client_, uint32_t(region.number), After(timeout_s_));
+    const uint64_t newest = record.version.load(std::memory_order_acquire);
+    CheckKept(NameOf(record), version, newest);
+    for (uint64_t v = version + 1; v <= newest && notes.size() < most; ++v) {
+      const RingEntry& entry = image_->ring(record, v);
+      const size_t bytes = std::min<size_t>(entry.note_bytes, kMostNote);
+      notes.push_back(
+          {entry.version, entry.client, entry.number, {entry.note, entry.note + bytes}});
+    }
+    CheckHeld(read);
+    return notes;
+  }
+
+  bool Lock(const Region& region, Deadline deadline) override {
+    RegionRecord& record = Record(region);
+    const Word word{.kind = WordKind::kLock, .region = uint32_t(region.number)};
+    for (;;) {
+      const uint32_t count = record.changed.Count();
+      {
+        std::lock_guard lock(mutex_);
+        if (Ask(word).value != 0) return true;
+      }
+      if (After(0) >= deadline) return false;
+      record.changed.Wait(count, std::min(deadline, After(kBoxLook_s)), 0);
+    }
+  }
+  void Unlock(const Region& region) override {
+    Record(region);
+    std::lock_guard lock(mutex_);
+    Ask({.kind = WordKind::kUnlock, .region = uint32_t(region.number)});
+  }
+
+  uint64_t client() const override { return client_; }
+  uint64_t incarnation() const override { return image_->header().incarnation; }
+  std::string way() const override {
+    return image_->path().empty() ? "mapped" : "mapped " + image_->path();
+  }
+  Volume volume() const override { return {sent_.load(), received_.load()}; }
+
+ protected:
+  Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,
+                  std::span<const std::byte> values, std::span<const std::byte> note,
+                  uint64_t* version) override {
+    return Start(WordKind::kPut, region, type, offset, values, note, version);
+  }
+
+  Ticket GetBytes(const Region& region, RegionType type, uint64_t offset,
+                  std::span<std::byte> values, uint64_t* version) override {
+    const RegionRecord& record = Record(region);
+    CheckPlace(NameOf(record), record.type, record.length, type, offset,
+               values.size() / ValueBytes(type));
+    std::lock_guard lock(mutex_);
+    Settle();
+    ReadLock read(*image_, number_, client_, uint32_t(region.number), After(timeout_s_));
+    std::memcpy(values.data(), image_->at(record.data) + offset * ValueBytes(type), values.size());
+    if (version) *version = record.version.load(std::memory_order_acquire);
+    CheckHeld(read);
+    received_ += values.size();
+    return {};
+  }
+
+ private:
+  // The one change whose word is with the box.
+  class Pending final : public Transfer {
+   public:
+    Pending(MappedMemory& memory, uint64_t* version) : memory_(memory), version_(version) {}
+    void Wait() override {
+      std::lock_guard lock(memory_.mutex_);
+      if (memory_.pending_ == this) memory_.Settle();
+      if (error_) std::rethrow_exception(error_);
+    }
+    void Finish() noexcept override {
+      {
+        std::lock_guard lock(memory_.mutex_);
+        if (memory_.pending_ == this) memory_.Settle();
+      }
+      delete this;
+    }
+
+   private:
+    friend class MappedMemory;
+    MappedMemory& memory_;
+    uint64_t* const version_;
+    std::exception_ptr error_;
+  };
+
+  SessionRecord& session() const { return image_->session(number_); }
+
+  RegionRecord& Record(const Region& region) const {
+    if (region.number < 0 || region.number >= int(kMostRegions) ||
+        region.incarnation != incarnation()) {
+      throw Error("region {} was not opened in this memory", region.number);
+    }
+    return image_->region(uint32_t(region.number));
+  }
+  Region RegionOf(const Answer& answer) const {
+    return {int(answer.region), answer.type, answer.length, incarnation()};
+  }
+
+  void CheckBox() const {
+    if (image_->header().closed.load()) throw PeerLost("the memory box has ended");
+  }
+  void CheckHeld(ReadLock& read) const {
+    if (!read.Release()) throw PeerLost("the memory box has ended this client's session");
+  }
+
+  Ticket Start(WordKind kind, const Region& region, RegionType type, uint64_t offset,
+               std::span<const std::byte> values, std::span<const std::byte> note,
+               uint64_t* version) {
+    const RegionRecord& record = Record(region);
+    const uint64_t size = ValueBytes(type);
+    CheckPlace(NameOf(record), record.type, record.length, type, offset, values.size() / size);
+    CheckNote(note.size());
+    std::lock_guard lock(mutex_);
+    Settle();
+    if (session().slot_bytes < record.capacity) {
+      Ask({.kind = WordKind::kSlot, .length = record.capacity});
+    }
+    std::memcpy(image_->at(session().slot), values.data(), values.size());
+    Word word{.kind = kind,
+              .type = type,
+              .region = uint32_t(region.number),
+              .note_bytes = uint32_t(note.size()),
+              .number = ++changes_,
+              .offset = offset,
+              .length = values.size() / size};
+    std::copy(note.begin(), note.end(), word.note);
+    sent_ += values.size();
+    auto pending = std::make_unique<Pending>(*this, version);
+    Post(word);
+    pending_ = pending.release();
+    return Ticket(pending_);
+  }
+
+  int64_t Count(const Region& region, Word word) {
+    const RegionRecord& record = Record(region);
+    CheckPlace(NameOf(record), record.type, record.length, RegionType::kI64, word.offset, 1);
+    word.region = uint32_t(region.number);
+    std::lock_guard lock(mutex_);
+    Settle();
+    word.number = ++changes_;
+    return Ask(word).value;
+  }
+
+  Answer Ask(const Word& word) {
+    Settle();
+    Post(word);
+    const Answer answer = Await();
+    CheckAnswer(answer);
+    return answer;
+  }
+
+  void Post(const Word& word) {
+    if (lost_) std::rethrow_exception(lost_);
+    SessionRecord& own = session();
+    own.word = word;
+    own.posted.store(1);
+    BoxHeader& head = image_->header();
+    head.mail[number_ / 64].fetch_or(uint64_t{1} << number_ % 64);
+    head.posted.Notify();
+  }
+
+  Answer Await() {
+    SessionRecord& own = session();
+    const Deadline deadline = After(timeout_s_);
+    try {
+      for (;;) {
+        const uint32_t count = own.answered.Count();
+        if (own.client.load() != client_) {
+          throw PeerLost("the memory box has ended this client's session");
+        }
+        if (own.posted.load() == 0) return own.answer;
+        CheckBox();
+        if (After(0) >= deadline) {
+          throw PeerLost("the memory box has not answered for {:g} s (transport.timeout_s)",
+                         timeout_s_);
+        }
+        own.answered.Wait(count, std::min(deadline, After(kBoxLook_s)), spins_);
+      }
+    } catch (...) {  // the word may still be heard: no other one may follow it
+      lost_ = std::current_exception();
+      throw;
+    }
+  }
+
+  // Awaits the change that is under way, if there is one; its ticket throws what went wrong.
+  void Settle() noexcept {
+    Pending* const pending = std::exchange(pending_, nullptr);
+    if (!pending) return;
+    try {
+      const Answer answer = Await();
+      CheckAnswer(answer);
+      if (pending->version_) *pending->version_ = answer.version;
+    } catch (...) {
+      pending->error_ = std::current_exception();
+    }
+  }
+
+  const std::shared_ptr<MemoryImage> image_;
+  const double timeout_s_;
+  const int spins_;
+  const uint64_t client_ = NewNumber();
+  uint32_t number_ = 0;  // of the session
+  FutexEvent pause_;     // nobody notifies it
+  std::atomic<uint64_t> sent_ = 0, received_ = 0;
+  std::mutex mutex_;  // guards all below, and the session
+  uint64_t changes_ = 0;
+  Pending* pending_ = nullptr;
+  std::exception_ptr lost_;  // why nothing more can be said
+};
+
+}  // namespace
+
+std::unique_ptr<Memory> ConnectMapped(std::shared_ptr<MemoryImage> image, double timeout_s) {
+  return std::make_unique<MappedMemory>(std::move(image), timeout_s);
+}
+
+std::unique_ptr<Memory> ConnectMappedFile(const std::string& path, double timeout_s) {
+  return ConnectMapped(MemoryImage::OpenFile(path), timeout_s);
+}
+
+}  // namespace trireme

@@ -1,0 +1,59 @@
+#include "transport/memory/word.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace trireme {
+
+void SetText(Answer& answer, std::string_view text) {
+  const size_t length = std::min(text.size(), sizeof(answer.text) - 1);
+  std::memcpy(answer.text, text.data(), length);
+  answer.text[length] = '\0';
+}
+
+std::string_view TextOf(const Answer& answer) {
+  return {answer.text, strnlen(answer.text, sizeof(answer.text))};
+}
+
+void CheckAnswer(const Answer& answer) {
+  if (answer.verdict == Verdict::kDone) return;
+  if (answer.verdict == Verdict::kEnded) {
+    throw PeerLost("the memory box has ended this client's session: {}", TextOf(answer));
+  }
+  throw Error("{}", TextOf(answer));
+}
+
+void CheckPlace(std::string_view name, RegionType is, uint64_t has, RegionType type,
+                uint64_t offset, uint64_t length) {
+  if (is != type) {
+    throw Error("region '{}' holds {} values, not {}", name, NameOf(is), NameOf(type));
+  }
+  if (offset > has || length > has - offset) {
+    throw Error("values {} to {} are beyond the end of region '{}', which has {}", offset,
+                length > ~offset ? ~uint64_t{0} : offset + length, name, has);
+  }
+}
+
+void CheckKept(std::string_view name, uint64_t version, uint64_t newest) {
+  if (newest > version && newest - version > kKeptNotes) {
+    throw Error("region '{}' keeps the notes of its newest {} versions; those after {} are gone",
+                name, kKeptNotes, version);
+  }
+}
+
+void CheckNote(size_t bytes) {
+  if (bytes > kMostNote) {
+    throw Error("a note of {} bytes is too long; at most {} are allowed", bytes, kMostNote);
+  }
+}
+
+void CheckName(std::string_view name) {
+  if (name.empty() || name.size() > kMostRegionName) {
+    throw Error("a region's name must have 1 to {} bytes, got {}", kMostRegionName, name.size());
+  }
+  for (const char c : name) {
+    if (c < ' ' || c > '~') throw Error("a region's name must be printable ASCII without newlines");
+  }
+}
+
+}  // namespace trireme
