@@ -156,9 +156,32 @@ TEST_F(PicturesTest, SmallOnesAreSeenAtTheirOwnSizeWithoutARecipe) {
             std::string::npos);
 }
 
+// The parts hold the same pictures; one is cut short.
+TEST_F(PicturesTest, InfoFindsWhatIsSharedAndBroken) {
+  Write("set/train/odd/5.jpg", Read("set/train/odd/5.jpg").substr(0, 300));
+  const Words info = {"data", "info", "images:" + At("set")};
+  const Json json = ParseJson(Succeed(info + Words{"--json"}).out, "info");
+  const Json &train = json.At("parts").At("train"), &test = json.At("parts").At("test");
+  EXPECT_EQ(train.At("samples").AsInt(), 22);
+  EXPECT_EQ(train.At("classes").Text(), "[11,11]");
+  ASSERT_EQ(train.At("broken").Items().size(), 1u);
+  EXPECT_NE(train.At("broken").Items()[0].AsString().find("odd/5.jpg"), std::string::npos);
+  EXPECT_EQ(train.At("sizes").Text(), "[[24,60],[42,48],[57,38]]");
+  EXPECT_EQ(test.At("in_training").AsInt(), 21);
+  EXPECT_TRUE(test.At("broken").Items().empty());
+  EXPECT_EQ(json.At("contradictions").AsInt(), 0);
+  const std::string text = Succeed(info).out;
+  for (const char* line :
+       {"44 images, 2 classes, 22 to train, 22 to test\n", "even: 11 to train, 11 to test\n",
+        "channel 3: ", "21 samples of the test part are also in the training part\n",
+        "1 sample of the training part cannot be read\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST_F(PicturesTest, CommandsForPacksSayWhatTheyRead) {
   Write("table.csv", "1,2,a\n3,4,b\n1,2,a\n3,4,b\n1,2,a\n3,4,b\n1,2,a\n3,4,b\n1,2,a\n3,4,b\n");
-  for (const Words& words : {Words{"info"}, Words{"verify"}, Words{"show"}}) {
+  for (const Words& words : {Words{"verify"}, Words{"show"}}) {
     const Words number = words[0] == "show" ? Words{"0"} : Words{};
     Refuse(Words{"data"} + words + Words{At("set")} + number, 1, {"is a folder", "data pack"});
     Refuse(Words{"data"} + words + Words{"table.csv"} + number, 1, {"table.csv: is not a pack"});
@@ -168,8 +191,13 @@ TEST_F(PicturesTest, CommandsForPacksSayWhatTheyRead) {
   }
   EXPECT_NE(Succeed({"data", "pack", At("set"), "a.pack"}).out.find("22 to train, 22 to test"),
             std::string::npos);
-  EXPECT_NE(Succeed({"data", "info", "pack:a.pack"}).out.find("22 to train, 22 to test"),
-            std::string::npos);
+  for (const std::string pack : {"a.pack", "pack:a.pack"}) {
+    const Outcome info = Succeed({"data", "info", pack, "--quick"});
+    EXPECT_NE(info.out.find("22 to train, 22 to test"), std::string::npos) << info.out;
+    EXPECT_NE(info.out.find("original files"), std::string::npos) << info.out;
+  }
+  Refuse({"data", "info", "table.csv"}, 2, {"did you mean csv:table.csv?"});
+  Refuse({"data", "info", "pack:none.pack"}, 1, {"none.pack"});
 }
 
 }  // namespace

@@ -60,6 +60,25 @@ Normalizer Normalizer::Identity(int channels) {
   return {std::vector<float>(channels, 1.0f), std::vector<float>(channels, 0.0f)};
 }
 
+// Chan, Golub, LeVeque 1979.
+void ChannelStatistics::Add(const ChannelStatistics& other) {
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    Channel& c = channels_[i];
+    const Channel& o = other.channels_[i];
+    if (o.count == 0) continue;
+    if (c.count == 0) {
+      c = o;
+      continue;
+    }
+    const double distance = o.mean - c.mean, count = c.count + o.count;
+    c.mean += distance * o.count / count;
+    c.squares += o.squares + distance * distance * c.count * o.count / count;
+    c.min = std::min(c.min, o.min);
+    c.max = std::max(c.max, o.max);
+    c.count = count;
+  }
+}
+
 void ChannelStatistics::Add(int channel, double value, double times) {
   if (times == 0) return;
   Channel& c = channels_[channel];

@@ -49,6 +49,7 @@ class ChannelStatistics {
   const Channel& channel(int c) const { return channels_[c]; }
 
   void Add(int channel, double value, double times = 1);
+  void Add(const ChannelStatistics& other);  // of other values of the same channels
 
  private:
   std::vector<Channel> channels_;

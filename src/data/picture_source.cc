@@ -36,6 +36,13 @@ Colours ColoursOf(const Normalizer& normalizer) {
 PictureSource::PictureSource(const DataOptions& options, int64_t size)
     : Source(ShapeOf(options), size), centre_(options.centre) {}
 
+SampleShape PictureSource::StoredShape(int64_t index) const {
+  const std::unique_ptr<PictureReader> reader = NewReader();
+  reader->Fetch(index);
+  const PictureSize size = reader->Open().size();
+  return {size.height, size.width, 3};
+}
+
 void PictureSource::Read(int64_t index, std::span<float> out) const {
   int32_t ignored = 0;
   Gather({&index, 1}, Normalizer::Identity(3), out.data(), &ignored);

@@ -25,6 +25,7 @@ class PictureSource : public Source {
   bool cuts() const override { return true; }
   virtual std::unique_ptr<PictureReader> NewReader() const = 0;
 
+  SampleShape StoredShape(int64_t index) const override;
   // The square in the middle.
   void Read(int64_t index, std::span<float> out) const override;
   void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,

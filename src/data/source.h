@@ -35,6 +35,9 @@ class Source {
   virtual void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
                       int32_t* labels) const;
 
+  // The sample as it is stored, before it is cut to the shape that is read.
+  virtual SampleShape StoredShape(int64_t) const { return shape_; }
+
   // Whether its pictures have sizes of their own and are decoded and cut when they are read.
   virtual bool cuts() const { return false; }
 
@@ -62,6 +65,9 @@ class Subset : public Source {
   void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
               int32_t* labels) const override;
   bool cuts() const override { return whole_->cuts(); }
+  SampleShape StoredShape(int64_t index) const override {
+    return whole_->StoredShape(indices_[index]);
+  }
   void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
                     const Normalizer& normalizer, float* out, int32_t* labels,
                     FetchTimes* times) const override;

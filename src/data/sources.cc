@@ -234,6 +234,8 @@ DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownDa
   return data;
 }
 
+bool CutsPictures(const DataOptions& options) { return FindKind(options.source).cuts; }
+
 int FindOwnSize(const DataOptions& options) {
   DataOptions look = options;
   look.on_error = "fail";  // trying all files takes its time

@@ -39,6 +39,9 @@ DataSet OpenData(const DataOptions& options, uint64_t seed, const KnownData& kno
 // only those count that say how the source is read.
 DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownData& known);
 
+// Whether the source decodes pictures and cuts them to data.size (Source::cuts).
+bool CutsPictures(const DataOptions& options);
+
 // The size of the pictures of a source that cuts where they are small: the shorter side of those
 // looked at, if none has a side above 64 pixels. 0 where they are larger, for other sources, and
 // where they cannot be looked at.
