@@ -64,7 +64,7 @@ inline Ended RunCommand(const std::string& command) {
 inline std::string Mpirun(const std::string& program = TRIREME_MPIRUN) {
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIRUN=" TRIREME_MPIRUN
          " ASAN_OPTIONS=detect_leaks=0 "  // of the MPI library's own
-         "timeout -k 2 60 " +
+         "timeout -k 2 240 " +
          program + " --oversubscribe --bind-to none";
 }
 

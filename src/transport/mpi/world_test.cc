@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/proc_file.h"
 #include "transport/collective/broadcast.h"
@@ -37,9 +38,14 @@ void TheNativeSumAddsAllRanks(World& world) {
   EXPECT_EQ(v, std::vector<float>(3, 1));
 }
 
+// Until mpirun ends it, because another rank has ended with an error.
+[[noreturn]] void WaitForTheEnd() {
+  for (;;) pause();
+}
+
 void ASumThatSomeoneMissesIsNotWaitedForForever(World& world) {
   std::vector<float> v(10);
-  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+  if (world.rank() == 1) WaitForTheEnd();
   world.group().NativeSum(v);
 }
 
@@ -62,7 +68,7 @@ void ShortOffersWaitForAReader(World& world) {
   Barrier(world.group(), 0);  // only now it has an end of the link
   int seen = 0;
   for (Message message; message.kind < kOffers; ++seen) {
-    ASSERT_EQ(world.LinkTo(0).Receive(message, After(10)), Arrival::kMessage);
+    ASSERT_EQ(world.LinkTo(0).Receive(message, After(60)), Arrival::kMessage);
   }
   EXPECT_LE(seen, 2);  // the one that was on its way, and the last
   Barrier(world.group(), 0);
@@ -78,6 +84,7 @@ void TheLastOffersAreNotRead(World& world) {
 // Four ranks on perhaps two cores: those that wait must leave them to the one that works.
 void WaitingCostsLittle(World& world) {
   std::vector<int> v(1);
+  const Stopwatch watch;
   const std::clock_t start = std::clock();
   if (world.rank() == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -85,14 +92,14 @@ void WaitingCostsLittle(World& world) {
   } else {
     world.group().Receive(0, 0, Bytes(v)).Wait();
   }
-  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 0.5);
+  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, watch.seconds() / 3);
 }
 
 void TheOthersHearWhy(World& world) {
   std::vector<int> v(1);
   if (world.rank() == 1) {
     world.group().Abort("no more paper");
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // its end would end the others
+    WaitForTheEnd();  // its own end would end the others
   }
   world.group().Receive(1, 0, Bytes(v)).Wait();
 }
@@ -127,14 +134,14 @@ constexpr ConformanceCase kCases[] = {
     {.name = "TheOthersHearWhy",
      .ranks = 3,
      .run = TheOthersHearWhy,
-     .error = "rank 0 of 3: rank 1 is lost: no more paper"},
+     .error = " of 3: rank 1 is lost: no more paper"},  // 0 or 2, whoever ends first
     {.name = "AnExceptionPassesThrough",
      .ranks = 3,
      .run = AnExceptionPassesThrough,
      .error = "error: no more ink"},
 };
 
-constexpr ConformanceCase kEveryoneWaits = {"EveryoneWaits", 3, EveryoneWaits, 60};
+constexpr ConformanceCase kEveryoneWaits = {"EveryoneWaits", 3, EveryoneWaits, 240};
 
 class MpiWorld : public testing::TestWithParam<ConformanceCase> {};
 TEST_P(MpiWorld, Holds) {
@@ -147,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, MpiWorld, testing::ValuesIn(kCases), CaseName);
 // The process numbers that the ranks leave, when all have.
 std::vector<pid_t> ReadProcesses(const TemporaryDirectory& folder, int ranks) {
   std::vector<pid_t> processes;
-  for (const Deadline end = After(20); After(0) < end && int(processes.size()) < ranks;) {
+  for (const Deadline end = After(120); After(0) < end && int(processes.size()) < ranks;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const std::string file = folder / std::to_string(processes.size());
     if (Exists(file)) processes.push_back(ParseNumber<pid_t>(ReadFile(file)).value_or(0));
@@ -172,7 +179,7 @@ TEST(MpiJob, AKilledRankEndsAllAndLeavesNothing) {
     });
     const std::vector<pid_t> processes = ReadProcesses(folder, kEveryoneWaits.ranks);
     ASSERT_EQ(int(processes.size()), kEveryoneWaits.ranks);
-    const Deadline end = After(60);
+    const Deadline end = After(120);
     kill(processes[victim], SIGKILL);
     job.join();
     EXPECT_NE(ended.code, 0);
@@ -191,7 +198,7 @@ TEST(MpiJob, AKilledRankEndsAllAndLeavesNothing) {
 TEST(MpiJob, AWorldOfAnotherSizeThanAnnouncedIsRefused) {
   const Ended ended = RunCommand(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
-      "PMI_RANK=1 PMI_SIZE=4 timeout -k 2 30 " +
+      "PMI_RANK=1 PMI_SIZE=4 timeout -k 2 240 " +
       Self() + " --case TheLastOffersAreNotRead 0");
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.output.find("MPICH (PMI) started this process as rank 1 of 4"), std::string::npos)
