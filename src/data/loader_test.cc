@@ -252,17 +252,21 @@ TEST(Loader, CountsTheTimeOfWaiting) {
     const OddSource source(-1, std::chrono::milliseconds(20));
     const Feed feed = Feed::ForEvaluation(source, Normalizer::Identity(70'000));
     Memory memory(1, 10, source.shape());
-    Loader loader(feed, memory.slots(), threads);
-    loader.Want({0, 0, 10});
-    loader.Take();
-    EXPECT_GT(loader.numbers().waited_s, 0.08);  // at least five samples in a row
-    if (threads == 0) continue;
-    loader.Release();
-    loader.Want({0, 10, 20});
-    while (loader.numbers().ready < 1) std::this_thread::yield();
-    const double before = loader.numbers().waited_s;
-    loader.Take();
-    EXPECT_EQ(loader.numbers().waited_s, before);  // it was read meanwhile
+    double waited_s = 0;
+    for (int attempt = 0; attempt < 20 && waited_s <= 0.08; ++attempt) {
+      Loader loader(feed, memory.slots(), threads);
+      loader.Want({0, 0, 10});  // a busy machine may let them be read before the next line
+      loader.Take();
+      waited_s = loader.numbers().waited_s;
+      if (threads == 0) continue;
+      loader.Release();
+      loader.Want({0, 10, 20});
+      while (loader.numbers().ready < 1) std::this_thread::yield();
+      const double before = loader.numbers().waited_s;
+      loader.Take();
+      EXPECT_EQ(loader.numbers().waited_s, before);  // it was read meanwhile
+    }
+    EXPECT_GT(waited_s, 0.08);  // at least five samples in a row
   }
 }
 
