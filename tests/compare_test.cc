@@ -102,7 +102,7 @@ TEST_F(CompareTest, GoesOnAfterASignal) {
                       "--out",
                       "c"};
   const auto running = Start(compare);
-  for (int i = 0; i < 3000 && !IsRun("c/local-sgd"); ++i) SleepFor(0.02);
+  for (const Stopwatch watch; watch.seconds() < kTimeout && !IsRun("c/local-sgd");) SleepFor(0.01);
   running->Kill(SIGINT);
   const Outcome stopped = running->Wait(kTimeout);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;

@@ -209,7 +209,8 @@ TEST_F(EndTest, DivergenceEndsWithAMessage) {
 }
 
 TEST_F(EndTest, ASignalSavesNothingOfADivergedRun) {
-  const auto running = Start({"train", "--lr", "1e30", "--set", "emulate.slow=0:100", "--set",
+  // So slow that its epoch does not end before the signal.
+  const auto running = Start({"train", "--lr", "1e30", "--set", "emulate.slow=0:1000", "--set",
                               "trainer.metrics_steps=1", "--quiet", "--out", "a"});
   const auto diverged = [&] {
     return Exists(At("a/metrics.jsonl")) &&

@@ -57,7 +57,10 @@ TEST_F(FoldsTest, KilledAndStartedAgainItEndsAsIfNothingHadHappened) {
   const Words slow = kFolds + Words{"--set", "emulate.step_ms=5"};
   for (const size_t kill_at : {1, 2}) {
     auto running = Start(slow);
-    for (int i = 0; i < 6000 && Done().size() < kill_at && !running->Over(); ++i) SleepFor(0.01);
+    for (const Stopwatch watch; watch.seconds() < kTimeout && Done().size() < kill_at;) {
+      if (running->Over()) break;
+      SleepFor(0.01);
+    }
     AwaitStep(*running, "f/fold-" + std::to_string(kill_at + 1), 40);
     running->Kill(SIGKILL);
     running->Wait(kTimeout);

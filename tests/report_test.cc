@@ -24,8 +24,7 @@ class ReportTest : public WholeTest {
   std::unique_ptr<Running> StartLongRun() {
     auto running = Start({"train", "--out", "run", "--quiet", "--epochs", "100000", "--set",
                           "emulate.step_ms=2", "--set", "trainer.evaluate_every=1"});
-    for (int i = 0; i < 600 && Lines() < 3; ++i) SleepFor(0.1);
-    EXPECT_GE(Lines(), 3) << running->err();
+    EXPECT_TRUE(Await([&] { return Lines() >= 3; })) << running->err();
     return running;
   }
 
@@ -35,12 +34,11 @@ class ReportTest : public WholeTest {
     return std::count(text.begin(), text.end(), '\n');
   }
 
-  // Ends when `done` says so, or after a minute.
+  // Ends when `done` says so, or takes too long.
   template <class Done>
   bool Await(Done done) {
-    for (int i = 0; i < 600; ++i) {
+    for (const Stopwatch watch; watch.seconds() < kTimeout; SleepFor(0.05)) {
       if (done()) return true;
-      SleepFor(0.1);
     }
     return false;
   }
@@ -89,7 +87,11 @@ TEST_F(ReportTest, ARunIsWatchedUntilItEnds) {
   const auto running = Start({"train", "--out", "run", "--quiet", "--epochs", "6", "--set",
                               "emulate.step_ms=10", "--set", "trainer.evaluate_every=2"});
   ASSERT_TRUE(Await([&] { return IsRun("run"); }));
-  const Outcome watched = Run({"watch", "run", "--every", "0.1"}, 60, {"env", "LC_ALL=C.UTF-8"});
+  running->Kill(SIGSTOP);  // until it is watched, however long that takes
+  const auto watching = Start({"watch", "run", "--every", "0.1"}, {"env", "LC_ALL=C.UTF-8"});
+  EXPECT_TRUE(Await([&] { return watching->out().find("run | running") != std::string::npos; }));
+  running->Kill(SIGCONT);
+  const Outcome watched = watching->Wait(kTimeout);
   EXPECT_EQ(watched.exit_code, 0) << watched.err;
   EXPECT_EQ(running->Wait(kTimeout).exit_code, 0);
   ExpectIn(watched.out, "run | running");
@@ -98,7 +100,7 @@ TEST_F(ReportTest, ARunIsWatchedUntilItEnds) {
   // A run that is over is shown once.
   const std::string again = Succeed({"watch", "run"}).out;
   EXPECT_EQ(again.find("run | done"), again.rfind("run | done")) << again;
-  const Outcome plain = Run({"watch", "run", "--once"}, 60, {"env", "LC_ALL=C"});
+  const Outcome plain = Run({"watch", "run", "--once"}, kTimeout, {"env", "LC_ALL=C"});
   EXPECT_EQ(plain.exit_code, 0);
   for (const char c : plain.out) ASSERT_LT(uint8_t(c), 0x80);
 }
