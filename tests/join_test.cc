@@ -19,7 +19,7 @@ class JoinTest : public RanksTest {
                                "trainer.evaluate_every=0", "--set", "trainer.checkpoint_epochs=0",
                                "--set", "strategy.snapshot_s=0.2", "--out", "a"} +
                          more);
-    for (int i = 0; i < 3000 && meet_.empty() && !running->Over(); ++i) {
+    for (const Stopwatch watch; watch.seconds() < kTimeout && meet_.empty() && !running->Over();) {
       const std::string err = running->err();
       const std::string words = "trireme join ";
       const size_t at = err.find(words);

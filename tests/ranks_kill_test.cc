@@ -15,9 +15,9 @@ namespace {
 
 const Words kTrain = kSmallJob + Words{"--steps"};
 const Words kEndless = {"100000000"};
-// Seconds from a death to the end of the job: some, even on a busy machine; not
-// transport.timeout_s.
-constexpr double kSoon = 40;
+// Seconds from a death to the end of the job: few, and on a busy machine some more; not
+// transport.timeout_s, which is 360.
+constexpr double kSoon = 120;
 
 class RanksKillTest : public RanksTest, public testing::WithParamInterface<Transport> {
  protected:

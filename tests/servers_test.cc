@@ -107,9 +107,7 @@ TEST_F(ServersTest, StoppedItResumesWithAnotherNumberOfServers) {
   auto running = Start(Downpour(2, 2, "shm", 100000) + Set("strategy.snapshot_s", "0.1") +
                        Set("trainer.evaluate_every", "0") + Set("trainer.checkpoint_epochs", "0") +
                        Words{"--out", "a"});
-  for (int i = 0; i < 3000 && !Exists(At("a/checkpoints/latest")) && !running->Over(); ++i) {
-    SleepFor(0.01);
-  }
+  ASSERT_TRUE(AwaitStep(*running, "a", 1)) << running->err();
   kill(running->pid(), SIGTERM);
   const Outcome stopped = running->Wait(kTimeout);
   ASSERT_EQ(stopped.exit_code, 143) << stopped.err;
@@ -150,7 +148,7 @@ TEST_F(ServersTest, NobodyJoinsSeveralServersByHand) {
   auto running = Start(words);
   std::string meet;
   const std::string before = "listening at ";
-  for (int i = 0; i < 3000 && meet.empty() && !running->Over(); ++i) {
+  for (const Stopwatch watch; watch.seconds() < kTimeout && meet.empty() && !running->Over();) {
     const std::string err = running->err();
     const size_t at = err.find(before), end = at == err.npos ? at : err.find('\n', at);
     if (end != err.npos) meet = err.substr(at + before.size(), end - at - before.size());
