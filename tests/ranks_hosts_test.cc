@@ -72,21 +72,18 @@ TEST_F(RanksHostsTest, ACutOfThreeSecondsIsNamedAndDoesNotEndTheRun) {
   auto second = StartOn(1, words);
   ASSERT_TRUE(AwaitStep(*first, "cut", 20)) << first->err() << second->err();
   Cable("down");
-  SleepFor(2);  // what was being written gets to the disk
-  const int64_t during = SavedStep("cut");
-  SleepFor(1);
+  EXPECT_TRUE(AwaitWords(*first, "has heard nothing from rank 2 for")) << first->err();
+  int64_t during = -1;  // when what was being written has got to the disk
+  for (int i = 0; i < 60 && SavedStep("cut") != during; ++i) {
+    during = SavedStep("cut");
+    SleepFor(1);
+  }
   EXPECT_EQ(SavedStep("cut"), during);  // nobody trains on alone
   EXPECT_FALSE(first->Over()) << first->err();
   EXPECT_FALSE(second->Over()) << second->err();
   Cable("up");
   ASSERT_TRUE(AwaitStep(*first, "cut", during + 100)) << first->err() << second->err();
-  EXPECT_NE(first->err().find("has heard nothing from rank 2 for"), std::string::npos)
-      << first->err();
-  const auto heard_again = [&] {
-    return first->err().find("hears from rank 2 again") != std::string::npos;
-  };
-  for (int i = 0; i < 100 && !heard_again(); ++i) SleepFor(0.1);
-  EXPECT_TRUE(heard_again()) << first->err();
+  EXPECT_TRUE(AwaitWords(*first, "hears from rank 2 again")) << first->err();
   // A signal on the other host stops all.
   second->Kill(SIGTERM);
   EXPECT_EQ(second->Wait(kTimeout).exit_code, 143) << second->err();
@@ -111,13 +108,6 @@ class HostsFileTest : public RanksTest {
             "transport.hosts=hosts",
             "--set",
             "transport.secret_file=secret"};
-  }
-  static bool AwaitWords(Running& running, const std::string& words) {
-    for (int i = 0; i < 6000 && !running.Over(); ++i) {
-      if (running.err().find(words) != std::string::npos) return true;
-      SleepFor(0.01);
-    }
-    return false;
   }
   const int port_ = FreePort();
 };
@@ -217,7 +207,8 @@ TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
       << near->err() << far->err();
 
   Cable("down");
-  SleepFor(1.5);
+  SleepFor(
+      0.5);  // what is lost is sent again after twice as long, and a busy machine takes its time
   Cable("up");
   const auto before = SavedClients("a");
   const auto goes_on = [&](const ClientCounts& c, size_t i) {
@@ -323,10 +314,15 @@ TEST_F(RanksHostsTest, ASignalToTheFirstServerEndsThoseOnOtherHosts) {
 
 TEST_F(RanksHostsTest, AnotherSecretIsRefused) {
   Write("wrong", "a fourth bank\n");
-  const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.join_s=4"};
-  auto first = StartOn(0, words + Words{"--out", "a"});
-  auto second = StartOn(1, words, "wrong");
-  const Outcome stranger = second->Wait(kTimeout), host = first->Wait(kTimeout);
+  Outcome stranger, host;
+  for (const std::string join_s : {"4", "60"}) {  // a busy machine may not start both in 4 s
+    const Words words = kSmallJob + Words{"--steps", "100", "--set", "transport.join_s=" + join_s};
+    auto first = StartOn(0, words + Words{"--out", "a" + join_s});
+    auto second = StartOn(1, words, "wrong");
+    stranger = second->Wait(kTimeout);
+    host = first->Wait(kTimeout);
+    if (stranger.err.find("cannot reach") == stranger.err.npos) break;
+  }
   EXPECT_EQ(stranger.exit_code, 1);
   EXPECT_NE(stranger.err.find("the run's secret is different; use the same transport.secret_file"),
             stranger.err.npos)
@@ -343,10 +339,9 @@ TEST_F(RanksHostsTest, AKilledRankEndsTheJobOnBothHosts) {
   ASSERT_TRUE(AwaitStep(*first, "a", 20)) << first->err() << second->err();
   const std::vector<pid_t> there = AwaitRanks(*second, 1);
   ASSERT_EQ(there.size(), 1u);
-  const double killed = Now();
   kill(there[0], SIGKILL);
   const Outcome near = second->Wait(kTimeout), far = first->Wait(kTimeout);
-  EXPECT_EQ(Leftovers(killed + 40), "");
+  EXPECT_EQ(Leftovers(Now() + 40), "");
   EXPECT_EQ(near.exit_code, 1);
   EXPECT_NE(near.err.find("killed by signal 9 (Killed) (rank 2 of 3)"), near.err.npos) << near.err;
   EXPECT_EQ(far.exit_code, 1);

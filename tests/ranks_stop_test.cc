@@ -138,10 +138,7 @@ TEST_F(RanksTest, AStoppedRankDoesNotKeepTheSecondInterruptFromEnding) {
     kill(processes[1], SIGSTOP);
     running->Kill(SIGINT);
     const std::string answer = "stopping after this step; press Ctrl-C again to stop immediately";
-    for (const Stopwatch watch; watch.seconds() < kTimeout && !running->Over(); SleepFor(0.01)) {
-      if (running->err().find(answer) != std::string::npos) break;
-    }
-    EXPECT_NE(running->err().find(answer), std::string::npos) << running->err();
+    EXPECT_TRUE(AwaitWords(*running, answer)) << running->err();
     running->Kill(SIGINT);
     EXPECT_EQ(running->Wait(kTimeout).exit_code, 130) << running->err();
     EXPECT_EQ(Leftovers(Now() + 40), "");

@@ -150,4 +150,14 @@ bool WholeTest::AwaitStep(Running& running, const std::string& run, int64_t step
   return false;
 }
 
+bool WholeTest::AwaitWords(Running& running, const std::string& words) {
+  for (const Stopwatch watch; watch.seconds() < kTimeout;) {
+    const bool over = running.Over();
+    if (running.err().find(words) != std::string::npos) return true;
+    if (over) return false;
+    SleepFor(0.01);
+  }
+  return false;
+}
+
 }  // namespace trireme::whole

@@ -28,7 +28,7 @@ void SleepFor(double seconds);
 // Each test has a folder of its own; every command runs in it.
 class WholeTest : public testing::Test {
  protected:
-  static constexpr double kTimeout = 180;  // to find what hangs, even on a busy machine
+  static constexpr double kTimeout = 600;  // to find what hangs, even on a busy machine
 
   std::string At(const std::string& name) const { return folder_ / name; }
   void Write(const std::string& name, const std::string& content);
@@ -56,6 +56,8 @@ class WholeTest : public testing::Test {
   // Waits until the run has written a checkpoint at or after `step`; false if it ended before, or
   // takes too long.
   bool AwaitStep(Running& running, const std::string& run, int64_t step);
+  // The same for what it says among its errors.
+  static bool AwaitWords(Running& running, const std::string& words);
 
  private:
   TemporaryDirectory folder_;
