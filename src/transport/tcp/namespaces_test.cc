@@ -93,14 +93,17 @@ INSTANTIATE_TEST_SUITE_P(Cases, Hosts, testing::ValuesIn(AllCases()), CaseName);
 
 using TwoHosts = Hosts;
 
-TEST_F(TwoHosts, ACutOfThreeSecondsIsSeenAndHeals) {
+TEST_F(TwoHosts, ACutIsSeenAndHeals) {
   std::atomic<bool> talking = false, healed = false, cut_seen = false;
   std::jthread scissors([&](const std::stop_token& stop) {
-    while (!talking && !stop.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    const auto await = [&](const std::atomic<bool>& happened) {
+      while (!happened && !stop.stop_requested()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    };
+    await(talking);
     Cable("down");
-    std::this_thread::sleep_for(std::chrono::seconds(3));
+    await(cut_seen);
     Cable("up");
     healed = true;
   });
@@ -123,18 +126,22 @@ TEST_F(TwoHosts, ACutOfThreeSecondsIsSeenAndHeals) {
       ASSERT_EQ(in.back(), char(i));
       link.Send({.kind = i});
       Message message;
-      ASSERT_EQ(link.Receive(message, After(30)), Arrival::kMessage);
+      ASSERT_EQ(link.Receive(message, After(60)), Arrival::kMessage);
       ASSERT_EQ(message.kind, i);
       if (out[0] && in[0]) break;
       talking = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    EXPECT_LT(world.group().silent_s(other), 2);
+    while (world.group().silent_s(other) >=
+           2) {  // for ever, and the test fails, if it stays silent
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
   });
   EXPECT_TRUE(cut_seen);
 }
 
 TEST_F(TwoHosts, WithoutTheSecretNobodyGetsInFromOutside) {
+  std::atomic<bool> over = false;  // nobody waits at the door any more
   const auto knock = [&](const std::string& secret) -> std::string {
     std::string what;
     std::jthread([&] {
@@ -151,7 +158,7 @@ TEST_F(TwoHosts, WithoutTheSecretNobodyGetsInFromOutside) {
           } catch (const Error& error) {
             what = error.what();
           }
-          if (!Has(what, "Connection refused")) break;
+          if (!Has(what, "Connection refused") || over) break;
           what.clear();  // nobody listens yet
           std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
@@ -162,16 +169,26 @@ TEST_F(TwoHosts, WithoutTheSecretNobodyGetsInFromOutside) {
     return what;
   };
   for (const std::string& secret : {std::string("in vino veritas"), std::string()}) {
-    std::jthread rank0([&] {
-      GoTo(0);
-      TcpSetup setup = Setup(0, 2, 3);
-      setup.secret = secret;
-      const std::string what = WhatOf([&] { JoinTcp(setup); });
-      EXPECT_TRUE(Has(what, "rank 1 is missing")) << what;
-      EXPECT_TRUE(Has(what, "refused 10.77.0.2")) << what;
-    });
-    const std::string what = knock(secret.empty() ? "" : "in vino vanitas");
-    EXPECT_TRUE(Has(what, secret.empty() ? "has no secret" : "secret is different")) << what;
+    const std::string words = secret.empty() ? "has no secret" : "secret is different";
+    for (double join_s = 3;; join_s *= 4) {  // longer, if a busy machine did not let both meet
+      over = false;
+      std::string what, at_zero;
+      {
+        std::jthread rank0([&] {
+          GoTo(0);
+          TcpSetup setup = Setup(0, 2, join_s);
+          setup.secret = secret;
+          at_zero = WhatOf([&] { JoinTcp(setup); });
+          over = true;
+        });
+        what = knock(secret.empty() ? "" : "in vino vanitas");
+      }
+      if (!Has(what, words) && what != "let in" && join_s < 100) continue;
+      EXPECT_TRUE(Has(what, words)) << what;
+      EXPECT_TRUE(Has(at_zero, "rank 1 is missing")) << at_zero;
+      EXPECT_TRUE(Has(at_zero, "refused 10.77.0.2")) << at_zero;
+      break;
+    }
   }
 }
 
