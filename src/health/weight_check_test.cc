@@ -47,7 +47,7 @@ TEST(WeightCheck, NamesRankAndTensorOnAllRanks) {
         ++named;
       }
     };
-    RunRanks(3, 20, train);
+    RunRanks(3, 60, train);
     EXPECT_EQ(named, odd < 0 ? 0 : 3);
   }
 }

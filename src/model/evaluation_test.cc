@@ -61,7 +61,7 @@ TEST(Evaluator, SumsAreThoseOfChunks) {
   const FloatSource samples({1, 1, 2}, values, labels);
   const auto evaluate = [&](RefEngine& engine, int ranks) {
     Evaluation result;
-    RunRanks(ranks, 20, [&](World& world) {
+    RunRanks(ranks, 60, [&](World& world) {
       const auto queue = engine.device().NewQueue();
       const Buffer on_device(engine.device(), layout.state);
       flat::PutNow(*queue, state, on_device);

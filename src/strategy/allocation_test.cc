@@ -35,7 +35,7 @@ TEST(Allocation, AStepTakesNoMemory) {
       const StrategySetup setup{
           ResolveStrategy(options, {.ranks = ranks, .deterministic = deterministic}), plan,
           model.layout};
-      RunRanks(ranks, 20, [&](World& world) {
+      RunRanks(ranks, 60, [&](World& world) {
         const auto device = toy::Host();
         const auto strategy = MakeWorker(setup, world);
         toy::Worker worker(model, {}, plan, *device, *strategy);

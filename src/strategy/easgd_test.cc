@@ -33,7 +33,7 @@ Result Train(const Plan& plan, int ranks, const toy::Memory* resume, toy::Memory
     bool stop = false;
   } keeper;
   if (stop_after >= 0) keeper.limit = stop_after;
-  RunRanks(ranks, 20, [&](World& world) {
+  RunRanks(ranks, 60, [&](World& world) {
     if (world.rank() == 0) {
       const auto server = MakeServer(setup, world, resume ? resume->state : model.initial);
       if (resume) server->Load(*resume);

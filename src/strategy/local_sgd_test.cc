@@ -38,7 +38,7 @@ std::vector<std::vector<float>> Train(const LocalRun& run) {
                                 .outer_momentum = run.outer_momentum};
   const StrategySetup setup{ResolveStrategy(options, {.ranks = run.ranks}), run.plan, model.layout};
   std::vector<std::vector<float>> states(run.ranks), looks(run.ranks);
-  RunRanks(run.ranks, 20, [&](World& world) {
+  RunRanks(run.ranks, 60, [&](World& world) {
     const auto device =
         run.pretend ? std::unique_ptr<Device>(std::make_unique<PretendDevice>()) : toy::Host();
     const auto strategy = MakeWorker(setup, world);

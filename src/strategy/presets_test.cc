@@ -58,7 +58,7 @@ std::vector<std::vector<float>> Train(const Case& c, const Config& run) {
   options.balance = run.speeds.empty() ? "equal" : "rate";
   const InnerKind& inner = FindInner(FindPreset(c.strategy).inner);
   const int ranks = run.ranks + inner.servers;
-  const auto common = inner.common ? inner.common(ranks, 20) : nullptr;
+  const auto common = inner.common ? inner.common(ranks, 3600) : nullptr;
   const StrategySetup setup{
       ResolveStrategy(options, {.ranks = ranks, .deterministic = run.deterministic}), run.plan,
       model.layout, common.get()};

@@ -27,7 +27,7 @@ struct Scripted {
   std::optional<Message> Await(int kind) {
     for (;;) {
       Message message;
-      const Arrival arrival = link.Receive(message, After(20));
+      const Arrival arrival = link.Receive(message, After(60));
       if (arrival == Arrival::kRenewed) {
         link.Send({.kind = kAnew});  // what it sent before may have reached the new one
         return {};
@@ -95,7 +95,7 @@ class CentreRestart : public testing::TestWithParam<OptimizerOptions> {
   }
   // The centre at the end, and the optimizer's memory; -1: nobody dies.
   toy::Memory Train(int64_t save, int64_t die) {
-    ThreadLink wire(20, 20);
+    ThreadLink wire(60, 60);
     Mortal keeper(save, die < 0 ? 1 << 30 : die);
     auto server = std::make_unique<ParameterServer>(SetupOf(wire), model.initial);
     std::vector<int64_t> ids;
@@ -144,7 +144,7 @@ TEST_P(CentreRestart, EndsAtTheBitsOfARunThatNobodyDisturbed) {
 
 // Snapshots of older versions do not say which life wrote them.
 TEST_P(CentreRestart, BeginsWithASnapshotThatKnowsNoLife) {
-  ThreadLink wire(20, 20);
+  ThreadLink wire(60, 60);
   const ParameterServer server(SetupOf(wire), model.initial);
   struct Old : toy::Memory {
     bool Has(std::string_view name) const override {

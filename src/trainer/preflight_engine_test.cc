@@ -36,7 +36,7 @@ std::string Agree(bool deterministic, const std::string& first, const std::strin
     });
   }
   try {
-    RunRanks(2, 10, [&](World& world) { CheckAgreement(world.group(), jobs[world.rank()]); });
+    RunRanks(2, 60, [&](World& world) { CheckAgreement(world.group(), jobs[world.rank()]); });
   } catch (const Error& error) {
     return error.what();
   }
@@ -62,7 +62,7 @@ TEST(Preflight, RanksOnSeveralDevicesOfAnEngineAreOneRecipe) {
         return Backend{.engine = std::make_unique<NamedEngine>("any")};
       }));
     }
-    RunRanks(int(devices.size()), 10,
+    RunRanks(int(devices.size()), 60,
              [&](World& world) { CheckAgreement(world.group(), jobs[size_t(world.rank())]); });
   };
   EXPECT_THROW(agree({"cpu", "ref"}), Error);

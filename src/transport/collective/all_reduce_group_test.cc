@@ -52,7 +52,7 @@ TEST(NativeSum, IsUsedWhereThereIsOne) {
   const std::vector<std::string> ours{"ring", "halving-doubling", "tree", "two-level", "chain"};
   std::vector<std::string> with = ours;
   with.push_back("native");
-  RunRanks(2, 10, [&](World& world) {
+  RunRanks(2, 60, [&](World& world) {
     std::vector<float> v(10, 1.5f), scratch(kAllReduceScratch);
     EXPECT_EQ(UsableNames(world.group(), WireType::kF32), ours);
     HostGroups plain(world.group());

@@ -76,7 +76,7 @@ class AllReduceTest : public testing::TestWithParam<int> {
  protected:
   // fn on all ranks, with scratch memory full of rubbish.
   void OnRanks(const Way& way, FunctionRef<void(HostGroups&, std::span<float> scratch)> fn) {
-    RunRanks(GetParam(), 20, [&](World& world) {
+    RunRanks(GetParam(), 60, [&](World& world) {
       HostGroups hosts(world.group(), way.hosts);
       std::vector<float> scratch(kAllReduceScratch, std::numeric_limits<float>::quiet_NaN());
       fn(hosts, scratch);
@@ -197,7 +197,7 @@ TEST_P(AllReduceTest, NansReachEveryRank) {
 }
 
 TEST_P(AllReduceTest, SumsDoubles) {
-  RunRanks(GetParam(), 10, [](World& world) {
+  RunRanks(GetParam(), 60, [](World& world) {
     std::vector<double> v{1e-9 + world.rank(), 3, -1};
     AllReduceSum(world.group(), 0, v);
     const double n = world.size();
@@ -227,7 +227,7 @@ TEST(AllReduceList, NamesWhatThereIs) {
 }
 
 TEST(HostGroups, JoinThoseOfAHostAndOneOfEachHost) {
-  RunRanks(5, 10, [](World& world) {
+  RunRanks(5, 60, [](World& world) {
     const std::vector<int> host_of{8, 4, 8, 4, 8};
     HostGroups hosts(world.group(), host_of);
     EXPECT_EQ(hosts.shape().hosts, 2);

@@ -20,7 +20,7 @@ class Collectives : public testing::TestWithParam<int> {};
 
 TEST_P(Collectives, NobodyPassesABarrierBeforeAllHaveCome) {
   std::atomic<int> came = 0;
-  RunRanks(GetParam(), 10, [&](World& world) {
+  RunRanks(GetParam(), 60, [&](World& world) {
     for (int round = 1; round <= 20; ++round) {
       ++came;
       Barrier(world.group(), 0);
@@ -32,7 +32,7 @@ TEST_P(Collectives, NobodyPassesABarrierBeforeAllHaveCome) {
 
 // Lengths for the tree and for the chain.
 TEST_P(Collectives, ABroadcastBringsAnyLengthFromAnyRoot) {
-  RunRanks(GetParam(), 20, [&](World& world) {
+  RunRanks(GetParam(), 60, [&](World& world) {
     for (int root = 0; root < world.size(); ++root) {
       for (size_t n : {size_t(0), size_t(1), size_t(1000), size_t(5'000'011)}) {
         if (n > 1000 && root > 1) continue;
@@ -50,7 +50,7 @@ TEST_P(Collectives, ABroadcastBringsAnyLengthFromAnyRoot) {
 }
 
 TEST_P(Collectives, ALongBroadcastIsSentOnceByEachRank) {
-  RunRanks(GetParam(), 20, [&](World& world) {
+  RunRanks(GetParam(), 60, [&](World& world) {
     const size_t n = 8'000'000;
     std::vector<std::byte> bytes(n);
     const int root = world.size() / 2;
@@ -62,7 +62,7 @@ TEST_P(Collectives, ALongBroadcastIsSentOnceByEachRank) {
 }
 
 TEST_P(Collectives, AGatherBringsAllLengths) {
-  RunRanks(GetParam(), 20, [&](World& world) {
+  RunRanks(GetParam(), 60, [&](World& world) {
     for (int root = 0; root < world.size(); ++root) {
       const size_t n = size_t(world.rank()) * 30'000;  // nothing from rank 0
       const auto all = GatherBytes(world.group(), 0, root, BytesOf(world.rank(), n));
@@ -78,7 +78,7 @@ TEST_P(Collectives, AGatherBringsAllLengths) {
 }
 
 TEST_P(Collectives, AllGatherBringsEveryRecordToEveryRank) {
-  RunRanks(GetParam(), 20, [&](World& world) {
+  RunRanks(GetParam(), 60, [&](World& world) {
     for (size_t n : {size_t(0), size_t(1), size_t(24)}) {
       const uint64_t before = world.group().volume().sent;
       const auto all = AllGatherBytes(world.group(), 0, BytesOf(world.rank(), n));
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Collectives, testing::Values(1, 2, 3, 4, 5, 8, 9
 
 std::string WhatOf(FunctionRef<void(World&)> fn) {
   try {
-    RunRanks(3, 10, fn);
+    RunRanks(3, 60, fn);
   } catch (const Error& error) {
     return error.what();
   }

@@ -23,7 +23,7 @@ std::string WhatOf(FunctionRef<void()> fn) {
 
 TEST(RunRanks, GivesEachRankItsNumber) {
   std::atomic<int> mask = 0;
-  RunRanks(4, 10, [&](World& world) {
+  RunRanks(4, 60, [&](World& world) {
     EXPECT_EQ(world.size(), 4);
     mask |= 1 << world.rank();
   });
@@ -32,9 +32,9 @@ TEST(RunRanks, GivesEachRankItsNumber) {
 
 TEST(RunRanks, AWorldOfOneStaysOnItsThread) {
   std::thread::id id;
-  RunRanks(1, 10, [&](World&) { id = std::this_thread::get_id(); });
+  RunRanks(1, 60, [&](World&) { id = std::this_thread::get_id(); });
   EXPECT_EQ(id, std::this_thread::get_id());
-  EXPECT_EQ(WhatOf([] { RunRanks(1, 10, [](World&) { throw Error("no such file"); }); }),
+  EXPECT_EQ(WhatOf([] { RunRanks(1, 60, [](World&) { throw Error("no such file"); }); }),
             "no such file");
 }
 
@@ -78,11 +78,11 @@ TEST(RunRanks, KeepsTheKindOfAnError) {
 }
 
 TEST(RunRanks, LinksJoinPairsAndEndWithTheJob) {
-  RunRanks(3, 10, [](World& world) {
+  RunRanks(3, 60, [](World& world) {
     Message message;
     if (world.rank() == 0) {
       for (int r : {1, 2}) {
-        ASSERT_EQ(world.LinkTo(r).Receive(message, After(10)), Arrival::kMessage);
+        ASSERT_EQ(world.LinkTo(r).Receive(message, After(60)), Arrival::kMessage);
         EXPECT_EQ(message.kind, r);
       }
     } else {
