@@ -20,7 +20,7 @@ class RanksRefusedTest : public RanksTest {
                          fmt::format("TRIREME_MEET=127.0.0.1:{}", port_),
                          "TRIREME_SECRET=" + secret};
     return Start(
-        Words{"train", "--quiet", "--steps", "5", "--out", "a", "--set", "transport.timeout_s=20"} +
+        Words{"train", "--quiet", "--steps", "5", "--out", "a", "--set", "transport.timeout_s=60"} +
             more,
         place);
   }
