@@ -165,7 +165,9 @@ class DocumentsTest : public WholeTest {
         "89504e470d0a1a0a0000000d4948445200000002000000020802000000fdd49a73000000164944415478da6360"
         "6088ea618862605810d5b3200a0013fa03c158ac35360000000049454e44ae426082");
     for (int i = 0; i < 24; ++i) {
-      Write(fmt::format("DIR/{}/{}.png", i % 2 ? "day" : "night", i), picture);
+      for (const char* folder : {"DIR", "your-folder"}) {
+        Write(fmt::format("{}/{}/{}.png", folder, i % 2 ? "day" : "night", i), picture);
+      }
     }
     Write("a.jpg", picture);
     for (int i = 0; i < 24; ++i) Write(fmt::format("SCENES/{}/{}.png", i % 6, i), picture);
@@ -173,7 +175,7 @@ class DocumentsTest : public WholeTest {
     for (int i = 0; i < 30; ++i) {
       rows += fmt::format("{},{},{},{},{}\n", i, i * 7 % 5, i % 11, i % 3, i % 3 ? "elm" : "oak");
     }
-    for (const char* name : {"FILE", "FILE.csv", "mine.csv"}) Write(name, rows);
+    for (const char* name : {"FILE", "FILE.csv", "mine.csv", "your.csv"}) Write(name, rows);
     Write("hosts.txt", "localhost 4\n");
     Write("secret", "oars");
     fs::remove_all(At("RUN"));
@@ -213,7 +215,8 @@ TEST_F(DocumentsTest, CommandsRun) {
   int seen = 0;
   for (const fs::path& document : Documents()) {
     const std::vector<std::string> commands = Commands(document);
-    const bool stand_ins = document.parent_path().filename() == "docs";
+    const bool stand_ins =
+        document.parent_path().filename() == "docs" || document.filename() == "README.md";
     if (stand_ins && !commands.empty()) MakeStandIns(document);
     for (const std::string& command : commands) {
       SCOPED_TRACE(document.string() + ": " + command);
