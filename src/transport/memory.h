@@ -37,6 +37,19 @@ struct RegionNote {
   std::vector<std::byte> note;
 };
 
+// A number of an i64 region that a change depends on: see Memory::Accumulate.
+struct MemoryGuard {
+  Region region;
+  uint64_t index = 0;
+  int64_t expected = 0;
+};
+
+// The number was another one, so nothing has changed.
+class GuardChanged : public Error {
+ public:
+  using Error::Error;
+};
+
 // The box has lost its contents since a region was opened, or has gone back to a snapshot. What
 // this Memory knew is void; its regions can be created and opened again.
 class MemoryRenewed : public PeerLost {
@@ -89,8 +102,11 @@ class Memory {
     return GetBytes(region, RegionType::kI64, offset, std::as_writable_bytes(values), version);
   }
   // region += values. Values that are not finite are refused. `version`: that this add made.
+  // `guard`, if given: only while its number is the expected one, which the box looks at in the
+  // same change; else the ticket throws GuardChanged.
   virtual Ticket Accumulate(const Region& region, uint64_t offset, std::span<const float> values,
-                            std::span<const std::byte> note = {}, uint64_t* version = nullptr) = 0;
+                            std::span<const std::byte> note = {}, uint64_t* version = nullptr,
+                            const MemoryGuard* guard = nullptr) = 0;
 
   // Of an i64 region; both return what was there before. CompareSwap writes `wanted` only where
   // that was `expected`; it is a change in both cases.

@@ -359,6 +359,35 @@ void TheRingSaysWhatItNoLongerKeeps(World& world) {
   }
 }
 
+void AnAddMayDependOnANumber(World& world) {
+  Memory& memory = *world.memory();
+  const Region region = memory.Create("w", RegionType::kF32, 1000);
+  const Region numbers = memory.Create("n", RegionType::kI64, 4);
+  if (world.rank() == 0) {
+    const std::vector<float> ones(1000, 1);
+    MemoryGuard guard{numbers, 3, 0};
+    uint64_t version = 0;
+    memory.Accumulate(region, 0, ones, {}, &version, &guard).Wait();
+    EXPECT_EQ(version, 1u);
+    memory.FetchAdd(numbers, 3, 7);
+    EXPECT_THROW(memory.Accumulate(region, 0, ones, {}, nullptr, &guard).Wait(), GuardChanged);
+    guard.expected = 7;
+    memory.Accumulate(region, 0, ones, {}, &version, &guard).Wait();
+    EXPECT_EQ(version, 2u);  // what was refused left nothing
+    EXPECT_EQ(memory.Notes(region, 0).size(), 2u);
+    guard.index = 4;
+    EXPECT_TRUE(Has(WhatOf([&] { memory.Accumulate(region, 0, ones, {}, nullptr, &guard).Wait(); }),
+                    "beyond the end of region 'n'"));
+    guard.region = region;
+    EXPECT_TRUE(Has(WhatOf([&] { memory.Accumulate(region, 0, ones, {}, nullptr, &guard).Wait(); }),
+                    "'w' holds f32 values"));
+  }
+  EXPECT_EQ(memory.Wait(region, 2, After(kPatience_s)), 2u);
+  std::vector<float> got(1000);
+  memory.Get(region, 0, got).Wait();
+  EXPECT_EQ(got, std::vector<float>(1000, 2));
+}
+
 constexpr ConformanceCase kCases[] = {
     {"ARegionIsMadeOnceAndOpenedByAll", 3, ARegionIsMadeOnceAndOpenedByAll},
     {"WhatIsPutIsGot", 3, WhatIsPutIsGot},
@@ -373,6 +402,7 @@ constexpr ConformanceCase kCases[] = {
     {"ADroppedTicketHasItsValues", 2, ADroppedTicketHasItsValues},
     {"SeveralTicketsKeepTheirOrder", 2, SeveralTicketsKeepTheirOrder},
     {"ThreadsOfARankShareAMemory", 2, ThreadsOfARankShareAMemory},
+    {"AnAddMayDependOnANumber", 2, AnAddMayDependOnANumber},
     {"TheRingSaysWhatItNoLongerKeeps", 1, TheRingSaysWhatItNoLongerKeeps},
 };
 

@@ -59,9 +59,11 @@ class MappedMemory final : public Memory {
   }
 
   Ticket Accumulate(const Region& region, uint64_t offset, std::span<const float> values,
-                    std::span<const std::byte> note, uint64_t* version) override {
+                    std::span<const std::byte> note, uint64_t* version,
+                    const MemoryGuard* guard) override {
+    if (guard) Record(guard->region);
     return Start(WordKind::kAccumulate, region, RegionType::kF32, offset, std::as_bytes(values),
-                 note, version);
+                 note, version, guard);
   }
 
   int64_t FetchAdd(const Region& region, uint64_t index, int64_t amount) override {
@@ -203,7 +205,7 @@ class MappedMemory final : public Memory {
 
   Ticket Start(WordKind kind, const Region& region, RegionType type, uint64_t offset,
                std::span<const std::byte> values, std::span<const std::byte> note,
-               uint64_t* version) {
+               uint64_t* version, const MemoryGuard* guard = nullptr) {
     const RegionRecord& record = Record(region);
     const uint64_t size = ValueBytes(type);
     CheckPlace(NameOf(record), record.type, record.length, type, offset, values.size() / size);
@@ -222,6 +224,7 @@ class MappedMemory final : public Memory {
               .offset = offset,
               .length = values.size() / size};
     std::copy(note.begin(), note.end(), word.note);
+    SetGuard(word, guard);
     sent_ += values.size();
     auto pending = std::make_unique<Pending>(*this, version);
     Post(word);

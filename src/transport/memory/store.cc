@@ -31,6 +31,10 @@ Answer MemoryStore::Do(uint32_t session, const Word& word) {
   std::lock_guard lock(mutex_);
   try {
     return Execute(session, word);
+  } catch (const GuardChanged& error) {
+    Answer answer{.verdict = Verdict::kGuarded};
+    SetText(answer, error.what());
+    return answer;
   } catch (const std::exception& error) {
     Answer answer{.verdict = Verdict::kRefused};
     SetText(answer, error.what());
@@ -73,6 +77,7 @@ Answer MemoryStore::Change(uint32_t number, const Word& word) {
     if (result.number != word.number) {
       throw Error("change {} was answered long ago; the newest is {}", word.number, session.last);
     }
+    if (result.verdict == Verdict::kGuarded) throw GuardChanged("its guard was another one before");
     if (result.verdict != Verdict::kDone) throw Error("the box refused this change before");
     return {.region = word.region, .version = result.version, .value = result.value};
   }
@@ -92,13 +97,28 @@ Answer MemoryStore::Change(uint32_t number, const Word& word) {
       throw Error("{} values for region '{}' do not fit into the client's slot", word.length,
                   NameOf(region));
     }
+    CheckGuard(word);
     const ChangeResult made = changes_.Make(number, word);
     return {.region = word.region, .version = made.version, .value = made.value};
+  } catch (const GuardChanged&) {
+    result = {word.number, 0, 0, Verdict::kGuarded, 0};
+    session.last = word.number;
+    throw;
   } catch (const std::exception&) {
     result = {word.number, 0, 0, Verdict::kRefused, 0};
     session.last = word.number;
     throw;
   }
+}
+
+// Changes are made one at a time, so the number is what it is until this one is made.
+void MemoryStore::CheckGuard(const Word& word) const {
+  if (word.kind != WordKind::kAccumulate || word.guard == kNoRegion) return;
+  const RegionRecord& region = Known(word.guard);
+  CheckPlace(NameOf(region), region.type, region.length, RegionType::kI64, uint64_t(word.b), 1);
+  const int64_t is = reinterpret_cast<const int64_t*>(image_->at(region.data))[word.b];
+  if (is == word.a) return;
+  throw GuardChanged("number {} of region '{}' is {}, not {}", word.b, NameOf(region), is, word.a);
 }
 
 Answer MemoryStore::Create(const Word& word) {

@@ -53,6 +53,7 @@ class MemoryStore {
  private:
   Answer Execute(uint32_t session, const Word& word);
   Answer Change(uint32_t session, const Word& word);
+  void CheckGuard(const Word& word) const;
   Answer Create(const Word& word);
   Answer LockWord(uint32_t session, const Word& word);
   RegionRecord& Known(uint32_t region) const;

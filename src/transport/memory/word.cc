@@ -20,6 +20,7 @@ void CheckAnswer(const Answer& answer) {
   if (answer.verdict == Verdict::kEnded) {
     throw PeerLost("the memory box has ended this client's session: {}", TextOf(answer));
   }
+  if (answer.verdict == Verdict::kGuarded) throw GuardChanged("{}", TextOf(answer));
   throw Error("{}", TextOf(answer));
 }
 
@@ -45,6 +46,13 @@ void CheckNote(size_t bytes) {
   if (bytes > kMostNote) {
     throw Error("a note of {} bytes is too long; at most {} are allowed", bytes, kMostNote);
   }
+}
+
+void SetGuard(Word& word, const MemoryGuard* guard) {
+  if (!guard) return;
+  word.guard = uint32_t(guard->region.number);
+  word.a = guard->expected;
+  word.b = int64_t(guard->index);
 }
 
 void CheckName(std::string_view name) {

@@ -43,16 +43,20 @@ struct Word {
   uint32_t note_bytes = 0;
   uint64_t number = 0;              // of a change: counts those of the client from 1 up
   uint64_t offset = 0, length = 0;  // values
-  int64_t a = 0, b = 0;             // FetchAdd: the amount; CompareSwap: expected, wanted
+  int64_t a = 0, b = 0;             // FetchAdd: the amount; CompareSwap: expected, wanted;
+                                    // with a guard: the expected number, its index
+  uint32_t guard = kNoRegion;       // of kAccumulate, if it depends on a number: the i64 region
+  uint32_t zero = 0;
   char name[kMostRegionName + 1] = {};
   std::byte note[kMostNote] = {};
 };
-static_assert(sizeof(Word) == 56 + 64 + 256);
+static_assert(sizeof(Word) == 64 + 64 + 256);
 
 enum class Verdict : uint32_t {
   kDone = 1,
   kRefused,  // `text` says why; nothing has changed
   kEnded,    // the box knows no such session
+  kGuarded,  // likewise refused: the number that the change depends on is another one
 };
 
 struct Answer {
@@ -78,6 +82,7 @@ void CheckPlace(std::string_view name, RegionType is, uint64_t has, RegionType t
 // Throws where the ring that ends with `newest` no longer has all that came after `version`.
 void CheckKept(std::string_view name, uint64_t version, uint64_t newest);
 void CheckNote(size_t bytes);
+void SetGuard(Word& word, const MemoryGuard* guard);  // null: it depends on nothing
 void CheckName(std::string_view name);
 
 }  // namespace trireme
