@@ -65,7 +65,7 @@ void MemoryBox::AnswerMail() {
       SessionRecord& session = image_->session(number);
       if (session.client.load() == 0 || session.posted.load() == 0) continue;
       const Word word = session.word;  // what is checked is what is done
-      const Answer answer = store_.Do(number, word);
+      const Reply answer = store_.Do(number, word);
       if (word.kind == WordKind::kLeave) continue;
       session.answer = answer;
       session.posted.store(0);

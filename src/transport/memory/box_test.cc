@@ -207,7 +207,7 @@ TEST(MemoryBox, AnAddIsFinishedFromWhereItStood) {
   EXPECT_EQ(note.number, 2u);
   EXPECT_EQ(std::memcmp(note.note.data(), "lease", 5), 0);
   // The client that had asked for it asks again, and hears that it is done.
-  const Answer again = box->store().Do(0, journal.word);
+  const Reply again = box->store().Do(0, journal.word);
   EXPECT_EQ(again.verdict, Verdict::kDone);
   EXPECT_EQ(again.version, 2u);
   EXPECT_EQ(Common(*memory, region), 11);

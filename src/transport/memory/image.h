@@ -61,7 +61,7 @@ struct alignas(64) SessionRecord {
   std::atomic<uint32_t> posted;   // 1: `word` waits for the box; 0: `answer` is there
   FutexEvent answered;
   Word word;
-  Answer answer;
+  Reply answer;
 };
 
 // The one change that is being made, so that the next box finishes what a killed one began.

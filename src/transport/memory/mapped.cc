@@ -50,7 +50,7 @@ class MappedMemory final : public Memory {
     for (;;) {
       {
         std::lock_guard lock(mutex_);
-        const Answer answer = Ask(word);
+        const Reply answer = Ask(word);
         if (answer.region != kNoRegion) return RegionOf(answer);
       }
       if (After(0) >= deadline) throw Error("the memory box has no region '{}'", name);
@@ -192,7 +192,7 @@ class MappedMemory final : public Memory {
     }
     return image_->region(uint32_t(region.number));
   }
-  Region RegionOf(const Answer& answer) const {
+  Region RegionOf(const Reply& answer) const {
     return {int(answer.region), answer.type, answer.length, incarnation()};
   }
 
@@ -242,11 +242,11 @@ class MappedMemory final : public Memory {
     return Ask(word).value;
   }
 
-  Answer Ask(const Word& word) {
+  Reply Ask(const Word& word) {
     Settle();
     Post(word);
-    const Answer answer = Await();
-    CheckAnswer(answer);
+    const Reply answer = Await();
+    CheckReply(answer);
     return answer;
   }
 
@@ -260,7 +260,7 @@ class MappedMemory final : public Memory {
     head.posted.Notify();
   }
 
-  Answer Await() {
+  Reply Await() {
     SessionRecord& own = session();
     const Deadline deadline = After(timeout_s_);
     try {
@@ -288,8 +288,8 @@ class MappedMemory final : public Memory {
     Pending* const pending = std::exchange(pending_, nullptr);
     if (!pending) return;
     try {
-      const Answer answer = Await();
-      CheckAnswer(answer);
+      const Reply answer = Await();
+      CheckReply(answer);
       if (pending->version_) *pending->version_ = answer.version;
     } catch (...) {
       pending->error_ = std::current_exception();

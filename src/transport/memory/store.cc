@@ -12,7 +12,7 @@ std::string_view NameIn(const Word& word) {
   return {word.name, strnlen(word.name, sizeof(word.name))};
 }
 
-Answer About(uint32_t number, const RegionRecord& region) {
+Reply About(uint32_t number, const RegionRecord& region) {
   return {.type = region.type,
           .region = number,
           .length = region.length,
@@ -27,29 +27,29 @@ MemoryStore::MemoryStore(std::shared_ptr<MemoryImage> image, int threads, double
       extents_(*image_),
       changes_(*image_, team_, timeout_s) {}
 
-Answer MemoryStore::Do(uint32_t session, const Word& word) {
+Reply MemoryStore::Do(uint32_t session, const Word& word) {
   std::lock_guard lock(mutex_);
   try {
     return Execute(session, word);
   } catch (const GuardChanged& error) {
-    Answer answer{.verdict = Verdict::kGuarded};
+    Reply answer{.verdict = Verdict::kGuarded};
     SetText(answer, error.what());
     return answer;
   } catch (const std::exception& error) {
-    Answer answer{.verdict = Verdict::kRefused};
+    Reply answer{.verdict = Verdict::kRefused};
     SetText(answer, error.what());
     Refuse();
     return answer;
   }
 }
 
-Answer MemoryStore::Execute(uint32_t session, const Word& word) {
+Reply MemoryStore::Execute(uint32_t session, const Word& word) {
   switch (word.kind) {
     case WordKind::kCreate:
       return Create(word);
     case WordKind::kOpen: {
       const auto found = Find(NameIn(word));
-      return found ? About(*found, image_->region(*found)) : Answer{};
+      return found ? About(*found, image_->region(*found)) : Reply{};
     }
     case WordKind::kLock:
     case WordKind::kUnlock:
@@ -70,7 +70,7 @@ Answer MemoryStore::Execute(uint32_t session, const Word& word) {
   }
 }
 
-Answer MemoryStore::Change(uint32_t number, const Word& word) {
+Reply MemoryStore::Change(uint32_t number, const Word& word) {
   SessionRecord& session = image_->session(number);
   ChangeResult& result = session.results[word.number % kKeptResults];
   if (word.number != 0 && word.number <= session.last) {
@@ -121,7 +121,7 @@ void MemoryStore::CheckGuard(const Word& word) const {
   throw GuardChanged("number {} of region '{}' is {}, not {}", word.b, NameOf(region), is, word.a);
 }
 
-Answer MemoryStore::Create(const Word& word) {
+Reply MemoryStore::Create(const Word& word) {
   const std::string_view name = NameIn(word);
   CheckName(name);
   if (word.type != RegionType::kF32 && word.type != RegionType::kI64) {
@@ -160,11 +160,11 @@ Answer MemoryStore::Create(const Word& word) {
   return About(number, region);
 }
 
-Answer MemoryStore::LockWord(uint32_t session, const Word& word) {
+Reply MemoryStore::LockWord(uint32_t session, const Word& word) {
   RegionRecord& region = Known(word.region);
   const uint64_t client = image_->session(session).client.load();
   const uint64_t owner = region.lock_owner.load();
-  Answer answer = About(word.region, region);
+  Reply answer = About(word.region, region);
   if (word.kind == WordKind::kLock) {
     if (owner == 0) region.lock_owner.store(client);
     answer.value = owner == 0 || owner == client;  // the word may have been said before

@@ -21,7 +21,7 @@ class MemoryStore {
 
   // Answers anything; what cannot be done is refused and counted. A change whose number was
   // answered before is not made again.
-  Answer Do(uint32_t session, const Word& word);
+  Reply Do(uint32_t session, const Word& word);
 
   // A session for a client that comes by a wire; an Error where there are too many.
   uint32_t BeginSession(uint64_t client);
@@ -51,11 +51,11 @@ class MemoryStore {
   void Refuse() { image_->header().refused.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  Answer Execute(uint32_t session, const Word& word);
-  Answer Change(uint32_t session, const Word& word);
+  Reply Execute(uint32_t session, const Word& word);
+  Reply Change(uint32_t session, const Word& word);
   void CheckGuard(const Word& word) const;
-  Answer Create(const Word& word);
-  Answer LockWord(uint32_t session, const Word& word);
+  Reply Create(const Word& word);
+  Reply LockWord(uint32_t session, const Word& word);
   RegionRecord& Known(uint32_t region) const;
   std::optional<uint32_t> Find(std::string_view name) const;
   std::span<std::byte> SlotOf(uint32_t session, uint64_t bytes);

@@ -5,17 +5,17 @@
 
 namespace trireme {
 
-void SetText(Answer& answer, std::string_view text) {
+void SetText(Reply& answer, std::string_view text) {
   const size_t length = std::min(text.size(), sizeof(answer.text) - 1);
   std::memcpy(answer.text, text.data(), length);
   answer.text[length] = '\0';
 }
 
-std::string_view TextOf(const Answer& answer) {
+std::string_view TextOf(const Reply& answer) {
   return {answer.text, strnlen(answer.text, sizeof(answer.text))};
 }
 
-void CheckAnswer(const Answer& answer) {
+void CheckReply(const Reply& answer) {
   if (answer.verdict == Verdict::kDone) return;
   if (answer.verdict == Verdict::kEnded) {
     throw PeerLost("the memory box has ended this client's session: {}", TextOf(answer));

@@ -59,7 +59,7 @@ enum class Verdict : uint32_t {
   kGuarded,  // likewise refused: the number that the change depends on is another one
 };
 
-struct Answer {
+struct Reply {
   Verdict verdict = Verdict::kDone;
   RegionType type = RegionType::kF32;
   uint32_t region = kNoRegion;
@@ -69,13 +69,13 @@ struct Answer {
   int64_t value = 0;
   char text[320] = {};
 };
-static_assert(sizeof(Answer) == 40 + 320);
+static_assert(sizeof(Reply) == 40 + 320);
 
-void SetText(Answer& answer, std::string_view text);  // cut where it is too long
-std::string_view TextOf(const Answer& answer);
+void SetText(Reply& answer, std::string_view text);  // cut where it is too long
+std::string_view TextOf(const Reply& answer);
 
 // Throws the Error that a refusal is.
-void CheckAnswer(const Answer& answer);
+void CheckReply(const Reply& answer);
 // Throws where [offset, offset + length) is not of the region, or the type is another.
 void CheckPlace(std::string_view name, RegionType is, uint64_t has, RegionType type,
                 uint64_t offset, uint64_t length);

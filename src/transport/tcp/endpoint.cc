@@ -6,16 +6,17 @@
 
 namespace trireme {
 
-asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet) {
+asio::ip::tcp::endpoint Resolve(asio::io_context& io, const std::string& meet,
+                                std::string_view whose) {
   const auto address = ParseAddress(meet);
   if (!address || !address->port || *address->port == 0) {
-    throw UsageError("'{}' is not rank 0's HOST:PORT", meet);
+    throw UsageError("'{}' is not {}'s HOST:PORT", meet, whose);
   }
   std::error_code error;
   const auto found =
       asio::ip::tcp::resolver(io).resolve(address->host, std::to_string(*address->port), error);
   if (error || found.empty()) {
-    throw Error("cannot resolve the host of rank 0 in '{}': {}", meet, error.message());
+    throw Error("cannot resolve the host of {} in '{}': {}", whose, meet, error.message());
   }
   return found.begin()->endpoint();
 }

@@ -19,6 +19,7 @@ enum class Purpose : uint32_t {
   kLink,
   kJoin,     // to a server: the fingerprint of the one that connects follows
   kRunInfo,  // to a server: the run info of the other one follows
+  kMemory,   // to a memory box: words follow (transport/memory/word.h)
 };
 
 struct Hello {

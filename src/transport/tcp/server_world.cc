@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/start_thread.h"
 #include "transport/open_files.h"
 #include "transport/shm/group.h"
+#include "transport/tcp/connection_loop.h"
 #include "transport/tcp/dialled_link.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/hmac.h"
@@ -22,34 +22,6 @@ namespace trireme {
 namespace {
 
 constexpr double kLastWords_s = 5;  // that the end of a world waits for what was sent
-
-// A loop and its thread, which ends before what the loop works on.
-class ConnectionLoop {
- public:
-  ~ConnectionLoop() { Stop(); }
-  asio::io_context& io() { return io_; }
-  void Start() {
-    thread_ = StartThread("the thread of the connections", [this] { Run(); });
-  }
-  void Stop() {
-    io_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  void Run() {
-    for (;;) {
-      try {
-        io_.run();
-        return;
-      } catch (const std::exception&) {  // of one connection: its link makes another
-      }
-    }
-  }
-  asio::io_context io_{1};
-  const asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  std::jthread thread_;
-};
 
 class ServerWorld : public World {
  public:

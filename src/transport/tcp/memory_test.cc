@@ -1,0 +1,284 @@
+// The way `tcp` to a memory box.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <optional>
+
+#include "transport/check/conformance.h"
+#include "transport/check/with_memory.h"
+#include "transport/tcp/endpoint.h"
+#include "transport/tcp/listener.h"
+#include "transport/tcp/memory_door.h"
+#include "transport/tcp/memory_way.h"
+#include "transport/tcp/testing.h"
+#include "transport/threads/run.h"
+
+namespace trireme {
+namespace {
+
+constexpr double kTimeout_s = 60;  // of a machine with much to do
+const MemoryBoxSetup kSetup = {.bytes = size_t{64} << 20, .threads = 2, .timeout_s = kTimeout_s};
+
+class TcpWay : public testing::TestWithParam<ConformanceCase> {};
+TEST_P(TcpWay, Conforms) {
+  CheckCase(GetParam(), [](int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
+    MemoryBox box(kSetup);
+    MemoryDoor door(box, {.secret = "s"});
+    RunRanks(ranks, timeout_s, [&](World& world) {
+      const auto memory =
+          ConnectTcp({.meet = door.address(), .secret = "s", .timeout_s = kTimeout_s});
+      WithMemory own(world, *memory);
+      fn(own);
+    });
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Cases, TcpWay, testing::ValuesIn(MemoryCases()), CaseName);
+
+// Passes bytes on between a client and a box, and cuts the connection after so many bytes from
+// the client, or with its own end. One connection at a time.
+class Cutter {
+ public:
+  explicit Cutter(std::string to, std::vector<size_t> cuts) : to_(std::move(to)), cuts_(cuts) {
+    listener_ = ListenOnLoopback(port_);
+    thread_ = std::jthread([this] { Run(); });
+  }
+  ~Cutter() {
+    shutdown(listener_, SHUT_RDWR);
+    {
+      std::lock_guard lock(mutex_);
+      for (const int fd : open_) shutdown(fd, SHUT_RDWR);
+    }
+    thread_.join();
+    close(listener_);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int cut() const { return cut_; }
+
+ private:
+  void Run() {
+    for (;;) {
+      const int from = accept(listener_, nullptr, nullptr);
+      if (from < 0) return;
+      const size_t most = cuts_.empty() ? ~size_t{0} : cuts_.front();
+      if (!cuts_.empty()) cuts_.erase(cuts_.begin());
+      Live(from, most);
+    }
+  }
+  void Live(int from, size_t most) {
+    const int to = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(uint16_t(std::stoi(to_.substr(to_.rfind(':') + 1))));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(to, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+      {
+        std::lock_guard lock(mutex_);
+        open_ = {from, to};
+      }
+      std::jthread back([&] { Pass(to, from, ~size_t{0}); });
+      if (Pass(from, to, most)) ++cut_;
+      shutdown(from, SHUT_RDWR);
+      shutdown(to, SHUT_RDWR);
+    }
+    std::lock_guard lock(mutex_);
+    open_.clear();
+    close(from);
+    close(to);
+  }
+  static bool Pass(int from, int to, size_t most) {
+    std::vector<char> bytes(65536);
+    while (most > 0) {
+      const ssize_t got = recv(from, bytes.data(), std::min(bytes.size(), most), 0);
+      if (got <= 0) break;
+      most -= size_t(got);
+      for (ssize_t sent = 0; sent < got;) {
+        const ssize_t some = send(to, bytes.data() + sent, size_t(got - sent), MSG_NOSIGNAL);
+        if (some <= 0) return false;
+        sent += some;
+      }
+    }
+    shutdown(to, SHUT_RDWR);
+    return most == 0;
+  }
+
+  const std::string to_;
+  std::vector<size_t> cuts_;
+  int listener_ = -1, port_ = 0;
+  std::atomic<int> cut_ = 0;
+  std::mutex mutex_;
+  std::vector<int> open_;  // guarded by mutex_
+  std::jthread thread_;
+};
+
+// Wherever a connection is cut, in a word, in values or before an answer: each change is made once.
+TEST(TcpMemory, EachChangeIsMadeOnceThroughCuts) {
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {});
+  constexpr size_t kHello = 112, kWord = sizeof(Word),
+                   kLength = 100'000;   // handshake, word, values
+  const size_t first = kHello + kWord;  // Create
+  Cutter cutter(door.address(),
+                {first + 1, first + kWord, first + kWord + 1000, first + kWord + 4 * kLength,
+                 kHello + kWord + 4 * kLength + 7, kHello + 20, kHello + kWord + 399'999,
+                 kHello + 3 * (kWord + 4 * kLength), 3'000'000, 2'000'000, 5'000'000});
+  const auto memory = ConnectTcp({.meet = cutter.address(), .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, kLength);
+  const Region counter = memory->Create("n", RegionType::kI64, 1);
+  const std::vector<float> ones(kLength, 1);
+  std::vector<uint64_t> versions(60);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Ticket> tickets;
+    for (int i = 0; i < 3; ++i) {
+      tickets.push_back(memory->Accumulate(region, 0, ones, {}, &versions[size_t(3 * round + i)]));
+    }
+    EXPECT_EQ(memory->FetchAdd(counter, 0, 1), round);
+    for (Ticket& ticket : tickets) ticket.Wait();
+    std::vector<float> got(kLength);
+    memory->Get(region, 0, got).Wait();
+    EXPECT_EQ(got.front(), float(3 * round + 3));
+    EXPECT_EQ(got.back(), float(3 * round + 3));
+  }
+  for (size_t i = 0; i < versions.size(); ++i) EXPECT_EQ(versions[i], i + 1);
+  EXPECT_EQ(cutter.cut(), 11);
+}
+
+TEST(TcpMemory, ALockEndsWithASessionThatDoesNotComeBack) {
+  MemoryBox box({.timeout_s = 0.2});
+  MemoryDoor door(box, {});
+  const auto memory = ConnectTcp({.meet = door.address()});
+  const Region region = memory->Create("w", RegionType::kF32, 10);
+  std::optional<Cutter> cutter(std::in_place, door.address(), std::vector<size_t>{});
+  const auto other = ConnectTcp({.meet = cutter->address(), .timeout_s = 1});
+  EXPECT_TRUE(other->Lock(other->Open("w", After(kTimeout_s)), After(kTimeout_s)));
+  EXPECT_FALSE(memory->Lock(region, After(0)));
+  cutter.reset();  // nobody is there any more
+  EXPECT_TRUE(memory->Lock(region, After(kTimeout_s)));
+}
+
+TEST(TcpMemory, ABoxThatComesBackEmptyIsAnotherOne) {
+  std::optional<MemoryBox> box(std::in_place, kSetup);
+  std::optional<MemoryDoor> door(std::in_place, *box, MemoryDoorSetup{});
+  const std::string address = door->address();
+  const auto memory = ConnectTcp({.meet = address, .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, 10);
+  memory->Accumulate(region, 0, std::vector<float>(10, 1)).Wait();
+  EXPECT_EQ(memory->Wait(region, 1, After(kTimeout_s)), 1u);
+  const uint64_t before = memory->incarnation();
+  door.reset();
+  box.reset();
+  box.emplace(kSetup);
+  door.emplace(*box, MemoryDoorSetup{.listen = address});
+  const std::vector<float> ones(10, 1);
+  EXPECT_THROW(memory->Accumulate(region, 0, ones).Wait(), MemoryRenewed);
+  EXPECT_THROW(memory->Wait(region, 2, After(kTimeout_s)), MemoryRenewed);
+  EXPECT_THROW(memory->FetchAdd(region, 0, 1), MemoryRenewed);
+  EXPECT_NE(memory->incarnation(), before);
+  const Region again = memory->Create("w", RegionType::kF32, 10);
+  uint64_t version = 0;
+  memory->Accumulate(again, 0, ones, {}, &version).Wait();
+  EXPECT_EQ(version, 1u);
+  EXPECT_EQ(memory->Wait(again, 1, After(kTimeout_s)), 1u);
+}
+
+// Whom a box sent away, and why; told by its threads.
+class Told {
+ public:
+  MemoryWires::Refused Listen() {
+    return [this](const std::string&, const std::string& why) {
+      std::lock_guard lock(mutex_);
+      told_.push_back(why);
+    };
+  }
+  void Await(std::string_view part) {  // the client may hear it first
+    for (;;) {
+      {
+        std::lock_guard lock(mutex_);
+        for (const std::string& why : told_) {
+          if (Has(why, part)) return;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> told_;  // guarded by mutex_
+};
+
+TEST(TcpMemory, StrangersAreSentAway) {
+  Told told;
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {.secret = "s", .refused = told.Listen()});
+  const std::string secret =
+      WhatOf([&] { ConnectTcp({.meet = door.address(), .secret = "t", .timeout_s = kTimeout_s}); });
+  EXPECT_TRUE(Has(secret, "secret is different")) << secret;
+  told.Await("secret is different");
+  EXPECT_TRUE(
+      Has(WhatOf([&] { ConnectTcp({.meet = "10.0.0.1:9", .timeout_s = 1}); }), "needs a secret"));
+  EXPECT_TRUE(Has(WhatOf([&] { ConnectTcp({.meet = "nowhere", .timeout_s = 1}); }),
+                  "'nowhere' is not the memory box's HOST:PORT"));
+  TcpSetup rank{.rank = 1, .size = 2, .meet = door.address(), .secret = "s", .join_s = kTimeout_s};
+  EXPECT_TRUE(Has(WhatOf([&] { JoinTcp(rank); }), "this is a memory box"));
+  told.Await("this is a memory box");
+  EXPECT_GE(box.store().Look().refused, 2u);
+}
+
+// Words that no client of ours says. The box sends their sender away; others go on.
+TEST(TcpMemory, BadWordsEndOnlyTheirSender) {
+  Told told;
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {.refused = told.Listen()});
+  const auto memory = ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, 100);
+  memory->Accumulate(region, 0, std::vector<float>(100, 1)).Wait();
+  const auto say = [&](Word word, size_t bytes) {
+    std::optional<Wire> wire;
+    while (!wire) {  // a handshake has little time
+      asio::io_context io(1);
+      const auto dial = [&]() -> asio::awaitable<void> {
+        uint64_t found = 0;
+        Socket socket = co_await Dial(Resolve(io, door.address()),
+                                      {.purpose = Purpose::kMemory, .incarnation = 77}, "", &found);
+        wire.emplace(socket.release());
+      };
+      auto ended = Begin(io, dial());
+      io.run();
+      ended.get();
+    }
+    wire->Write(std::as_bytes(std::span(&word, 1)).first(bytes), {}, After(kTimeout_s));
+    std::byte answer[sizeof(Reply)];
+    if (bytes == sizeof(Word)) {
+      EXPECT_THROW(wire->Read(answer, After(kTimeout_s)), WireBroken);
+    }
+  };
+  say({.kind = WordKind(99)}, sizeof(Word));
+  say({.kind = WordKind(0)}, sizeof(Word));
+  say({.kind = WordKind::kSlot, .length = 1}, sizeof(Word));  // of another way
+  say({.kind = WordKind::kPut, .region = 0, .number = 1, .length = ~uint64_t{0}}, sizeof(Word));
+  say({.kind = WordKind::kAccumulate, .region = 0}, 100);  // half of a word
+  std::vector<float> got(100);
+  memory->Get(region, 0, got).Wait();
+  EXPECT_EQ(got, std::vector<float>(100, 1));
+  EXPECT_EQ(memory->Wait(region, 0, After(0)), 1u);
+  told.Await("unknown word 99");
+  told.Await("unknown word 0");
+  told.Await("unknown word 10");
+  told.Await("more than the box has room for");
+}
+
+TEST(TcpMemory, SaysWhatABoxHolds) {
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {});
+  const auto memory = ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s});
+  const Region region = memory->Create("weights", RegionType::kF32, 1234);
+  memory->Accumulate(region, 0, std::vector<float>(1234, 1)).Wait();
+  const std::string text = FetchMemoryStatus({.meet = door.address(), .timeout_s = kTimeout_s});
+  EXPECT_TRUE(Has(text, "1 region, 2 clients, 1 change made")) << text;
+  EXPECT_TRUE(Has(text, "weights: 1,234 f32 values, version 1\n")) << text;
+}
+
+}  // namespace
+}  // namespace trireme

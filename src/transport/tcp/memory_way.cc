@@ -1,0 +1,296 @@
+#include "transport/tcp/memory_way.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "transport/tcp/memory_channel.h"
+
+namespace trireme {
+namespace {
+
+using Exchange = MemoryChannel::Exchange;
+
+class TcpMemory final : public Memory {
+ public:
+  explicit TcpMemory(const TcpMemorySetup& setup)
+      : setup_(setup), channel_(setup, client_), incarnation_(channel_.incarnation()) {}
+
+  Region Create(std::string_view name, RegionType type, uint64_t length) override {
+    CheckName(name);
+    Word word{.kind = WordKind::kCreate, .type = type, .length = length};
+    std::memcpy(word.name, name.data(), name.size());
+    std::lock_guard lock(mutex_);
+    return Keep(name, Ask(word));
+  }
+
+  Region Open(std::string_view name, Deadline deadline) override {
+    CheckName(name);
+    Word word{.kind = WordKind::kOpen};
+    std::memcpy(word.name, name.data(), name.size());
+    for (;;) {
+      {
+        std::lock_guard lock(mutex_);
+        const Reply answer = Ask(word);
+        if (answer.region != kNoRegion) return Keep(name, answer);
+      }
+      if (After(0) >= deadline) throw Error("the memory box has no region '{}'", name);
+      Pause(deadline, 0.01);
+    }
+  }
+
+  Ticket Accumulate(const Region& region, uint64_t offset, std::span<const float> values,
+                    std::span<const std::byte> note, uint64_t* version,
+                    const MemoryGuard* guard) override {
+    return Change(WordKind::kAccumulate, region, RegionType::kF32, offset, std::as_bytes(values),
+                  note, version, guard);
+  }
+
+  int64_t FetchAdd(const Region& region, uint64_t index, int64_t amount) override {
+    return Count(region, {.kind = WordKind::kFetchAdd, .offset = index, .length = 1, .a = amount});
+  }
+  int64_t CompareSwap(const Region& region, uint64_t index, int64_t expected,
+                      int64_t wanted) override {
+    return Count(
+        region,
+        {.kind = WordKind::kCompareSwap, .offset = index, .length = 1, .a = expected, .b = wanted});
+  }
+
+  // Over the second connection: it must not keep other threads from their words.
+  uint64_t Wait(const Region& region, uint64_t version, Deadline deadline) override {
+    {
+      std::lock_guard lock(mutex_);
+      CheckRegion(region);
+    }
+    std::lock_guard lock(waits_mutex_);
+    if (!waits_) waits_.emplace(setup_, NewNumber());
+    for (;;) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - After(0)).count();
+      Exchange exchange{.word = {.kind = WordKind::kWait,
+                                 .region = uint32_t(region.number),
+                                 .number = version,
+                                 .a = std::clamp<int64_t>(left, 0, 1000)}};
+      try {
+        waits_->Say(exchange);
+        waits_->Await(exchange);
+      } catch (const MemoryRenewed&) {  // perhaps no news to whoever opened the region
+        if (waits_->incarnation() != region.incarnation) throw;
+        continue;
+      }
+      CheckReply(exchange.answer);
+      if (exchange.answer.version >= version || After(0) >= deadline) {
+        return exchange.answer.version;
+      }
+    }
+  }
+
+  std::vector<RegionNote> Notes(const Region& region, uint64_t version, size_t most) override {
+    std::lock_guard lock(mutex_);
+    CheckRegion(region);
+    std::string bytes;
+    Ask({.kind = WordKind::kNotes,
+         .region = uint32_t(region.number),
+         .number = version,
+         .length = most},
+        &bytes);
+    std::vector<RegionNote> notes(bytes.size() / sizeof(RingEntry));
+    for (size_t i = 0; i < notes.size(); ++i) {
+      RingEntry entry;
+      std::memcpy(&entry, bytes.data() + i * sizeof(entry), sizeof(entry));
+      const size_t length = std::min<size_t>(entry.note_bytes, kMostNote);
+      notes[i] = {entry.version, entry.client, entry.number, {entry.note, entry.note + length}};
+    }
+    return notes;
+  }
+
+  bool Lock(const Region& region, Deadline deadline) override {
+    for (double pause_s = 0.001;; pause_s = std::min(2 * pause_s, 0.02)) {
+      {
+        std::lock_guard lock(mutex_);
+        CheckRegion(region);
+        if (Ask({.kind = WordKind::kLock, .region = uint32_t(region.number)}).value != 0) {
+          return true;
+        }
+      }
+      if (After(0) >= deadline) return false;
+      Pause(deadline, pause_s);
+    }
+  }
+  void Unlock(const Region& region) override {
+    std::lock_guard lock(mutex_);
+    CheckRegion(region);
+    Ask({.kind = WordKind::kUnlock, .region = uint32_t(region.number)});
+  }
+
+  uint64_t client() const override { return client_; }
+  uint64_t incarnation() const override { return incarnation_; }
+  std::string way() const override { return "tcp to " + setup_.meet; }
+  Volume volume() const override { return {sent_.load(), received_.load()}; }
+
+ protected:
+  Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,
+                  std::span<const std::byte> values, std::span<const std::byte> note,
+                  uint64_t* version) override {
+    return Change(WordKind::kPut, region, type, offset, values, note, version);
+  }
+
+  Ticket GetBytes(const Region& region, RegionType type, uint64_t offset,
+                  std::span<std::byte> values, uint64_t* version) override {
+    std::lock_guard lock(mutex_);
+    CheckRegion(region);
+    const uint64_t length = values.size() / ValueBytes(type);
+    CheckPlace(names_[size_t(region.number)], region.type, region.length, type, offset, length);
+    auto pending = std::make_unique<Pending>(*this, version);
+    pending->exchange.word = {.kind = WordKind::kGet,
+                              .type = type,
+                              .region = uint32_t(region.number),
+                              .offset = offset,
+                              .length = length};
+    pending->exchange.into = values;
+    received_ += values.size();
+    return Begin(std::move(pending));
+  }
+
+ private:
+  struct Pending final : Transfer {
+    Pending(TcpMemory& of, uint64_t* where) : memory(of), version(where) {}
+    void Wait() override {
+      std::lock_guard lock(memory.mutex_);
+      memory.Await(exchange);
+      CheckReply(exchange.answer);
+      if (version) *version = exchange.answer.version;
+    }
+    void Finish() noexcept override {
+      try {
+        std::lock_guard lock(memory.mutex_);
+        memory.Await(exchange);
+        if (version && exchange.answer.verdict == Verdict::kDone)
+          *version = exchange.answer.version;
+      } catch (const std::exception&) {  // whoever waits hears of it
+      }
+      delete this;
+    }
+    TcpMemory& memory;
+    uint64_t* const version;
+    Exchange exchange;
+  };
+
+  static void Pause(Deadline deadline, double seconds) {
+    std::this_thread::sleep_until(std::min(deadline, After(seconds)));
+  }
+  [[noreturn]] void Renewed() const {
+    throw MemoryRenewed("the memory box at {} came back without its contents", setup_.meet);
+  }
+  void CheckRegion(const Region& region) const {
+    if (region.number < 0 || size_t(region.number) >= names_.size()) {
+      throw Error("region {} was not opened in this memory", region.number);
+    }
+    if (region.incarnation != channel_.incarnation()) Renewed();
+  }
+  Region Keep(std::string_view name, const Reply& answer) {
+    if (answer.region >= kMostRegions) throw PeerLost("the memory box numbers regions wrongly");
+    if (names_.size() <= answer.region) names_.resize(answer.region + 1);
+    names_[answer.region] = name;
+    return {int(answer.region), answer.type, answer.length, channel_.incarnation()};
+  }
+
+  Reply Ask(const Word& word, std::string* text = nullptr) {
+    Exchange exchange{.word = word, .text = text};
+    Say(exchange);
+    Await(exchange);
+    CheckReply(exchange.answer);
+    return exchange.answer;
+  }
+  void Say(Exchange& exchange) {
+    try {
+      channel_.Say(exchange);
+    } catch (const MemoryRenewed&) {
+      Restart();
+      throw;
+    }
+  }
+  void Await(Exchange& exchange) {
+    try {
+      channel_.Await(exchange);
+    } catch (const MemoryRenewed&) {
+      Restart();
+      throw;
+    }
+  }
+  void Restart() {  // the box knows nothing of this client
+    incarnation_ = channel_.incarnation();
+    changes_ = 0;
+  }
+
+  Ticket Begin(std::unique_ptr<Pending> pending) {
+    Say(pending->exchange);
+    return Ticket(pending.release());
+  }
+
+  Ticket Change(WordKind kind, const Region& region, RegionType type, uint64_t offset,
+                std::span<const std::byte> values, std::span<const std::byte> note,
+                uint64_t* version, const MemoryGuard* guard = nullptr) {
+    std::lock_guard lock(mutex_);
+    CheckRegion(region);
+    if (guard) CheckRegion(guard->region);
+    const uint64_t length = values.size() / ValueBytes(type);
+    CheckPlace(names_[size_t(region.number)], region.type, region.length, type, offset, length);
+    CheckNote(note.size());
+    auto pending = std::make_unique<Pending>(*this, version);
+    Word& word = pending->exchange.word;
+    word = {.kind = kind,
+            .type = type,
+            .region = uint32_t(region.number),
+            .note_bytes = uint32_t(note.size()),
+            .number = ++changes_,
+            .offset = offset,
+            .length = length};
+    std::copy(note.begin(), note.end(), word.note);
+    SetGuard(word, guard);
+    pending->exchange.values = values;
+    sent_ += values.size();
+    return Begin(std::move(pending));
+  }
+
+  int64_t Count(const Region& region, Word word) {
+    std::lock_guard lock(mutex_);
+    CheckRegion(region);
+    CheckPlace(names_[size_t(region.number)], region.type, region.length, RegionType::kI64,
+               word.offset, 1);
+    word.region = uint32_t(region.number);
+    word.number = ++changes_;
+    return Ask(word).value;
+  }
+
+  const TcpMemorySetup setup_;
+  const uint64_t client_ = NewNumber();
+  std::atomic<uint64_t> sent_ = 0, received_ = 0;
+  std::mutex mutex_;  // guards the next three
+  MemoryChannel channel_;
+  uint64_t changes_ = 0;
+  std::vector<std::string> names_;  // by number
+  std::atomic<uint64_t> incarnation_;
+  std::mutex waits_mutex_;
+  std::optional<MemoryChannel> waits_;  // guarded by waits_mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Memory> ConnectTcp(const TcpMemorySetup& setup) {
+  return std::make_unique<TcpMemory>(setup);
+}
+
+std::string FetchMemoryStatus(const TcpMemorySetup& setup) {
+  MemoryChannel channel(setup, NewNumber());
+  std::string text;
+  Exchange exchange{.word = {.kind = WordKind::kStatus}, .text = &text};
+  channel.Say(exchange);
+  channel.Await(exchange);
+  CheckReply(exchange.answer);
+  return text;
+}
+
+}  // namespace trireme

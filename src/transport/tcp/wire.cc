@@ -1,0 +1,107 @@
+#include "transport/tcp/wire.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace trireme {
+namespace {
+
+[[noreturn]] void Break(int error) {
+  const bool hung_up = error == ECONNRESET || error == EPIPE;
+  throw WireBroken("{}", hung_up ? "hung up" : std::strerror(error));
+}
+
+bool IsNotYet(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+void SetOption(int fd, int option, int value) {  // where it fails, the wire is as good as before
+  static_cast<void>(setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value)));
+}
+
+}  // namespace
+
+Wire::Wire(int fd) : fd_(fd) {
+  fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  SetOption(fd_, TCP_NODELAY, 1);
+}
+
+Wire::~Wire() { close(fd_); }
+
+void Wire::Shut() { shutdown(fd_, SHUT_RDWR); }
+
+void Wire::NoticeSilence(double timeout_s) {
+  const int on = 1, seconds = std::clamp(int(timeout_s), 1, 3600);
+  static_cast<void>(setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+  SetOption(fd_, TCP_KEEPIDLE, std::max(1, seconds / 2));
+  SetOption(fd_, TCP_KEEPINTVL, std::max(1, seconds / 6));
+  SetOption(fd_, TCP_KEEPCNT, 3);
+  SetOption(fd_, TCP_USER_TIMEOUT, seconds * 1000);
+}
+
+bool Wire::Await(short what, Deadline deadline) {
+  for (;;) {
+    int wait_ms = -1;
+    if (deadline != kNever) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - After(0)).count();
+      if (left <= 0) return false;
+      wait_ms = int(std::min<int64_t>(left, 1'000'000));
+    }
+    pollfd entry{.fd = fd_, .events = what, .revents = 0};
+    const int ready = poll(&entry, 1, wait_ms);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) Break(errno);
+  }
+}
+
+void Wire::Read(std::span<std::byte> into, Deadline deadline) {
+  while (!into.empty()) {
+    const ssize_t got = recv(fd_, into.data(), into.size(), 0);
+    if (got == 0) throw WireBroken("hung up");
+    if (got > 0) {
+      into = into.subspan(size_t(got));
+    } else if (!IsNotYet(errno)) {
+      Break(errno);
+    } else if (!Await(POLLIN, deadline)) {
+      throw WireBroken("said nothing in time");
+    }
+  }
+}
+
+void Wire::Write(std::span<const std::byte> first, std::span<const std::byte> second,
+                 Deadline deadline) {
+  while (!first.empty() || !second.empty()) {
+    iovec parts[2] = {{const_cast<std::byte*>(first.data()), first.size()},
+                      {const_cast<std::byte*>(second.data()), second.size()}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    const ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    if (sent >= 0) {
+      const size_t of_first = std::min(size_t(sent), first.size());
+      first = first.subspan(of_first);
+      second = second.subspan(size_t(sent) - of_first);
+    } else if (!IsNotYet(errno)) {
+      Break(errno);
+    } else if (!Await(POLLOUT, deadline)) {
+      throw WireBroken("took nothing in time");
+    }
+  }
+}
+
+size_t Wire::WriteSome(std::span<const std::byte> bytes, double patience_s) {
+  const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (sent >= 0) return size_t(sent);
+  if (!IsNotYet(errno)) Break(errno);
+  Await(POLLOUT, After(patience_s));
+  return 0;
+}
+
+}  // namespace trireme
