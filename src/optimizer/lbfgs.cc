@@ -12,6 +12,7 @@ namespace {
 
 // Of |s| |y|: below, rounding decides about the sign of s.y.
 constexpr double kLeastCurvature = 1e-10;
+constexpr int kLevel = 5;  // iterations without gain after which there is none to come
 
 }  // namespace
 
@@ -97,6 +98,7 @@ Lbfgs::Iteration Lbfgs::TakeStep() {
 }
 
 Lbfgs::Iteration Lbfgs::Iterate() {
+  const double before = value_;
   Iteration done = TakeStep();
   if (done.step == 0 && pairs_) {  // the pairs mislead: once more along the gradient
     pairs_ = 0;
@@ -104,7 +106,8 @@ Lbfgs::Iteration Lbfgs::Iterate() {
     done = TakeStep();
     done.evaluations += evaluations;
   }
-  converged_ = done.step == 0;
+  level_ = before - value_ > options_.line.noise * std::fabs(before) ? 0 : level_ + 1;
+  converged_ = done.step == 0 || level_ >= kLevel;
   return done;
 }
 
@@ -121,6 +124,7 @@ void Lbfgs::Save(StateWriter& writer) const {
   writer.Real("lbfgs.value", value_);
   writer.Real("lbfgs.scale", scale_);
   writer.Int("lbfgs.converged", converged_);
+  writer.Int("lbfgs.level", level_);
   writer.Int("lbfgs.pairs", pairs_);
   writer.Int("lbfgs.next_slot", next_slot_);
   std::vector<int64_t> bits;
@@ -140,6 +144,7 @@ void Lbfgs::Load(const StateReader& reader) {
   value_ = reader.Real("lbfgs.value");
   scale_ = reader.Real("lbfgs.scale");
   converged_ = reader.Int("lbfgs.converged") != 0;
+  level_ = int(reader.Int("lbfgs.level"));
   pairs_ = int(pairs);
   next_slot_ = int(next);
   for (size_t i = 0; i < bits.size(); ++i) curvature_[i] = std::bit_cast<double>(bits[i]);

@@ -44,7 +44,8 @@ class Lbfgs {
   Iteration Iterate();
 
   double value() const { return value_; }
-  // The last iteration found nothing lower along the gradient either.
+  // Nothing lower was found along the gradient either, or in several iterations in a row nothing
+  // that is lower by more than noise.
   bool converged() const { return converged_; }
 
   // What belongs to it beside the vectors, under "lbfgs.*". The vectors that count between two
@@ -65,6 +66,7 @@ class Lbfgs {
   Objective& f_;
   double value_ = 0;
   bool converged_ = false;
+  int level_ = 0;  // iterations in a row that brought no more than noise
   // Pairs: a ring over slots.
   int pairs_ = 0, next_slot_ = 0;
   std::vector<double> curvature_;  // s.y, by slot
