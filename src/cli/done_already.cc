@@ -17,11 +17,16 @@ std::string TextIn(const Json& json, const char* key) {
 }
 
 // An evaluation ended the run, and what it was measured by has not changed.
-std::string EarlyEnd(const TrainerOptions& now, const TrainerOptions& before, const Json& summary) {
+std::string EarlyEnd(const TrainerOptions& now, const TrainerOptions& before, const Json& summary,
+                     const std::string& run) {
   const std::string reason = TextIn(summary, "end_reason");
   if (reason == "patience" && now.patience && now.patience <= before.patience) {
     return fmt::format("stopped by trainer.patience = {}); set a larger one to train further",
                        before.patience);
+  }
+  if (reason == "converged") {
+    return fmt::format(
+        "no step lowers its loss any more); train on with another optimizer: --init {}", run);
   }
   if (reason == "target" && now.target_accuracy > 0 &&
       now.target_accuracy <= summary.At("best_accuracy").AsDouble()) {
@@ -51,7 +56,7 @@ std::string DoneText(const Job& job, const Recipe& before, const std::string& ru
     if (ended.empty() || data.starts.empty() || TextIn(data.starts.back(), "started_at") > ended) {
       return "";
     }
-    const std::string early = EarlyEnd(job.recipe.trainer, before.trainer, *data.summary);
+    const std::string early = EarlyEnd(job.recipe.trainer, before.trainer, *data.summary, run);
     if (early.empty()) return "";
     return fmt::format("{} is already done ({}, {}", run, length, early);
   } catch (const Error&) {  // damaged: whoever goes on says what

@@ -22,8 +22,8 @@ std::string MemoryText(const Job& job, const Engine& engine, const Program& trai
       // Trained, a snapshot to evaluate, initial, and two on their way to a checkpoint.
       {"weights and statistics, five copies", 5 * sizeof(float) * job.layout.state},
       {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
-      {"optimizer",
-       sizeof(float) * job.layout.weights * MakeRule(job.recipe.optimizer)->keeps().size()},
+      {"optimizer", sizeof(float) * job.layout.weights * SlicesOf(job.recipe.optimizer) /
+                        (job.strategy.whole ? size_t(job.workers()) : 1)},
       {"samples of the step and of prefetched steps",
        samples * size_t(job.shard_capacity) * size_t(job.MostShards(0) * StepsInMemory(job))},
       {"evaluation", evaluation.activation_bytes + engine.ScratchBytes(evaluation) +
@@ -37,6 +37,16 @@ std::string MemoryText(const Job& job, const Engine& engine, const Program& trai
   }
   return text + fmt::format("  {:<48} {:>10}\n", "total, without the program and the data set",
                             FormatBytes(double(total)));
+}
+
+std::string OptimizerText(const Recipe& recipe) {
+  const OptimizerOptions& optimizer = recipe.optimizer;
+  if (FindRule(optimizer.name).whole) {
+    return fmt::format("model {}, {}, {}", recipe.model.name, optimizer.name,
+                       Counted(optimizer.history, "pair"));
+  }
+  return fmt::format("model {}, {} at {:g}, {}, warm-up of {:g} epochs", recipe.model.name,
+                     optimizer.name, optimizer.lr, optimizer.schedule, optimizer.warmup_epochs);
 }
 
 }  // namespace
@@ -63,7 +73,6 @@ std::string PlanText(const Job& job) {
       Compile(job.graph, *backend.engine,
               Evaluator::Capacity(*backend.engine, job.graph, *job.data.test), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
-  const OptimizerOptions& optimizer = job.recipe.optimizer;
   return Describe(*program) + MemoryText(job, *backend.engine, *program, *evaluation) +
          fmt::format("samples: {}\n",
                      PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
@@ -73,8 +82,7 @@ std::string PlanText(const Job& job) {
                      FormatCount(job.plan.steps_per_epoch()), Counted(job.plan.shards, "shard"),
                      Counted(job.shard_capacity, "sample"), Counted(job.workers(), "worker")) +
          TransportText(job.recipe.transport, job.strategy.leases_work()) + "\n" +
-         fmt::format("model {}, {} at {:g}, {}, warm-up of {:g} epochs\n", job.recipe.model.name,
-                     optimizer.name, optimizer.lr, optimizer.schedule, optimizer.warmup_epochs);
+         OptimizerText(job.recipe) + "\n";
 }
 
 }  // namespace trireme

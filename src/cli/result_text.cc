@@ -50,6 +50,7 @@ std::string ResultText(const Job& job, const Outcome& outcome, const std::string
   std::string head;
   if (outcome.ending == Ending::kPatience) head = PatienceText(job, summary);
   if (outcome.ending == Ending::kTarget) head = "target accuracy reached: ";
+  if (outcome.ending == Ending::kConverged) head = "converged, no step lowers the loss any more: ";
   if (outcome.ending == Ending::kDone) head = "done: ";
   return head + fmt::format(
                     "{} in {} (training {}), {} samples/s\n"

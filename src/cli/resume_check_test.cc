@@ -37,7 +37,9 @@ const std::set<std::string> kKept = {"model.name",
                                      "trainer.batch",
                                      "trainer.batch_per_worker",
                                      "strategy.name",
-                                     "optimizer.name"};
+                                     "optimizer.name",
+                                     "optimizer.history",
+                                     "optimizer.portion"};
 
 // Another value for the key, any that it takes.
 void Change(Sections& sections, const std::string& path) {

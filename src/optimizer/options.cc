@@ -17,7 +17,9 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   std::string rates;
   for (const RuleDef& rule : AllRules()) {
     help += (names.empty() ? " " : "; ") + std::string(rule.name) + ": " + rule.help;
-    rates += fmt::format("{}{} {:g}", names.empty() ? "" : ", ", rule.name, rule.rate);
+    if (!rule.whole) {
+      rates += fmt::format("{}{} {:g}", rates.empty() ? "" : ", ", rule.name, rule.rate);
+    }
     names.push_back(rule.name);
   }
   t.Add("name", &O::name, OneOf(names), kRun, help);
@@ -39,6 +41,20 @@ void Describe(OptionTable<OptimizerOptions>& t) {
         "decay rate of the mean of their squares (adam, adamw)");
   t.Add("epsilon", &O::epsilon, AtLeast(1e-30), kJob,
         "added to the root of the squares (adam, adamw, adagrad)");
+  t.Add("history", &O::history, Between(1, 1000), kRun,
+        "steps whose pairs (move, change of the gradient) say how the loss curves (lbfgs)");
+  t.Add("line_decrease", &O::line_decrease, Above(0) && Below(0.5), kJob,
+        "line search: share of the decrease that the slope promises, at least (lbfgs)");
+  t.Add("line_curvature", &O::line_curvature, Above(0) && Below(1), kJob,
+        "line search: share of the slope that may remain (lbfgs)");
+  t.Add("line_evaluations", &O::line_evaluations, Between(1, 1000), kJob,
+        "line search: gradients of all samples that a step may take (lbfgs)");
+  t.Add("portion", &O::portion, AtLeast(0), kRun,
+        "samples whose gradient is computed at once, the same in every epoch, with their own "
+        "batch-norm statistics; 0: a 128th of them, from 16 to 256 (lbfgs)");
+  t.Add("backups", &O::backups, Any(), kJob,
+        "when no portion is left, idle workers compute the ones that others have not finished, and "
+        "the first answer counts (lbfgs)");
   t.Add("schedule", &O::schedule, OneOf({"constant", "step", "cosine"}), kJob,
         "how the learning rate changes after the warm-up; without a recipe: cosine");
   t.Add("decay_epochs", &O::decay_epochs, AtLeast(0), kJob,

@@ -18,6 +18,13 @@ struct OptimizerOptions {
   double beta2 = 0.999;     // adam, adamw
   double epsilon = 1e-8;    // adam, adamw, adagrad
 
+  int history = 10;             // lbfgs: pairs that it remembers
+  double line_decrease = 1e-4;  // lbfgs: of its line search (optimizer/line_search.h)
+  double line_curvature = 0.9;
+  int line_evaluations = 20;
+  int64_t portion = 0;  // lbfgs: samples of a portion; 0: by their number
+  bool backups = true;  // lbfgs: portions that are late are computed a second time
+
   std::string schedule = "constant";  // constant, step, cosine
   std::vector<double> decay_epochs;   // step: where the rate falls
   double decay_every = 0;             // step: ... or every so many epochs

@@ -12,11 +12,17 @@ TEST(OptimizerOptions, EveryKeyReachesItsMember) {
   OptimizerOptions o;
   Sections sections;
   sections.Add("optimizer", o);
-  for (const char* text :
-       {"name=adamw", "lr=0.5", "momentum=0.25", "nesterov=true", "weight_decay=0.125",
-        "beta1=0.75", "beta2=0.875", "epsilon=0.0625", "schedule=step", "decay_epochs=[2, 4.5]",
-        "decay_every=3", "decay_factor=0.625", "lr_min=0.03125", "warmup_epochs=1.5",
-        "scale_lr=true", "scale_batch=64"}) {
+  for (const char* text : {"name=adamw",         "lr=0.5",
+                           "momentum=0.25",      "nesterov=true",
+                           "weight_decay=0.125", "beta1=0.75",
+                           "beta2=0.875",        "epsilon=0.0625",
+                           "history=7",          "line_decrease=0.25",
+                           "line_curvature=0.5", "line_evaluations=9",
+                           "portion=11",         "backups=false",
+                           "schedule=step",      "decay_epochs=[2, 4.5]",
+                           "decay_every=3",      "decay_factor=0.625",
+                           "lr_min=0.03125",     "warmup_epochs=1.5",
+                           "scale_lr=true",      "scale_batch=64"}) {
     sections.SetAssignment(std::string("optimizer.") + text);
   }
   EXPECT_EQ(o.name, "adamw");
@@ -27,6 +33,12 @@ TEST(OptimizerOptions, EveryKeyReachesItsMember) {
   EXPECT_EQ(o.beta1, 0.75);
   EXPECT_EQ(o.beta2, 0.875);
   EXPECT_EQ(o.epsilon, 0.0625);
+  EXPECT_EQ(o.history, 7);
+  EXPECT_EQ(o.line_decrease, 0.25);
+  EXPECT_EQ(o.line_curvature, 0.5);
+  EXPECT_EQ(o.line_evaluations, 9);
+  EXPECT_EQ(o.portion, 11);
+  EXPECT_FALSE(o.backups);
   EXPECT_EQ(o.schedule, "step");
   EXPECT_EQ(o.decay_epochs, (std::vector<double>{2, 4.5}));
   EXPECT_EQ(o.decay_every, 3);

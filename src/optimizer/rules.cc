@@ -4,8 +4,10 @@
 #include <cmath>
 #include <string>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "optimizer/lbfgs.h"
 
 namespace trireme {
 namespace {
@@ -97,7 +99,22 @@ constexpr RuleDef kRules[] = {
      "beta1 beta2 epsilon", MakeAdamW},
     {"adagrad", "Adagrad (Duchi, Hazan, Singer 2011): epsilon, weight_decay", 0.01, "epsilon",
      MakeAdagrad},
+    {"lbfgs",
+     "L-BFGS (Liu, Nocedal 1989; over ranks: Sandblaster, Dean et al. 2012): each epoch is one "
+     "step "
+     "with the gradient of all samples and a line search; history, line_*, portion, backups, "
+     "weight_decay as L2 penalty",
+     0, "history line_decrease line_curvature line_evaluations portion backups", nullptr,
+     /*whole=*/true},
 };
+
+constexpr const char* kKeysOfSteps[] = {"trainer.batch",         "trainer.batch_per_worker",
+                                        "trainer.shards",        "trainer.accumulate",
+                                        "trainer.clip",          "optimizer.lr",
+                                        "optimizer.schedule",    "optimizer.decay_epochs",
+                                        "optimizer.decay_every", "optimizer.decay_factor",
+                                        "optimizer.lr_min",      "optimizer.warmup_epochs",
+                                        "optimizer.scale_lr",    "optimizer.scale_batch"};
 
 std::vector<std::string> KeysOf(const RuleDef& rule) { return Split(rule.keys, ' '); }
 
@@ -115,8 +132,17 @@ const RuleDef& FindRule(std::string_view name) {
 }
 
 std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options) {
-  return FindRule(options.name).make(options);
+  const RuleDef& rule = FindRule(options.name);
+  TRIREME_ASSERT(!rule.whole);
+  return rule.make(options);
 }
+
+size_t SlicesOf(const OptimizerOptions& options) {
+  if (FindRule(options.name).whole) return size_t(Lbfgs::VectorsFor(options.history));
+  return MakeRule(options)->keeps().size();
+}
+
+std::span<const char* const> KeysOfSteps() { return kKeysOfSteps; }
 
 double UsualRate(const OptimizerOptions& options) {
   const RuleDef& rule = FindRule(options.name);

@@ -36,17 +36,25 @@ struct RuleDef {
   const char* help;
   double rate;            // with which it usually learns: that of a run which nobody gives one
   std::string_view keys;  // of [optimizer] that only some rules use, those of this one
-  std::unique_ptr<Rule> (*make)(const OptimizerOptions&);
+  std::unique_ptr<Rule> (*make)(const OptimizerOptions&);  // null: it is whole
+  // Minimises the loss of all samples at once, in a loop of its own (trainer/batch_train.h): no
+  // batches, no rate.
+  bool whole = false;
 };
 
 // All of them: optimizer.name chooses one.
 std::span<const RuleDef> AllRules();
-const RuleDef& FindRule(std::string_view name);  // UsageError for an unknown name
-std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options);
+const RuleDef& FindRule(std::string_view name);                   // UsageError for an unknown name
+std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options);  // of one that is not whole
+// Slices as long as the weights that it takes beside them.
+size_t SlicesOf(const OptimizerOptions& options);
 
 // The usual rate of optimizer.name. That of sgd is for its usual momentum; with less of it the
 // same steps need a larger one.
 double UsualRate(const OptimizerOptions& options);
+
+// Paths of keys that say how samples become steps and steps moves: no use where a rule is whole.
+std::span<const char* const> KeysOfSteps();
 
 // Keys of [optimizer] that other rules than this one use.
 std::vector<std::string> KeysOfOthers(const RuleDef& rule);

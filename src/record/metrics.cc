@@ -132,6 +132,7 @@ Json ToJson(const EpochRecord& record) {
   json.AddNew("seconds", record.seconds);
   json.AddNew("samples", record.samples).AddNew("time", record.time);
   AddIfKnown(json, "evaluation_seconds", record.evaluation_seconds);
+  if (record.evaluations) json.AddNew("evaluations", record.evaluations);
   json.AddNew("times", ToJson(record.times));
   json.AddNew("bytes_sent", record.bytes_sent).AddNew("bytes_received", record.bytes_received);
   if (!record.ranks.empty()) {

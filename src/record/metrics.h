@@ -96,6 +96,7 @@ struct EpochRecord {
   int64_t samples = 0;  // trained since the run began
   double time = 0;      // seconds of training since then
   std::optional<double> evaluation_seconds;
+  int64_t evaluations = 0;  // of the gradient of all samples; 0: steps of a batch
   StepTimes times;
   int64_t bytes_sent = 0, bytes_received = 0;
   std::vector<RankRecord> ranks;      // of all who advance in step, where there are several
@@ -126,7 +127,7 @@ struct Summary {
   std::optional<double> validation_accuracy, validation_loss;  // where there is such a part
   std::optional<double> best_accuracy;  // of all evaluations, of what decides about the training
   std::optional<int64_t> best_epoch;
-  std::string end_reason;                  // done, target, patience
+  std::string end_reason;                  // done, target, patience, converged
   std::string started_at, ended_at, host;  // times as UtcNow() writes them
   Confusion confusion;
   RocCurves roc;  // without classes: not measured

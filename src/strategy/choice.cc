@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "optimizer/rules.h"
 #include "strategy/presets.h"
 #include "strategy/refusals.h"
 
@@ -85,7 +86,8 @@ StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategySce
   if (c.local_steps() && !c.merge->averages && options.merge == kAuto) c.merge = &AverageMerge();
   c.pace = KindOf(kPaces, Or(options.pace, preset.pace));
   if (!c.leases_work() && options.pace == kAuto) c.pace = PaceWithoutServer(c);
-  c.servers = ServersOf(c);
+  c.whole = scene.optimizer && FindRule(scene.optimizer->name).whole;
+  c.servers = c.whole ? std::min(1, c.ranks - 1) : ServersOf(c);
   c.star = options.route == kStar;
   c.overlap = KindOf(kOverlaps, options.overlap);
   c.balanced = options.balance == kByRate;
@@ -160,6 +162,9 @@ void CheckPlan(const StrategyChoice& choice, const Plan& plan) {
 }
 
 std::string WhyNoSelfTest(const StrategyChoice& choice) {
+  if (choice.whole) {
+    return "--self-test cannot check this optimizer: it has no steps of a batch to compare";
+  }
   if (choice.in_step() && !choice.local_steps() && choice.merge->gradients &&
       !choice.options.sync_batch_norm) {
     return "";

@@ -44,6 +44,9 @@ struct StrategyChoice {
   Overlap overlap;          // in step through a server
   bool balanced = false;    // in step: shards by measured speed
   bool deterministic = false;
+  // The optimizer minimises the loss of all samples at once: the first of several ranks only says
+  // what to do, and the others lease portions (strategy/batch/).
+  bool whole = false;
 
   int workers() const { return ranks - servers; }
   bool in_step() const { return pace == PaceKind::kInStep; }

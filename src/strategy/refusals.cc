@@ -34,6 +34,35 @@ bool PlainUpdate(const OptimizerOptions& o) {
   return MakeRule(o)->keeps().empty() && o.weight_decay == 0 && o.clip == 0;
 }
 
+// ---- an optimizer of all samples at once
+
+constexpr Refusal kWhole[] = {
+    {[](const Case& x) {
+       return !x.c.in_step() || x.c.centre != CentreKind::kNone || x.c.inner->alone ||
+              x.c.inner->servers > 0 || x.c.inner->one_source || !Gradients(x);
+     },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy {}: optimizer {} shares out its work by itself; use strategy allreduce, or "
+           "another optimizer",
+           x.preset.name, x.scene.optimizer->name);
+     }},
+    {[](const Case& x) { return x.o.sync_batch_norm || x.c.balanced || x.o.wire != "f32"; },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.sync_batch_norm, strategy.balance and strategy.wire are for steps of a batch; "
+           "optimizer {} has none, unset them",
+           x.scene.optimizer->name);
+     }},
+    {[](const Case& x) { return x.c.deterministic && x.c.workers() > 1; },
+     [](const Case& x) {
+       return fmt::format(
+           "trainer.deterministic: with optimizer {} portions are added up as they come, so the "
+           "bits depend on which worker is first; use one rank, or two of which one trains",
+           x.scene.optimizer->name);
+     }},
+};
+
 // ---- how the four choices go together
 
 constexpr Refusal kChoices[] = {
@@ -337,6 +366,7 @@ void RefuseFirst(std::span<const Refusal> list, const Case& x) {
 void RefuseImpossible(const StrategyChoice& choice, const StrategyPreset& preset,
                       const StrategyScene& scene) {
   const Case x{choice, choice.options, preset, scene};
+  if (choice.whole) RefuseFirst(kWhole, x);
   RefuseFirst(kChoices, x);
   if (choice.leases_work()) RefuseFirst(kServers, x);
   RefuseFirst(kOthers, x);

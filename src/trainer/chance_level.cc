@@ -30,6 +30,7 @@ std::vector<double> Shares(const Source& train, int classes) {
 
 std::string Advice(const Job& job, int64_t steps) {
   const OptimizerOptions& optimizer = job.recipe.optimizer;
+  if (FindRule(optimizer.name).whole) return "try more --epochs or another --seed";
   const double usual = UsualRate(optimizer);
   if (optimizer.lr > kNear * usual || optimizer.lr < usual / kNear) {
     return fmt::format("try --lr {:g}", usual);

@@ -73,15 +73,17 @@ std::string FillOpenKeys(const OpenKeys& open, const DataSet& data, const Plan& 
       chosen.push_back(fmt::format("data.normalize {} for these weights", wanted));
     }
   }
-  if (open.rate) {
+  const bool steps = !FindRule(optimizer.name).whole;
+  if (open.rate && !steps) chosen.push_back(optimizer.name);
+  if (open.rate && steps) {
     optimizer.lr = UsualRate(optimizer) * (init.empty() ? 1 : kFineTuning);
     chosen.push_back(fmt::format("{} at {:g}", optimizer.name, optimizer.lr));
   }
-  if (open.schedule) {
+  if (open.schedule && steps) {
     optimizer.schedule = "cosine";
     chosen.emplace_back("cosine");
   }
-  if (open.warmup) {
+  if (open.warmup && steps) {
     optimizer.warmup_epochs = WarmupOf(recipe, plan);
     if (optimizer.warmup_epochs > 0) {
       chosen.push_back(fmt::format("warm-up of {:g} epochs", optimizer.warmup_epochs));
@@ -110,7 +112,20 @@ std::string NormalizationOfWeights(const std::string& file, const std::string& m
 std::vector<std::string> OptimizerRemarks(const Sections& sections,
                                           const OptimizerOptions& optimizer) {
   std::vector<std::string> remarks;
-  for (const std::string& key : KeysOfOthers(FindRule(optimizer.name))) {
+  const RuleDef& rule = FindRule(optimizer.name);
+  if (rule.whole) {
+    std::vector<std::string> unused(KeysOfSteps().begin(), KeysOfSteps().end());
+    for (const std::string& key : KeysOfOthers(rule)) unused.push_back("optimizer." + key);
+    std::erase_if(unused, [&](const std::string& path) {
+      return !sections.IsGiven(path) || !sections.IsChanged(path);
+    });
+    if (unused.empty()) return {};
+    return {
+        fmt::format("{} takes one step per epoch, with the gradient of all samples; it does not "
+                    "use {}",
+                    rule.name, fmt::join(unused, ", "))};
+  }
+  for (const std::string& key : KeysOfOthers(rule)) {
     const std::string path = "optimizer." + key;
     if (!sections.ByHand(path)) continue;
     remarks.push_back(

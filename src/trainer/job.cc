@@ -1,5 +1,7 @@
 #include "trainer/job.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,6 +16,31 @@
 
 namespace trireme {
 namespace {
+
+// Samples of a portion: many portions, so that a fast worker can take more of them, of a size that
+// an engine is fast with.
+int64_t PortionOf(const OptimizerOptions& options, int64_t samples) {
+  constexpr int64_t kPortions = 128, kLeast = 16, kMost = 256;
+  const int64_t size =
+      options.portion ? options.portion : std::clamp(samples / kPortions, kLeast, kMost);
+  return std::min(size, samples);
+}
+
+// Of one function, which a method that looks along lines must meet again.
+void RefuseChanges(const Recipe& recipe) {
+  const auto refuse = [&](const char* key, const std::string& value, const char* none) {
+    throw UsageError(
+        "{} = {}: optimizer {} minimises one function, and this makes it another one in every "
+        "epoch; set {}={}",
+        key, value, recipe.optimizer.name, key, none);
+  };
+  if (recipe.model.dropout > 0) {
+    refuse("model.dropout", fmt::format("{:g}", recipe.model.dropout), "0");
+  }
+  if (recipe.data.augment != DataOptions{}.augment) {
+    refuse("data.augment", recipe.data.augment, "none");
+  }
+}
 
 int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples) {
   if (options.batch_per_worker > 0) return std::min(options.batch_per_worker * workers, samples);
@@ -75,7 +102,7 @@ std::vector<int> Job::CpusOf(int rank) const {
 size_t Job::bucket_floats() const { return size_t(recipe.strategy.bucket_mb * 1e6 / 4); }
 
 int Job::MostShards(int worker) const {
-  if (!strategy.in_step()) return 1;
+  if (!strategy.in_step() || strategy.whole) return 1;
   if (strategy.balanced && worker >= 0) return trireme::MostShards(plan.shards, workers());
   if (strategy.inner->one_source) return MostEqualShards(plan.shards, workers());
   return ShardsOf(plan, worker, workers());
@@ -116,8 +143,10 @@ void AdoptPlan(Job& job, const Plan& plan) {
 namespace {
 
 // Its shards are for the caller.
-Plan PlanOf(const TrainerOptions& trainer, int workers, int64_t samples) {
-  Plan plan{.samples = samples, .batch = GlobalBatch(trainer, workers, samples)};
+Plan PlanOf(const TrainerOptions& trainer, const StrategyChoice& strategy, int64_t samples) {
+  const int64_t batch =
+      strategy.whole ? samples : GlobalBatch(trainer, strategy.workers(), samples);
+  Plan plan{.samples = samples, .batch = batch};
   plan.steps = CountSteps(trainer, plan.steps_per_epoch());
   return plan;
 }
@@ -129,11 +158,11 @@ struct Opened {
 };
 
 // Opens the data and fills what the recipe leaves open.
-Opened OpenFor(const OpenKeys& open, int workers, Recipe& recipe) {
+Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& recipe) {
   Opened opened;
   const std::string size = FillOpenSize(open, recipe.data);
   opened.data = OpenData(recipe.data, recipe.trainer.seed);
-  opened.plan = PlanOf(recipe.trainer, workers, opened.data.train->size());
+  opened.plan = PlanOf(recipe.trainer, strategy, opened.data.train->size());
   opened.chosen = FillOpenKeys(open, opened.data, opened.plan, recipe);
   if (!size.empty()) opened.chosen = size + (opened.chosen.empty() ? "" : ", ") + opened.chosen;
   return opened;
@@ -186,7 +215,7 @@ std::string SettleDevice(Recipe& recipe) {
 
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
   if (!open.any()) return "";
-  return OpenFor(open, ChooseStrategy(recipe).workers(), recipe).chosen;
+  return OpenFor(open, ChooseStrategy(recipe), recipe).chosen;
 }
 
 Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& neighbours,
@@ -200,12 +229,14 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   job.recipe.optimizer.clip = trainer.clip;
   job.strategy = ChooseStrategy(recipe);
   trainer.precision = NameOf(ResolvePrecision(*FindDevice(trainer.device).kind, trainer.precision));
-  if (trainer.shards && trainer.accumulate > 1) {
+  if (trainer.shards && trainer.accumulate > 1 && !job.strategy.whole) {
     throw UsageError(
         "trainer.shards and trainer.accumulate both say how a batch is cut; set only one");
   }
 
-  Opened opened = OpenFor(open, job.workers(), job.recipe);
+  if (job.strategy.whole) RefuseChanges(recipe);
+
+  Opened opened = OpenFor(open, job.strategy, job.recipe);
   job.data = std::move(opened.data);
   job.chosen = std::move(opened.chosen);
   Plan& plan = job.plan;
@@ -217,15 +248,25 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   job.layout = LayOut(job.graph);
   if (weights) job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
 
-  if (!trainer.shards) trainer.shards = job.workers() * trainer.accumulate;
+  if (!trainer.shards && !job.strategy.whole) trainer.shards = job.workers() * trainer.accumulate;
   if (trainer.shards > kMostShards) {
     throw UsageError(
         "{} shards per step are too many (trainer.shards, trainer.accumulate); at most {} are "
         "allowed",
         trainer.shards, kMostShards);
   }
-  trainer.accumulate = 1;
-  plan.shards = trainer.shards;
+  if (job.strategy.whole) {
+    const int64_t portion = PortionOf(recipe.optimizer, plan.samples);
+    const int64_t portions = (plan.samples + portion - 1) / portion;
+    if (portions > kMostShards) {
+      throw UsageError("optimizer.portion = {} makes {} portions; at most {} are allowed", portion,
+                       portions, kMostShards);
+    }
+    plan.shards = int(portions);
+  } else {
+    trainer.accumulate = 1;
+    plan.shards = trainer.shards;
+  }
   job.shard_capacity = int((plan.batch + plan.shards - 1) / plan.shards);
   if (!job.strategy.in_step()) job.shard_capacity = FreeCapacity(job);
 
@@ -238,9 +279,12 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   }
   job.trainers = neighbours.host.empty() ? job.sharing : neighbours.host;
   std::erase_if(job.trainers, [&](int rank) { return rank < job.strategy.servers; });
-  // Servers of a free pace only add; a core of their own would be idle.
-  std::erase_if(job.sharing,
-                [&](int rank) { return !job.strategy.in_step() && rank < job.strategy.servers; });
+  // Servers of a free pace only add, and who leads an optimizer only asks: a core of their own
+  // would be idle.
+  std::erase_if(job.sharing, [&](int rank) {
+    const bool computes = job.strategy.in_step() && !job.strategy.whole;
+    return !computes && rank < job.strategy.servers;
+  });
   const int sharing = std::max(1, int(job.sharing.size()));
   // A card leaves the cores to the loader.
   const bool elsewhere = !FindDevice(trainer.device).kind->host_memory && trainer.threads.is_word();

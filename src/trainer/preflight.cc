@@ -180,8 +180,9 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
   const bool server = group.rank() < job.strategy.servers;
   const std::string own =
       fmt::format("{:>5}  {:<20} {:>8}  {:<7} {:<6} {:>7}  {}", group.rank(), HostName(), getpid(),
-                  server ? "server" : "worker", job.DeviceOf(group.rank()).Text(),
-                  job.NeedsOf(group.rank()).threads, FormatCpuList(ReadCoreFacts().affinity));
+                  server ? (job.strategy.whole ? "leader" : "server") : "worker",
+                  job.DeviceOf(group.rank()).Text(), job.NeedsOf(group.rank()).threads,
+                  FormatCpuList(ReadCoreFacts().affinity));
   const auto all = GatherBytes(group, kTagPreflight, 0, std::as_bytes(std::span(own)), 1 << 12);
   if (all.empty()) return;
   log.Info("ranks", "{}:", TransportText(job.recipe.transport, job.strategy.leases_work()));

@@ -365,16 +365,7 @@ StepTimes Stepper::times() const {
 
 LoaderRecord Stepper::loader() const {
   if (generator_) return generator_->record();
-  const LoaderNumbers numbers = loader_->numbers();
-  return {.threads = numbers.threads,
-          .requests = numbers.taken,
-          .read = numbers.fetched.read,
-          .decode = numbers.fetched.decode,
-          .resize = numbers.fetched.resize,
-          .cpu = numbers.fetched.cpu,
-          .seconds = numbers.seconds,
-          .ready_at_take = numbers.ready_at_take,
-          .ready_s = numbers.ready_s};
+  return RecordOf(loader_->numbers());
 }
 
 }  // namespace trireme

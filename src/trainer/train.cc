@@ -13,6 +13,7 @@
 #include "record/checkpoint.h"
 #include "strategy/make.h"
 #include "strategy/step/tags.h"
+#include "trainer/batch_rank.h"
 #include "trainer/preflight.h"
 #include "trainer/server_recorder.h"
 #include "trainer/start.h"
@@ -132,16 +133,18 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, const
   }
   StrategySetup setup =
       SetupOf(job, common.strategy.get(), context.log, job.NeedsOf(world.rank()).threads);
-  setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
+  if (!job.strategy.whole) setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
   // A rank alone waits for nobody: a long step is no stall.
-  if (job.strategy.in_step() && world.size() > 1)
+  if (job.strategy.in_step() && !job.strategy.whole && world.size() > 1)
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, context.log});
   bool trained = false;
   try {
-    const int status = RunWorker(job, context, start, setup, world, watch ? &*watch : nullptr,
-                                 tracing.buffer(), common.generator.get());
+    const int status = job.strategy.whole
+                           ? RunBatchRank(job, context, start, world, tracing.buffer())
+                           : RunWorker(job, context, start, setup, world, watch ? &*watch : nullptr,
+                                       tracing.buffer(), common.generator.get());
     trained = true;
     tracing.Share();
     return status;
@@ -220,7 +223,7 @@ void WarnOfCrowds(const Job& job, const Log& log) {
     log.Warn("ranks", "{} workers on {} are slower than {}; lower transport.ranks", here,
              Counted(cores, "core"), cores);
   }
-  if (!job.strategy.in_step()) return;
+  if (!job.strategy.in_step() || job.strategy.whole) return;
   int idle = 0;
   Work work;
   for (int w = 0; w < job.workers(); ++w) {

@@ -8,6 +8,8 @@ const char* ReasonOf(Ending ending) {
       return "target";
     case Ending::kPatience:
       return "patience";
+    case Ending::kConverged:
+      return "converged";
     case Ending::kSignal:
       return "signal";
     default:

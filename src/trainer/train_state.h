@@ -8,7 +8,7 @@
 namespace trireme {
 
 // Why a run is over.
-enum class Ending { kDone, kTarget, kPatience, kSignal, kTested };
+enum class Ending { kDone, kTarget, kPatience, kConverged, kSignal, kTested };
 const char* ReasonOf(Ending ending);  // in a word, as files name it
 
 // How far a run is: what a checkpoint holds besides weights, optimizer and strategy.

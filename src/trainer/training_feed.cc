@@ -16,6 +16,18 @@ LoaderThreads TrainingThreads(const Job& job, const Feed& feed) {
                              job.cores_per_rank, job.threads_per_rank, feed.decodes());
 }
 
+LoaderRecord RecordOf(const LoaderNumbers& numbers) {
+  return {.threads = numbers.threads,
+          .requests = numbers.taken,
+          .read = numbers.fetched.read,
+          .decode = numbers.fetched.decode,
+          .resize = numbers.fetched.resize,
+          .cpu = numbers.fetched.cpu,
+          .seconds = numbers.seconds,
+          .ready_at_take = numbers.ready_at_take,
+          .ready_s = numbers.ready_s};
+}
+
 int StepsInMemory(const Job& job) {
   const Feed feed = TrainingFeed(job);
   const bool ahead = job.strategy.inner->one_source || TrainingThreads(job, feed).first > 0;

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "data/loader.h"
+#include "record/metrics.h"
 #include "trainer/generator.h"
 #include "trainer/job.h"
 
@@ -10,6 +11,8 @@ namespace trireme {
 // What the workers of a job are shown, and who fetches it.
 Feed TrainingFeed(const Job& job);
 LoaderThreads TrainingThreads(const Job& job, const Feed& feed);  // of a worker
+
+LoaderRecord RecordOf(const LoaderNumbers& numbers);  // as a run keeps it
 
 // Whose samples a worker holds: that of now, and those that its loader fetches ahead. What decoding
 // takes varies, so one more lies ready there.

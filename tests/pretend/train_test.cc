@@ -127,6 +127,22 @@ TEST_F(PretendTrain, BatchNormOverAllRanksGivesTheBitsOfTheProcessor) {
   }
 }
 
+// One rank, and a leader with one worker: the order of their sums never changes.
+TEST_F(PretendTrain, AllSamplesAtOnceGiveTheBitsOfTheProcessor) {
+  Recipe recipe = SmallRecipe();
+  recipe.optimizer.name = "lbfgs";
+  recipe.optimizer.weight_decay = 1e-3;
+  recipe.trainer.steps = 6;
+  for (const int ranks : {1, 2}) {
+    recipe.transport.ranks = ranks;
+    const std::string name = std::to_string(ranks);
+    const Summary on_cpu = Run("cpu-" + name, recipe, BackendOf(recipe));
+    const Summary pretended = Run("pretended-" + name, recipe, OnPretendedDevice());
+    EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << name << " ranks";
+    EXPECT_EQ(pretended.test_loss, on_cpu.test_loss);
+  }
+}
+
 TEST_F(PretendTrain, TheRingAgreesWithTheProcessorToRounding) {
   Recipe recipe = SmallRecipe();
   recipe.transport.ranks = 3;
