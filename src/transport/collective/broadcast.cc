@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kPiece = 1 << 18;  // bytes: two are still in a core's cache when they go on
+constexpr size_t kHopBytes = 1 << 18;  // two are still in a core's cache when they go on
 
 template <class T>
 std::span<std::byte> BytesOf(T& value) {
@@ -27,10 +27,10 @@ void CheckLength(const Group& group, int from, uint64_t length, size_t limit) {
 }  // namespace
 
 void Broadcast(Group& group, Tag tag, int root, std::span<std::byte> bytes) {
-  const Lane<AsTheyAre<std::byte>> lane{group, tag, nullptr, kPiece};
+  const Lane<AsTheyAre<std::byte>> lane{group, tag, nullptr, kHopBytes};
   // Bytes that pass a link one after another, either way.
   const size_t n = size_t(group.size()), depth = size_t(std::bit_width(n - 1));
-  if (n > 2 && bytes.size() + (n - 2) * kPiece < depth * bytes.size()) {
+  if (n > 2 && bytes.size() + (n - 2) * kHopBytes < depth * bytes.size()) {
     ChainBroadcast(lane, root, bytes);
   } else {
     TreeBroadcast(lane, root, bytes);

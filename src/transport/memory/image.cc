@@ -133,8 +133,9 @@ void MemoryImage::Begin() {
   head.touched = head.arena;
   head.incarnation = NewNumber();
   std::snprintf(head.boot, sizeof(head.boot), "%s", BootId().c_str());
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(head.magic, kBoxMagic, sizeof(kBoxMagic));
+  uint64_t magic = 0;  // last, and whole: who reads it believes the rest
+  std::memcpy(&magic, kBoxMagic, sizeof(magic));
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(head.magic)).store(magic, std::memory_order_release);
 }
 
 std::shared_ptr<MemoryImage> MemoryImage::Anonymous(size_t bytes) {
