@@ -53,7 +53,8 @@ class LedRanks : public BatchTrainer::Ranks {
         group_(world.group()),
         queue_(engine.device().NewQueue()),
         state_(engine.device(), job.layout.state),
-        leader_(world, job.layout, job.plan.shards, job.recipe.optimizer.backups),
+        leader_(world, job.layout, job.plan.shards, job.recipe.optimizer.backups,
+                job.recipe.trainer.stall_seconds),
         examiner_(job, engine, *queue_) {}
 
   BatchObjective& objective() override { return leader_; }

@@ -220,6 +220,41 @@ TEST(BatchTest, NobodyWaitsForAPortionThatAnotherHasAnswered) {
   });
 }
 
+// Nobody else could take its portion: no backup task helps.
+TEST(BatchTest, WorkersThatSayNothingEndTheRun) {
+  const Layout layout = MakeLayout();
+  Straggler straggler;
+  try {
+    RunRanks(2, kTimeout, [&](World& world) {
+      if (world.rank() == 0) {
+        BatchLeader leader(world, layout, kPortions, /*backups=*/true, /*stall_s=*/0.5);
+        leader.Put(Lbfgs::kPoint, std::vector<float>(layout.weights, 0.0f));
+        try {
+          leader.Evaluate(Lbfgs::kPoint, Lbfgs::kGradient);
+        } catch (const Error&) {
+          straggler.Release();
+          throw;
+        }
+        return;
+      }
+      Toy toy(layout);
+      toy.before = [&](int portion) { straggler.Before(0, portion); };
+      BatchWorker own({.world = world,
+                       .portions = toy,
+                       .layout = layout,
+                       .vectors = kVectors,
+                       .decay = 0,
+                       .signal = [] { return 0; },
+                       .meet = [](int64_t) {}});
+      own.Serve();
+    });
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 1 has not answered for"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(BatchTest, WithoutBackupsEveryPortionIsComputedOnce) {
   std::mutex mutex;
   std::multiset<int> computed;

@@ -173,6 +173,7 @@ void BatchWorker::ShowState(const Message& message) {
   const Slice state = portions.state();
   flat::PutNow(portions.queue(), weights, state.Sub(0, weights.size()));
   flat::PutNow(portions.queue(), message.body, state.Sub(weights.size(), message.body.size()));
+  peers_.Send(0, Say(BatchWord::kShown));
 }
 
 Traffic BatchWorker::traffic() const {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -15,14 +16,16 @@ bool Is(const Message& message, BatchWord word) { return message.kind == int(wor
 
 }  // namespace
 
-BatchLeader::BatchLeader(World& world, const Layout& layout, int num_portions, bool backups)
+BatchLeader::BatchLeader(World& world, const Layout& layout, int num_portions, bool backups,
+                         double stall_s)
     : peers_(world),
       layout_(layout),
       workers_(world.size() - 1),
       board_(num_portions, backups),
       idle_(size_t(workers_)),
       stats_(size_t(workers_)),
-      idle_since_(size_t(workers_)) {
+      idle_since_(size_t(workers_)),
+      stall_s_(stall_s) {
   seen_.statistics.resize(layout.state - layout.weights);
   for (int w = 0; w < workers_; ++w) {
     stats_[size_t(w)].name = fmt::format("rank {}", w + 1);
@@ -43,11 +46,29 @@ bool BatchLeader::TakeLateReport(int worker, const Message& message) {
   return true;
 }
 
+bool BatchLeader::Take(int worker, Message& message) {
+  if (!peers_.Take(worker + 1, message)) return false;
+  heard_s_ = Now();
+  return true;
+}
+
+// For any of those that have not answered.
+void BatchLeader::Wait(const std::vector<bool>& answered) {
+  peers_.Wait();
+  const double silent_s = Now() - heard_s_;
+  if (stall_s_ <= 0 || silent_s < stall_s_) return;
+  const auto first = std::ranges::find(answered, false) - answered.begin();
+  throw Error("rank {} has not answered for {:.0f} s (trainer.stall_seconds)", first + 1, silent_s);
+}
+
 Message BatchLeader::Await(int worker, BatchWord word) {
   Message message;
+  std::vector<bool> answered(size_t(workers_), true);
+  answered[size_t(worker)] = false;
+  heard_s_ = Now();
   for (;;) {
-    if (!peers_.Take(worker + 1, message)) {
-      peers_.Wait();
+    if (!Take(worker, message)) {
+      Wait(answered);
     } else if (Is(message, word)) {
       return message;
     } else if (!TakeLateReport(worker, message)) {
@@ -95,6 +116,7 @@ void BatchLeader::Get(int vector, std::span<float> values) {
 
 void BatchLeader::Show(int vector, std::span<const float> statistics) {
   TellAll(Say(BatchWord::kShow, {++round_, vector}, {statistics.begin(), statistics.end()}));
+  for (int w = 0; w < workers_; ++w) Await(w, BatchWord::kShown);
 }
 
 double BatchLeader::Evaluate(int point, int gradient) {
@@ -107,18 +129,20 @@ double BatchLeader::Evaluate(int point, int gradient) {
   board_.Begin();
   TellAll(Say(BatchWord::kGradient, {++round_, point, gradient}));
   std::vector<double> penalties(size_t(workers_), 0.0);
+  std::vector<bool> done(size_t(workers_), false);
+  heard_s_ = Now();
   Message message;
-  for (int done = 0; done < workers_;) {
+  while (!std::ranges::all_of(done, std::identity())) {
     bool heard = false;
     for (int w = 0; w < workers_; ++w) {
-      while (peers_.Take(w + 1, message)) {
+      while (Take(w, message)) {
         heard = true;
         if (Is(message, BatchWord::kReport)) {
           HearReport(w, message);
         } else if (Is(message, BatchWord::kDone) && message.ints.size() == 2 &&
                    message.ints[0] == round_) {
           penalties[size_t(w)] = RealOf(message.ints[1]);
-          ++done;
+          done[size_t(w)] = true;
         } else {
           peers_.Refuse(w + 1, message);
         }
@@ -131,7 +155,7 @@ double BatchLeader::Evaluate(int point, int gradient) {
         if (idle_[size_t(w)]) stats_[size_t(w)].waited_s += Now() - idle_since_[size_t(w)];
       }
     }
-    if (!heard) peers_.Wait();
+    if (!heard) Wait(done);
   }
   waited_s_ += watch.seconds();
   double value = seen_.loss;

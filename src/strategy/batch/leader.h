@@ -9,7 +9,10 @@ namespace trireme {
 // (strategy/batch/batch_worker.h). One thread.
 class BatchLeader : public BatchObjective {
  public:
-  BatchLeader(World& world, const Layout& layout, int num_portions, bool backups);
+  // `stall_s`: a worker that says nothing for so long, while it is waited for, ends the run; 0:
+  // none does.
+  BatchLeader(World& world, const Layout& layout, int num_portions, bool backups,
+              double stall_s = 0);
 
   double Dot(int x, int y) override;
   void Scale(double a, int x) override;
@@ -29,6 +32,8 @@ class BatchLeader : public BatchObjective {
 
  private:
   void TellAll(const Message& message);
+  bool Take(int worker, Message& message);
+  void Wait(const std::vector<bool>& answered);
   Message Await(int worker, BatchWord word);
   bool TakeLateReport(int worker, const Message& message);
   void HearReport(int worker, const Message& message);
@@ -47,6 +52,8 @@ class BatchLeader : public BatchObjective {
   std::vector<double> idle_since_;
   int signal_ = 0;
   double waited_s_ = 0;
+  const double stall_s_;
+  double heard_s_ = 0;  // when anything was heard last, or asked first
 };
 
 }  // namespace trireme

@@ -23,13 +23,14 @@ enum class BatchWord {
   kGradient,  // round, point, gradient: begins to compute; answered by kReport's and kDone
   kNext,      // round, whether the part counts, a portion or -1, whether few are left
   kOver,      // round, parts that count: all portions are there
-  kShow,      // round, vector; statistics
+  kShow,      // round, vector; statistics. Answered by kShown
   kMeet,      // what
   kEnd,       // signal
   // From a worker to the leader.
   kValue,
   kReport,  // round, signal, portions held back; of the part: samples, loss, correct, portions;
             // its statistics
+  kShown,   // no number
   kDone,    // round, penalty: all parts are in this stretch of the gradient
   // From a worker to any rank.
   kStretch,  // round, worker; of a vector
