@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/hosts_file.h"
+#include "launch/memory_world.h"
 #include "launch/signal_poller.h"
 #include "transport/address.h"
 #include "transport/collective/host_groups.h"
@@ -245,6 +246,28 @@ int Launcher::Run(const PeerNeeds& needs, FunctionRef<int(World&)> fn) {
 }
 
 int Launcher::RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
+  if (needs.memory_bytes == 0) return RunWithLinks(needs, fn);
+  if (joins_ || !complete()) {
+    throw UsageError(
+        "strategy.centre = \"memory\": all ranks must be of this machine and started by this "
+        "command; use a strategy with a server");
+  }
+  if (options_.throttle > 0 || options_.latency_ms > 0) {
+    throw UsageError(
+        "transport.throttle and transport.latency_ms slow messages down, but with strategy.centre "
+        "= \"memory\" weights are in memory of this machine; unset them");
+  }
+  const MemoryBoxSetup setup{.bytes = needs.memory_bytes,
+                             .threads = needs.memory_threads,
+                             .timeout_s = options_.timeout_s};
+  const std::shared_ptr<MemoryImage> image = MemoryImage::Anonymous(setup.bytes);
+  return RunWithLinks(needs, [&](World& world) {
+    MemoryWorld with_memory(world, image, setup);
+    return fn(with_memory);
+  });
+}
+
+int Launcher::RunWithLinks(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
   if (joins_ || !kind_->run_served) return Run({.signal = needs.signal, .log = needs.log}, fn);
   return kind_->run_served(Local(needs.log, true), needs, fn);
 }

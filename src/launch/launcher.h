@@ -50,7 +50,7 @@ class Launcher {
 
   // For ranks of a free pace, which need no group: the first is the server. Where processes of this
   // program are the ranks, they have none, and those that are killed are started again (see
-  // RunServerRanks).
+  // RunServerRanks). UsageError where they shall have memory in common and are not of this machine.
   int RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn);
 
  private:
@@ -60,6 +60,7 @@ class Launcher {
   void ReadHosts(bool ranks_given);
   void CheckGiven(bool ranks_given, int started) const;
   void FindNeighbours();
+  int RunWithLinks(const ServerNeeds& needs, FunctionRef<int(World&)> fn);
   LocalRanks Local(const Log* log, bool secret) const;
 
   TransportOptions& options_;
