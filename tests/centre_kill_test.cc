@@ -104,9 +104,12 @@ std::vector<Case> Cases() {
                                  {"downpour", "_2_servers", plain, 2},
                                  {"easgd", "", {}},
                                  {"easgd", "_2_servers", {}, 2},
+                                 {"easgd", "_memory", {"--set", "strategy.centre=memory"}},
                                  {"ssp", "", {}},
                                  {"dogwild", "", plain},
                                  {"mpi-ps", "", {}},
+                                 {"hybrid", "", {}},
+                                 {"pgas", "", {}},
                                  {"federated", "", {}}};
   std::vector<Case> cases;
   for (const Strategy& strategy : strategies) {

@@ -18,7 +18,11 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"pace=clock"}, {"strategy.pace", "gradient", "elastic"});
   refuse("easgd", {"pace=round"}, {"average", "elastic"});
   refuse("easgd", {"pace=in-step"}, {"sync-ps"});
-  refuse("easgd", {"centre=memory"}, {"strategy.centre", "server"});
+  refuse("downpour", {"centre=memory"}, {"strategy.merge", "needs a server", "elastic"});
+  refuse("easgd", {"centre=memory", "merge=average", "pace=round"}, {"needs a server"});
+  refuse("easgd", {"centre=memory", "staleness=2"}, {"strategy.staleness = 2", "memory"});
+  refuse("easgd", {"centre=memory", "servers=2"}, {"strategy.servers = 2", "memory"});
+  refuse("easgd", {"centre=memory", "pace=round"}, {"strategy.pace", "free"});
   refuse("easgd", {"merge=difference"}, {"sync-ps"});
   refuse("async-ps", {"staleness=2", "stale=wait"}, {"halve", "elastic"});
   refuse("downpour", {"servers=2", "staleness=2", "stale=wait"}, {"strategy.servers = 2"});

@@ -18,8 +18,10 @@ struct Word {
   Kind kind;
 };
 
-constexpr Word<CentreKind> kCentres[] = {
-    {"none", CentreKind::kNone}, {"group", CentreKind::kGroup}, {"server", CentreKind::kServer}};
+constexpr Word<CentreKind> kCentres[] = {{"none", CentreKind::kNone},
+                                         {"group", CentreKind::kGroup},
+                                         {"server", CentreKind::kServer},
+                                         {"memory", CentreKind::kMemory}};
 constexpr Word<PaceKind> kPaces[] = {{"in-step", PaceKind::kInStep},
                                      {"free", PaceKind::kFree},
                                      {"clock", PaceKind::kClock},

@@ -13,7 +13,7 @@
 namespace trireme {
 
 // Where common weights live besides the replicas' (strategy.centre).
-enum class CentreKind { kNone, kGroup, kServer };
+enum class CentreKind { kNone, kGroup, kServer, kMemory };
 // When updates count (strategy.pace).
 enum class PaceKind { kInStep, kFree, kClock, kRound };
 
@@ -51,7 +51,9 @@ struct StrategyChoice {
   int workers() const { return ranks - servers; }
   bool in_step() const { return pace == PaceKind::kInStep; }
   // Its workers take leases, and it keeps the run.
-  bool leases_work() const { return centre == CentreKind::kServer; }
+  bool leases_work() const { return centre == CentreKind::kServer || in_memory(); }
+  // Workers add to the centre by themselves; the server only leases.
+  bool in_memory() const { return centre == CentreKind::kMemory; }
   // In step, but each worker's or group's update is its own between meetings.
   bool local_steps() const { return centre == CentreKind::kGroup; }
   bool clocked() const { return pace == PaceKind::kClock; }  // a lease is a shard of a step

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "strategy/exchange/group_average.h"
+#include "strategy/exchange/neighbour_inboxes.h"
 #include "strategy/exchange/shared_state.h"
 #include "strategy/exchange/shared_weights.h"
 #include "strategy/inner/hogwild.h"
@@ -16,6 +17,7 @@
 #include "strategy/work/random_work.h"
 #include "strategy/work/shared_work.h"
 #include "strategy/work/step_work.h"
+#include "transport/memory.h"
 
 namespace trireme {
 namespace {
@@ -70,6 +72,30 @@ Group& GroupOf(const StrategyChoice& c, World& world, int worker) {
   return world.Subgroup(group, worker - first, c.FirstOf(group + 1) - first);
 }
 
+Memory& MemoryOf(World& world) {
+  if (Memory* memory = world.memory()) return *memory;
+  throw UsageError(
+      "strategy.centre = \"memory\": the ranks of this run have no memory in common; use "
+      "--transport threads, shm or tcp");
+}
+
+std::unique_ptr<Client> MakeClientOf(const StrategySetup& setup, World& world,
+                                     LeaseClient::Ahead ahead) {
+  const StrategyChoice& c = setup.choice;
+  if (c.in_memory()) {
+    Link& server = world.LinkTo(0);
+    return std::make_unique<Client>(
+        server, ahead,
+        MemoryCentre::Place{
+            .memory = MemoryOf(world), .clients = c.clients(), .timeout_s = server.timeout_s()});
+  }
+  std::vector<ServerLine::Holder> servers;
+  for (int s = 0; s < c.servers; ++s) {
+    servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});
+  }
+  return std::make_unique<Client>(std::move(servers), ahead);
+}
+
 std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, World& world,
                                                    std::unique_ptr<SharedWeights> shared) {
   const StrategyChoice& c = setup.choice;
@@ -77,20 +103,28 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
   // With a push for each lease few wait here: what they are made from gets old.
   LeaseClient::Ahead ahead{.most = period == 1 ? 2 : 64};
   if (c.open_epochs() && period > 1) ahead = {.most = 4096, .always = true};
-  std::vector<ServerLine::Holder> servers;
-  for (int s = 0; s < c.servers; ++s) {
-    servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});
+  auto client = MakeClientOf(setup, world, ahead);
+  std::unique_ptr<NeighbourInboxes> inboxes;
+  if (c.merge->inboxes) {
+    const int worker = std::max(0, world.rank() - c.servers);
+    inboxes = std::make_unique<NeighbourInboxes>(
+        dynamic_cast<MemoryCentre&>(client->centre()),
+        NeighbourInboxes::Place{.own = c.led() ? c.GroupOf(worker) : worker,
+                                .clients = c.clients(),
+                                .neighbours = c.options.neighbours,
+                                .seed = setup.seed});
   }
-  auto client = std::make_unique<Client>(std::move(servers), ahead);
   auto merge = c.merge->make({.centre = client->centre(),
                               .shared = std::move(shared),
+                              .inboxes = std::move(inboxes),
                               .push = c.push,
                               .fetch = c.fetch,
                               .asks = !c.broadcasts,
                               .waits = c.waits(),
                               .clock = c.clocked() ? c.staleness : -1,
                               .rounds = c.rounds(),
-                              .alpha = c.options.alpha});
+                              .alpha = c.options.alpha,
+                              .clients = c.clients()});
   return std::make_unique<ServerExchange>(std::move(client), std::move(merge), period, c.led());
 }
 
@@ -228,6 +262,16 @@ int64_t LeaseSize(const Plan& plan, int clients) {
   return std::max<int64_t>(1, plan.batch / std::max(1, clients));
 }
 
+// A client that was killed may leave its inbox to the next life's side for a moment.
+size_t MemoryBytes(const StrategyChoice& choice, const Layout& layout) {
+  if (!choice.in_memory()) return 0;
+  constexpr size_t kNotes = size_t{1} << 20;  // of a region: its ring
+  const size_t state = layout.state * sizeof(float) + kNotes;
+  const size_t clients = size_t(choice.clients()) + 1;
+  const size_t inboxes = choice.merge->inboxes ? clients * state : 0;
+  return state + kNotes + inboxes + 2 * clients * state;
+}
+
 std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
   const StrategyChoice& c = setup.choice;
   if (c.leases_work() || !c.inner->algorithm) return c.options.algorithm;
@@ -261,6 +305,7 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
       .staleness = std::max<int64_t>(0, c.staleness),
       .stale = StaleOf(c),
       .broadcasts = c.broadcasts,
+      .memory = c.in_memory() ? &MemoryOf(world) : nullptr,
       .log = setup.log};
   auto sequencer = MakeSequencer(setup, world);
   const Layout layout = sequencer ? CutLayout(setup.layout, sequencer->own()) : setup.layout;

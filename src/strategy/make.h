@@ -35,6 +35,9 @@ std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world);
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state);
 
+// Remote memory that the ranks have in common, in bytes; 0: none.
+size_t MemoryBytes(const StrategyChoice& choice, const Layout& layout);
+
 int64_t LeaseSize(const Plan& plan, int clients);  // in positions
 
 }  // namespace trireme

@@ -20,6 +20,7 @@ struct StrategyOptions {
   int period = -1;
   int servers = 1;
   int groups = 0;
+  int neighbours = 1;
   int push = 0, fetch = 0;
   float alpha = 0;
   float outer_lr = 1;

@@ -65,6 +65,22 @@ constexpr StrategyPreset kPresets[] = {
      .centre = "server",
      .merge = "elastic",
      .pace = "free"},
+    {.name = "hybrid",
+     .help = "workers all-reduce inside each of strategy.groups groups, and every strategy.period "
+             "steps the first of each group pulls at a centre in remote memory, on a thread beside "
+             "its own (ShmCaffe-H; Ahn et al. 2018)",
+     .inner = "allreduce",
+     .centre = "memory",
+     .merge = "elastic",
+     .pace = "free"},
+    {.name = "pgas",
+     .help = "workers train alone; every strategy.period steps each writes its weights into the "
+             "memory of strategy.neighbours others and mixes in what it finds in its own, if its "
+             "steps lead nearer to that (Keuper, Pfreundt 2015)",
+     .inner = "alone",
+     .centre = "memory",
+     .merge = "neighbours",
+     .pace = "free"},
     {.name = "dogwild",
      .help = "the workers of each of strategy.groups groups share weights without locks, as in "
              "hogwild; they push gradients to the server and fetch its weights now and then (Noel, "

@@ -71,6 +71,51 @@ constexpr Refusal kChoices[] = {
        return "strategy.centre = \"server\" needs strategy.pace free, clock or round (as in easgd, "
               "ssp and federated); to advance in step with a server, use strategy sync-ps";
      }},
+    {[](const Case& x) { return x.c.in_memory() && !x.c.merge->adds; },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.centre = \"memory\": workers add to what lies there, and nobody computes; "
+           "strategy.merge = \"{}\" needs a server, use elastic",
+           x.c.merge->name);
+     }},
+    {[](const Case& x) { return x.c.merge->inboxes && !x.c.in_memory(); },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.merge = \"{}\": workers write into each other's memory; set strategy.centre "
+           "to memory, as pgas does",
+           x.c.merge->name);
+     }},
+    {[](const Case& x) {
+       const int others = x.c.clients() - 1;
+       return x.c.merge->inboxes && x.o.neighbours > 1 && x.o.neighbours > others;
+     },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.neighbours = {}: a worker has only {}; set fewer, or more "
+           "transport.ranks",
+           x.o.neighbours, Counted(x.c.clients() - 1, "other"));
+     }},
+    {[](const Case& x) { return x.c.in_memory() && !FreePace(x); },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.centre = \"memory\": an add counts at once, so strategy.pace must be free, "
+           "not {}",
+           x.o.pace);
+     }},
+    {[](const Case& x) { return x.c.in_memory() && x.c.staleness >= 0; },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.staleness = {}: with strategy.centre = \"memory\" nobody looks at an add "
+           "before it counts; staleness is measured, use a server to bound it",
+           x.c.staleness);
+     }},
+    {[](const Case& x) { return x.c.in_memory() && ManyServers(x); },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.servers = {}: with strategy.centre = \"memory\" one server leases the work, "
+           "and holds no weights",
+           x.o.servers);
+     }},
     {[](const Case& x) { return x.c.leases_work() && !x.c.inner->groups && !x.c.inner->alone; },
      [](const Case& x) {
        return fmt::format(
@@ -88,7 +133,7 @@ constexpr Refusal kChoices[] = {
      [](const Case& x) {
        return fmt::format(
            "strategy.centre = \"none\": the workers of {} train alone and would never agree; use "
-           "group or server",
+           "group, server or memory",
            x.preset.name);
      }},
     {[](const Case& x) {

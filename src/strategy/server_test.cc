@@ -18,6 +18,8 @@
 #include "strategy/inner/alone.h"
 #include "strategy/make.h"
 #include "strategy/server/parameter_server.h"
+#include "transport/check/with_memory.h"
+#include "transport/memory/box.h"
 #include "transport/threads/run.h"
 #include "transport/threads/thread_link.h"
 
@@ -36,21 +38,23 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
-// A rank of a field: its link is a wire that the test may cut and renew.
+// A rank of a field: its link is a wire that the test may cut and renew, its memory a box's.
 class FieldWorld : public World {
  public:
-  FieldWorld(std::vector<std::unique_ptr<ThreadLink>>& wires, int rank)
-      : wires_(wires), rank_(rank) {}
+  FieldWorld(std::vector<std::unique_ptr<ThreadLink>>& wires, MemoryBox* box, int rank)
+      : wires_(wires), rank_(rank), memory_(box ? box->Connect() : nullptr) {}
   Group& group() override { throw Error("a field has no group"); }
   int rank() override { return rank_; }
   int size() override { return int(wires_.size()) + 1; }
   Link& LinkTo(int rank) override {
     return rank_ == 0 ? wires_[rank - 1]->server() : wires_[rank_ - 1]->client();
   }
+  Memory* memory() override { return memory_.get(); }
 
  private:
   std::vector<std::unique_ptr<ThreadLink>>& wires_;
   const int rank_;
+  const std::unique_ptr<Memory> memory_;
 };
 
 // A server and its clients on wires of their own, each on a thread.
@@ -66,12 +70,16 @@ class Field {
       wires.push_back(std::make_unique<ThreadLink>(kSoon, patience_s));
     options.period = period;
     if (options.name == "async-ps") options.push = period;
-    for (int r = 0; r <= clients; ++r) worlds.push_back(std::make_unique<FieldWorld>(wires, r));
+    if (Setup().choice.in_memory()) box.emplace(MemoryBoxSetup{});
+    for (int r = 0; r <= clients; ++r) {
+      worlds.push_back(std::make_unique<FieldWorld>(wires, box ? &*box : nullptr, r));
+    }
     setup.emplace(Setup());
   }
 
   StrategySetup Setup() const {
-    StrategySetup made{ResolveStrategy(options, {.ranks = int(worlds.size())}), plan, model.layout};
+    StrategySetup made{ResolveStrategy(options, {.ranks = int(wires.size()) + 1}), plan,
+                       model.layout};
     made.optimizer = &case_.optimizer;
     made.schedule = &schedule;
     return made;
@@ -122,6 +130,7 @@ class Field {
   const toy::Model model{200};
   const Schedule schedule;
   std::vector<std::unique_ptr<ThreadLink>> wires;
+  std::optional<MemoryBox> box;
   std::vector<std::unique_ptr<FieldWorld>> worlds;
   CountedOnce counter;
   std::optional<const StrategySetup> setup;
@@ -186,6 +195,7 @@ TEST_P(CentreField, EveryPositionCountsOnceAndEveryEpochEnds) {
     int64_t samples = 0;
     for (const ClientStats& client : server->clients()) samples += client.samples;
     EXPECT_EQ(samples, 3 * 230);
+    server->Gather();
     EXPECT_TRUE(std::equal(field.final_state.begin(), field.final_state.end(),
                            server->centre().begin()));  // the last snapshot holds all
     // How far it gets depends on who came last: clients that the machine left waiting after their
@@ -276,6 +286,7 @@ TEST_P(CentreField, ARestartedServerGoesOnFromItsSnapshot) {
     void EpochEnded(const Server&) override {}
     void Look(const Server& server) override {
       if (saved || server.progress().positions < 100) return;
+      server.Gather();
       server.Save(memory);
       memory.state.assign(server.centre().begin(), server.centre().end());
       saved = true;
@@ -327,6 +338,8 @@ std::vector<Case> Cases() {
   add("gradient", {.name = "async-ps", .merge = "gradient"}, {.lr = 0.02, .momentum = 0});
   add("wait", {.name = "async-ps", .merge = "gradient", .staleness = 1, .stale = "wait"},
       {.lr = 0.02, .momentum = 0});
+  add("elastic_memory", {.name = "easgd", .centre = "memory", .alpha = 0.3f});
+  add("neighbours", {.name = "pgas"});
   add("elastic_wait", {.name = "easgd", .alpha = 0.3f, .staleness = 0, .stale = "wait"});
   add("downpour", {.name = "downpour", .push = 3, .fetch = 2}, {.lr = 0.02, .momentum = 0});
   add("clock", {.name = "ssp", .staleness = 2});
@@ -374,10 +387,17 @@ TEST(StaleWait, NoUpdateIsStalerThanTheBound) {
 // ---- workers in groups
 
 TEST(LeaseTeams, GroupsSumTheirGradientsAndEveryPositionCountsOnce) {
-  for (const char* merge : {"elastic", "gradient", "average"}) {
+  const StrategyOptions kinds[] = {{.name = "mpi-ps"},
+                                   {.name = "mpi-ps", .merge = "gradient"},
+                                   {.name = "mpi-ps", .merge = "average"},
+                                   {.name = "hybrid"},
+                                   {.name = "hybrid", .merge = "neighbours"}};
+  for (StrategyOptions options : kinds) {
+    SCOPED_TRACE(options.name + " " + options.merge);
     const toy::Model model(200);
     const Plan plan{.samples = 230, .batch = 40, .shards = 5, .steps = 18};
-    StrategyOptions options{.name = "mpi-ps", .merge = merge, .period = 3, .alpha = 0.4f};
+    options.period = 3;
+    options.alpha = 0.4f;
     options.groups = 2;  // of two and of three workers
     const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
     const Schedule schedule(optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
@@ -386,11 +406,14 @@ TEST(LeaseTeams, GroupsSumTheirGradientsAndEveryPositionCountsOnce) {
     setup.schedule = &schedule;
     std::vector<int64_t> samples(6);
     std::vector<std::vector<float>> states(6);
-    RunRanks(6, 60, [&](World& world) {
+    MemoryBox box(MemoryBoxSetup{});
+    RunRanks(6, 60, [&](World& ranks) {
+      const auto memory = box.Connect();
+      WithMemory world(ranks, *memory);
       if (world.rank() == 0) {
         const auto server = MakeServer(setup, world, model.initial);
         server->Run(nullptr);
-        EXPECT_EQ(server->progress().positions, 3 * 230) << merge;
+        EXPECT_EQ(server->progress().positions, 3 * 230);
         EXPECT_EQ(server->clients().size(), 2u);
         return;
       }
@@ -405,8 +428,8 @@ TEST(LeaseTeams, GroupsSumTheirGradientsAndEveryPositionCountsOnce) {
       const auto state = worker.replica().state.host();
       states[world.rank()].assign(state.begin(), state.end());
     });
-    EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), int64_t{0}), 3 * 230) << merge;
-    if (std::string_view(merge) == "gradient") {  // nobody else moves the replicas
+    EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), int64_t{0}), 3 * 230);
+    if (options.merge == "gradient") {  // nobody else moves the replicas
       EXPECT_EQ(states[1], states[2]);
       EXPECT_EQ(states[3], states[5]);
     }

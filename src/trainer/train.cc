@@ -200,6 +200,8 @@ int TrainWithServer(const Job& job, const RunContext& context) {
   needs.servers = job.strategy.servers;
   needs.groups = job.strategy.GroupOfRank();
   if (job.strategy.inner->shares_memory) needs.group_bytes = SharedBytes(job);
+  needs.memory_bytes = MemoryBytes(job.strategy, job.layout);
+  needs.memory_threads = job.NeedsOf(kRecordingRank).threads;
   needs.announce = context.show_ranks;
   // Processes that this program starts have no group to fill a table with.
   const TransportKind* const kind = FindTransport(job.recipe.transport.name);
@@ -296,6 +298,12 @@ int Join(const Job& job, const JoinContext& context) {
   if (job.strategy.servers > 1) {
     throw Error("the run at {} has {} servers (strategy.servers) and accepts only its own clients",
                 context.meet, job.strategy.servers);
+  }
+  if (job.strategy.in_memory()) {
+    throw Error(
+        "the run at {} keeps its weights in memory of its own machine (strategy.centre = "
+        "\"memory\") and accepts only its own clients",
+        context.meet);
   }
   const DenormalsOff denormals_off;
   const auto world = JoinServerWorld({.tcp = {.rank = kNoRank,

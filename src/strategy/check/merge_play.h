@@ -16,7 +16,7 @@ constexpr int kWorkers = 3;
 constexpr std::array<int64_t, kWorkers> kSamples = {10, 20, 45};  // of a push
 constexpr double kUsualSamples = 20;
 
-enum class Formula { kGradients, kPull, kHalve, kAverage };
+enum class Formula { kGradients, kPull, kHalve, kAverage, kNeighbours };
 
 struct Row {
   const char* name;
@@ -28,6 +28,7 @@ struct Row {
   float alpha = 0;
   bool rounds = false;
   float outer_momentum = 0;
+  bool memory = false;  // the centre lies in remote memory
 
   bool Is(Formula other) const { return formula == other; }
 };
@@ -47,10 +48,13 @@ using Values = std::vector<double>;
 struct Player {
   Values state, fetched;
   Values velocity = Values(kWeights), sum = Values(kFloats);
-  int step = 0;     // how many were made
-  int since = 0;    // the last meeting
-  int old = 0;      // steps since the weights were taken
-  int version = 0;  // ... by broadcast
+  int step = 0;           // how many were made
+  int since = 0;          // the last meeting
+  int old = 0;            // steps since the weights were taken
+  int version = 0;        // ... by broadcast
+  Values written, inbox;  // what it has written last; what others have left for it
+  int inbox_version = 0, seen = 0;
+  bool looks = false, finds = false;  // into its inbox, which `fetched` is then
 };
 
 // `memory` is what SGD or Adagrad remembers of a weight.
@@ -68,7 +72,7 @@ class Play {
  public:
   explicit Play(const Row& row) : row_(row) {
     centre.assign(kModel.initial.begin(), kModel.initial.end());
-    for (Player& p : players) p.state = centre;
+    for (Player& p : players) p.state = p.written = centre;
     words = kWorkers;
   }
 
@@ -76,6 +80,7 @@ class Play {
     Player& p = players[size_t(worker)];
     if (row_.Is(Formula::kPull) && p.since + 1 >= row_.period) Fetch(p);
     if (row_.Is(Formula::kGradients) && p.old >= row_.fetch) Take(p);
+    if (row_.Is(Formula::kNeighbours) && p.since + 1 >= row_.period) Look(p);
   }
   void End(int worker) {
     Player& p = players[size_t(worker)];
@@ -103,6 +108,8 @@ class Play {
         p.state[i] -= pull;
         centre[i] += pull;
       }
+    } else if (row_.Is(Formula::kNeighbours)) {
+      MeetNeighbours(p);
     } else {
       Mix(worker, p);
     }
@@ -134,8 +141,37 @@ class Play {
   std::array<Player, kWorkers> players;
   Values centre;
   int64_t words = 0;  // fetches and pushes so far
+  int mixed = 0;      // neighbours' weights that were
 
  private:
+  static void Look(Player& p) {
+    if (std::exchange(p.looks, true)) return;
+    p.finds = p.inbox_version > p.seen;
+    p.seen = p.inbox_version;
+    p.fetched = p.inbox;
+  }
+  // Keuper, Pfreundt 2015, with every other worker as a neighbour.
+  void MeetNeighbours(Player& p) {
+    Look(p);
+    p.looks = false;
+    double now = 0, before = 0;  // squared distances
+    for (size_t j = 0; p.finds && j < kWeights; ++j) {
+      now += (p.state[j] - p.fetched[j]) * (p.state[j] - p.fetched[j]);
+      before += (p.written[j] - p.fetched[j]) * (p.written[j] - p.fetched[j]);
+    }
+    const double alpha = row_.alpha > 0 ? row_.alpha : 0.5;
+    mixed += now < before;
+    for (size_t i = 0; i < kFloats; ++i) {
+      if (now < before) p.state[i] += alpha * (p.fetched[i] - p.state[i]);
+      centre[i] += (p.state[i] - p.written[i]) / kWorkers;
+    }
+    p.written = p.state;
+    for (Player& other : players) {
+      if (&other == &p) continue;
+      other.inbox = p.state;
+      ++other.inbox_version;
+    }
+  }
   void Fetch(Player& p) {
     p.fetched = centre;
     ++words;

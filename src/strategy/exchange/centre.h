@@ -37,7 +37,13 @@ class Centre {
                     std::span<const int64_t> leases, std::vector<float> memory = {}) = 0;
   // What a push is answered with, in rounds; nothing: it did not count, and its leases are void.
   virtual std::optional<Snapshot> Answered(size_t floats) = 0;
-  virtual bool holds_void() const = 0;  // leases that the next push would name do not count
+  // A push with these leases can name one more; else a meeting is due.
+  virtual bool HasRoom(std::span<const int64_t> /*leases*/) const { return true; }
+  // Returns when it is known of all pushes whether they count. On a server's line, where words
+  // come in their order, nobody needs to know.
+  virtual void Settle() {}
+  virtual int64_t newest() const { return 0; }  // the newest version that this worker knows of
+  virtual bool holds_void() const = 0;          // leases that the next push would name do not count
 
   virtual double waited_s() const { return 0; }  // the worker's thread, beside its line
   virtual Volume volume() const { return {}; }   // likewise

@@ -3,6 +3,7 @@
 
 #include "strategy/exchange/centre.h"
 #include "strategy/exchange/lease_client.h"
+#include "strategy/exchange/memory_centre.h"
 #include "strategy/exchange/server_centre.h"
 #include "strategy/exchange/server_line.h"
 
@@ -17,6 +18,13 @@ class Client {
     auto centre = std::make_unique<ServerCentre>(line_, leases_);
     line_.Listen({&leases_, centre.get()});
     centre_ = std::move(centre);
+  }
+  // The centre is not the server's: it lies in remote memory.
+  Client(Link& server, LeaseClient::Ahead ahead, const MemoryCentre::Place& place)
+      : line_(std::vector<ServerLine::Holder>{{&server, {}}}),
+        leases_(line_, ahead),
+        centre_(std::make_unique<MemoryCentre>(place, leases_)) {
+    line_.Listen({&leases_});
   }
   explicit Client(Link& link) : Client(std::vector<ServerLine::Holder>{{&link, {}}}) {}
   ~Client() { line_.Close(); }  // before those who listen go

@@ -71,6 +71,7 @@ bool LeaseClient::Hear(size_t, Message& message) {
       return true;
     case kRefused:  // and whatever the client had asked for is forgotten
       granted_.clear();
+      standings_.clear();
       asked_ = false;
       void_ = true;
       return true;
@@ -84,11 +85,17 @@ void LeaseClient::TakeGrant(const Message& message) {
   asked_ = false;
   TimeAnswer();
   granted_at_once_ = (message.ints.size() - 1) / 3;
+  // Behind the leases, where the centre is not the server's.
+  const bool fenced = (message.ints.size() - 1) % 3 == 2;
+  Standing standing;
+  if (fenced) standing = {.client = *(message.ints.end() - 2), .fence = message.ints.back()};
+  if (standing.fence < least_fence_) return;
   for (size_t i = 1; i + 3 <= message.ints.size(); i += 3) {
     granted_.push_back({.id = message.ints[i],
                         .epoch = message.ints[0],
                         .begin = message.ints[i + 1],
                         .end = message.ints[i + 2]});
+    if (fenced) standings_.emplace(message.ints[i], standing);
   }
 }
 
@@ -104,7 +111,32 @@ void LeaseClient::Renewed(size_t server) {
   if (server > 0) line_.Send({{.kind = kAnew}});
   drain_ = asked_ = false;
   granted_.clear();
+  standings_.clear();
+  least_fence_ = 0;
   void_ = true;
+}
+
+std::optional<LeaseClient::Standing> LeaseClient::Release(std::span<const int64_t> leases) {
+  const auto lock = line_.Lock();
+  std::optional<Standing> oldest;
+  for (const int64_t id : leases) {
+    const auto found = standings_.find(id);
+    if (found == standings_.end()) continue;
+    if (id == leases.front()) oldest = found->second;
+    standings_.erase(found);
+  }
+  return oldest;
+}
+
+void LeaseClient::Void(const Standing& standing) {
+  const auto lock = line_.Lock();
+  line_.Send({{.kind = kAnew}});
+  drain_ = asked_ = false;
+  granted_.clear();
+  standings_.clear();
+  least_fence_ = standing.fence;
+  void_ = true;
+  line_.Notify();
 }
 
 }  // namespace trireme

@@ -1,6 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
+#include <span>
 
 #include "strategy/exchange/server_line.h"
 #include "strategy/server/lease_table.h"
@@ -28,6 +31,17 @@ class LeaseClient final : public ServerLine::Listener {
   bool holds_void() const;          // Claim will say kVoid
   void Stop() { stopped_ = true; }  // this worker shall end: Claim says kDrain, then kEnd
 
+  // Where others than the server take what was done (see MemoryLedger): what leases came with.
+  struct Standing {
+    int64_t client = 0;  // this one's number
+    int64_t fence = 0;   // a grant with a lower one came too late
+  };
+  // They are pushed: of the oldest. Nothing: they are void.
+  std::optional<Standing> Release(std::span<const int64_t> leases);
+  // What this worker has of work does not count, by others' word, and neither does what it is
+  // granted with a lower fence.
+  void Void(const Standing& standing);
+
   // With the line locked.
   bool over() const { return void_ || ended_; }  // no answer comes to what was pushed
   bool Hear(size_t server, Message& message) override;
@@ -51,6 +65,8 @@ class LeaseClient final : public ServerLine::Listener {
   std::deque<Lease> granted_;   // not claimed yet
   size_t granted_at_once_ = 0;  // the last time
   bool drain_ = false, ended_ = false, void_ = false;
+  std::map<int64_t, Standing> standings_;  // by lease that is not pushed
+  int64_t least_fence_ = 0;
 };
 
 }  // namespace trireme

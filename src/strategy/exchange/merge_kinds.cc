@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "strategy/exchange/merge_elastic.h"
 #include "strategy/exchange/merge_gradient.h"
+#include "strategy/exchange/merge_neighbours.h"
 #include "strategy/exchange/merge_weights.h"
 #include "strategy/server/rule.h"
 
@@ -32,6 +33,12 @@ std::unique_ptr<Merge> MakeElastic(MergeNeeds needs) {
 }
 
 std::unique_ptr<ServerRule> ElasticRule(const RuleNeeds&) { return MakeAddRule(); }
+
+std::unique_ptr<Merge> MakeNeighbours(MergeNeeds needs) {
+  TRIREME_ASSERT(needs.inboxes);
+  return std::make_unique<MergeNeighbours>(needs.centre, std::move(needs.inboxes), needs.alpha,
+                                           needs.clients);
+}
 
 std::unique_ptr<Merge> MakeWeights(MergeNeeds needs) {
   return std::make_unique<MergeWeights>(needs.centre, needs.rounds);
@@ -83,7 +90,17 @@ constexpr MergeKind kMerges[] = {
      .gradients = false,
      .stale = StaleKind::kDrop,
      .waits = true,
+     .adds = true,
      .make = MakeElastic,
+     .rule = ElasticRule},
+    {.name = "neighbours",
+     .help = "workers write their weights into inboxes of each other and mix in what they find, if "
+             "their own steps lead nearer to it; the centre is the mean",
+     .gradients = false,
+     .stale = StaleKind::kDrop,
+     .inboxes = true,
+     .adds = true,
+     .make = MakeNeighbours,
      .rule = ElasticRule},
 };
 

@@ -11,6 +11,7 @@ class Centre;
 class Device;
 class Merge;
 class Schedule;
+class NeighbourInboxes;
 class SharedWeights;
 struct Layout;
 struct OptimizerOptions;
@@ -25,13 +26,15 @@ enum class StaleKind {
 // Of a worker's side.
 struct MergeNeeds {
   Centre& centre;
-  std::unique_ptr<SharedWeights> shared;  // by a group; may be null
-  int push = 1, fetch = 1;                // steps between pushes, and between looks at the weights
-  bool asks = true;                       // for weights, else the server offers all new ones
-  bool waits = false;                     // for what would be too stale
-  int64_t clock = -1;                     // at least 0: weights are at most so many steps behind
-  bool rounds = false;                    // all push, then all go on with the result
+  std::unique_ptr<SharedWeights> shared;      // by a group; may be null
+  std::unique_ptr<NeighbourInboxes> inboxes;  // where the merge has them
+  int push = 1, fetch = 1;  // steps between pushes, and between looks at the weights
+  bool asks = true;         // for weights, else the server offers all new ones
+  bool waits = false;       // for what would be too stale
+  int64_t clock = -1;       // at least 0: weights are at most so many steps behind
+  bool rounds = false;      // all push, then all go on with the result
   float alpha = 0;
+  int clients = 1;  // of the run
 };
 
 // Of the server's side.
@@ -59,6 +62,8 @@ struct MergeKind {
   bool waits = false;     // workers can wait for what would be too stale
   // Whole weights are pushed; at a free pace the server broadcasts its own, and nobody asks.
   bool takes_weights = false;
+  bool inboxes = false;  // workers write into each other's memory, beside a centre that lies there
+  bool adds = false;     // what is pushed is added to the centre, so that may lie in remote memory
 
   // With a server; null: there is none for it.
   std::unique_ptr<Merge> (*make)(MergeNeeds needs) = nullptr;

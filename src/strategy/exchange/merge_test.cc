@@ -14,8 +14,11 @@
 #include "strategy/check/merge_play.h"
 #include "strategy/exchange/client.h"
 #include "strategy/exchange/merge_kinds.h"
+#include "strategy/exchange/neighbour_inboxes.h"
 #include "strategy/exchange/shared_weights.h"
+#include "strategy/server/memory_ledger.h"
 #include "strategy/server/rule.h"
+#include "transport/memory/box.h"
 #include "transport/threads/thread_link.h"
 
 namespace trireme::hand {
@@ -32,6 +35,30 @@ constexpr std::string_view kOrder =
 
 // Workers push weights and take the server's from its broadcasts.
 bool TakesNews(const MergeKind& kind, const Row& row) { return kind.takes_weights && !row.rounds; }
+
+// A centre in remote memory, as rank 0 leaves it.
+class HandMemory {
+ public:
+  static constexpr int64_t kFence = 5;  // of all workers
+
+  HandMemory() : memory_(box_.Connect()) {
+    const Region fences = memory_->Create(kFenceRegion, RegionType::kI64, kWorkers);
+    memory_->Put(fences, 0, std::vector<int64_t>(kWorkers, kFence)).Wait();
+    centre_ = memory_->Create(kCentreRegion, RegionType::kF32, kFloats);
+    memory_->Put(centre_, 0, kModel.initial).Wait();
+  }
+  std::unique_ptr<Memory> Connect() { return box_.Connect(); }
+  std::vector<float> Get() {
+    std::vector<float> values(kFloats);
+    memory_->Get(centre_, 0, values).Wait();
+    return values;
+  }
+
+ private:
+  MemoryBox box_{MemoryBoxSetup{}};
+  const std::unique_ptr<Memory> memory_;
+  Region centre_;
+};
 
 // Applies what is pushed as it comes, or in rounds. A thread of its own. Its broadcasts come before
 // the answer to a fetch, so that a worker can await them.
@@ -101,6 +128,10 @@ class HandServer {
     } else if (message.kind == kPush) {
       pushes_.push_back({worker, std::move(message)});
       if (!rounds_ || pushes_.size() == kWorkers) Apply();
+    } else if (message.kind == kAsk) {  // where the centre lies in memory
+      links_[size_t(worker)]->server().Send(
+          {.kind = kGrant, .ints = {0, ++leases_, 0, 1, worker, HandMemory::kFence}});
+      return;
     } else {
       return;
     }
@@ -138,14 +169,15 @@ class HandServer {
   Buffer centre_;
   const std::unique_ptr<ServerRule> rule_;
   std::vector<Push> pushes_;
-  int64_t version_ = 0, words_ = 0;
+  int64_t version_ = 0, words_ = 0, leases_ = 0;
   std::jthread thread_;
 };
 
 // What a trainer and an exchange do with a merge.
 class Worker {
  public:
-  Worker(const MergeKind& kind, const Row& row, HandServer& server, int number)
+  // `memory`: null, or where the centre lies instead of on the server.
+  Worker(const MergeKind& kind, const Row& row, HandServer& server, HandMemory* memory, int number)
       : takes_news_(TakesNews(kind, row)),
         period_(row.period),
         number_(number),
@@ -160,13 +192,19 @@ class Worker {
                  .summands = summands_,
                  .layout = kModel.layout,
                  .updater = updater_},
-        client_(server.link(number)),
-        merge_(kind.make({.centre = client_.centre(),
+        memory_(memory ? memory->Connect() : nullptr),
+        client_(memory ? std::make_unique<Client>(
+                             server.link(number), LeaseClient::Ahead(),
+                             MemoryCentre::Place{*memory_, kWorkers, /*timeout_s=*/kSoon})
+                       : std::make_unique<Client>(server.link(number))),
+        merge_(kind.make({.centre = client_->centre(),
                           .shared = nullptr,
+                          .inboxes = kind.inboxes ? InboxesOf(*client_, number) : nullptr,
                           .push = row.period,
                           .fetch = row.fetch,
                           .rounds = row.rounds,
-                          .alpha = row.alpha})) {
+                          .alpha = row.alpha,
+                          .clients = kWorkers})) {
     merge_->Begin(replica_);
   }
   void Begin() { merge_->BeforeStep(replica_, since_ + 1 >= period_); }
@@ -184,12 +222,25 @@ class Worker {
   }
   void Meet() {
     if (std::exchange(since_, 0) == 0) return;
-    if (takes_news_) client_.centre().FetchNow(kFloats);
-    merge_->Meet(replica_, {}, {&kSamples[size_t(number_)], 1});
+    if (takes_news_) client_->centre().FetchNow(kFloats);
+    int64_t samples = kSamples[size_t(number_)];
+    if (memory_) {  // there a lease is one, and nobody asks how large
+      Lease lease;
+      ASSERT_EQ(client_->leases().Claim(false, lease), LeaseClient::Answer::kLease);
+      samples = lease.id;
+    }
+    merge_->Meet(replica_, {}, {&samples, 1});
   }
+  void Settle() { client_->centre().Settle(); }
   std::span<const float> state() const { return state_.slice().host(); }
 
  private:
+  static std::unique_ptr<NeighbourInboxes> InboxesOf(Client& client, int number) {
+    return std::make_unique<NeighbourInboxes>(
+        dynamic_cast<MemoryCentre&>(client.centre()),
+        NeighbourInboxes::Place{.own = number, .clients = kWorkers, .neighbours = kWorkers - 1});
+  }
+
   const bool takes_news_;
   const int period_, number_;
   HostDevice device_;
@@ -198,7 +249,8 @@ class Worker {
   const std::array<Slice, 1> summands_;
   Updater updater_;
   Replica replica_;
-  Client client_;
+  const std::unique_ptr<Memory> memory_;
+  const std::unique_ptr<Client> client_;
   const std::unique_ptr<Merge> merge_;
   int step_ = 0, since_ = 0;
 };
@@ -208,12 +260,19 @@ class Worker {
 class Merges : public testing::TestWithParam<Row> {
  protected:
   Merges() : kind_(FindMerge(GetParam().merge)), server_(kind_, GetParam()), play_(GetParam()) {
+    if (GetParam().memory) memory_.emplace();
     for (int w = 0; w < kWorkers; ++w) {
-      workers_[size_t(w)] = std::make_unique<Worker>(kind_, GetParam(), server_, w);
+      workers_[size_t(w)] =
+          std::make_unique<Worker>(kind_, GetParam(), server_, memory_ ? &*memory_ : nullptr, w);
     }
   }
+  std::vector<float> CentreNow() {
+    if (!memory_) return server_.Await(play_.words);
+    for (auto& worker : workers_) worker->Settle();
+    return memory_->Get();
+  }
   void Compare(const std::string& where) {
-    const std::vector<float> centre = server_.Await(play_.words);
+    const std::vector<float> centre = CentreNow();
     ExpectNear(centre, play_.centre, where + ", the centre");
     for (size_t w = 0; w < kWorkers; ++w) {
       ExpectNear(workers_[w]->state(), play_.players[w].state,
@@ -227,6 +286,7 @@ class Merges : public testing::TestWithParam<Row> {
 
   const MergeKind& kind_;
   HandServer server_;
+  std::optional<HandMemory> memory_;
   std::array<std::unique_ptr<Worker>, kWorkers> workers_;
   Play play_;
 };
@@ -261,6 +321,7 @@ TEST_P(Merges, DoWhatTheirFormulaSays) {
     }
     Compare("turn " + std::to_string(at) + " (" + turn + ")");
   }
+  EXPECT_EQ(play_.mixed > 0, kind_.inboxes);
 }
 
 const OptimizerOptions kPlain{.lr = 0.1, .momentum = 0};
@@ -324,6 +385,30 @@ INSTANTIATE_TEST_SUITE_P(Rows, Merges,
                                              .formula = Formula::kPull,
                                              .optimizer = kNesterov,
                                              .period = 2},
+                                         Row{.name = "elastic_memory",
+                                             .merge = "elastic",
+                                             .formula = Formula::kPull,
+                                             .optimizer = kMomentum,
+                                             .memory = true},
+                                         Row{.name = "elastic_memory_period",
+                                             .merge = "elastic",
+                                             .formula = Formula::kPull,
+                                             .optimizer = kNesterov,
+                                             .period = 2,
+                                             .alpha = 0.3f,
+                                             .memory = true},
+                                         Row{.name = "neighbours",
+                                             .merge = "neighbours",
+                                             .formula = Formula::kNeighbours,
+                                             .optimizer = kMomentum,
+                                             .memory = true},
+                                         Row{.name = "neighbours_period",
+                                             .merge = "neighbours",
+                                             .formula = Formula::kNeighbours,
+                                             .optimizer = kPlain,
+                                             .period = 3,
+                                             .alpha = 0.2f,
+                                             .memory = true},
                                          Row{.name = "federated",
                                              .merge = "average",
                                              .formula = Formula::kAverage,
@@ -344,7 +429,8 @@ TEST(MergeOracle, KnowsEveryMerge) {
   for (const MergeKind& kind : MergeKinds()) {
     if (kind.make) with_server.push_back(kind.name);
   }
-  EXPECT_EQ(with_server, (std::vector<std::string>{"gradient", "halve", "average", "elastic"}));
+  EXPECT_EQ(with_server,
+            (std::vector<std::string>{"gradient", "halve", "average", "elastic", "neighbours"}));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void ServerExchange::Begin(Replica& r) {
 void ServerExchange::AfterStep(Replica& r) {
   open_.insert(open_.end(), r.work.leases.begin(), r.work.leases.end());
   CountLoss(r);
-  const bool meets = MeetsAfter(++since_);
+  const bool meets = MeetsAfter(++since_) || !client_->centre().HasRoom(open_);
   merge_->AfterStep(r, meets);
   if (meets) Meet(r);
 }
@@ -35,6 +35,11 @@ void ServerExchange::Meet(Replica& replica) {
   merge_->Meet(replica, head_, open_);
   open_.clear();
   head_ = {};
+}
+
+void ServerExchange::Drain(Replica& replica) {
+  Meet(replica);
+  client_->centre().Settle();
 }
 
 void ServerExchange::Discard(Replica& replica) {

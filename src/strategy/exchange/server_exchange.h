@@ -25,8 +25,11 @@ class ServerExchange : public Exchange {
     if (!led_) TakeNewer(replica);
   }
   void AfterStep(Replica& replica) override;
-  void Stop() override { client_->leases().Stop(); }
-  void End(Replica& replica) override { Meet(replica); }
+  void Stop() override {
+    client_->centre().Settle();
+    client_->leases().Stop();
+  }
+  void End(Replica& replica) override { Drain(replica); }
   void Snapshot(Replica& replica, Slice into) override;
 
   double waited_s() const override { return client_->waited_s(); }
@@ -35,13 +38,14 @@ class ServerExchange : public Exchange {
   // For the source of work.
   Client& client() { return *client_; }
   bool holds() const { return !open_.empty(); }  // work that the server does not have yet
-  void Meet(Replica& replica);
+  void Drain(Replica& replica);                  // meets, and knows that it counts
   void Discard(Replica& replica);  // what it holds is void: begins anew with the server's weights
   void TakeNewer(Replica& replica) { merge_->BeforeStep(replica, MeetsAfter(since_ + 1)); }
   bool Moved() { return merge_->Moved(); }  // the weights, by the server, since the last call
   bool Forgets() { return std::exchange(forgets_, false); }  // momentum, since the last call
 
  private:
+  void Meet(Replica& replica);
   bool MeetsAfter(int steps) const { return period_ > 0 && steps >= period_; }
   void CountLoss(Replica& replica);
 

@@ -45,6 +45,11 @@ void ServerLine::Send(Outgoing out) {
   sender_.Push(std::move(out));
 }
 
+void ServerLine::Notify() {
+  ++arrivals_;
+  changed_.notify_all();
+}
+
 Volume ServerLine::volume() const {
   std::lock_guard lock(mutex_);
   return volume_;

@@ -52,6 +52,7 @@ class ServerLine {
     HostPool* pool = nullptr;       // ... which gets its memory back
   };
   void Send(Outgoing out);
+  void Notify();  // who waits in Until looks again
   // `done` is asked again after each arrival; `what` is for the message of a deadline. The worker's
   // thread.
   void Until(std::unique_lock<std::mutex>& lock, const char* what, FunctionRef<bool()> done);

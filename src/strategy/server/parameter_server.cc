@@ -52,6 +52,9 @@ ParameterServer::ParameterServer(Setup setup, std::span<const float> centre,
               centre, std::move(sequencer), setup_.threads),
       leases_(centre_.leases()),
       sequencer_(centre_.sequencer()),
+      ledger_(setup_.memory
+                  ? std::make_unique<MemoryLedger>(*setup_.memory, centre_, timeout_s(), setup_.log)
+                  : nullptr),
       gate_({setup_.plan, setup_.when, setup_.staleness, setup_.stale}, centre_,
             [this](int) { Applied(); }) {
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
@@ -73,6 +76,11 @@ void ParameterServer::Load(const StateReader& reader) {
   const bool taken = reader.Has(kLifeKey) && reader.Int(kLifeKey) == life_;  // older runs lack it
   if (taken) life_ = (life_ + 1) % kLives;
   centre_.Load(reader, life_ << kLivesFrom);
+}
+
+void ParameterServer::Gather() const {
+  if (ledger_) return ledger_->Gather();
+  centre_.Gather();
 }
 
 Server::Progress ParameterServer::progress() const {
@@ -118,6 +126,7 @@ void ParameterServer::Run(ServerKeeper* keeper) {
     }
   } listening(*this);
   if (sequencer_) sequencer_->SendOut(life_);
+  if (ledger_) ledger_->Begin();
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -175,6 +184,7 @@ bool ParameterServer::HearAll() {
     }
     if (looked_at_ >= judges_from_) Watch(c);
   }
+  if (ledger_) heard |= ledger_->Read();
   if (!sequencer_) return heard;
   heard |= sequencer_->Hear([&](int64_t id, int client) { return leases_.Owns(id, client); });
   for (int c = 0; c < int(peers_.size()); ++c) ReadInbox(c);
@@ -229,6 +239,7 @@ bool ParameterServer::Over() {
 // ---- clients
 
 void ParameterServer::TakeBack(int client) {
+  if (ledger_) ledger_->Fence(client);
   leases_.Drop(client);
   gate_.GiveUp(client);
 }
@@ -330,6 +341,7 @@ void ParameterServer::Handle(int client, Message& message) {
       peer.least = message.ints.size() < 3 ? 1 : message.ints[2];
       break;
     case kFetch:
+      if (ledger_) return Refuse(client, "the centre lies in memory");
       gate_.GiveUp(client);
       std::erase(want_weights_, client);
       if (setup_.stale == Stale::kWait && message.ints.size() > 1 && message.ints[1]) {
@@ -341,10 +353,14 @@ void ParameterServer::Handle(int client, Message& message) {
       peer.told = version();
       break;
     case kPush:
+      if (ledger_) return Refuse(client, "the centre lies in memory");
       Push(client, message);
       break;
-    case kLeave:
     case kAnew:
+      if (ledger_) ++centre_.client(client).refused;
+      Forget(client);
+      break;
+    case kLeave:
       Forget(client);
       break;
     case kBye:
@@ -456,6 +472,9 @@ Message ParameterServer::Grant(int client) {
     const auto lease = leases_.Take(client);
     if (grant.ints.empty()) grant.ints = {lease->epoch};
     grant.ints.insert(grant.ints.end(), {lease->id, lease->begin, lease->end});
+  }
+  if (ledger_ && !grant.ints.empty()) {
+    grant.ints.insert(grant.ints.end(), {client, ledger_->fence(client)});
   }
   return grant;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "strategy/server/memory_ledger.h"
 #include "strategy/server/push_gate.h"
 #include "strategy/server/server.h"
 #include "strategy/server/server_state.h"
@@ -35,7 +36,8 @@ class ParameterServer : public Server {
     int64_t staleness = 0;
     Stale stale = Stale::kTake;
     ServerState::MakeRule rule;
-    bool broadcasts = false;  // offers every new centre to all
+    bool broadcasts = false;   // offers every new centre to all
+    Memory* memory = nullptr;  // not null: the centre lies there, and clients add to it themselves
     const Log* log = nullptr;
     std::optional<int64_t> life;  // its number, which begins its leases' ids; nothing: by chance
   };
@@ -46,7 +48,7 @@ class ParameterServer : public Server {
 
   void Load(const StateReader& reader) override;
   void Run(ServerKeeper* keeper) override;
-  void Gather() const override { centre_.Gather(); }
+  void Gather() const override;
   std::span<const float> centre() const override { return centre_.whole(); }
   void Save(StateWriter& writer) const override;
   Progress progress() const override;
@@ -105,9 +107,10 @@ class ParameterServer : public Server {
   const Setup setup_;
   int64_t life_;  // another one than that of the snapshot it begins with
   ServerState centre_;
-  LeaseTable& leases_;                   // the centre's
-  PartitionSequencer* const sequencer_;  // ... null: there is one server
-  ServerKeeper* keeper_ = nullptr;       // since Run
+  LeaseTable& leases_;                          // the centre's
+  PartitionSequencer* const sequencer_;         // ... null: there is one server
+  const std::unique_ptr<MemoryLedger> ledger_;  // null: the centre is here
+  ServerKeeper* keeper_ = nullptr;              // since Run
   std::deque<Peer> peers_;
   PushGate gate_;
   std::deque<int> want_weights_;  // clients, in turn (kWait)

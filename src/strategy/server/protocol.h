@@ -7,7 +7,7 @@
 namespace trireme {
 
 // What a client and a server with a centre say to each other: kinds of Message.
-enum Word : int {
+enum ServerWord : int {
   // From a client.
   kAsk,    // leases, please. holds (0, 1): I have work that you do not have yet; how many at most;
            // how many at least: fewer are used up before your next answer
@@ -19,7 +19,8 @@ enum Word : int {
   kBye,    // I shall say no more
 
   // From the server.
-  kGrant,      // epoch, then id, begin, end of each lease
+  kGrant,      // epoch, then id, begin, end of each lease; where the centre lies in remote memory,
+               // then the client's number and its fence (see MemoryLedger)
   kDrain,      // nothing left to lease in this epoch: push what you hold, then ask again
   kEnd,        // the run is over and drained
   kCentre,     // version, clients that are here, the fetch's number; body: the centre. Answers
@@ -31,16 +32,17 @@ enum Word : int {
 
   // Where the centre lies on several servers (see partition.h). A push is known by its first lease.
   kPartition,  // client to a server but the first: lease; body: that server's partition of the push
-  kAnew,     // client to the first: another server is a new one; what I hold and have sent is void
-  kFetched,  // a server but the first to a client: the fetch's number; body: its partition
-  kHas,      // to the first: lease, client, good (0, 1): a partition of a push has come
-  kLoad,     // from the first: its life, then the partition to begin with (PackPartition)
-  kApply,    // from the first: lease, client, step, bits of the share, samples: the push counts now
-  kForget,   // from the first: lease, client: the push does not count
-  kSave,     // from the first: what is your partition now?
-  kSaved,    // to the first: this (PackPartition)
-  kOver,     // from the first: the run is over
-  kStop,     // to the first: I got a signal, of this number: the run shall end early
+  kAnew,       // client to the first: another server is a new one, or the centre in memory took no
+               // add; what I hold and have sent is void
+  kFetched,    // a server but the first to a client: the fetch's number; body: its partition
+  kHas,        // to the first: lease, client, good (0, 1): a partition of a push has come
+  kLoad,       // from the first: its life, then the partition to begin with (PackPartition)
+  kApply,   // from the first: lease, client, step, bits of the share, samples: the push counts now
+  kForget,  // from the first: lease, client: the push does not count
+  kSave,    // from the first: what is your partition now?
+  kSaved,   // to the first: this (PackPartition)
+  kOver,    // from the first: the run is over
+  kStop,    // to the first: I got a signal, of this number: the run shall end early
 };
 
 inline int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }

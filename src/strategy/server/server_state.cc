@@ -40,6 +40,12 @@ void ServerState::Apply(std::span<GoodPush> parts, int64_t step, float share) {
   spare_ = std::move(parts[0].message.body);
 }
 
+void ServerState::Added(const GoodPush& push) {
+  Count(push);
+  ++version_;
+  carried_.clear();
+}
+
 void ServerState::Count(const GoodPush& push) {
   for (const int64_t id : push.leases) {
     const Lease& lease = leases_.Close(id);

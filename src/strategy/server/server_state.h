@@ -50,6 +50,9 @@ class ServerState {
 
   // `step`: the run's progress, for schedules. `share`: less than 1 for what is too stale.
   void Apply(std::span<GoodPush> parts, int64_t step, float share);
+  // A push that was applied elsewhere: to values that are not this server's (see MemoryLedger).
+  void Added(const GoodPush& push);
+  std::span<float> values() { return values_.slice().host(); }  // ... which these become at times
   void OnClose(std::function<void(const Lease&)> seen) { seen_ = std::move(seen); }
   void NextEpoch();
   Server::Progress progress() const;  // without bytes

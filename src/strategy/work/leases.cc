@@ -12,7 +12,7 @@ Turn Leases::Next(Replica* replica, int64_t, Work& work) {
         WorkOn(lease, work);
         return Turn::kStep;
       case LeaseClient::Answer::kDrain:
-        exchange_.Meet(*replica);
+        exchange_.Drain(*replica);
         break;
       case LeaseClient::Answer::kVoid:
         exchange_.Discard(*replica);
