@@ -101,6 +101,7 @@ const Exception kExceptions[] = {
     {"trireme train fashion-cnn --device cuda", Exception::kNot,
      "needs a card: src/engine/cuda/ tests it"},
     {"trireme join ", Exception::kNot, "needs a run that listens: tests/join_test.cc joins one"},
+    {"trireme memory-box ", Exception::kNot, "serves until Ctrl-C: tests/memory_box_test.cc"},
     {"trireme watch RUN --http", Exception::kNot, "serves until Ctrl-C: tests/watch_test.cc"},
     {"trireme sweep --vary strategy.overlap", Exception::kNot,
      "minutes: tests/ranks_test.cc trains with every overlap"},

@@ -18,6 +18,7 @@ extern const Command kEval;
 extern const Command kJoin;
 extern const Command kLaunchSlurm;
 extern const Command kList;
+extern const Command kMemoryBox;
 extern const Command kPredict;
 extern const Command kReplay;
 extern const Command kReport;
@@ -29,10 +30,10 @@ extern const Command kWatch;
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kWatch,     &kReport,     &kEval,      &kPredict,        &kList,
-      &kDoctor,    &kSweep,     &kCompare,    &kReplay,    &kScale,          &kJoin,
-      &kBenchPeak, &kBenchGemm, &kBenchConv,  &kBenchStep, &kBenchAllReduce, &kBenchImages,
-      &kDataPack,  &kDataInfo,  &kDataVerify, &kDataShow,  &kLaunchSlurm,
+      &kTrain,       &kWatch,     &kReport,    &kEval,       &kPredict,   &kList,
+      &kDoctor,      &kSweep,     &kCompare,   &kReplay,     &kScale,     &kJoin,
+      &kMemoryBox,   &kBenchPeak, &kBenchGemm, &kBenchConv,  &kBenchStep, &kBenchAllReduce,
+      &kBenchImages, &kDataPack,  &kDataInfo,  &kDataVerify, &kDataShow,  &kLaunchSlurm,
   };
   return kAll;
 }

@@ -1,9 +1,13 @@
 #include "transport/memory/box.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "base/start_thread.h"
+#include "base/text.h"
 #include "transport/memory/mapped.h"
+#include "transport/memory/snapshot.h"
 
 namespace trireme {
 namespace {
@@ -15,6 +19,8 @@ std::shared_ptr<MemoryImage> ImageFor(const MemoryBoxSetup& setup) {
                             : MemoryImage::File(setup.file, setup.bytes);
 }
 
+std::string SnapshotOf(const std::string& file) { return file + ".snapshot"; }
+
 }  // namespace
 
 MemoryBox::MemoryBox(const MemoryBoxSetup& setup) : MemoryBox(ImageFor(setup), setup) {}
@@ -23,11 +29,16 @@ MemoryBox::MemoryBox(std::shared_ptr<MemoryImage> image, const MemoryBoxSetup& s
     : setup_(setup), image_(std::move(image)), store_(image_, setup.threads, setup.timeout_s) {
   BoxHeader& head = image_->header();
   head.closed.store(0);
+  Restore();
   for (uint32_t s = 0; s < kMostSessions; ++s) {  // words that a killed box did not answer
     head.mail[s / 64].fetch_or(uint64_t{1} << s % 64);
   }
   thread_ = StartThread("the thread of the memory box",
                         [this](std::stop_token stop) { Serve(std::move(stop)); });
+  if (!setup_.file.empty() && setup_.snapshot_s > 0) {
+    snapshots_ = StartThread("the thread that takes snapshots",
+                             [this](std::stop_token stop) { TakeSnapshots(std::move(stop)); });
+  }
 }
 
 MemoryBox::~MemoryBox() {
@@ -38,6 +49,41 @@ MemoryBox::~MemoryBox() {
   head.closed.store(1);
   for (SessionRecord& session : head.sessions) session.answered.Notify();
   for (RegionRecord& region : head.regions) region.changed.Notify();
+  if (snapshots_.joinable()) {
+    snapshots_.request_stop();
+    snapshots_.join();
+  }
+  if (!setup_.file.empty()) image_->Close();
+}
+
+// What the last snapshot had, where the file has nothing.
+void MemoryBox::Restore() {
+  if (setup_.file.empty() || !image_->fresh()) return;
+  const std::string path = SnapshotOf(setup_.file);
+  if (ReadSnapshot(store_, path) && setup_.say) {
+    setup_.say(fmt::format("{} has no contents that can be trusted; restored {} from {}",
+                           setup_.file, Counted(store_.CountRegions(), "region"), path));
+  }
+}
+
+void MemoryBox::TakeSnapshots(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  uint64_t taken = image_->header().changes.load();
+  for (;;) {
+    changed.wait_for(lock, stop, std::chrono::duration<double>(setup_.snapshot_s),
+                     [] { return false; });
+    if (stop.stop_requested()) return;
+    const uint64_t now = image_->header().changes.load();
+    if (now == taken) continue;
+    try {
+      WriteSnapshot(store_, SnapshotOf(setup_.file));
+      taken = now;
+    } catch (const Error& error) {  // a full disk: the old one is still there
+      if (setup_.say) setup_.say(fmt::format("no snapshot was taken: {}", error.what()));
+    }
+  }
 }
 
 std::unique_ptr<Memory> MemoryBox::Connect() { return ConnectMapped(image_, setup_.timeout_s); }

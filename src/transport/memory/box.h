@@ -1,6 +1,9 @@
 #pragma once
+#include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -12,8 +15,10 @@ namespace trireme {
 struct MemoryBoxSetup {
   size_t bytes = size_t{64} << 20;  // for regions, their rings and the slots of clients
   std::string file = {};            // where the contents are kept; empty: they end with the box
-  int threads = 1;                  // that add
-  double timeout_s = 60;            // after which a client that is cut off has ended
+  double snapshot_s = 0;            // with a file: between snapshots of it; 0: none
+  std::function<void(const std::string& words)> say = {};  // told what the user should know
+  int threads = 1;                                         // that add
+  double timeout_s = 60;  // after which a client that is cut off has ended
 };
 
 // The server of a Memory. Its contents are in memory that the processes forked afterwards share,
@@ -32,11 +37,13 @@ class MemoryBox {
  private:
   void Serve(std::stop_token stop);  // the words of mapped clients
   void AnswerMail();
+  void Restore();
+  void TakeSnapshots(std::stop_token stop);
 
   const MemoryBoxSetup setup_;
   const std::shared_ptr<MemoryImage> image_;
   MemoryStore store_;
-  std::jthread thread_;
+  std::jthread thread_, snapshots_;
 };
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <random>
 
@@ -94,6 +95,19 @@ void CheckHeader(int fd, const std::string& path, uint64_t size) {
   if (head.arena != ArenaOf(head.bytes)) Damaged(path, "its parts lie elsewhere");
 }
 
+// What is in the file was written by processes of this machine since it was started, or a box had
+// closed it.
+bool IsOfThisLife(int fd) {
+  char boot[sizeof(BoxHeader::boot)] = {};
+  uint32_t clean = 0;
+  if (pread(fd, boot, sizeof(boot), offsetof(BoxHeader, boot)) != ssize_t(sizeof(boot)) ||
+      pread(fd, &clean, sizeof(clean), offsetof(BoxHeader, clean)) != ssize_t(sizeof(clean))) {
+    return false;
+  }
+  boot[sizeof(boot) - 1] = '\0';
+  return clean == 1 || BootId() == boot;
+}
+
 }  // namespace
 
 uint64_t ImageBytes(uint64_t arena) {
@@ -154,27 +168,41 @@ std::shared_ptr<MemoryImage> MemoryImage::File(const std::string& path, size_t b
   char magic[8] = {};
   const bool begun = pread(fd.get(), magic, sizeof(magic), 0) == ssize_t(sizeof(magic)) &&
                      std::any_of(magic, magic + 8, [](char c) { return c != 0; });
-  if (size > 0 && begun) {
+  if (begun) {
     CheckHeader(fd.get(), path, size);
     if (size != wanted) {
       throw Error("{} is a box of {}, not of {}; give its size, or name another file", path,
                   FormatBytes(double(size)), FormatBytes(double(wanted)));
     }
-  } else {
-    if (size > 0 && size != wanted) Damaged(path, "it has no header");
+  } else if (size > 0 && size != wanted) {
+    Damaged(path, "it has no header");
+  }
+  const bool fresh = !begun || !IsOfThisLife(fd.get());
+  if (fresh) {
     const uint64_t head = ArenaOf(wanted);
     // The rest is taken when it is given out: a full disk then refuses a region, and ends nobody.
-    const int error = posix_fallocate(fd.get(), 0, off_t(head));
-    if (error != 0 || ftruncate(fd.get(), off_t(wanted)) != 0) {
-      const int why = error ? error : errno;
+    int error = ftruncate(fd.get(), 0) != 0 ? errno : 0;
+    if (!error) error = posix_fallocate(fd.get(), 0, off_t(head));
+    if (!error && ftruncate(fd.get(), off_t(wanted)) != 0) error = errno;
+    if (error) {
       throw Error("{}: cannot make it {} long: {}", path, FormatBytes(double(wanted)),
-                  std::strerror(why));
+                  std::strerror(error));
     }
   }
   std::shared_ptr<MemoryImage> image(new MemoryImage(path, fd.Release(), wanted));
-  if (!begun) image->Begin();
+  image->fresh_ = fresh;
+  if (fresh) image->Begin();
   image->Validate();
+  BoxHeader& head = image->header();
+  std::snprintf(head.boot, sizeof(head.boot), "%s", BootId().c_str());
+  head.clean.store(0);
   return image;
+}
+
+void MemoryImage::Close() {
+  if (fd_ < 0 || msync(base_, bytes_, MS_SYNC) != 0) return;
+  header().clean.store(1);
+  msync(base_, kBoxPage, MS_SYNC);
 }
 
 std::shared_ptr<MemoryImage> MemoryImage::OpenFile(const std::string& path) {

@@ -109,7 +109,9 @@ class MemoryImage {
  public:
   // Shared with the processes that are forked afterwards; gone with the last of them.
   static std::shared_ptr<MemoryImage> Anonymous(size_t bytes);
-  // The file is made where there is none. An Error where it is not one of these, or was changed.
+  // The file is made where there is none, and made anew where the machine has been restarted since
+  // without the box having closed it: its pages may be of different moments then. An Error where it
+  // is not one of these, or was changed.
   static std::shared_ptr<MemoryImage> File(const std::string& path, size_t bytes);
   static std::shared_ptr<MemoryImage> OpenFile(const std::string& path);  // of a box that serves it
   ~MemoryImage();
@@ -120,6 +122,8 @@ class MemoryImage {
   std::byte* at(uint64_t place) const { return base_ + place; }
   std::atomic<uint8_t>* added() const;               // by piece
   const std::string& path() const { return path_; }  // empty: no file
+  bool fresh() const { return fresh_; }              // it was empty
+  void Close();  // what is in it is on the disk, and another machine's life may go on with it
   int fd() const { return fd_; }
   uint64_t bytes() const { return bytes_; }
 
@@ -138,6 +142,7 @@ class MemoryImage {
   const int fd_;
   const size_t bytes_;
   std::byte* base_ = nullptr;
+  bool fresh_ = false;
 };
 
 // What a client that reads a region writes into its session: of no other client.

@@ -260,6 +260,43 @@ MemoryStore::Facts MemoryStore::Look() const {
   return facts;
 }
 
+uint32_t MemoryStore::CountRegions() const {
+  std::lock_guard lock(mutex_);
+  uint32_t count = 0;
+  while (count < kMostRegions && image_->region(count).used.load()) ++count;
+  return count;
+}
+
+void MemoryStore::CopyRegion(uint32_t number, RegionCopy& copy) const {
+  std::lock_guard lock(mutex_);
+  const RegionRecord& region = Known(number);
+  const uint64_t version = region.version.load();
+  std::memcpy(copy.head.name, region.name, sizeof(region.name));
+  copy.head.type = region.type;
+  copy.head.length = region.length;
+  copy.head.version = version;
+  copy.head.notes = uint32_t(std::min(version, kKeptNotes));
+  const std::byte* const data = image_->at(region.data);
+  copy.values.assign(data, data + region.length * ValueBytes(region.type));
+  copy.notes.clear();
+  for (uint64_t v = version - copy.head.notes + 1; v <= version; ++v) {
+    copy.notes.push_back(image_->ring(region, v));
+  }
+}
+
+void MemoryStore::RestoreRegion(const RegionCopy& copy) {
+  std::lock_guard lock(mutex_);
+  Word word{.kind = WordKind::kCreate, .type = copy.head.type, .length = copy.head.length};
+  std::memcpy(word.name, copy.head.name, sizeof(word.name));
+  word.name[kMostRegionName] = '\0';
+  RegionRecord& region = image_->region(Create(word).region);
+  std::memcpy(image_->at(region.data), copy.values.data(), copy.values.size());
+  for (uint64_t i = 0; i < copy.notes.size(); ++i) {
+    image_->ring(region, copy.head.version - copy.notes.size() + 1 + i) = copy.notes[i];
+  }
+  region.version.store(copy.head.version);
+}
+
 ReadLock::ReadLock(MemoryImage& image, uint32_t session, uint64_t client, uint32_t region,
                    Deadline deadline)
     : image_(image),

@@ -14,6 +14,18 @@
 
 namespace trireme {
 
+// A region as it was at one moment.
+struct RegionCopy {
+  struct Head {
+    char name[kMostRegionName + 1] = {};
+    RegionType type = RegionType::kF32;
+    uint32_t notes = 0;
+    uint64_t length = 0, version = 0;
+  } head;
+  std::vector<std::byte> values;
+  std::vector<RingEntry> notes;  // oldest first, of the newest versions
+};
+
 // What the words of clients do to an image, whichever way they came. Thread-safe.
 class MemoryStore {
  public:
@@ -31,6 +43,11 @@ class MemoryStore {
 
   // Room in the session's slot for so many bytes: where it is. Throws Error.
   std::span<std::byte> Slot(uint32_t session, uint64_t bytes);
+
+  // For snapshots.
+  uint32_t CountRegions() const;
+  void CopyRegion(uint32_t region, RegionCopy& copy) const;
+  void RestoreRegion(const RegionCopy& copy);  // throws Error
 
   // Who reads the region of a session keeps others from changing it; see ReadLock.
   MemoryImage& image() { return *image_; }
