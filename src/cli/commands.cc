@@ -6,6 +6,7 @@ extern const Command kBenchAllReduce;
 extern const Command kBenchConv;
 extern const Command kBenchGemm;
 extern const Command kBenchImages;
+extern const Command kBenchMemory;
 extern const Command kBenchPeak;
 extern const Command kBenchStep;
 extern const Command kCompare;
@@ -30,10 +31,11 @@ extern const Command kWatch;
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,       &kWatch,     &kReport,    &kEval,       &kPredict,   &kList,
-      &kDoctor,      &kSweep,     &kCompare,   &kReplay,     &kScale,     &kJoin,
-      &kMemoryBox,   &kBenchPeak, &kBenchGemm, &kBenchConv,  &kBenchStep, &kBenchAllReduce,
-      &kBenchImages, &kDataPack,  &kDataInfo,  &kDataVerify, &kDataShow,  &kLaunchSlurm,
+      &kTrain,     &kWatch,     &kReport,         &kEval,        &kPredict,
+      &kList,      &kDoctor,    &kSweep,          &kCompare,     &kReplay,
+      &kScale,     &kJoin,      &kMemoryBox,      &kBenchPeak,   &kBenchGemm,
+      &kBenchConv, &kBenchStep, &kBenchAllReduce, &kBenchMemory, &kBenchImages,
+      &kDataPack,  &kDataInfo,  &kDataVerify,     &kDataShow,    &kLaunchSlurm,
   };
   return kAll;
 }

@@ -22,6 +22,7 @@ Changes::Changes(MemoryImage& image, Team& team, double timeout_s)
   if (image_.header().journal.running.load(std::memory_order_acquire)) {
     image_.region(image_.header().journal.word.region).writing.store(1);
     AwaitReaders(image_.header().journal.word.region);
+    if (image_.header().journal.word.kind == WordKind::kAccumulate) PutBack();
     Apply();
     Commit();
   }
@@ -80,7 +81,6 @@ void Changes::Begin(uint32_t number, const Word& word) {
   if (word.kind == WordKind::kAccumulate) {
     const uint64_t pieces = (word.length * sizeof(float) + kPiece - 1) / kPiece;
     for (uint64_t p = 0; p < pieces; ++p) image_.added()[p].store(0, std::memory_order_relaxed);
-    for (Aside& aside : image_.header().aside) aside.piece.store(0, std::memory_order_relaxed);
   }
   journal.running.store(1, std::memory_order_release);
 }
@@ -123,14 +123,6 @@ void Changes::Add(const RegionRecord& region, const SessionRecord& session, cons
     return size_t(std::min(kValues, word.length - piece * kValues));
   };
   const uint64_t pieces = (word.length + kValues - 1) / kValues;
-  for (Aside& aside : head.aside) {  // what a killed process left half added
-    const uint64_t piece = aside.piece.load(std::memory_order_acquire);
-    if (piece == 0 || piece > pieces) continue;
-    if (!image_.added()[piece - 1].load(std::memory_order_acquire)) {
-      std::memcpy(to + (piece - 1) * kValues, aside.values, length(piece - 1) * sizeof(float));
-    }
-    aside.piece.store(0, std::memory_order_release);
-  }
   ParallelFor(team_, pieces, 1, [&](size_t begin, size_t end, size_t thread) {
     Aside& aside = head.aside[thread];
     for (size_t p = begin; p < end; ++p) {
@@ -144,6 +136,24 @@ void Changes::Add(const RegionRecord& region, const SessionRecord& session, cons
       aside.piece.store(0, std::memory_order_release);
     }
   });
+}
+
+// Of an add that a killed process was making: the pieces that it had begun are as they were. At
+// the end of an add nothing is aside.
+void Changes::PutBack() {
+  const Word& word = image_.header().journal.word;
+  constexpr uint64_t kValues = kPiece / sizeof(float);
+  auto* const to =
+      reinterpret_cast<float*>(image_.at(image_.region(word.region).data)) + word.offset;
+  for (Aside& aside : image_.header().aside) {
+    const uint64_t piece = aside.piece.load(std::memory_order_acquire);
+    const bool within = piece != 0 && (piece - 1) * kValues < word.length;
+    if (within && !image_.added()[piece - 1].load(std::memory_order_acquire)) {
+      const uint64_t length = std::min(kValues, word.length - (piece - 1) * kValues);
+      std::memcpy(to + (piece - 1) * kValues, aside.values, length * sizeof(float));
+    }
+    aside.piece.store(0, std::memory_order_release);  // this one may be killed, too
+  }
 }
 
 void Changes::Commit() {
@@ -169,7 +179,7 @@ void Changes::Commit() {
 void Changes::AwaitReaders(uint32_t region) {
   BoxHeader& head = image_.header();
   const Deadline patience = After(timeout_s_);
-  for (uint32_t s = 0; s < kMostSessions; ++s) {
+  for (uint32_t s = 0; s < head.session_top.load(); ++s) {
     SessionRecord& session = image_.session(s);
     for (;;) {
       const uint32_t count = head.readers.Count();

@@ -28,6 +28,7 @@ class Changes {
   void CheckFinite(const SessionRecord& session, const Word& word, std::string_view name);
   void Begin(uint32_t session, const Word& word);
   void Apply();
+  void PutBack();
   void Add(const RegionRecord& region, const SessionRecord& session, const Word& word);
   void Commit();
   void AwaitReaders(uint32_t region);

@@ -230,6 +230,7 @@ void MemoryImage::Validate() const {
            length <= bytes_ - place;
   };
   check(head.incarnation != 0, "it has no incarnation");
+  check(head.session_top.load() <= kMostSessions, "it has too many sessions");
   check(head.touched >= head.arena && head.touched <= bytes_, "the end of what is used is wrong");
   for (uint32_t r = 0; r < kMostRegions; ++r) {
     const RegionRecord& region = head.regions[r];
@@ -247,7 +248,9 @@ void MemoryImage::Validate() const {
   }
   for (uint32_t s = 0; s < kMostSessions; ++s) {
     const SessionRecord& session = head.sessions[s];
-    if (session.client.load(std::memory_order_acquire) == 0 || session.slot_bytes == 0) continue;
+    const uint64_t client = session.client.load(std::memory_order_acquire);
+    check(client == 0 || s < head.session_top.load(), "it has a session too many");
+    if (client == 0 || session.slot_bytes == 0) continue;
     check(holds(session.slot, session.slot_bytes), fmt::format("slot {} lies outside", s));
   }
   check(!Extents::Overlap(*this), "places overlap");
@@ -276,6 +279,18 @@ void MemoryImage::Validate() const {
                               either(session.slot, journal.new_data, journal.new_slot)
                         : journal.new_data == region.data && journal.new_slot == session.slot;
   check(!BringsValues(word.kind) || fits, "its journal moves a region");
+}
+
+uint32_t ClaimSession(BoxHeader& header, uint64_t client) {
+  for (uint32_t s = 0; s < kMostSessions; ++s) {
+    // First: who looks for readers must not miss this one.
+    uint32_t top = header.session_top.load();
+    while (top <= s && !header.session_top.compare_exchange_weak(top, s + 1)) {
+    }
+    uint64_t free = 0;
+    if (header.sessions[s].client.compare_exchange_strong(free, client)) return s;
+  }
+  return kMostSessions;
 }
 
 ProcessId OwnProcess() {

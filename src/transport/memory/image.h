@@ -92,8 +92,9 @@ struct BoxHeader {
   std::atomic<uint32_t> closed;  // a box served it and has ended by itself
   std::atomic<uint32_t> box;     // the process that serves it; 0: none does
   std::atomic<uint64_t> box_born;
-  uint64_t touched;   // end of what was ever given out: beyond, all is zero
-  FutexEvent posted;  // a word
+  uint64_t touched;                   // end of what was ever given out: beyond, all is zero
+  std::atomic<uint32_t> session_top;  // sessions from here on were never used
+  FutexEvent posted;                  // a word
   std::atomic<uint64_t> mail[kMostSessions / 64];  // by whom
   FutexEvent readers;                              // one is done
   std::atomic<uint64_t> changes, refused;
@@ -144,6 +145,9 @@ class MemoryImage {
   std::byte* base_ = nullptr;
   bool fresh_ = false;
 };
+
+// A free session is this client's; kMostSessions: there is none.
+uint32_t ClaimSession(BoxHeader& header, uint64_t client);
 
 // What a client that reads a region writes into its session: of no other client.
 constexpr uint64_t ReadingMark(uint64_t client, uint32_t region) {

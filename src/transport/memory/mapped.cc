@@ -16,11 +16,7 @@ class MappedMemory final : public Memory {
   MappedMemory(std::shared_ptr<MemoryImage> image, double timeout_s)
       : image_(std::move(image)), timeout_s_(timeout_s), spins_(SpinsFor(2)) {
     const ProcessId own = OwnProcess();
-    while (number_ < kMostSessions) {
-      uint64_t free = 0;
-      if (session().client.compare_exchange_strong(free, client_)) break;
-      ++number_;
-    }
+    number_ = ClaimSession(image_->header(), client_);
     if (number_ == kMostSessions) {
       throw Error("the memory box has {} clients already", kMostSessions);
     }

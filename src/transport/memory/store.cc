@@ -195,10 +195,8 @@ std::optional<uint32_t> MemoryStore::Find(std::string_view name) const {
 
 uint32_t MemoryStore::BeginSession(uint64_t client) {
   std::lock_guard lock(mutex_);
-  for (uint32_t s = 0; s < kMostSessions; ++s) {
-    uint64_t free = 0;
-    if (image_->session(s).client.compare_exchange_strong(free, client)) return s;
-  }
+  const uint32_t session = ClaimSession(image_->header(), client);
+  if (session < kMostSessions) return session;
   throw Error("the memory box has {} clients already", kMostSessions);
 }
 

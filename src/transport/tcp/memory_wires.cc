@@ -176,6 +176,11 @@ class MemoryWires::Connection {
       return Refuse(error);
     }
     std::vector<std::byte> rest;
+    if (values.size() <= kShort) {  // in one packet
+      rest.assign(values.begin(), values.end());
+      read.reset();
+      return Send(answer, rest);
+    }
     Deadline deadline = After(wires_.box_.setup().timeout_s);
     wire_.Write(BytesIn(answer), {}, deadline);
     while (!values.empty()) {
@@ -229,7 +234,7 @@ class MemoryWires::Connection {
     Send({.length = entries.size()}, std::as_bytes(std::span(entries)));
   }
 
-  static constexpr size_t kBurst = 1 << 20;
+  static constexpr size_t kBurst = 1 << 20, kShort = 16 << 10;
   MemoryWires& wires_;
   MemoryStore& store_;
   const uint64_t client_;
