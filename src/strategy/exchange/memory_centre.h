@@ -77,7 +77,7 @@ class MemoryCentre final : public Centre {
   Region centre_, fences_;
   bool opened_ = false;
   std::vector<float> spare_;  // what was added last has room for the next centre
-  int refused_ = 0;  // adds in a row whose values the box did not take
+  int refused_ = 0;           // adds in a row whose values the box did not take
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
