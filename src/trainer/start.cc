@@ -36,12 +36,12 @@ void CheckData(const ModelCard& then, const ModelCard& now) {
     if (was == is) continue;
     throw Error("{}: column \"{}\" is where \"{}\" was; {}", kOther, is, was, kWay);
   }
-  if (!then.codes.empty() && then.codes != now.codes) {
-    throw Error("{}: a column holds other texts, or another median; {}", kOther, kWay);
+  if (then.samples.size() >= 2 && then.samples != now.samples) {
+    throw Error("{}: the samples were {} and are now {}; {}", kOther, SamplesText(then.samples),
+                SamplesText(now.samples), kWay);
   }
-  if (then.samples.size() < 2 || then.samples == now.samples) return;
-  throw Error("{}: the samples were {} and are now {}; {}", kOther, SamplesText(then.samples),
-              SamplesText(now.samples), kWay);
+  if (then.codes.empty() || then.codes == now.codes) return;
+  throw Error("{}: a column holds other texts, or another median; {}", kOther, kWay);
 }
 
 // The run's state says which checkpoint is its best; the disk, whether that is there.
