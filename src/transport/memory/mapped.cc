@@ -147,7 +147,7 @@ class MappedMemory final : public Memory {
     std::lock_guard lock(mutex_);
     Settle();
     ReadLock read(*image_, number_, client_, uint32_t(region.number), After(timeout_s_));
-    std::memcpy(values.data(), image_->at(record.data) + offset * ValueBytes(type), values.size());
+    std::copy_n(image_->at(record.data) + offset * ValueBytes(type), values.size(), values.data());
     if (version) *version = record.version.load(std::memory_order_acquire);
     CheckHeld(read);
     received_ += values.size();
@@ -211,7 +211,7 @@ class MappedMemory final : public Memory {
     if (session().slot_bytes < record.capacity) {
       Ask({.kind = WordKind::kSlot, .length = record.capacity});
     }
-    std::memcpy(image_->at(session().slot), values.data(), values.size());
+    std::copy_n(values.data(), values.size(), image_->at(session().slot));
     Word word{.kind = kind,
               .type = type,
               .region = uint32_t(region.number),

@@ -288,7 +288,7 @@ void MemoryStore::RestoreRegion(const RegionCopy& copy) {
   std::memcpy(word.name, copy.head.name, sizeof(word.name));
   word.name[kMostRegionName] = '\0';
   RegionRecord& region = image_->region(Create(word).region);
-  std::memcpy(image_->at(region.data), copy.values.data(), copy.values.size());
+  std::copy_n(copy.values.data(), copy.values.size(), image_->at(region.data));
   for (uint64_t i = 0; i < copy.notes.size(); ++i) {
     image_->ring(region, copy.head.version - copy.notes.size() + 1 + i) = copy.notes[i];
   }
