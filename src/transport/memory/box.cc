@@ -36,8 +36,11 @@ MemoryBox::MemoryBox(std::shared_ptr<MemoryImage> image, const MemoryBoxSetup& s
   thread_ = StartThread("the thread of the memory box",
                         [this](std::stop_token stop) { Serve(std::move(stop)); });
   if (!setup_.file.empty() && setup_.snapshot_s > 0) {
+    // What changes from here on is for the next snapshot, however late the thread begins.
     snapshots_ = StartThread("the thread that takes snapshots",
-                             [this](std::stop_token stop) { TakeSnapshots(std::move(stop)); });
+                             [this, taken = head.changes.load()](const std::stop_token& stop) {
+                               TakeSnapshots(stop, taken);
+                             });
   }
 }
 
@@ -66,11 +69,10 @@ void MemoryBox::Restore() {
   }
 }
 
-void MemoryBox::TakeSnapshots(std::stop_token stop) {
+void MemoryBox::TakeSnapshots(const std::stop_token& stop, uint64_t taken) {
   std::mutex mutex;
   std::condition_variable_any changed;
   std::unique_lock lock(mutex);
-  uint64_t taken = image_->header().changes.load();
   for (;;) {
     changed.wait_for(lock, stop, std::chrono::duration<double>(setup_.snapshot_s),
                      [] { return false; });

@@ -38,7 +38,8 @@ class MemoryBox {
   void Serve(std::stop_token stop);  // the words of mapped clients
   void AnswerMail();
   void Restore();
-  void TakeSnapshots(std::stop_token stop);
+  void TakeSnapshots(const std::stop_token& stop,
+                     uint64_t taken);  // so many changes are in the last
 
   const MemoryBoxSetup setup_;
   const std::shared_ptr<MemoryImage> image_;
