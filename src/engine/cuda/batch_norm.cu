@@ -29,6 +29,7 @@ __global__ void MeasureChunks(Rows r, const float* x, double* parts) {
 }
 
 __global__ void Measure(int channels, BatchNormMeasure m) {
+  const float share = m.numbers->statistics_scale;
   ForEachItem(channels, [=](size_t c) {
     const double n = m.all[2 * channels], mean = m.all[c] / n;
     const double found = m.all[channels + c] - n * mean * mean;
@@ -36,9 +37,8 @@ __global__ void Measure(int channels, BatchNormMeasure m) {
     const double unbiased = square / (n > 1 ? n - 1 : 1);
     m.mean[c] = float(mean);
     m.inv_std[c] = float(1 / sqrt(square / n + double(m.epsilon)));
-    m.seen_mean[c] = (m.accumulate ? m.seen_mean[c] : 0) + m.statistics_scale * float(mean);
-    m.seen_variance[c] =
-        (m.accumulate ? m.seen_variance[c] : 0) + m.statistics_scale * float(unbiased);
+    m.seen_mean[c] = (m.accumulate ? m.seen_mean[c] : 0) + share * float(mean);
+    m.seen_variance[c] = (m.accumulate ? m.seen_variance[c] : 0) + share * float(unbiased);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include "engine/cuda/numbers.h"
 #include "engine/cuda/rows.h"
 
 namespace trireme::cuda {
@@ -35,7 +36,7 @@ struct BatchNormMeasure {
   float epsilon;
   float *mean, *inv_std;
   float *seen_mean, *seen_variance;
-  float statistics_scale;
+  const ShardNumbers* numbers;
   bool accumulate;
 };
 void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const BatchNormMeasure& measure);

@@ -136,6 +136,17 @@ void CallList::PlanCopies() {
   context_.queue.Sync();
 }
 
+void CallList::WriteNumbers(const Batch& batch) {
+  LaunchWriteNumbers(context_.stream(),
+                     {.loss_scale = batch.loss_scale,
+                      .statistics_scale = batch.statistics_scale,
+                      .vote = batch.vote,
+                      .random_key = batch.random_key,
+                      .first_position = uint64_t(batch.first_position)},
+                     memory_.numbers);
+  CheckLaunch("numbers of a shard");
+}
+
 void CallList::CopyWeights(const float* state, int first, int last) {
   const auto from = std::ranges::lower_bound(first_readers_, first) - first_readers_.begin();
   const auto to = std::ranges::lower_bound(first_readers_, last) - first_readers_.begin();
@@ -152,6 +163,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
   TRIREME_ASSERT(batch.count > 0 && batch.count <= program_.capacity);
   const Shard shard = {.batch = &batch,
                        .count = size_t(batch.count),
+                       .numbers = memory_.numbers,
                        .labels = memory_.labels,
                        .state = state,
                        .copies = memory_.copies,
@@ -172,7 +184,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
   }
 }
 
-void CallList::RunEmpty(const Batch& batch, float* summand, bool accumulate) {
+void CallList::RunEmpty(float* summand, bool accumulate) {
   const Layout& layout = program_.layout;
   if (!accumulate) {
     Check(cudaMemsetAsync(summand, 0, layout.summand * sizeof(float), context_.stream()),
@@ -180,8 +192,7 @@ void CallList::RunEmpty(const Batch& batch, float* summand, bool accumulate) {
   }
   LaunchTally(context_.stream(), {.samples = 0, .classes = 0, .values = nullptr, .labels = nullptr},
               {.losses = nullptr,
-               .loss_scale = batch.loss_scale,
-               .vote = batch.vote,
+               .numbers = memory_.numbers,
                .metrics = summand + layout.loss(),
                .accumulate = true});
   CheckLaunch("tally");

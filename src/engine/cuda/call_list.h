@@ -22,6 +22,7 @@ struct Memory {
   std::byte* activations = nullptr;
   float* inputs = nullptr;    // of a whole shard
   int32_t* labels = nullptr;  // likewise
+  ShardNumbers* numbers = nullptr;
   float* copies = nullptr;
   std::byte* scratch = nullptr;
   size_t scratch_bytes = 0;
@@ -36,6 +37,10 @@ class CallList {
 
   int size() const { return static_cast<int>(calls_.size()); }
 
+  // Enqueues the numbers of the batch that the work after it reads. Nothing below enqueues anything
+  // that depends on more of a batch than its count, but for SumOverShards.
+  void WriteNumbers(const Batch& batch);
+
   // Enqueues the copies of the weights that instructions [first, last) read; they stay for
   // backward.
   void CopyWeights(const float* state, int first, int last);
@@ -46,7 +51,7 @@ class CallList {
            int last);
 
   // Enqueues what an empty batch leaves in a summand: zeros, and its vote.
-  void RunEmpty(const Batch& batch, float* summand, bool accumulate);
+  void RunEmpty(float* summand, bool accumulate);
 
   // Where a value of the program lies.
   float* Find(const Operand& operand) const;

@@ -1,3 +1,4 @@
+#include "base/random.h"
 #include "engine/cuda/dropout.h"
 #include "engine/cuda/launch.cuh"
 
@@ -5,8 +6,10 @@ namespace trireme::cuda {
 namespace {
 
 __global__ void Dropout(Mask mask, const float* x, float* y, size_t size) {
+  const Random random(HashKey(mask.numbers->random_key, mask.layer));
+  const uint64_t first = mask.numbers->first_position * mask.sample_size;
   ForEachItem(size, [=](size_t i) {
-    const bool kept = mask.random.Bits(mask.first + i) >> 11 >= mask.least;
+    const bool kept = random.Bits(first + i) >> 11 >= mask.least;
     y[i] = kept ? x[i] * mask.scale : 0;
   });
 }

@@ -3,15 +3,15 @@
 
 #include <cstddef>
 
-#include "base/random.h"
+#include "engine/cuda/numbers.h"
 
 namespace trireme::cuda {
 
 // Keeps, times `scale`, each value whose random number is at least `least` of 2^53, and sets the
-// others to 0. The number of value i is that of counter first + i.
+// others to 0. Numbers are those of a layer, by a sample's position and the place in it.
 struct Mask {
-  Random random;
-  uint64_t first, least;
+  const ShardNumbers* numbers;
+  uint64_t layer, sample_size, least;
   float scale;
 };
 void LaunchDropout(cudaStream_t stream, const Mask& mask, const float* x, float* y, size_t size);

@@ -55,11 +55,11 @@ void AddReluGrad(const Call& call, const Shard& shard, Context& context) {
 // Forward and backward alike: the mask is a function of the sample's position, drawn anew.
 void Dropout(const Call& call, const Shard& shard, Context& context) {
   const double rate = call.attributes().rate;
-  const Mask mask = {
-      .random = Random(HashKey(shard.batch->random_key, uint64_t(call.attributes().layer))),
-      .first = uint64_t(shard.batch->first_position) * call.inputs[0].size(),
-      .least = uint64_t(std::ceil(rate * 0x1p53)),
-      .scale = float(1 / (1 - rate))};
+  const Mask mask = {.numbers = shard.numbers,
+                     .layer = uint64_t(call.attributes().layer),
+                     .sample_size = call.inputs[0].size(),
+                     .least = uint64_t(std::ceil(rate * 0x1p53)),
+                     .scale = float(1 / (1 - rate))};
   LaunchDropout(context.stream(), mask, call.inputs[0].floats(), call.outputs[0].floats(),
                 SizeOf(call, shard));
 }

@@ -113,6 +113,51 @@ TEST_F(CudaEngineTest, InstructionsOneByOneMakeTheShard) {
   EXPECT_EQ(got, want);
 }
 
+// What changes from shard to shard reaches a captured one, whoever looks on: bits are those of
+// operations enqueued one by one.
+TEST_F(CudaEngineTest, ReplayedShardsHaveTheBitsOfSingleOperations) {
+  const auto single = Make(Precision::kF32, {.check = true}), replayed = Make(Precision::kF32);
+  for (const Graph& graph :
+       {BuildModel({.name = "cnn", .dropout = 0.3}, {12, 12, 1}, 10),
+        BuildModel({.name = "mlp:9-33-5", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5)}) {
+    const auto program = Compile(graph, *replayed, 3, Mode::kTrain, 1000);
+    const Layout& layout = program->layout;
+    const auto queue = device_->NewQueue();
+    const auto want_from = single->Load(program, *queue),
+               got_from = replayed->Load(program, *queue);
+    const Buffer state(*device_, layout.state), want(*device_, layout.summand),
+        got(*device_, layout.summand);
+    flat::PutNow(*queue, InitialState(graph, layout, 1), state);
+    for (int turn = 0; turn < 12; ++turn) {
+      const int count = turn % 2 ? 3 : 2;
+      const size_t size = size_t(count * graph.input().size());
+      const HostBuffer<float> samples(*device_, check::RandomFloats(uint64_t(turn), size));
+      const HostBuffer<int32_t> labels(*device_,
+                                       check::RandomLabels(uint64_t(turn), size_t(count), 5));
+      ShardMarks marks;
+      const Batch batch{.inputs = samples,
+                        .labels = labels,
+                        .count = count,
+                        .loss_scale = 1.0f / float(1 + turn),
+                        .statistics_scale = 0.1f * float(turn),
+                        .random_key = uint64_t(turn),
+                        .vote = float(turn),
+                        .first_position = 5 * turn,
+                        .marks = turn % 3 ? &marks : nullptr};
+      int announced = 0;
+      const auto ready = [&](const Bucket&, const Event&) { ++announced; };
+      const bool listens = turn % 4 < 2, accumulate = turn > 0;
+      want_from->RunShard(batch, state, want, accumulate, {});
+      got_from->RunShard(batch, state, got, accumulate, listens ? Ready(ready) : Ready());
+      std::vector<float> expected(layout.summand), found(layout.summand);
+      flat::GetNow(*queue, want, expected);
+      flat::GetNow(*queue, got, found);
+      ASSERT_EQ(found, expected) << "turn " << turn;
+      EXPECT_EQ(announced, listens ? int(program->buckets.size()) : 0);
+    }
+  }
+}
+
 // The message has the number.
 TEST_F(CudaEngineTest, NoRoomSaysHowManySamplesFit) {
   const auto small = Plugin().make_device(0, {.memory_mb = 300});

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "engine/cuda/call_list.h"
+#include "engine/cuda/capture.h"
 #include "engine/cuda/check.h"
 #include "engine/cuda/room.h"
 
@@ -22,16 +23,20 @@ class CudaExecutable : public Executable {
         inputs_(queue.card(), Samples() * size_t(program_->graph.input().size()) * sizeof(float),
                 "samples"),
         labels_(queue.card(), Samples() * sizeof(int32_t), "samples"),
+        numbers_(queue.card(), sizeof(ShardNumbers), "samples"),
         copies_(queue.card(), shares_.copies, "copies of weights"),
         scratch_(queue.card(), shares_.scratch, "scratch memory of the kernels"),
         calls_(*program_, context_,
                {.activations = static_cast<std::byte*>(activations_.data()),
                 .inputs = static_cast<float*>(inputs_.data()),
                 .labels = static_cast<int32_t*>(labels_.data()),
+                .numbers = static_cast<ShardNumbers*>(numbers_.data()),
                 .copies = static_cast<float*>(copies_.data()),
                 .scratch = static_cast<std::byte*>(scratch_.data()),
                 .scratch_bytes = scratch_.bytes()},
-               settings.check) {
+               settings.check),
+        captures_(!settings.check),
+        replays_(queue.stream()) {
     const auto& instructions = program_->instructions;
     num_forward_ =
         int(std::ranges::find_if(instructions, &Instruction::backward) - instructions.begin());
@@ -56,12 +61,11 @@ class CudaExecutable : public Executable {
     if (batch.marks) *batch.marks = {.began = queue_.Mark()};
     TakeIn(batch);
     const Event taken = queue_.Record();
+    calls_.WriteNumbers(batch);
     if (batch.count > 0) {
-      RunForward(batch, state.data, summand.data, accumulate);
-      if (batch.marks) batch.marks->border = queue_.Mark();
-      RunBackward(batch, state.data, summand.data, accumulate, ready);
+      RunFilled({batch, state.data, summand.data, accumulate}, ready);
     } else {
-      calls_.RunEmpty(batch, summand.data, accumulate);
+      calls_.RunEmpty(summand.data, accumulate);
       if (batch.marks) batch.marks->border = queue_.Mark();
       const int weights = int(program_->buckets.size()) - 1;
       for (int i = 0; ready && i < weights; ++i) {
@@ -114,45 +118,70 @@ class CudaExecutable : public Executable {
     Copy(labels_.data(), batch.labels.data(), batch.labels.size_bytes(), cudaMemcpyHostToDevice);
   }
 
-  // All weights are copied at once; where they are still on their way, those that have come.
-  void RunForward(const Batch& batch, const float* state, float* summand, bool accumulate) {
-    const auto run = [&](int first, int last) {
-      calls_.CopyWeights(state, first, last);
-      calls_.Run(batch, state, summand, accumulate, first, last);
+  // A shard with samples.
+  struct Filled {
+    const Batch& batch;
+    const float* state;
+    float* summand;
+    bool accumulate;
+  };
+
+  // Enqueues instructions [first, last), and before them the copies of the weights that they read
+  // first: as one graph, unless operations are watched one by one or ask other ranks.
+  void RunStretch(const Filled& shard, int first, int last) {
+    if (first == last) return;
+    const auto enqueue = [&] {
+      calls_.CopyWeights(shard.state, first, last);
+      calls_.Run(shard.batch, shard.state, shard.summand, shard.accumulate, first, last);
     };
-    int at = 0;
-    for (const int reader : readers_) {
-      if (!batch.await_bucket) break;
-      run(at, reader);
-      at = reader;
-      const Event began = batch.marks ? queue_.Mark() : Event();
-      for (const int bucket : program_->instructions[size_t(reader)].first_reads) {
-        queue_.Wait(batch.await_bucket(program_->buckets[size_t(bucket)]));
-      }
-      if (batch.marks) batch.marks->waits.push_back({began, queue_.Mark()});
-    }
-    run(at, num_forward_);
+    if (!captures_ || shard.batch.sum_over_shards) return enqueue();
+    replays_.Run({.first = first,
+                  .last = last,
+                  .samples = shard.batch.count,
+                  .accumulate = shard.accumulate,
+                  .state = shard.state,
+                  .summand = shard.summand},
+                 enqueue);
   }
 
-  void RunBackward(const Batch& batch, const float* state, float* summand, bool accumulate,
-                   Ready ready) {
-    const auto& instructions = program_->instructions;
-    calls_.CopyWeights(state, num_forward_, calls_.size());  // that only backward reads
-    int at = num_forward_;
-    for (int i = at; ready && i < calls_.size(); ++i) {
-      if (instructions[size_t(i)].finishes.empty()) continue;
-      calls_.Run(batch, state, summand, accumulate, at, i + 1);
-      at = i + 1;
-      Announce(instructions[size_t(i)], queue_, ready);
+  // In as few stretches as those who look on allow: weights that are still on their way, marks,
+  // buckets that somebody waits for.
+  void RunFilled(const Filled& shard, Ready ready) {
+    int at = 0;
+    const auto run = [&](int end) {
+      RunStretch(shard, at, end);
+      at = end;
+    };
+    ShardMarks* const marks = shard.batch.marks;
+    for (const int reader : readers_) {
+      if (!shard.batch.await_bucket) break;
+      run(reader);
+      const Event began = marks ? queue_.Mark() : Event();
+      for (const int bucket : program_->instructions[size_t(reader)].first_reads) {
+        queue_.Wait(shard.batch.await_bucket(program_->buckets[size_t(bucket)]));
+      }
+      if (marks) marks->waits.push_back({began, queue_.Mark()});
     }
-    calls_.Run(batch, state, summand, accumulate, at, calls_.size());
+    if (marks) {
+      run(num_forward_);
+      marks->border = queue_.Mark();
+    }
+    for (int i = num_forward_; ready && i < calls_.size(); ++i) {
+      const Instruction& instruction = program_->instructions[size_t(i)];
+      if (instruction.finishes.empty()) continue;
+      run(i + 1);
+      Announce(instruction, queue_, ready);
+    }
+    run(calls_.size());
   }
 
   CudaQueue& queue_;
   Context context_;
   const Shares shares_;
-  const CardMemory activations_, inputs_, labels_, copies_, scratch_;
+  const CardMemory activations_, inputs_, labels_, numbers_, copies_, scratch_;
   CallList calls_;
+  const bool captures_;
+  Replays replays_;
   int num_forward_ = 0;
   std::vector<int> readers_;  // instructions with first_reads
 };

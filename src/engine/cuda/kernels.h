@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/cuda/context.h"
+#include "engine/cuda/numbers.h"
 #include "engine/cuda/window.h"
 #include "graph/engine.h"
 
@@ -37,8 +38,9 @@ struct Call {
 };
 
 struct Shard {
-  const Batch* batch;  // its samples and labels are the host's
+  const Batch* batch;  // for SumOverShards alone: what else it says lies on the card
   size_t count;        // samples, at least one
+  const ShardNumbers* numbers;
   const int32_t* labels;
   const float* state;   // weights, then running statistics
   const float* copies;  // of weights, in the libraries' order

@@ -22,7 +22,7 @@ void SoftmaxCrossEntropy(const Call& call, const Shard& shard, Context& context)
 
 void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard, Context& context) {
   LaunchSoftmaxCrossEntropyGrad(context.stream(), OutputsOf(call, shard),
-                                call.attributes().smoothing, shard.batch->loss_scale,
+                                call.attributes().smoothing, shard.numbers,
                                 call.outputs[0].floats());
 }
 
@@ -33,7 +33,7 @@ void SquaredError(const Call& call, const Shard& shard, Context& context) {
 
 void SquaredErrorGrad(const Call& call, const Shard& shard, Context& context) {
   LaunchDifferenceGrad(context.stream(), Difference::kSquared, OutputsOf(call, shard),
-                       shard.batch->loss_scale, call.outputs[0].floats());
+                       shard.numbers, call.outputs[0].floats());
 }
 
 void AbsoluteError(const Call& call, const Shard& shard, Context& context) {
@@ -43,14 +43,13 @@ void AbsoluteError(const Call& call, const Shard& shard, Context& context) {
 
 void AbsoluteErrorGrad(const Call& call, const Shard& shard, Context& context) {
   LaunchDifferenceGrad(context.stream(), Difference::kAbsolute, OutputsOf(call, shard),
-                       shard.batch->loss_scale, call.outputs[0].floats());
+                       shard.numbers, call.outputs[0].floats());
 }
 
 void TallyUp(const Call& call, const Shard& shard, Context& context) {
   LaunchTally(context.stream(), OutputsOf(call, shard),
               {.losses = call.inputs[1].floats(),
-               .loss_scale = shard.batch->loss_scale,
-               .vote = shard.batch->vote,
+               .numbers = shard.numbers,
                .metrics = shard.summand + call.metrics,
                .accumulate = shard.accumulate});
 }

@@ -50,8 +50,9 @@ __global__ void SoftmaxCrossEntropy(Outputs o, float smoothing, float* losses,
   });
 }
 
-__global__ void SoftmaxCrossEntropyGrad(Outputs o, float smoothing, float loss_scale,
+__global__ void SoftmaxCrossEntropyGrad(Outputs o, float smoothing, const ShardNumbers* numbers,
                                         float* d_logits) {
+  const float loss_scale = numbers->loss_scale;
   ForEachItem(o.samples * o.classes, [=](size_t at) {
     const size_t n = at / unsigned(o.classes);
     const int i = int(at % unsigned(o.classes));
@@ -77,7 +78,8 @@ __global__ void DifferenceOf(Outputs o, float* losses) {
 }
 
 template <Difference kKind>
-__global__ void DifferenceGrad(Outputs o, float loss_scale, float* dx) {
+__global__ void DifferenceGrad(Outputs o, const ShardNumbers* numbers, float* dx) {
+  const float loss_scale = numbers->loss_scale;
   ForEachItem(o.samples * o.classes, [=](size_t at) {
     const float error = ErrorOf(o, at / unsigned(o.classes), int(at % unsigned(o.classes)));
     const float sign = error > 0 ? 1 : error < 0 ? -1 : error;  // not a number stays so
@@ -118,7 +120,7 @@ __global__ void TallyUp(Outputs o, Tally t) {
   loss = SumBlock(loss);
   correct = SumBlock(correct);
   if (threadIdx.x != 0) return;
-  const float add[3] = {float(loss * t.loss_scale), float(correct), t.vote};
+  const float add[3] = {float(loss * t.numbers->loss_scale), float(correct), t.numbers->vote};
   for (int i = 0; i < 3; ++i) t.metrics[i] = (t.accumulate ? t.metrics[i] : 0) + add[i];
 }
 
@@ -131,10 +133,10 @@ void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float
 }
 
 void LaunchSoftmaxCrossEntropyGrad(cudaStream_t stream, const Outputs& probabilities,
-                                   float smoothing, float loss_scale, float* d_logits) {
+                                   float smoothing, const ShardNumbers* numbers, float* d_logits) {
   const size_t size = probabilities.samples * probabilities.classes;
   SoftmaxCrossEntropyGrad<<<BlocksFor(size), kThreads, 0, stream>>>(probabilities, smoothing,
-                                                                    loss_scale, d_logits);
+                                                                    numbers, d_logits);
 }
 
 void LaunchDifference(cudaStream_t stream, Difference kind, const Outputs& outputs, float* losses) {
@@ -144,11 +146,11 @@ void LaunchDifference(cudaStream_t stream, Difference kind, const Outputs& outpu
 }
 
 void LaunchDifferenceGrad(cudaStream_t stream, Difference kind, const Outputs& outputs,
-                          float loss_scale, float* dx) {
+                          const ShardNumbers* numbers, float* dx) {
   const size_t size = outputs.samples * outputs.classes;
   const auto launch = kind == Difference::kSquared ? DifferenceGrad<Difference::kSquared>
                                                    : DifferenceGrad<Difference::kAbsolute>;
-  launch<<<BlocksFor(size), kThreads, 0, stream>>>(outputs, loss_scale, dx);
+  launch<<<BlocksFor(size), kThreads, 0, stream>>>(outputs, numbers, dx);
 }
 
 void LaunchTally(cudaStream_t stream, const Outputs& logits, const Tally& tally) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/cuda/numbers.h"
+
 namespace trireme::cuda {
 
 // The outputs of a network, a row of `classes` for each sample, and what they should have been.
@@ -18,18 +20,18 @@ void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float
                                float* losses, float* probabilities);
 // `probabilities` are the values of the outputs.
 void LaunchSoftmaxCrossEntropyGrad(cudaStream_t stream, const Outputs& probabilities,
-                                   float smoothing, float loss_scale, float* d_logits);
+                                   float smoothing, const ShardNumbers* numbers, float* d_logits);
 
 enum class Difference { kSquared, kAbsolute };
 void LaunchDifference(cudaStream_t stream, Difference kind, const Outputs& outputs, float* losses);
 void LaunchDifferenceGrad(cudaStream_t stream, Difference kind, const Outputs& outputs,
-                          float loss_scale, float* dx);
+                          const ShardNumbers* numbers, float* dx);
 
 // metrics[0..2] (+)= the losses times their scale, the correct predictions, the vote. Without
 // samples: the vote alone.
 struct Tally {
   const float* losses;
-  float loss_scale, vote;
+  const ShardNumbers* numbers;
   float* metrics;
   bool accumulate;
 };

@@ -25,7 +25,7 @@ void BatchNormForward(const Call& call, const Shard& shard, Context& context, bo
                           .inv_std = call.outputs[2].floats(),
                           .seen_mean = shard.summand + call.statistic(0),
                           .seen_variance = shard.summand + call.statistic(1),
-                          .statistics_scale = shard.batch->statistics_scale,
+                          .numbers = shard.numbers,
                           .accumulate = shard.accumulate});
   LaunchBatchNormApply(context.stream(), rows,
                        {.x = x.floats(),

@@ -36,17 +36,19 @@ class CudaRunner : public check::OpRunner {
     CallList calls(*program, context_,
                    {.activations = static_cast<std::byte*>(values.data()),
                     .labels = static_cast<int32_t*>(labels.data()),
+                    .numbers = static_cast<ShardNumbers*>(numbers_.data()),
                     .copies = static_cast<float*>(copies.data()),
                     .scratch = static_cast<std::byte*>(scratch_.data()),
                     .scratch_bytes = scratch_.bytes()},
                    /*check=*/false);
     const auto* from = static_cast<const float*>(weights.data());
     auto* to = static_cast<float*>(sums.data());
+    calls.WriteNumbers(batch);
     if (batch.count > 0) {
       calls.CopyWeights(from, 0, calls.size());
       calls.Run(batch, from, to, accumulate, 0, calls.size());
     } else {
-      calls.RunEmpty(batch, to, accumulate);
+      calls.RunEmpty(to, accumulate);
     }
     FromCard(values, activations);
     FromCard(sums, std::as_writable_bytes(summand));
@@ -83,6 +85,7 @@ class CudaRunner : public check::OpRunner {
   CudaDevice card_{0};
   CudaQueue queue_;
   Context context_;
+  const CardMemory numbers_{card_, sizeof(ShardNumbers), "test"};
   CardMemory scratch_;
 };
 
