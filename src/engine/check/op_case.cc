@@ -196,6 +196,27 @@ std::vector<OpCase> CasesFor(const OpDef& op) {
   return cases;
 }
 
+std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow) {
+  std::vector<ValueId> values;
+  const Node& node = c.graph.nodes[c.node];
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (narrow.inputs >> i & 1) values.push_back(node.inputs[i]);
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (narrow.outputs >> i & 1) values.push_back(node.outputs[i]);
+  }
+  std::vector<OpCase> cases;
+  const unsigned all = (1u << values.size()) - 1;
+  for (unsigned chosen = narrow.alike ? all : 1; chosen && chosen <= all; ++chosen) {
+    OpCase& choice = cases.emplace_back(c);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (chosen >> i & 1) choice.graph.values[values[i]].element = Element::kBFloat;
+    }
+    choice.text += fmt::format(", bf16 {:b}", chosen);
+  }
+  return cases;
+}
+
 std::shared_ptr<const Program> MakeProgram(const OpCase& c, const std::vector<size_t>& nodes) {
   auto program = std::make_shared<Program>();
   program->capacity = c.capacity;

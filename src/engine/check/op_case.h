@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/engine.h"
 #include "graph/op.h"
 #include "graph/program.h"
 
@@ -22,6 +23,9 @@ struct OpCase {
 
 // Odd sizes, strides, paddings, one sample and more, an empty shard, in place and not.
 std::vector<OpCase> CasesFor(const OpDef& op);
+
+// The case with every choice of operands that its kernel takes in bf16.
+std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow);
 
 // A program of the given nodes of the case's graph. Values lie one after another, 64-byte aligned,
 // with a gap behind each.

@@ -1,6 +1,5 @@
 // Operations on values held in bf16, on every instruction set of this machine, and products of bf16
 // on its matrix units, against engine/ref.
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "engine/check/op_check.h"
@@ -10,28 +9,6 @@
 
 namespace trireme::cpu {
 namespace {
-
-// The case with every choice of operands that the kernel takes in bf16.
-std::vector<check::OpCase> NarrowCases(const check::OpCase& c, const NarrowOperands& narrow) {
-  std::vector<ValueId> values;
-  const Node& node = c.graph.nodes[c.node];
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (narrow.inputs >> i & 1) values.push_back(node.inputs[i]);
-  }
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (narrow.outputs >> i & 1) values.push_back(node.outputs[i]);
-  }
-  std::vector<check::OpCase> cases;
-  const unsigned all = (1u << values.size()) - 1;
-  for (unsigned chosen = narrow.alike ? all : 1; chosen && chosen <= all; ++chosen) {
-    check::OpCase& choice = cases.emplace_back(c);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (chosen >> i & 1) choice.graph.values[values[i]].element = Element::kBFloat;
-    }
-    choice.text += fmt::format(", bf16 {:b}", chosen);
-  }
-  return cases;
-}
 
 void CheckOnAll(const CpuRunners& runners, const check::Judgement& judgement,
                 const std::vector<check::OpCase>& cases) {
@@ -48,7 +25,7 @@ TEST(KernelsBFloatTest, OperationsOnBFloatsAgreeWithRef) {
   for (const KernelRow& row : runners[0]->kernels().rows) {
     if (row.op.starts_with("conv2d")) continue;  // needs a unit
     for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
-      const auto choices = NarrowCases(c, row.narrow);
+      const auto choices = check::NarrowCases(c, row.narrow);
       if (choices.empty()) break;
       CheckOnAll(runners, check::Judgement(c, /*short_numbers=*/true), choices);
       tried += choices.size();
@@ -70,7 +47,7 @@ TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
       const check::Judgement judgement(c, /*short_numbers=*/true);
       CheckOnAll(pairs, judgement, {c});
       if (convolves && c.count == 3) {  // other counts: as with floats
-        const auto choices = NarrowCases(c, row.narrow);
+        const auto choices = check::NarrowCases(c, row.narrow);
         CheckOnAll(alone, judgement, choices);
         tried += choices.size();
       }
