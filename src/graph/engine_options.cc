@@ -23,6 +23,11 @@ void Describe(OptionTable<EngineOptions>& t) {
   t.Add("check", &EngineOptions::check, Any(), kNothing,
         "on a card: wait for each operation, so that an error names the operation that caused it; "
         "slow");
+  t.Add(
+      "measure", &EngineOptions::measure, Any(), kNothing,
+      "on a card: measure how each product is computed fastest, and keep it in a cache; false, and "
+      "with trainer.deterministic: the first way that the libraries advise whose sums have one "
+      "order");
   t.Add("memory_mb", &EngineOptions::memory_mb, AtLeast(0), kLocal,
         "on a card: the most memory that a rank may take, in MB; 0: all there is");
 }

@@ -18,6 +18,7 @@ std::string_view NameOf(Precision precision);  // f32, tf32, bf16
 struct EngineOptions {
   std::string winograd = "auto";  // off, f2, f4, auto
   bool check = false;             // wait for each operation: a fault is found where it happens
+  bool measure = true;            // how products are computed is chosen by measurement
   int64_t memory_mb = 0;          // that a card's rank may take; 0: all there is
 };
 

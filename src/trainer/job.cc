@@ -68,8 +68,9 @@ MakeBackend BackendOf(const Recipe& recipe, bool trains) {
   const EngineKind& kind = *device.kind;
   const Precision precision = ResolvePrecision(kind, recipe.trainer.precision);
   const bool here = trains || kind.Missing(device.number).empty();
-  return [&kind, number = device.number, precision, here,
-          options = recipe.engine](const BackendNeeds& given) {
+  EngineOptions options = recipe.engine;
+  options.measure = options.measure && !recipe.trainer.deterministic;
+  return [&kind, number = device.number, precision, here, options](const BackendNeeds& given) {
     if (!kind.host_memory && !(given.trains && here)) {
       return HostEngine().make(Precision::kF32, options, given);
     }

@@ -1,40 +1,37 @@
 #include "engine/cuda/activations.h"
-#include "engine/cuda/launch.cuh"
+#include "engine/cuda/map.cuh"
 
 namespace trireme::cuda {
 namespace {
 
 template <Activation kF>
-__device__ float Apply(float x) {
-  if constexpr (kF == Activation::kRelu) return x > 0 ? x : 0;
-  if constexpr (kF == Activation::kSigmoid) return 1 / (1 + expf(-x));
-  if constexpr (kF == Activation::kTanh) return tanhf(x);
-  return x;
-}
+struct Forward {
+  __device__ float operator()(size_t, float x) const {
+    if constexpr (kF == Activation::kRelu) return x > 0 ? x : 0;
+    if constexpr (kF == Activation::kSigmoid) return 1 / (1 + expf(-x));
+    if constexpr (kF == Activation::kTanh) return tanhf(x);
+    return x;
+  }
+};
 
 template <Activation kF>
-__device__ float Slope(float y, float dy) {
-  if constexpr (kF == Activation::kRelu) return y > 0 ? dy : 0;
-  if constexpr (kF == Activation::kSigmoid) return dy * y * (1 - y);
-  if constexpr (kF == Activation::kTanh) return dy * (1 - y * y);
-  return dy;
-}
+struct Backward {
+  __device__ float operator()(size_t, float y, float dy) const {
+    if constexpr (kF == Activation::kRelu) return y > 0 ? dy : 0;
+    if constexpr (kF == Activation::kSigmoid) return dy * y * (1 - y);
+    if constexpr (kF == Activation::kTanh) return dy * (1 - y * y);
+    return dy;
+  }
+};
 
 template <Activation kF>
-__global__ void Forward(const float* x, float* y, size_t size) {
-  ForEachItem(size, [=](size_t i) { y[i] = Apply<kF>(x[i]); });
-}
-
-template <Activation kF>
-__global__ void Backward(const float* y, const float* dy, float* dx, size_t size) {
-  ForEachItem(size, [=](size_t i) { dx[i] = Slope<kF>(y[i], dy[i]); });
-}
-
-template <Activation kF>
-__global__ void AddBias(const float* bias, float* y, size_t size, int channels) {
-  ForEachItem(
-      size, [=](size_t i) { y[i] = Apply<kF>(bias ? y[i] + bias[i % unsigned(channels)] : y[i]); });
-}
+struct AddBias {
+  const float* bias;
+  unsigned channels;
+  __device__ float operator()(size_t i, float y) const {
+    return Forward<kF>()(i, bias ? y + bias[i % channels] : y);
+  }
+};
 
 // Calls launch with the activation as a constant.
 template <class F>
@@ -53,23 +50,31 @@ void With(Activation f, const F& launch) {
 
 }  // namespace
 
-void LaunchActivation(cudaStream_t stream, Activation f, const float* x, float* y, size_t size) {
-  With(f,
-       [&]<Activation kF>() { Forward<kF><<<BlocksFor(size), kThreads, 0, stream>>>(x, y, size); });
-}
-
-void LaunchActivationGrad(cudaStream_t stream, Activation f, const float* y, const float* dy,
-                          float* dx, size_t size) {
-  With(f, [&]<Activation kF>() {
-    Backward<kF><<<BlocksFor(size), kThreads, 0, stream>>>(y, dy, dx, size);
+void LaunchActivation(cudaStream_t stream, Activation f, Array x, Array y, size_t size) {
+  WithElement(x.narrow, [&](auto zero) {
+    using T = decltype(zero);
+    With(f, [&]<Activation kF>() { Map(stream, size, Forward<kF>(), As<T>(y), As<const T>(x)); });
   });
 }
 
-void LaunchBiasActivation(cudaStream_t stream, Activation f, const float* bias, float* y,
+void LaunchActivationGrad(cudaStream_t stream, Activation f, Array y, Array dy, Array dx,
+                          size_t size) {
+  WithElement(dy.narrow, [&](auto zero) {
+    using T = decltype(zero);
+    With(f, [&]<Activation kF>() {
+      Map(stream, size, Backward<kF>(), As<T>(dx), As<const T>(y), As<const T>(dy));
+    });
+  });
+}
+
+void LaunchBiasActivation(cudaStream_t stream, Activation f, const float* bias, Array y,
                           size_t rows, int channels) {
   const size_t size = rows * size_t(channels);
-  With(f, [&]<Activation kF>() {
-    AddBias<kF><<<BlocksFor(size), kThreads, 0, stream>>>(bias, y, size, channels);
+  WithElement(y.narrow, [&](auto zero) {
+    using T = decltype(zero);
+    With(f, [&]<Activation kF>() {
+      Map(stream, size, AddBias<kF>{bias, unsigned(channels)}, As<T>(y), As<const T>(y));
+    });
   });
 }
 

@@ -1,27 +1,43 @@
 #include "engine/cuda/add.h"
-#include "engine/cuda/launch.cuh"
+#include "engine/cuda/map.cuh"
 
 namespace trireme::cuda {
 namespace {
 
-__global__ void Add(const float* a, const float* b, float* y, size_t size) {
-  ForEachItem(size, [=](size_t i) { y[i] = a[i] + b[i]; });
-}
-
-__global__ void AddReluGrad(const float* a, const float* b, const float* y, float* dx,
-                            size_t size) {
-  ForEachItem(size, [=](size_t i) { dx[i] = y[i] > 0 ? a[i] + b[i] : 0; });
-}
+struct Sum {
+  __device__ float operator()(size_t, float a, float b) const { return a + b; }
+};
+struct SumWherePositive {
+  __device__ float operator()(size_t, float a, float b, float y) const { return y > 0 ? a + b : 0; }
+};
+struct Same {
+  __device__ float operator()(size_t, float x) const { return x; }
+};
 
 }  // namespace
 
-void LaunchAdd(cudaStream_t stream, const float* a, const float* b, float* y, size_t size) {
-  Add<<<BlocksFor(size), kThreads, 0, stream>>>(a, b, y, size);
+void LaunchAdd(cudaStream_t stream, Array a, Array b, Array y, size_t size) {
+  WithElement(y.narrow, [&](auto zero) {
+    using T = decltype(zero);
+    Map(stream, size, Sum(), As<T>(y), As<const T>(a), As<const T>(b));
+  });
 }
 
-void LaunchAddReluGrad(cudaStream_t stream, const float* a, const float* b, const float* y,
-                       float* dx, size_t size) {
-  AddReluGrad<<<BlocksFor(size), kThreads, 0, stream>>>(a, b, y, dx, size);
+void LaunchAddReluGrad(cudaStream_t stream, Array a, Array b, Array y, Array dx, size_t size) {
+  WithElement(dx.narrow, [&](auto zero) {
+    using T = decltype(zero);
+    Map(stream, size, SumWherePositive(), As<T>(dx), As<const T>(a), As<const T>(b),
+        As<const T>(y));
+  });
+}
+
+void LaunchConvert(cudaStream_t stream, Array from, Array to, size_t size) {
+  WithElement(from.narrow, [&](auto zero) {
+    using From = decltype(zero);
+    WithElement(to.narrow, [&](auto other) {
+      Map(stream, size, Same(), As<decltype(other)>(to), As<const From>(from));
+    });
+  });
 }
 
 }  // namespace trireme::cuda

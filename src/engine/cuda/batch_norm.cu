@@ -1,134 +1,293 @@
 #include "engine/cuda/batch_norm.h"
-#include "engine/cuda/launch.cuh"
-#include "engine/cuda/rows.cuh"
+#include "engine/cuda/columns.cuh"
+#include "engine/cuda/sheet.cuh"
 
 namespace trireme::cuda {
 namespace {
 
-// About the chunk's mean, which need not be exact: what it is off by is summed up as well.
-__global__ void MeasureChunks(Rows r, const float* x, double* parts) {
-  __shared__ float shared[3][kDown][kAcross];
-  const int c = int(blockIdx.x * kAcross + threadIdx.x);
-  float rough = 0;
-  ForEachOfChunk(r, c, [&](size_t at) { rough += x[at]; });
-  const float pivot = SumDown(rough, shared[0]) / float(LengthOfChunk(r));
-  float sum = 0, square = 0;
-  ForEachOfChunk(r, c, [&](size_t at) {
-    const float off = x[at] - pivot;
-    sum += off;
-    square = fmaf(off, off, square);
-  });
-  sum = SumDown(sum, shared[1]);
-  square = SumDown(square, shared[2]);
-  if (threadIdx.y != 0 || c >= r.channels) return;
-  // In double the plain sums of squares lose nothing that matters.
-  const double n = double(LengthOfChunk(r)), m = pivot;
-  double* part = parts + size_t(blockIdx.y) * 2 * r.channels;
-  part[c] = n * m + sum;
-  part[r.channels + c] = square + 2 * m * sum + n * m * m;
+__device__ void MeasureChannel(const BatchNormMeasure& m, int c, double n, double sum,
+                               double squares) {
+  const float share = m.numbers->statistics_scale;
+  const double mean = sum / n, found = squares - n * mean * mean;
+  const double square = found < 0 ? 0 : found;
+  const double unbiased = square / (n > 1 ? n - 1 : 1);
+  m.mean[c] = float(mean);
+  m.inv_std[c] = float(1 / sqrt(square / n + double(m.epsilon)));
+  m.seen_mean[c] = (m.accumulate ? m.seen_mean[c] : 0) + share * float(mean);
+  m.seen_variance[c] = (m.accumulate ? m.seen_variance[c] : 0) + share * float(unbiased);
 }
 
-__global__ void Measure(int channels, BatchNormMeasure m) {
-  const float share = m.numbers->statistics_scale;
+// About a mean of the chunk's first rows: what that is off by is summed up as well.
+template <int kN, class T>
+struct Squares {
+  const T* x;
+  int channels;
+  size_t rows;
+  double* sums;
+  bool apart;
+  BatchNormMeasure measure;
+  Floats<kN> pivot;
+
+  static constexpr int kFirst = 4;
+  template <int kM>
+  __device__ Floats<kM> Pivot(int c, size_t begin, size_t count) const {
+    const int looked = count < kFirst ? int(count) : kFirst;
+    Floats<kM> mean = {};
+    for (int r = 0; r < looked; ++r) {
+      const Floats<kM> values = Load<kM>(x + (begin + r) * channels + c);
+#pragma unroll
+      for (int i = 0; i < kM; ++i) mean[i] += values[i];
+    }
+#pragma unroll
+    for (int i = 0; i < kM; ++i) mean[i] /= float(looked);
+    return mean;
+  }
+
+  using Fetched = Raw<kN, T>;
+  __device__ void Begin(int c, size_t begin, size_t end) {
+    pivot = Pivot<kN>(c, begin, end - begin);
+  }
+  __device__ Fetched Fetch(size_t at) const { return cuda::Fetch<kN>(x + at); }
+  __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>& square) const {
+    const Floats<kN> values = Widen(fetched);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+      const float off = values[i] - pivot[i];
+      sum[i] += off;
+      square[i] = fmaf(off, off, square[i]);
+    }
+  }
+  // In double the plain sums of squares lose nothing that matters.
+  __device__ void Part(int c, size_t begin, size_t count, double& sum, double& square) const {
+    const double n = double(count), m = Pivot<1>(c, begin, count)[0];
+    square += 2 * m * sum + n * m * m;
+    sum += n * m;
+  }
+  __device__ void Finish(int c, double sum, double square) const {
+    if (!apart) return MeasureChannel(measure, c, double(rows), sum, square);
+    sums[c] = sum;
+    sums[channels + c] = square;
+    if (c == 0) sums[2 * channels] = double(rows);
+  }
+};
+
+__global__ void Measure(int channels, const double* all, BatchNormMeasure m) {
   ForEachItem(channels, [=](size_t c) {
-    const double n = m.all[2 * channels], mean = m.all[c] / n;
-    const double found = m.all[channels + c] - n * mean * mean;
-    const double square = found < 0 ? 0 : found;
-    const double unbiased = square / (n > 1 ? n - 1 : 1);
-    m.mean[c] = float(mean);
-    m.inv_std[c] = float(1 / sqrt(square / n + double(m.epsilon)));
-    m.seen_mean[c] = (m.accumulate ? m.seen_mean[c] : 0) + share * float(mean);
-    m.seen_variance[c] = (m.accumulate ? m.seen_variance[c] : 0) + share * float(unbiased);
+    MeasureChannel(m, int(c), all[2 * channels], all[c], all[channels + c]);
   });
 }
 
 // What forward computes before the relu; backward finds its sign again, to the bit.
 __device__ float Normalised(float off, float scale, float bias) { return fmaf(off, scale, bias); }
 
-__global__ void Apply(size_t size, int channels, BatchNormApply a) {
-  ForEachItem(size, [=](size_t i) {
-    const size_t c = i % unsigned(channels);
-    const float inv_std = a.inv_std ? a.inv_std[c] : 1 / sqrtf(a.variance[c] + a.epsilon);
-    float y = Normalised(a.x[i] - a.mean[c], inv_std * a.weight[c], a.bias[c]);
-    if (a.residual) y += a.residual[i];
-    a.y[i] = a.relu && !(y > 0) ? 0 : y;
-  });
+template <int kN, class T, bool kAdd, bool kRelu>
+__global__ void __launch_bounds__(kThreads) Apply(Sheet s, BatchNormApply a) {
+  const int c = PackOf(s) * kN;
+  const size_t channels = size_t(s.packs) * kN;
+  const Floats<kN> mean = Load<kN>(a.mean + c), weight = Load<kN>(a.weight + c),
+                   bias = Load<kN>(a.bias + c);
+  Floats<kN> scale = Load<kN>((a.inv_std ? a.inv_std : a.variance) + c);
+#pragma unroll
+  for (int i = 0; i < kN; ++i) {
+    scale[i] = (a.inv_std ? scale[i] : 1 / sqrtf(scale[i] + a.epsilon)) * weight[i];
+  }
+  const T* x = static_cast<const T*>(a.x) + c;
+  const T* residual = kAdd ? static_cast<const T*>(a.residual) + c : nullptr;
+  T* y = static_cast<T*>(a.y) + c;
+  Raw<kN, T> values[Sheet::kUnroll], added[Sheet::kUnroll];
+  ForEachRow(
+      s,
+      [&](size_t row, int u) {
+        values[u] = Fetch<kN>(x + row * channels);
+        if (kAdd) added[u] = Fetch<kN>(residual + row * channels);
+      },
+      [&](size_t row, int u) {
+        Floats<kN> made = Widen(values[u]);
+        Floats<kN> other = {};
+        if (kAdd) other = Widen(added[u]);
+#pragma unroll
+        for (int i = 0; i < kN; ++i) {
+          float normal = Normalised(made[i] - mean[i], scale[i], bias[i]);
+          if (kAdd) normal += other[i];
+          made[i] = kRelu && !(normal > 0) ? 0 : normal;
+        }
+        Store<kN>(y + row * channels, made);
+      });
 }
 
-// dy where the relu behind let y pass; without one, dy.
-__device__ float Passed(const BatchNormGrad& g, size_t c, float off, float dy) {
-  if (!g.relu) return dy;
-  return Normalised(off, g.inv_std[c] * g.weight[c], g.bias[c]) > 0 ? dy : 0;
+__device__ void FindFactors(const BatchNormGrad& g, int channels, int c, double n, double sum,
+                            double product, float* factors) {
+  const double s = g.inv_std[c], factor = g.weight[c] * s;
+  factors[c] = float(factor * s * s * product / n);
+  factors[channels + c] = float(factor * sum / n);
+}
+__device__ void StoreGradients(const BatchNormGrad& g, int c, double sum, double product) {
+  g.d_weight[c] = (g.accumulate ? g.d_weight[c] : 0) + float(product * g.inv_std[c]);
+  g.d_bias[c] = (g.accumulate ? g.d_bias[c] : 0) + float(sum);
 }
 
-__global__ void GradChunks(Rows r, BatchNormGrad g, double* parts) {
-  __shared__ float shared[2][kDown][kAcross];
-  const int c = int(blockIdx.x * kAcross + threadIdx.x);
-  float sum = 0, product = 0;
-  ForEachOfChunk(r, c, [&](size_t at) {
-    const float off = g.x[at] - g.mean[c], dy = Passed(g, c, off, g.dy[at]);
-    sum += dy;
-    product = fmaf(dy, off, product);
-  });
-  sum = SumDown(sum, shared[0]);
-  product = SumDown(product, shared[1]);
-  if (threadIdx.y != 0 || c >= r.channels) return;
-  double* part = parts + size_t(blockIdx.y) * 2 * r.channels;
-  part[c] = sum;
-  part[r.channels + c] = product;
-}
+// Of a channel pack: dy where the relu behind let y pass; without one, dy.
+template <int kN, bool kRelu>
+struct Passage {
+  Floats<kN> mean, scale, bias;
+  __device__ void Begin(const BatchNormGrad& g, int c) {
+    mean = Load<kN>(g.mean + c);
+    const Floats<kN> inv_std = Load<kN>(g.inv_std + c), weight = Load<kN>(g.weight + c);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) scale[i] = inv_std[i] * weight[i];
+    if (kRelu) bias = Load<kN>(g.bias + c);
+  }
+  __device__ float Passed(int i, float off, float dy) const {
+    return !kRelu || Normalised(off, scale[i], bias[i]) > 0 ? dy : 0;
+  }
+};
 
-// Gradients of the parameters; factors = slope, then level: dx = scale dy - (x - mean) slope -
-// level.
-__global__ void GradFactors(int channels, BatchNormGrad g, const double* sums, const double* all,
-                            float* factors) {
+template <int kN, class T, bool kRelu>
+struct GradSums {
+  BatchNormGrad g;
+  int channels;
+  size_t rows;
+  double* sums;
+  float* factors;
+  bool apart;
+  Passage<kN, kRelu> passage;
+
+  struct Fetched {
+    Raw<kN, T> x, dy;
+  };
+  __device__ void Begin(int c, size_t, size_t) { passage.Begin(g, c); }
+  __device__ Fetched Fetch(size_t at) const {
+    return {cuda::Fetch<kN>(static_cast<const T*>(g.x) + at),
+            cuda::Fetch<kN>(static_cast<const T*>(g.dy) + at)};
+  }
+  __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>& product) const {
+    const Floats<kN> x = Widen(fetched.x), dy = Widen(fetched.dy);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+      const float off = x[i] - passage.mean[i], passed = passage.Passed(i, off, dy[i]);
+      sum[i] += passed;
+      product[i] = fmaf(passed, off, product[i]);
+    }
+  }
+  __device__ void Part(int, size_t, size_t, double&, double&) const {}
+  __device__ void Finish(int c, double sum, double product) const {
+    StoreGradients(g, c, sum, product);
+    if (!apart) return FindFactors(g, channels, c, double(rows), sum, product, factors);
+    sums[c] = sum;
+    sums[channels + c] = product;
+    if (c == 0) sums[2 * channels] = double(rows);
+  }
+};
+
+__global__ void GradFactors(int channels, BatchNormGrad g, const double* all, float* factors) {
   ForEachItem(channels, [=](size_t c) {
-    const double n = all[2 * channels], s = g.inv_std[c], factor = g.weight[c] * s;
-    g.d_weight[c] = (g.accumulate ? g.d_weight[c] : 0) + float(sums[channels + c] * s);
-    g.d_bias[c] = (g.accumulate ? g.d_bias[c] : 0) + float(sums[c]);
-    factors[c] = float(factor * s * s * all[channels + c] / n);
-    factors[channels + c] = float(factor * all[c] / n);
+    FindFactors(g, channels, int(c), all[2 * channels], all[c], all[channels + c], factors);
   });
 }
 
-__global__ void GradApply(size_t size, int channels, BatchNormGrad g, const float* factors) {
-  ForEachItem(size, [=](size_t i) {
-    const size_t c = i % unsigned(channels);
-    const float off = g.x[i] - g.mean[c], dy = Passed(g, c, off, g.dy[i]);
-    const float flat = fmaf(off, factors[c], factors[channels + c]);
-    g.dx[i] = fmaf(g.inv_std[c] * g.weight[c], dy, -flat);
-  });
+// dx = scale dy - (x - mean) slope - level.
+template <int kN, class T, bool kRelu>
+__global__ void __launch_bounds__(kThreads)
+    GradApply(Sheet s, BatchNormGrad g, const float* factors) {
+  const int c = PackOf(s) * kN;
+  const size_t channels = size_t(s.packs) * kN;
+  Passage<kN, kRelu> passage;
+  passage.Begin(g, c);
+  const Floats<kN> slope = Load<kN>(factors + c), level = Load<kN>(factors + channels + c);
+  const T *x = static_cast<const T*>(g.x) + c, *dy = static_cast<const T*>(g.dy) + c;
+  T* dx = static_cast<T*>(g.dx) + c;
+  Raw<kN, T> values[Sheet::kUnroll], gradients[Sheet::kUnroll];
+  ForEachRow(
+      s,
+      [&](size_t row, int u) {
+        values[u] = Fetch<kN>(x + row * channels);
+        gradients[u] = Fetch<kN>(dy + row * channels);
+      },
+      [&](size_t row, int u) {
+        const Floats<kN> value = Widen(values[u]), gradient = Widen(gradients[u]);
+        Floats<kN> made;
+#pragma unroll
+        for (int i = 0; i < kN; ++i) {
+          const float off = value[i] - passage.mean[i];
+          const float flat = fmaf(off, slope[i], level[i]);
+          made[i] = fmaf(passage.scale[i], passage.Passed(i, off, gradient[i]), -flat);
+        }
+        Store<kN>(dx + row * channels, made);
+      });
+}
+
+// Calls f with true or false as a constant.
+template <class F>
+void WithFlag(bool flag, const F& f) {
+  if (flag) {
+    f(Constant<true>());
+  } else {
+    f(Constant<false>());
+  }
 }
 
 }  // namespace
 
-void LaunchBatchNormSums(cudaStream_t stream, const Rows& r, const float* x,
+void LaunchBatchNormSums(cudaStream_t stream, const Columns& g, const void* x,
+                         const BatchNormScratch& scratch, const BatchNormMeasure& measure,
+                         bool apart) {
+  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    const Squares<kN, T> squares = {
+        static_cast<const T*>(x), g.channels, g.rows, scratch.sums, apart, measure, {}};
+    LaunchVisitColumns<kN>(stream, g, squares, scratch.columns_scratch);
+  });
+}
+
+void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const double* all,
+                            const BatchNormMeasure& measure) {
+  Measure<<<BlocksFor(size_t(channels)), kThreads, 0, stream>>>(channels, all, measure);
+}
+
+void LaunchBatchNormApply(cudaStream_t stream, const Columns& g, const BatchNormApply& apply) {
+  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    const Sheet sheet(g.rows, g.channels / kN);
+    WithFlag(apply.residual != nullptr, [&](auto adds) {
+      WithFlag(apply.relu, [&](auto relus) {
+        Apply<kN, T, adds.value, relus.value><<<sheet.grid(), kThreads, 0, stream>>>(sheet, apply);
+      });
+    });
+  });
+}
+
+void LaunchBatchNormGradSums(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
+                             const BatchNormScratch& scratch, bool apart) {
+  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    WithFlag(grad.relu, [&](auto relus) {
+      const GradSums<kN, T, relus.value> sums = {
+          grad, g.channels, g.rows, scratch.sums, scratch.factors, apart, {}};
+      LaunchVisitColumns<kN>(stream, g, sums, scratch.columns_scratch);
+    });
+  });
+}
+
+void LaunchBatchNormGradFactors(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
+                                const BatchNormScratch& scratch, const double* all) {
+  GradFactors<<<BlocksFor(size_t(g.channels)), kThreads, 0, stream>>>(g.channels, grad, all,
+                                                                      scratch.factors);
+}
+
+void LaunchBatchNormGrad(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
                          const BatchNormScratch& scratch) {
-  MeasureChunks<<<ChunkGrid(r), ChunkBlock(), 0, stream>>>(r, x, scratch.parts);
-  LaunchSumParts(stream, r, 2 * r.channels, scratch.parts, scratch.sums);
-}
-
-void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const BatchNormMeasure& measure) {
-  Measure<<<BlocksFor(channels), kThreads, 0, stream>>>(channels, measure);
-}
-
-void LaunchBatchNormApply(cudaStream_t stream, const Rows& r, const BatchNormApply& apply) {
-  const size_t size = r.rows * r.channels;
-  Apply<<<BlocksFor(size), kThreads, 0, stream>>>(size, r.channels, apply);
-}
-
-void LaunchBatchNormGradSums(cudaStream_t stream, const Rows& r, const BatchNormGrad& grad,
-                             const BatchNormScratch& scratch) {
-  GradChunks<<<ChunkGrid(r), ChunkBlock(), 0, stream>>>(r, grad, scratch.parts);
-  LaunchSumParts(stream, r, 2 * r.channels, scratch.parts, scratch.sums);
-}
-
-void LaunchBatchNormGrad(cudaStream_t stream, const Rows& r, const BatchNormGrad& grad,
-                         const BatchNormScratch& scratch, const double* all) {
-  const size_t size = r.rows * r.channels;
-  GradFactors<<<BlocksFor(r.channels), kThreads, 0, stream>>>(r.channels, grad, scratch.sums, all,
-                                                              scratch.factors);
-  GradApply<<<BlocksFor(size), kThreads, 0, stream>>>(size, r.channels, grad, scratch.factors);
+  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    const Sheet sheet(g.rows, g.channels / kN);
+    WithFlag(grad.relu, [&](auto relus) {
+      GradApply<kN, T, relus.value>
+          <<<sheet.grid(), kThreads, 0, stream>>>(sheet, grad, scratch.factors);
+    });
+  });
 }
 
 }  // namespace trireme::cuda

@@ -1,71 +1,78 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include "engine/cuda/columns.h"
 #include "engine/cuda/numbers.h"
-#include "engine/cuda/rows.h"
 
 namespace trireme::cuda {
 
-// Each channel of the rows is a population. Its sums lie in scratch memory of BatchNormDoubles
-// doubles: `sums` are those of this shard, `all` is what the channel is normalised by: the same, or
-// sums over the shards of all ranks.
+// Each channel of the rows is a population. Its sums lie in scratch memory of `doubles` doubles:
+// `sums` are those of this shard; over the shards of all ranks, if they add up, they are `others`.
 struct BatchNormScratch {
-  BatchNormScratch(const Rows& rows, double* scratch)
+  BatchNormScratch(const Columns& columns, double* scratch, unsigned* counters)
       : sums(scratch),
-        others(sums + length(rows) + 1),
-        factors(reinterpret_cast<float*>(others + length(rows) + 1)),
-        parts(others + length(rows) + 1 + rows.channels) {}
-  static size_t length(const Rows& rows) { return 2 * size_t(rows.channels); }
-  static size_t doubles(const Rows& rows) {
-    return 2 * (length(rows) + 1) + size_t(rows.channels) + rows.parts(2);
+        others(sums + length(columns) + 1),
+        factors(reinterpret_cast<float*>(others + length(columns) + 1)),
+        columns_scratch{others + length(columns) + 1 + columns.channels, counters} {}
+  static size_t length(const Columns& columns) { return 2 * size_t(columns.channels); }
+  static size_t doubles(const Columns& columns) {
+    return 2 * (length(columns) + 1) + size_t(columns.channels) + columns.parts();
   }
 
   double* sums;    // two for each channel, then the number of rows
-  double* others;  // the same over all ranks, if they add up
+  double* others;  // the same over all ranks
   float* factors;  // two for each channel
-  double* parts;
+  ColumnScratch columns_scratch;
 };
 
-// sums = of x, of x^2. Each chunk's values are centred before they are squared.
-void LaunchBatchNormSums(cudaStream_t stream, const Rows& rows, const float* x,
-                         const BatchNormScratch& scratch);
-
-// mean, inv_std and what the summand carries (seen) from the sums.
+// What becomes of the sums of x and x^2: mean, inv_std and what the summand carries (seen).
 struct BatchNormMeasure {
-  const double* all;
   float epsilon;
   float *mean, *inv_std;
   float *seen_mean, *seen_variance;
   const ShardNumbers* numbers;
   bool accumulate;
 };
-void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const BatchNormMeasure& measure);
+// At once from the sums of this shard; or, `apart`, the sums alone, and the rest from all of them.
+void LaunchBatchNormSums(cudaStream_t stream, const Columns& columns, const void* x,
+                         const BatchNormScratch& scratch, const BatchNormMeasure& measure,
+                         bool apart);
+void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const double* all,
+                            const BatchNormMeasure& measure);
 
-// y = (x - mean) inv_std weight + bias, then + residual (unless null), then relu.
+// y = (x - mean) inv_std weight + bias, then + residual (unless null), then relu. x, residual and y
+// are held alike.
 struct BatchNormApply {
-  const float *x, *mean;
+  const void* x;
+  const float* mean;
   const float* inv_std;   // or null:
   const float* variance;  // inv_std = 1 / sqrt(variance + epsilon)
   float epsilon;
-  const float *weight, *bias, *residual;
-  float* y;
+  const float *weight, *bias;
+  const void* residual;
+  void* y;
   bool relu;
 };
-void LaunchBatchNormApply(cudaStream_t stream, const Rows& rows, const BatchNormApply& apply);
+void LaunchBatchNormApply(cudaStream_t stream, const Columns& columns, const BatchNormApply& apply);
 
-// Backward, with `relu` through the relu behind, whose result is found again from x. y may not be
-// read.
+// Backward, with `relu` through the relu behind, whose result is found again from x. x, dy and dx
+// are held alike.
 struct BatchNormGrad {
-  const float *x, *dy, *mean, *inv_std, *weight, *bias;
-  float* dx;  // may be dy
+  const void *x, *dy;
+  const float *mean, *inv_std, *weight, *bias;
+  void* dx;  // may be dy
   float *d_weight, *d_bias;
   bool accumulate, relu;
 };
-// sums = of dy, of dy (x - mean).
-void LaunchBatchNormGradSums(cudaStream_t stream, const Rows& rows, const BatchNormGrad& grad,
-                             const BatchNormScratch& scratch);
-// d_weight and d_bias from the shard's sums, dx with all sums.
-void LaunchBatchNormGrad(cudaStream_t stream, const Rows& rows, const BatchNormGrad& grad,
-                         const BatchNormScratch& scratch, const double* all);
+// Sums of dy and of dy (x - mean); from them at once d_weight, d_bias and the factors; or, `apart`,
+// the sums alone, and the rest from all of them.
+void LaunchBatchNormGradSums(cudaStream_t stream, const Columns& columns, const BatchNormGrad& grad,
+                             const BatchNormScratch& scratch, bool apart);
+void LaunchBatchNormGradFactors(cudaStream_t stream, const Columns& columns,
+                                const BatchNormGrad& grad, const BatchNormScratch& scratch,
+                                const double* all);
+// dx, with the factors.
+void LaunchBatchNormGrad(cudaStream_t stream, const Columns& columns, const BatchNormGrad& grad,
+                         const BatchNormScratch& scratch);
 
 }  // namespace trireme::cuda

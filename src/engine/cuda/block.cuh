@@ -17,6 +17,18 @@ __device__ inline double SumBlock(double value) {
   return sum;
 }
 
+// Whether a block is the last of so many that come here, all of whose threads call it. What the
+// others wrote before it then sees, past its own cache (__ldcg). The counter is 0 before and after.
+__device__ inline bool IsLastBlock(unsigned* counter, unsigned blocks) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicInc(counter, blocks - 1) == blocks - 1;
+  __syncthreads();
+  __threadfence();
+  return is_last;
+}
+
 constexpr int kWarp = 32;
 
 // Over a warp, all of whose threads call it and get it.

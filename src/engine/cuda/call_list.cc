@@ -21,35 +21,36 @@ const KernelRow& KernelFor(const Instruction& instruction) {
   return *row;
 }
 
-void* Address(const Operand& operand, const Memory& memory) {
-  if (operand.is_input) return memory.inputs;
+void* Address(const Operand& operand, const Memory& memory, int slot) {
+  if (operand.is_input) return memory.slots[size_t(slot)].inputs;
   return memory.activations ? memory.activations + operand.offset : nullptr;
 }
 
 // `memory` may be empty where only sizes matter.
-Call Resolve(const Instruction& instruction, const Layout& layout, const Memory& memory) {
+Call Resolve(const Instruction& instruction, const Layout& layout, const Memory& memory, int slot) {
   Call call;
   call.instruction = &instruction;
   call.metrics = layout.loss();
   TRIREME_ASSERT(instruction.inputs.size() <= call.inputs.size());
   TRIREME_ASSERT(instruction.outputs.size() <= call.outputs.size());
   const auto resolve = [&](const Operand& operand) {
-    return Value{Address(operand, memory), operand.spec.shape};
+    return Value{Address(operand, memory, slot), operand.spec.shape, operand.spec.element};
   };
   std::ranges::transform(instruction.inputs, call.inputs.begin(), resolve);
   std::ranges::transform(instruction.outputs, call.outputs.begin(), resolve);
   return call;
 }
 
-// Where the copy of each kernel begins, by where it lies in a state.
-std::map<size_t, size_t> PlaceCopies(const Program& program, size_t& floats) {
+// Where the copy of each matrix begins, by where it lies in a state: in numbers.
+std::map<size_t, size_t> PlaceCopies(const Program& program, Precision precision, size_t& numbers) {
+  constexpr size_t kAlignment = 128;  // 256 bytes or more
   std::map<size_t, size_t> places;
-  floats = 0;
+  numbers = 0;
   for (const Instruction& instruction : program.instructions) {
-    if (!ReadsCopy(instruction)) continue;
+    if (WeightCopyOf(instruction, precision) == WeightCopy::kNone) continue;
     const Range& weights = instruction.parameters[0];
-    if (!places.try_emplace(weights.begin, floats).second) continue;
-    floats += (weights.size + Layout::kAlignment - 1) / Layout::kAlignment * Layout::kAlignment;
+    if (!places.try_emplace(weights.begin, numbers).second) continue;
+    numbers += (weights.size + kAlignment - 1) / kAlignment * kAlignment;
   }
   return places;
 }
@@ -75,7 +76,7 @@ Needs NeedsOf(const Program& program, Context& context, int samples) {
     const KernelRow& row = KernelFor(instruction);
     if (!row.scratch) continue;
     try {
-      const Call call = Resolve(instruction, program.layout, {});
+      const Call call = Resolve(instruction, program.layout, {}, 0);
       const size_t bytes = row.scratch(call, size_t(samples), context);
       needs.scratch_bytes = std::max(needs.scratch_bytes, bytes);
     } catch (Error& error) {
@@ -83,7 +84,9 @@ Needs NeedsOf(const Program& program, Context& context, int samples) {
       throw;
     }
   }
-  PlaceCopies(program, needs.copies);
+  size_t numbers = 0;
+  PlaceCopies(program, context.precision, numbers);
+  needs.copy_bytes = numbers * (context.narrow() ? 2 : 4);
   return needs;
 }
 
@@ -100,35 +103,39 @@ size_t MostSums(const Program& program) {
 CallList::CallList(const Program& program, Context& context, const Memory& memory, bool check)
     : program_(program), context_(context), memory_(memory), check_(check) {
   for (const Instruction& instruction : program.instructions) {
-    calls_.push_back({KernelFor(instruction).run, Resolve(instruction, program.layout, memory)});
+    for (int slot = 0; slot < kSlots; ++slot) {
+      calls_[size_t(slot)].push_back(
+          {KernelFor(instruction).run, Resolve(instruction, program.layout, memory, slot)});
+    }
   }
   PlanCopies();
 }
 
 void CallList::PlanCopies() {
-  size_t floats = 0;
-  const std::map<size_t, size_t> places = PlaceCopies(program_, floats);
+  size_t numbers = 0;
+  const std::map<size_t, size_t> places = PlaceCopies(program_, context_.precision, numbers);
   int tiles = 0;
   std::map<size_t, bool> planned;
   for (int i = 0; i < size(); ++i) {
     const Instruction& instruction = program_.instructions[size_t(i)];
-    if (!ReadsCopy(instruction)) continue;
+    const WeightCopy kind = WeightCopyOf(instruction, context_.precision);
+    if (kind == WeightCopy::kNone) continue;
     const Range& weights = instruction.parameters[0];
-    calls_[size_t(i)].call.copy = places.at(weights.begin);
+    for (auto& calls : calls_) calls[size_t(i)].call.copy = places.at(weights.begin);
     if (!planned.try_emplace(weights.begin, true).second) continue;
-    const bool backward = instruction.op->name == std::string_view("conv2d_grad_input");
-    const Operand& result = backward ? instruction.inputs[0] : instruction.outputs[0];
+    const Operand& result = instruction.backward ? instruction.inputs[0] : instruction.outputs[0];
     const int out = result.spec.shape.channels;
     copies_.push_back({.from = weights.begin,
                        .to = places.at(weights.begin),
                        .rows = int(weights.size) / out,
                        .columns = out,
+                       .turned = kind == WeightCopy::kTurned,
                        .first_tile = tiles});
     first_readers_.push_back(i);
     tiles += copies_.back().tiles();
   }
   if (copies_.empty()) return;
-  const size_t bytes = copies_.size() * sizeof(Transposition);
+  const size_t bytes = copies_.size() * sizeof(MatrixCopy);
   copies_on_card_ = CardMemory(context_.queue.card(), bytes, "copies of weights");
   Check(cudaMemcpyAsync(copies_on_card_.data(), copies_.data(), bytes, cudaMemcpyHostToDevice,
                         context_.stream()),
@@ -153,8 +160,9 @@ void CallList::CopyWeights(const float* state, int first, int last) {
   if (from == to) return;
   const int begin = copies_[size_t(from)].first_tile;
   const int end = copies_[size_t(to - 1)].first_tile + copies_[size_t(to - 1)].tiles();
-  LaunchTranspositions(context_.stream(), static_cast<const Transposition*>(copies_on_card_.data()),
-                       int(copies_.size()), begin, end - begin, state, memory_.copies);
+  LaunchMatrixCopies(context_.stream(), static_cast<const MatrixCopy*>(copies_on_card_.data()),
+                     int(copies_.size()), begin, end - begin, state,
+                     {memory_.copies, context_.narrow()});
   CheckLaunch("copies of weights");
 }
 
@@ -164,15 +172,15 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
   const Shard shard = {.batch = &batch,
                        .count = size_t(batch.count),
                        .numbers = memory_.numbers,
-                       .labels = memory_.labels,
+                       .labels = memory_.slots[size_t(slot_)].labels,
                        .state = state,
-                       .copies = memory_.copies,
+                       .copies = {memory_.copies, context_.narrow()},
                        .summand = summand,
                        .accumulate = accumulate,
                        .scratch = memory_.scratch,
                        .scratch_bytes = memory_.scratch_bytes};
   for (int i = first; i < last; ++i) {
-    const Step& step = calls_[size_t(i)];
+    const Step& step = calls_[size_t(slot_)][size_t(i)];
     try {
       step.run(step.call, shard, context_);
       CheckLaunch("a kernel's launch");
@@ -193,6 +201,8 @@ void CallList::RunEmpty(float* summand, bool accumulate) {
   LaunchTally(context_.stream(), {.samples = 0, .classes = 0, .values = nullptr, .labels = nullptr},
               {.losses = nullptr,
                .numbers = memory_.numbers,
+               .parts = nullptr,
+               .counter = nullptr,
                .metrics = summand + layout.loss(),
                .accumulate = true});
   CheckLaunch("tally");
@@ -200,7 +210,7 @@ void CallList::RunEmpty(float* summand, bool accumulate) {
 
 float* CallList::Find(const Operand& operand) const {
   TRIREME_ASSERT(operand.spec.element == Element::kFloat);
-  return static_cast<float*>(Address(operand, memory_));
+  return static_cast<float*>(Address(operand, memory_, slot_));
 }
 
 }  // namespace trireme::cuda

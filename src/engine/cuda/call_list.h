@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <vector>
 
 #include "engine/cuda/kernels.h"
@@ -10,20 +11,27 @@ namespace trireme::cuda {
 // What a program needs beside its activations for so many samples.
 struct Needs {
   size_t scratch_bytes = 0;
-  size_t copies = 0;  // floats: of weights, in the libraries' order
+  size_t copy_bytes = 0;  // of weights, as the libraries read them
 };
 Needs NeedsOf(const Program& program, Context& context, int samples);
 
 // Doubles of the longest sums that batch-norm has over all ranks.
 size_t MostSums(const Program& program);
 
+// Where the samples of a whole shard lie.
+struct SampleSlot {
+  float* inputs = nullptr;
+  int32_t* labels = nullptr;
+};
+constexpr int kSlots = 2;  // the next shard's samples come while this one's are read
+constexpr int SlotsOf(Mode mode) { return mode == Mode::kTrain ? kSlots : 1; }
+
 // Where a program's values lie on the card: memory of somebody else.
 struct Memory {
   std::byte* activations = nullptr;
-  float* inputs = nullptr;    // of a whole shard
-  int32_t* labels = nullptr;  // likewise
+  std::array<SampleSlot, kSlots> slots = {};
   ShardNumbers* numbers = nullptr;
-  float* copies = nullptr;
+  void* copies = nullptr;
   std::byte* scratch = nullptr;
   size_t scratch_bytes = 0;
 };
@@ -35,7 +43,10 @@ class CallList {
   // All arguments outlive the list. With `check` each operation is waited for.
   CallList(const Program& program, Context& context, const Memory& memory, bool check);
 
-  int size() const { return static_cast<int>(calls_.size()); }
+  int size() const { return static_cast<int>(calls_[0].size()); }
+
+  // Where the samples of the work lie that is enqueued from here on.
+  void Use(int slot) { slot_ = slot; }
 
   // Enqueues the numbers of the batch that the work after it reads. Nothing below enqueues anything
   // that depends on more of a batch than its count, but for SumOverShards.
@@ -67,8 +78,9 @@ class CallList {
   Context& context_;
   const Memory memory_;
   const bool check_;
-  std::vector<Step> calls_;
-  std::vector<Transposition> copies_;
+  std::array<std::vector<Step>, kSlots> calls_;
+  int slot_ = 0;
+  std::vector<MatrixCopy> copies_;
   std::vector<int> first_readers_;  // of the copies: instructions, in order
   CardMemory copies_on_card_;
 };

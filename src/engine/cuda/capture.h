@@ -15,6 +15,7 @@ namespace trireme::cuda {
 struct StretchKey {
   int first = 0, last = 0;  // instructions
   int samples = 0;
+  int slot = 0;  // where they lie
   bool accumulate = false;
   const float* state = nullptr;
   const float* summand = nullptr;

@@ -6,11 +6,17 @@
 #include <thread>
 
 #include "base/error.h"
+#include "engine/cuda/call_list.h"
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.h"
+#include "engine/cuda/engine.h"
+#include "engine/cuda/executable.h"
 #include "engine/cuda/flat.h"
 #include "engine/cuda/library.h"
+#include "flat/host_memory.h"
 #include "flat/staging.h"
+#include "graph/models/models.h"
+#include "graph/program.h"
 
 namespace trireme::cuda {
 namespace {
@@ -102,6 +108,31 @@ TEST_F(ReplaysTest, OtherThreadsMayUseTheCardMeanwhile) {
   for (int i = 1; i <= 3; ++i) replays.Run({.last = 1}, work);
   EXPECT_EQ(Sum(), 6);
   EXPECT_EQ(replays.graphs(), 1);
+}
+
+// Nothing in a model's shard stands against it: a graph for each place where samples lie.
+TEST_F(ReplaysTest, ShardsOfModelsAreCaptured) {
+  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+    const auto engine = MakeEngine(*card_, precision, {.measure = false});
+    for (const Graph& graph :
+         {BuildModel({.name = "resnet18"}, {64, 64, 3}, 10),
+          BuildModel({.name = "cnn", .dropout = 0.3}, {12, 12, 1}, 10),
+          BuildModel({.name = "mlp:30-50-10", .norm = "layer"}, {1, 1, 30}, 10)}) {
+      const auto program = Compile(graph, *engine, 2, Mode::kTrain, 1 << 20);
+      const auto executable = engine->Load(program, *queue_);
+      const Buffer state(*card_, program->layout.state), summand(*card_, program->layout.summand);
+      const HostBuffer<float> samples(*card_, size_t(2 * graph.input().size()));
+      const HostBuffer<int32_t> labels(*card_, 2);
+      for (int i = 0; i < 6; ++i) {
+        executable->RunShard({.inputs = samples, .labels = labels, .count = 2}, state, summand,
+                             false, {});
+      }
+      queue_->Sync();
+      const Captured captured = CapturedBy(*executable);
+      EXPECT_EQ(captured.refusal, "") << NameOf(precision);
+      EXPECT_EQ(captured.graphs, kSlots) << NameOf(precision);
+    }
+  }
 }
 
 }  // namespace

@@ -4,13 +4,27 @@
 #include "engine/cuda/check.h"
 
 namespace trireme::cuda {
+namespace {
 
-Context::Context(std::shared_ptr<const Libraries> libraries, Precision precision, CudaQueue& q,
-                 size_t most_sums, bool only_plain)
+constexpr int kCounters = 1 << 14;
+
+}  // namespace
+
+Context::Context(const Settings& settings, CudaQueue& q, size_t most_sums, bool only_plain)
     : queue(q),
-      gemm(libraries, precision),
-      conv(libraries, precision, q.stream(), only_plain),
-      host_(q.card(), most_sums) {}
+      precision(settings.precision),
+      choices(settings.choices),
+      gemm(settings.libraries, precision, choices.get()),
+      conv(settings.libraries, precision, choices.get(), q.stream(), only_plain),
+      host_(q.card(), most_sums),
+      counters_(q.card(), kCounters * sizeof(unsigned), "sums") {
+  Check(cudaMemsetAsync(counters_.data(), 0, counters_.bytes(), stream()), "cudaMemsetAsync");
+}
+
+unsigned* Context::counters(int count) const {
+  TRIREME_ASSERT(count <= kCounters);  // a layer of half a million channels
+  return static_cast<unsigned*>(counters_.data());
+}
 
 const double* Context::SumOverShards(const Batch& batch, const double* sums, double* others,
                                      size_t length) {

@@ -10,15 +10,26 @@
 
 namespace trireme::cuda {
 
+// How an engine computes.
+struct Settings {
+  std::shared_ptr<const Libraries> libraries;
+  Precision precision = Precision::kF32;
+  bool check = false;                // wait for each operation
+  std::shared_ptr<Choices> choices;  // null: nothing is measured, sums have one order
+};
+
 // What kernels of one queue compute with: the libraries, their plans, and the way to the host. One
 // thread at a time.
 class Context {
  public:
   // `most_sums`: doubles of the longest SumOverShards. `only_plain`: see Conv.
-  Context(std::shared_ptr<const Libraries> libraries, Precision precision, CudaQueue& queue,
-          size_t most_sums, bool only_plain = false);
+  Context(const Settings& settings, CudaQueue& queue, size_t most_sums, bool only_plain = false);
 
   cudaStream_t stream() const { return queue.stream(); }
+  bool narrow() const { return precision == Precision::kBf16; }  // operands of products
+
+  // So many counters, for blocks that ask whether they are the last: 0 between two kernels.
+  unsigned* counters(int count) const;
 
   // Sums over the shards of all ranks if they add up (Batch::sum_over_shards), which waits for the
   // card; they then lie in `others`. Gives where the sums are: there, or where they were.
@@ -26,11 +37,14 @@ class Context {
                               size_t length);
 
   CudaQueue& queue;
+  const Precision precision;
+  const std::shared_ptr<Choices> choices;
   Gemm gemm;
   Conv conv;
 
  private:
   HostBuffer<double> host_;
+  CardMemory counters_;
 };
 
 }  // namespace trireme::cuda

@@ -16,14 +16,18 @@ namespace {
 constexpr size_t kMostScratch = size_t{4} << 30;
 // So much there is in any case: another number of samples may have another plan.
 constexpr size_t kLeastScratch = size_t{64} << 20;
+// So much a plan that is measured may want.
+constexpr size_t kTunedScratch = size_t{1} << 30;
+constexpr int kMostWays = 10;  // that are tried
 
 enum Tensor : int64_t { kImages = 1, kWeights = 2, kResults = 3 };  // x or dx, w or dw, y or dy
 
 // Four extents and how far apart their values lie: channels are together.
-Descriptor MakeTensor(const Libraries& l, Tensor id, int64_t n, int64_t c, int64_t h, int64_t w) {
+Descriptor MakeTensor(const Libraries& l, cudnnDataType_t type, Tensor id, int64_t n, int64_t c,
+                      int64_t h, int64_t w) {
   const std::array<int64_t, 4> sizes = {n, c, h, w}, strides = {h * w * c, 1, w * c, c};
   Descriptor tensor(l, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
+  tensor.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type)
       .Set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes)
       .Set(CUDNN_ATTR_TENSOR_STRIDES, strides)
       .Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, int64_t{id})
@@ -86,13 +90,14 @@ Names NamesOf(ConvKind kind) {
 struct ConvGraph {
   Descriptor images, weights, results, window, operation, graph;
 };
-ConvGraph MakeGraph(const Libraries& l, cudnnHandle_t handle, const ConvShape& s) {
+ConvGraph MakeGraph(const Libraries& l, cudnnHandle_t handle, cudnnDataType_t type,
+                    const ConvShape& s) {
   const Window& w = s.window;
   const Names names = NamesOf(s.kind);
   ConvGraph g;
-  g.images = MakeTensor(l, kImages, s.samples, w.channels, w.height, w.width);
-  g.weights = MakeTensor(l, kWeights, s.out, w.channels, w.kernel, w.kernel);
-  g.results = MakeTensor(l, kResults, s.samples, s.out, w.out_height, w.out_width);
+  g.images = MakeTensor(l, type, kImages, s.samples, w.channels, w.height, w.width);
+  g.weights = MakeTensor(l, type, kWeights, s.out, w.channels, w.kernel, w.kernel);
+  g.results = MakeTensor(l, type, kResults, s.samples, s.out, w.out_height, w.out_width);
   g.window = MakeWindow(l, w);
   g.operation = Descriptor(l, names.operation);
   g.operation.Set(names.window, g.window)
@@ -139,8 +144,8 @@ std::vector<Descriptor> Advice(const Libraries& l, const Descriptor& graph,
   return advice;
 }
 
-// Whether its sums have one order and its operands keep the wanted precision.
-bool IsAllowed(const Libraries& l, const Descriptor& config, Precision precision) {
+// Whether its operands keep the wanted precision and, if `ordered`, its sums have one order.
+bool IsAllowed(const Libraries& l, const Descriptor& config, Precision precision, bool ordered) {
   const Descriptor engine(l, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t place = engine.get();
   int64_t count = 0;
@@ -162,10 +167,11 @@ bool IsAllowed(const Libraries& l, const Descriptor& config, Precision precision
                         switch (note) {
                           case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
                             return precision == Precision::kF32;
+                          case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+                            return ordered;
                           case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
                           case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
                           case CUDNN_NUMERICAL_NOTE_FFT:
-                          case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
                           case CUDNN_NUMERICAL_NOTE_WINOGRAD:
                             return true;
                           default:
@@ -173,6 +179,15 @@ bool IsAllowed(const Libraries& l, const Descriptor& config, Precision precision
                         }
                       });
 }
+
+std::string KeyOf(const ConvShape& s, Precision precision) {
+  const Window& w = s.window;
+  return fmt::format("conv {} {} {} {} {} {} {} {} {} {} {} {}", NameOf(precision), int(s.kind),
+                     s.samples, w.height, w.width, w.channels, w.out_height, w.out_width, s.out,
+                     w.kernel, w.stride, w.padding);
+}
+
+constexpr size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 std::string Explain(const ConvShape& s) {
   const Window& w = s.window;
@@ -188,15 +203,20 @@ std::string Explain(const ConvShape& s) {
 
 struct Conv::Plan {
   ConvGraph graph;
-  Descriptor config, plan;
+  std::vector<Descriptor> configs;  // as advised, best first
+  std::vector<bool> ordered;        // of each: its sums have one order
+  Descriptor plan;                  // of one of them
+  int way = -1;                     // of which
   size_t scratch = 0;
   bool plain = false;  // there is none
+  int uses = 0;        // how often it was asked for
 };
 
-Conv::Conv(std::shared_ptr<const Libraries> libraries, Precision precision, cudaStream_t stream,
-           bool only_plain)
+Conv::Conv(std::shared_ptr<const Libraries> libraries, Precision precision, const Choices* choices,
+           cudaStream_t stream, bool only_plain)
     : libraries_(std::move(libraries)),
       precision_(precision),
+      choices_(choices),
       stream_(stream),
       only_plain_(only_plain) {
   libraries_->Check(libraries_->cudnnCreate(&handle_), "cudnnCreate");
@@ -208,34 +228,56 @@ Conv::~Conv() {
   libraries_->cudnnDestroy(handle_);
 }
 
-std::unique_ptr<const Conv::Plan> Conv::Ask(const ConvShape& shape, size_t most_scratch) const {
+bool Conv::Build(Plan& plan, int way, size_t most_scratch) const {
+  if (plan.way == way) return plan.scratch <= most_scratch;
   const Libraries& l = *libraries_;
-  ConvGraph graph = MakeGraph(l, handle_, shape);
+  Descriptor built(l, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  built.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle_)
+      .Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, plan.configs[size_t(way)]);
+  if (built.TryFinish() != CUDNN_STATUS_SUCCESS) return false;  // not for these sizes or this card
+  int64_t scratch = 0, count = 0;
+  l.Check(l.cudnnBackendGetAttribute(built.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                     CUDNN_TYPE_INT64, 1, &count, &scratch),
+          "cudnnBackendGetAttribute");
+  if (scratch < 0 || size_t(scratch) > most_scratch) return false;
+  plan.plan = std::move(built);
+  plan.way = way;
+  plan.scratch = size_t(scratch);
+  return true;
+}
+
+std::unique_ptr<Conv::Plan> Conv::Ask(const ConvShape& shape, size_t most_scratch) const {
+  const Libraries& l = *libraries_;
+  const bool narrow = precision_ == Precision::kBf16;
+  auto plan = std::make_unique<Plan>();
+  plan->graph = MakeGraph(l, handle_, narrow ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, shape);
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (Descriptor& config : Advice(l, graph.graph, mode)) {
-      if (!IsAllowed(l, config, precision_)) continue;
-      Descriptor plan(l, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle_)
-          .Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-      if (plan.TryFinish() != CUDNN_STATUS_SUCCESS) continue;  // not for these sizes or this card
-      int64_t scratch = 0, count = 0;
-      l.Check(l.cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                         CUDNN_TYPE_INT64, 1, &count, &scratch),
-              "cudnnBackendGetAttribute");
-      if (scratch < 0 || size_t(scratch) > most_scratch) continue;
-      return std::make_unique<const Plan>(
-          Plan{std::move(graph), std::move(config), std::move(plan), size_t(scratch)});
+    for (Descriptor& config : Advice(l, plan->graph.graph, mode)) {
+      const bool ordered = IsAllowed(l, config, precision_, /*ordered=*/true);
+      if (!ordered && !(choices_ && IsAllowed(l, config, precision_, /*ordered=*/false))) continue;
+      plan->configs.push_back(std::move(config));
+      plan->ordered.push_back(ordered);
+    }
+  }
+  const auto chosen = choices_ ? choices_->Find(KeyOf(shape, precision_)) : std::nullopt;
+  const int ways = int(plan->configs.size());
+  if (chosen && *chosen < ways && Build(*plan, *chosen, most_scratch)) return plan;
+  for (const bool ordered : {true, false}) {  // what was not measured has the same bits every time
+    for (int way = 0; way < ways; ++way) {
+      if (plan->ordered[size_t(way)] != ordered) continue;
+      if (Build(*plan, way, most_scratch)) return plan;
     }
   }
   return nullptr;
 }
 
-const Conv::Plan& Conv::PlanFor(const ConvShape& shape, size_t most_scratch) {
-  std::unique_ptr<const Plan>& kept = plans_[shape];
+Conv::Plan& Conv::PlanFor(const ConvShape& shape, size_t most_scratch) {
+  std::unique_ptr<Plan>& kept = plans_[shape];
   if (kept) return *kept;
   if (!only_plain_) kept = Ask(shape, most_scratch);
   if (!kept) {
-    kept = std::make_unique<const Plan>(Plan{.plain = true});
+    kept = std::make_unique<Plan>();
+    kept->plain = true;
     ++plain_;
   }
   return *kept;
@@ -243,36 +285,88 @@ const Conv::Plan& Conv::PlanFor(const ConvShape& shape, size_t most_scratch) {
 
 size_t Conv::ScratchBytes(const ConvShape& shape) {
   try {
-    return std::max(kLeastScratch, PlanFor(shape, kMostScratch).scratch);
+    Plan& plan = PlanFor(shape, kMostScratch);
+    ++plan.uses;
+    return std::max(kLeastScratch, plan.scratch);
   } catch (Error& error) {
     error.Add("{}", Explain(shape));
     throw;
   }
 }
 
-void Conv::Run(const ConvShape& shape, const float* a, const float* b, float* result,
-               std::byte* scratch, size_t scratch_bytes) {
+std::vector<Tunable> Conv::Tunables() {
+  std::vector<Tunable> tunables;
+  for (const auto& [key_shape, kept] : plans_) {
+    Plan* const plan = kept.get();
+    const ConvShape shape = key_shape;
+    const std::string key = KeyOf(shape, precision_);
+    if (plan->plain || plan->uses == 0 || !choices_ || choices_->Find(key)) continue;
+    const Window& w = shape.window;
+    const double samples = shape.samples, taps = double(w.kernel) * w.kernel * w.channels;
+    const double places = samples * w.out_height * w.out_width;
+    const size_t number = precision_ == Precision::kBf16 ? 2 : 4;
+    const size_t images = Aligned(size_t(samples) * size_t(w.height) * size_t(w.width) *
+                                  size_t(w.channels) * number),
+                 weights = Aligned(size_t(taps) * size_t(shape.out) * number),
+                 results = Aligned(size_t(places) * size_t(shape.out) * number);
+    const auto run = [=, this](int way, std::byte* memory) {
+      if (!Build(*plan, way, kTunedScratch)) return false;
+      void* const x = memory;
+      void* const weight = memory + images;
+      void* const y = memory + images + weights;
+      std::byte* const scratch = memory + images + weights + results;
+      switch (shape.kind) {
+        case ConvKind::kForward:
+          Execute(*plan, shape, {x, weight, y}, scratch);
+          break;
+        case ConvKind::kGradInput:
+          Execute(*plan, shape, {y, weight, x}, scratch);
+          break;
+        case ConvKind::kGradWeights:
+          Execute(*plan, shape, {x, y, weight}, scratch);
+          break;
+      }
+      return true;
+    };
+    tunables.push_back({.key = key,
+                        .flops = 2 * places * taps * shape.out,
+                        .bytes = double(images + weights + results),
+                        .uses = plan->uses,
+                        .ways = std::min(kMostWays, int(plan->configs.size())),
+                        .memory = images + weights + results + kTunedScratch,
+                        .run = run,
+                        .take = [=, this](int way) { Build(*plan, way, kTunedScratch); }});
+  }
+  return tunables;
+}
+
+void Conv::Execute(const Plan& plan, const ConvShape& shape, void* const (&data)[3],
+                   std::byte* scratch) const {
   const Libraries& l = *libraries_;
+  std::array<int64_t, 3> ids = {kImages, kWeights, kResults};
+  if (shape.kind == ConvKind::kGradInput) ids = {kResults, kWeights, kImages};
+  if (shape.kind == ConvKind::kGradWeights) ids = {kImages, kResults, kWeights};
+  Descriptor pack(l, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids)
+      .Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::span<void* const>(data))
+      .Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, static_cast<void*>(scratch))
+      .Finish("the pointers of cuDNN");
+  l.Check(l.cudnnBackendExecute(handle_, plan.plan.get(), pack.get()), "cudnnBackendExecute");
+}
+
+void Conv::Run(const ConvShape& shape, const void* a, const void* b, void* result,
+               std::byte* scratch, size_t scratch_bytes) {
   try {
     const Plan& plan = PlanFor(shape, scratch_bytes);
     TRIREME_ASSERT(plan.scratch <= scratch_bytes);
-    if (plan.plain) {
-      const auto launch = shape.kind == ConvKind::kForward     ? LaunchPlainConv
-                          : shape.kind == ConvKind::kGradInput ? LaunchPlainConvGradInput
-                                                               : LaunchPlainConvGradWeights;
-      return launch(stream_, shape.window, shape.out, size_t(shape.samples), a, b, result);
-    }
-    std::array<int64_t, 3> ids = {kImages, kWeights, kResults};
-    if (shape.kind == ConvKind::kGradInput) ids = {kResults, kWeights, kImages};
-    if (shape.kind == ConvKind::kGradWeights) ids = {kImages, kResults, kWeights};
-    const std::array<void*, 3> data = {const_cast<float*>(a), const_cast<float*>(b), result};
-    Descriptor pack(l, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids)
-        .Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-             std::span<void* const>(data))
-        .Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, static_cast<void*>(scratch))
-        .Finish("the pointers of cuDNN");
-    l.Check(l.cudnnBackendExecute(handle_, plan.plan.get(), pack.get()), "cudnnBackendExecute");
+    void* const data[3] = {const_cast<void*>(a), const_cast<void*>(b), result};
+    if (!plan.plain) return Execute(plan, shape, data, scratch);
+    const bool narrow = precision_ == Precision::kBf16;
+    const auto launch = shape.kind == ConvKind::kForward     ? LaunchPlainConv
+                        : shape.kind == ConvKind::kGradInput ? LaunchPlainConvGradInput
+                                                             : LaunchPlainConvGradWeights;
+    launch(stream_, shape.window, shape.out, size_t(shape.samples), {data[0], narrow},
+           {data[1], narrow}, {data[2], narrow});
   } catch (Error& error) {
     error.Add("{}", Explain(shape));
     throw;

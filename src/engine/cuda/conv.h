@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <vector>
 
+#include "engine/cuda/choices.h"
 #include "engine/cuda/libraries.h"
+#include "engine/cuda/tune.h"
 #include "engine/cuda/window.h"
 #include "graph/engine_options.h"
 
@@ -23,39 +26,48 @@ struct ConvShape {
   auto operator<=>(const ConvShape&) const = default;
 };
 
-// Convolutions by cuDNN in float32, or where it has no plan by plain kernels. How one is computed
-// is asked once for its sizes and kept: the first plan of cuDNN's heuristic whose sums have one
-// order, and without tf32 one that does not round; nothing is measured, so it is the same in every
-// run. One thread at a time.
+// Convolutions by cuDNN in float32 or bf16, or where it has no plan by plain kernels. How one is
+// computed is asked once for its sizes and kept: what was chosen before, or else the first plan
+// that cuDNN advises whose sums have one order, in float32 one that does not round. One thread at a
+// time.
 class Conv {
  public:
-  // On one stream. tf32: operands may be rounded to tf32. `only_plain`: without cuDNN, for tests.
-  Conv(std::shared_ptr<const Libraries> libraries, Precision precision, cudaStream_t stream,
-       bool only_plain = false);
+  // On one stream. bf16: of arrays in bf16; tf32: operands may be rounded to tf32. `only_plain`:
+  // without cuDNN, for tests.
+  // Without `choices` (null) there are none: always the first plan whose sums have one order.
+  Conv(std::shared_ptr<const Libraries> libraries, Precision precision, const Choices* choices,
+       cudaStream_t stream, bool only_plain = false);
   ~Conv();
   Conv(const Conv&) = delete;
 
   // Of scratch memory that Run wants for these sizes. Smaller shards make do with what the
-  // largest one wants.
+  // largest one wants. Sizes that are asked for are tuned.
   size_t ScratchBytes(const ConvShape& shape);
 
+  // Those that were asked for and have no choice yet; they live as long as this.
+  std::vector<Tunable> Tunables();
+
   // kForward: x, weights, y. kGradInput: dy, weights, dx. kGradWeights: x, dy, weights.
-  void Run(const ConvShape& shape, const float* a, const float* b, float* result,
-           std::byte* scratch, size_t scratch_bytes);
+  void Run(const ConvShape& shape, const void* a, const void* b, void* result, std::byte* scratch,
+           size_t scratch_bytes);
 
   int plain() const { return plain_; }  // sizes for which cuDNN had no plan
 
  private:
   struct Plan;
-  const Plan& PlanFor(const ConvShape& shape, size_t most_scratch);
-  std::unique_ptr<const Plan> Ask(const ConvShape& shape, size_t most_scratch) const;
+  Plan& PlanFor(const ConvShape& shape, size_t most_scratch);
+  std::unique_ptr<Plan> Ask(const ConvShape& shape, size_t most_scratch) const;
+  bool Build(Plan& plan, int way, size_t most_scratch) const;
+  void Execute(const Plan& plan, const ConvShape& shape, void* const (&data)[3],
+               std::byte* scratch) const;
 
   const std::shared_ptr<const Libraries> libraries_;
   const Precision precision_;
+  const Choices* const choices_;
   const cudaStream_t stream_;
   const bool only_plain_;
   cudnnHandle_t handle_ = nullptr;
-  std::map<ConvShape, std::unique_ptr<const Plan>> plans_;
+  std::map<ConvShape, std::unique_ptr<Plan>> plans_;
   int plain_ = 0;
 };
 

@@ -1,23 +1,27 @@
 #include "base/random.h"
 #include "engine/cuda/dropout.h"
-#include "engine/cuda/launch.cuh"
+#include "engine/cuda/map.cuh"
 
 namespace trireme::cuda {
 namespace {
 
-__global__ void Dropout(Mask mask, const float* x, float* y, size_t size) {
-  const Random random(HashKey(mask.numbers->random_key, mask.layer));
-  const uint64_t first = mask.numbers->first_position * mask.sample_size;
-  ForEachItem(size, [=](size_t i) {
-    const bool kept = random.Bits(first + i) >> 11 >= mask.least;
-    y[i] = kept ? x[i] * mask.scale : 0;
-  });
-}
+struct Kept {
+  Mask mask;
+  __device__ float operator()(size_t i, float x) const {
+    const ShardNumbers& numbers = *mask.numbers;
+    const Random random(HashKey(numbers.random_key, mask.layer));
+    const uint64_t number = random.Bits(numbers.first_position * mask.sample_size + i) >> 11;
+    return number >= mask.least ? x * mask.scale : 0;
+  }
+};
 
 }  // namespace
 
-void LaunchDropout(cudaStream_t stream, const Mask& mask, const float* x, float* y, size_t size) {
-  Dropout<<<BlocksFor(size), kThreads, 0, stream>>>(mask, x, y, size);
+void LaunchDropout(cudaStream_t stream, const Mask& mask, Array x, Array y, size_t size) {
+  WithElement(x.narrow, [&](auto zero) {
+    using T = decltype(zero);
+    Map(stream, size, Kept{mask}, As<T>(y), As<const T>(x));
+  });
 }
 
 }  // namespace trireme::cuda

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "engine/cuda/array.h"
 #include "engine/cuda/numbers.h"
 
 namespace trireme::cuda {
@@ -14,6 +15,6 @@ struct Mask {
   uint64_t layer, sample_size, least;
   float scale;
 };
-void LaunchDropout(cudaStream_t stream, const Mask& mask, const float* x, float* y, size_t size);
+void LaunchDropout(cudaStream_t stream, const Mask& mask, Array x, Array y, size_t size);
 
 }  // namespace trireme::cuda

@@ -12,13 +12,13 @@ namespace {
 size_t SizeOf(const Call& call, const Shard& shard) { return shard.count * call.outputs[0].size(); }
 
 void Activate(Activation f, const Call& call, const Shard& shard, Context& context) {
-  LaunchActivation(context.stream(), f, call.inputs[0].floats(), call.outputs[0].floats(),
+  LaunchActivation(context.stream(), f, call.inputs[0].array(), call.outputs[0].array(),
                    SizeOf(call, shard));
 }
 
 void ActivateGrad(Activation f, const Call& call, const Shard& shard, Context& context) {
-  LaunchActivationGrad(context.stream(), f, call.inputs[0].floats(), call.inputs[1].floats(),
-                       call.outputs[0].floats(), SizeOf(call, shard));
+  LaunchActivationGrad(context.stream(), f, call.inputs[0].array(), call.inputs[1].array(),
+                       call.outputs[0].array(), SizeOf(call, shard));
 }
 
 }  // namespace
@@ -43,13 +43,13 @@ void TanhGrad(const Call& call, const Shard& shard, Context& context) {
 }
 
 void Add(const Call& call, const Shard& shard, Context& context) {
-  LaunchAdd(context.stream(), call.inputs[0].floats(), call.inputs[1].floats(),
-            call.outputs[0].floats(), SizeOf(call, shard));
+  LaunchAdd(context.stream(), call.inputs[0].array(), call.inputs[1].array(),
+            call.outputs[0].array(), SizeOf(call, shard));
 }
 
 void AddReluGrad(const Call& call, const Shard& shard, Context& context) {
-  LaunchAddReluGrad(context.stream(), call.inputs[0].floats(), call.inputs[1].floats(),
-                    call.inputs[2].floats(), call.outputs[0].floats(), SizeOf(call, shard));
+  LaunchAddReluGrad(context.stream(), call.inputs[0].array(), call.inputs[1].array(),
+                    call.inputs[2].array(), call.outputs[0].array(), SizeOf(call, shard));
 }
 
 // Forward and backward alike: the mask is a function of the sample's position, drawn anew.
@@ -60,7 +60,7 @@ void Dropout(const Call& call, const Shard& shard, Context& context) {
                      .sample_size = call.inputs[0].size(),
                      .least = uint64_t(std::ceil(rate * 0x1p53)),
                      .scale = float(1 / (1 - rate))};
-  LaunchDropout(context.stream(), mask, call.inputs[0].floats(), call.outputs[0].floats(),
+  LaunchDropout(context.stream(), mask, call.inputs[0].array(), call.outputs[0].array(),
                 SizeOf(call, shard));
 }
 

@@ -25,8 +25,12 @@ std::span<const Fusion> Fusions() {
 class CudaEngine : public Engine {
  public:
   CudaEngine(CudaDevice& device, Precision precision, const EngineOptions& options)
-      : device_(device), settings_{OpenLibraries(), precision, options.check} {
+      : device_(device),
+        settings_{.libraries = OpenLibraries(), .precision = precision, .check = options.check} {
     target_ = TargetOf(device.properties(), *settings_.libraries);
+    if (options.measure) {
+      settings_.choices = std::make_shared<Choices>(ChoicesFile(target_), target_);
+    }
     if (precision != Precision::kF32) target_ += fmt::format(", {}", NameOf(precision));
   }
 
@@ -41,6 +45,11 @@ class CudaEngine : public Engine {
     return fmt::format("precision: {} products", NameOf(settings_.precision));
   }
 
+  NarrowOperands NarrowOperandsOf(const Node& node) const override {
+    const KernelRow* const row = FindKernel(node.op->name);
+    return row && settings_.precision == Precision::kBf16 ? row->narrow : NarrowOperands();
+  }
+
   size_t alignment() const override { return 256; }
   int evaluation_samples() const override { return 256; }
 
@@ -52,14 +61,14 @@ class CudaEngine : public Engine {
   size_t ScratchBytes(const Program& program) const override {
     device_.Select();
     CudaQueue queue(device_);
-    Context context(settings_.libraries, settings_.precision, queue, 0);
+    Context context(settings_, queue, 0);
     const Shares shares = SharesOf(program, context);
     return shares.total() - shares.activations;
   }
 
  private:
   CudaDevice& device_;
-  const Settings settings_;
+  Settings settings_;
   std::string target_;
 };
 
@@ -67,7 +76,6 @@ class CudaEngine : public Engine {
 
 std::unique_ptr<Engine> MakeEngine(CudaDevice& device, Precision precision,
                                    const EngineOptions& options) {
-  TRIREME_ASSERT(precision != Precision::kBf16);  // the row refuses it
   return std::make_unique<CudaEngine>(device, precision, options);
 }
 

@@ -1,6 +1,8 @@
 #include "engine/cuda/executable.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -12,31 +14,31 @@
 namespace trireme::cuda {
 namespace {
 
+constexpr double kTuneSeconds = 10;
+
 class CudaExecutable : public Executable {
  public:
   CudaExecutable(std::shared_ptr<const Program> program, const Settings& settings, CudaQueue& queue)
       : Executable(std::move(program)),
         queue_(queue),
-        context_(settings.libraries, settings.precision, queue, MostSums(*program_)),
-        shares_(RequireRoom(*program_, context_)),
+        context_(settings, queue, MostSums(*program_)),
+        shares_(ChooseAndRequireRoom()),
         activations_(queue.card(), program_->activation_bytes, "activations"),
-        inputs_(queue.card(), Samples() * size_t(program_->graph.input().size()) * sizeof(float),
-                "samples"),
-        labels_(queue.card(), Samples() * sizeof(int32_t), "samples"),
+        slots_(MakeSlots()),
         numbers_(queue.card(), sizeof(ShardNumbers), "samples"),
         copies_(queue.card(), shares_.copies, "copies of weights"),
         scratch_(queue.card(), shares_.scratch, "scratch memory of the kernels"),
         calls_(*program_, context_,
                {.activations = static_cast<std::byte*>(activations_.data()),
-                .inputs = static_cast<float*>(inputs_.data()),
-                .labels = static_cast<int32_t*>(labels_.data()),
+                .slots = {slots_[0].addresses(), slots_[1].addresses()},
                 .numbers = static_cast<ShardNumbers*>(numbers_.data()),
-                .copies = static_cast<float*>(copies_.data()),
+                .copies = copies_.data(),
                 .scratch = static_cast<std::byte*>(scratch_.data()),
                 .scratch_bytes = scratch_.bytes()},
                settings.check),
         captures_(!settings.check),
-        replays_(queue.stream()) {
+        replays_(queue.stream()),
+        sample_queue_(queue.card()) {
     const auto& instructions = program_->instructions;
     num_forward_ =
         int(std::ranges::find_if(instructions, &Instruction::backward) - instructions.begin());
@@ -59,8 +61,7 @@ class CudaExecutable : public Executable {
     queue_.card().Select();
     if (batch.unwritten) *batch.unwritten = {};
     if (batch.marks) *batch.marks = {.began = queue_.Mark()};
-    TakeIn(batch);
-    const Event taken = queue_.Record();
+    const Event taken = TakeIn(batch);
     calls_.WriteNumbers(batch);
     if (batch.count > 0) {
       RunFilled({batch, state.data, summand.data, accumulate}, ready);
@@ -73,7 +74,9 @@ class CudaExecutable : public Executable {
       }
     }
     if (batch.marks) batch.marks->ended = queue_.Mark();
-    if (ready) ready(program_->buckets.back(), queue_.Record());  // the tail
+    const Event ended = queue_.Record();
+    slots_[size_t(slot_)].read = ended;
+    if (ready) ready(program_->buckets.back(), ended);  // the tail
     return taken;
   }
 
@@ -87,7 +90,9 @@ class CudaExecutable : public Executable {
     const auto copy = [&](const Operand& from, std::span<float> to) {
       if (to.empty()) return;
       TRIREME_ASSERT(to.size() == size_t(batch.count * from.spec.shape.size()));
-      Copy(to.data(), calls_.Find(from), to.size_bytes(), cudaMemcpyDeviceToHost);
+      Check(cudaMemcpyAsync(to.data(), calls_.Find(from), to.size_bytes(), cudaMemcpyDeviceToHost,
+                            queue_.stream()),
+            "cudaMemcpyAsync");
     };
     copy(program_->logits, results.logits);
     copy(program_->probabilities, results.probabilities);
@@ -102,20 +107,61 @@ class CudaExecutable : public Executable {
     return true;
   }
 
- private:
-  size_t Samples() const { return size_t(program_->capacity); }
+  const Replays& replays() const { return replays_; }
 
-  void Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    if (bytes == 0) return;
-    Check(cudaMemcpyAsync(to, from, bytes, kind, queue_.stream()), "cudaMemcpyAsync");
+ private:
+  // Finds out how each product is computed, which decides how much memory it takes.
+  Shares ChooseAndRequireRoom() {
+    if (context_.choices && program_->mode == Mode::kTrain) {
+      NeedsOf(*program_, context_, program_->capacity);  // asks for all of them
+      std::vector<Tunable> tunables = context_.conv.Tunables();
+      std::ranges::move(context_.gemm.Tunables(context_.stream()), std::back_inserter(tunables));
+      Tune(std::move(tunables), queue_, kTuneSeconds, *context_.choices);
+    }
+    return RequireRoom(*program_, context_);
   }
 
-  void TakeIn(const Batch& batch) {
+  // Memory for the samples of a shard.
+  struct Slot {
+    CardMemory inputs, labels;
+    Event read;  // the shard that read it last is done
+    SampleSlot addresses() const {
+      return {static_cast<float*>(inputs.data()), static_cast<int32_t*>(labels.data())};
+    }
+  };
+
+  // Evaluation waits for each batch: one is enough.
+  std::array<Slot, kSlots> MakeSlots() {
+    std::array<Slot, kSlots> slots;
+    const size_t samples = size_t(program_->capacity);
+    const size_t input = size_t(program_->graph.input().size()) * sizeof(float);
+    for (int i = 0; i < SlotsOf(program_->mode); ++i) {
+      slots[size_t(i)].inputs = CardMemory(queue_.card(), samples * input, "samples");
+      slots[size_t(i)].labels = CardMemory(queue_.card(), samples * sizeof(int32_t), "samples");
+    }
+    return slots;
+  }
+
+  // Samples come on a queue of their own, while the shard before is computed. Gives when the
+  // batch's memory has been read.
+  Event TakeIn(const Batch& batch) {
     TRIREME_ASSERT(batch.count >= 0 && batch.count <= program_->capacity);
-    TRIREME_ASSERT(batch.inputs.size_bytes() <= inputs_.bytes());
-    TRIREME_ASSERT(batch.labels.size_bytes() <= labels_.bytes());
-    Copy(inputs_.data(), batch.inputs.data(), batch.inputs.size_bytes(), cudaMemcpyHostToDevice);
-    Copy(labels_.data(), batch.labels.data(), batch.labels.size_bytes(), cudaMemcpyHostToDevice);
+    slot_ = (slot_ + 1) % SlotsOf(program_->mode);
+    calls_.Use(slot_);
+    const Slot& slot = slots_[size_t(slot_)];
+    if (slot.read.recorded()) sample_queue_.Wait(slot.read);
+    const auto copy = [&](const CardMemory& to, auto from) {
+      TRIREME_ASSERT(from.size_bytes() <= to.bytes());
+      if (from.empty()) return;
+      Check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice,
+                            sample_queue_.stream()),
+            "cudaMemcpyAsync");
+    };
+    copy(slot.inputs, batch.inputs);
+    copy(slot.labels, batch.labels);
+    const Event taken = sample_queue_.Record();
+    queue_.Wait(taken);
+    return taken;
   }
 
   // A shard with samples.
@@ -138,6 +184,7 @@ class CudaExecutable : public Executable {
     replays_.Run({.first = first,
                   .last = last,
                   .samples = shard.batch.count,
+                  .slot = slot_,
                   .accumulate = shard.accumulate,
                   .state = shard.state,
                   .summand = shard.summand},
@@ -178,15 +225,24 @@ class CudaExecutable : public Executable {
   CudaQueue& queue_;
   Context context_;
   const Shares shares_;
-  const CardMemory activations_, inputs_, labels_, numbers_, copies_, scratch_;
+  const CardMemory activations_;
+  std::array<Slot, kSlots> slots_;
+  const CardMemory numbers_, copies_, scratch_;
   CallList calls_;
   const bool captures_;
   Replays replays_;
+  CudaQueue sample_queue_;
+  int slot_ = 0;  // of the last shard
   int num_forward_ = 0;
   std::vector<int> readers_;  // instructions with first_reads
 };
 
 }  // namespace
+
+Captured CapturedBy(const Executable& executable) {
+  const Replays& replays = static_cast<const CudaExecutable&>(executable).replays();
+  return {replays.graphs(), replays.refusal()};
+}
 
 std::unique_ptr<Executable> MakeExecutable(std::shared_ptr<const Program> program,
                                            const Settings& settings, CudaQueue& queue) {

@@ -1,19 +1,18 @@
 #pragma once
 #include <memory>
+#include <string>
 
-#include "engine/cuda/device.h"
-#include "engine/cuda/libraries.h"
-#include "graph/engine.h"
-#include "graph/engine_options.h"
+#include "engine/cuda/context.h"
 
 namespace trireme::cuda {
 
-// How an engine computes.
-struct Settings {
-  std::shared_ptr<const Libraries> libraries;
-  Precision precision = Precision::kF32;
-  bool check = false;  // wait for each operation
+// For tests: how many graphs an executable of this engine replays, and why it could not capture
+// work, if so.
+struct Captured {
+  int graphs;
+  std::string refusal;
 };
+Captured CapturedBy(const Executable& executable);
 
 std::unique_ptr<Executable> MakeExecutable(std::shared_ptr<const Program> program,
                                            const Settings& settings, CudaQueue& queue);

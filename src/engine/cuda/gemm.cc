@@ -1,15 +1,44 @@
 #include "engine/cuda/gemm.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace trireme::cuda {
 namespace {
 
+constexpr size_t kScratchBytes = size_t{32} << 20;  // NVIDIA's advice for large cards
+constexpr int kMostWays = 8;                        // that are tried
 constexpr uint32_t kAlignment = 64;  // bytes: of a Layout's ranges and a program's values
 
 // Partial sums are added in one order; in place they might come as they are ready.
 constexpr uint32_t kReductions =
     CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+
+// Its bias has a number for each row of what cuBLASLt computes: a column of ours.
+cublasLtEpilogue_t EpilogueOf(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::kNone:
+      break;
+    case Epilogue::kBias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::kRelu:
+      return CUBLASLT_EPILOGUE_RELU;
+    case Epilogue::kBiasRelu:
+      return CUBLASLT_EPILOGUE_RELU_BIAS;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+std::string KeyOf(const MatrixProduct& p, Precision precision) {
+  return fmt::format(
+      "product {} {} {}{}{} {} {} {}", p.rows, p.depth, p.columns, p.a_transposed ? " a" : "",
+      p.b_transposed ? " b" : "",
+      p.narrow ? "bf16" : NameOf(precision == Precision::kTf32 ? precision : Precision::kF32),
+      p.narrow_result ? "bf16" : "f32", int(p.epilogue));
+}
+
+constexpr size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
@@ -27,11 +56,13 @@ struct Gemm::Plan {
   const Libraries& libraries;
   cublasLtMatmulDesc_t descriptor = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
-  cublasLtMatmulHeuristicResult_t found = {};
+  std::vector<cublasLtMatmulHeuristicResult_t> found;  // as advised, best first
+  size_t way = 0;                                      // the one that is used
+  int uses = 0;                                        // how often it was asked for
 };
 
-Gemm::Gemm(std::shared_ptr<const Libraries> libraries, Precision precision)
-    : libraries_(std::move(libraries)), precision_(precision) {
+Gemm::Gemm(std::shared_ptr<const Libraries> libraries, Precision precision, const Choices* choices)
+    : libraries_(std::move(libraries)), precision_(precision), choices_(choices) {
   libraries_->Check(libraries_->cublasLtCreate(&handle_), "cublasLtCreate");
 }
 
@@ -40,30 +71,78 @@ Gemm::~Gemm() {
   libraries_->cublasLtDestroy(handle_);
 }
 
-const Gemm::Plan& Gemm::PlanFor(const MatrixProduct& p) {
-  std::unique_ptr<Plan>& kept = plans_[p];
-  if (kept) return *kept;
+bool Gemm::Can(const MatrixProduct& product) { return PlanFor(product) != nullptr; }
+
+size_t Gemm::ScratchBytes(const MatrixProduct& product) {
+  if (Plan* const plan = PlanFor(product)) ++plan->uses;
+  return kScratchBytes;
+}
+
+std::vector<Tunable> Gemm::Tunables(cudaStream_t stream) {
+  std::vector<Tunable> tunables;
+  for (const auto& [product, kept] : plans_) {
+    Plan* const plan = kept.get();
+    const std::string key = KeyOf(product, precision_);
+    if (!plan || plan->uses == 0 || !choices_ || choices_->Find(key)) continue;
+    const MatrixProduct& p = product;
+    const size_t number = p.narrow ? 2 : 4, result = p.narrow_result ? 2 : 4;
+    const size_t a = Aligned(size_t(p.rows * p.depth) * number),
+                 b = Aligned(size_t(p.depth * p.columns) * number),
+                 c = Aligned(size_t(p.rows * p.columns) * result),
+                 bias = Aligned(size_t(p.columns) * sizeof(float));
+    const auto run = [=, this](int way, std::byte* memory) {
+      plan->way = size_t(way);
+      std::byte* const biases = memory + a + b + c;
+      const bool has_bias = p.epilogue == Epilogue::kBias || p.epilogue == Epilogue::kBiasRelu;
+      Multiply(stream, p, memory, memory + a, memory + a + b, false,
+               has_bias ? reinterpret_cast<const float*>(biases) : nullptr, biases + bias);
+      return true;
+    };
+    tunables.push_back({.key = key,
+                        .flops = 2.0 * double(p.rows) * double(p.depth) * double(p.columns),
+                        .bytes = double(a + b + c),
+                        .uses = plan->uses,
+                        .ways = int(plan->found.size()),
+                        .memory = a + b + c + bias + kScratchBytes,
+                        .run = run,
+                        .take = [plan](int way) { plan->way = size_t(way); }});
+  }
+  return tunables;
+}
+
+Gemm::Plan* Gemm::PlanFor(const MatrixProduct& product) {
+  const auto found = plans_.find(product);
+  if (found != plans_.end()) return found->second.get();
+  return plans_.emplace(product, Ask(product)).first->second.get();
+}
+
+std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
   const Libraries& l = *libraries_;
   auto plan = std::make_unique<Plan>(l);
-  const cublasComputeType_t compute =
-      precision_ == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const cublasComputeType_t compute = !p.narrow && precision_ == Precision::kTf32
+                                          ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                          : CUBLAS_COMPUTE_32F;
   l.Check(l.cublasLtMatmulDescCreate(&plan->descriptor, compute, CUDA_R_32F),
           "cublasLtMatmulDescCreate");
-  const auto describe = [&](cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
+  const auto describe = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
     l.Check(l.cublasLtMatmulDescSetAttribute(plan->descriptor, attribute, &value, sizeof(value)),
             "cublasLtMatmulDescSetAttribute");
   };
   describe(CUBLASLT_MATMUL_DESC_TRANSA, p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   describe(CUBLASLT_MATMUL_DESC_TRANSB, p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  describe(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p.epilogue));
   // A matrix that lies in memory as [rows][columns].
-  const auto lay_out = [&](cublasLtMatrixLayout_t& layout, int64_t rows, int64_t columns) {
-    l.Check(l.cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, uint64_t(columns), uint64_t(rows),
-                                         columns),
+  const auto lay_out = [&](cublasLtMatrixLayout_t& layout, bool narrow, int64_t rows,
+                           int64_t columns) {
+    l.Check(l.cublasLtMatrixLayoutCreate(&layout, narrow ? CUDA_R_16BF : CUDA_R_32F,
+                                         uint64_t(columns), uint64_t(rows), columns),
             "cublasLtMatrixLayoutCreate");
   };
-  p.a_transposed ? lay_out(plan->a, p.depth, p.rows) : lay_out(plan->a, p.rows, p.depth);
-  p.b_transposed ? lay_out(plan->b, p.columns, p.depth) : lay_out(plan->b, p.depth, p.columns);
-  lay_out(plan->c, p.rows, p.columns);
+  p.a_transposed ? lay_out(plan->a, p.narrow, p.depth, p.rows)
+                 : lay_out(plan->a, p.narrow, p.rows, p.depth);
+  p.b_transposed ? lay_out(plan->b, p.narrow, p.columns, p.depth)
+                 : lay_out(plan->b, p.narrow, p.depth, p.columns);
+  lay_out(plan->c, p.narrow_result, p.rows, p.columns);
 
   cublasLtMatmulPreference_t preference = nullptr;
   l.Check(l.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
@@ -80,22 +159,38 @@ const Gemm::Plan& Gemm::PlanFor(const MatrixProduct& p) {
     prefer(attribute, kAlignment);
   }
   int count = 0;
-  l.Check(l.cublasLtMatmulAlgoGetHeuristic(handle_, plan->descriptor, plan->b, plan->a, plan->c,
-                                           plan->c, preference, 1, &plan->found, &count),
-          "cublasLtMatmulAlgoGetHeuristic");
-  if (count == 0) throw Error("cublasLtMatmulAlgoGetHeuristic finds no algorithm");
-  return *(kept = std::move(plan));
+  plan->found.resize(choices_ ? kMostWays : 1);
+  const cublasStatus_t status = l.cublasLtMatmulAlgoGetHeuristic(
+      handle_, plan->descriptor, plan->b, plan->a, plan->c, plan->c, preference,
+      int(plan->found.size()), plan->found.data(), &count);
+  if (status != CUBLAS_STATUS_SUCCESS && status != CUBLAS_STATUS_NOT_SUPPORTED) {
+    l.Check(status, "cublasLtMatmulAlgoGetHeuristic");
+  }
+  if (status != CUBLAS_STATUS_SUCCESS || count == 0) return nullptr;
+  plan->found.resize(size_t(count));
+  if (choices_) {
+    const int way = choices_->Find(KeyOf(p, precision_)).value_or(0);
+    plan->way = size_t(std::min(way, count - 1));
+  }
+  return plan;
 }
 
-void Gemm::Multiply(cudaStream_t stream, const MatrixProduct& product, const float* a,
-                    const float* b, float* c, bool accumulate, std::byte* scratch) {
+void Gemm::Multiply(cudaStream_t stream, const MatrixProduct& product, const void* a, const void* b,
+                    void* c, bool accumulate, const float* bias, std::byte* scratch) {
   try {
-    const Plan& plan = PlanFor(product);
+    const Plan* const plan = PlanFor(product);
+    if (!plan) throw Error("cublasLtMatmulAlgoGetHeuristic finds no algorithm");
+    const Libraries& l = *libraries_;
+    if (bias) {
+      l.Check(l.cublasLtMatmulDescSetAttribute(plan->descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                               &bias, sizeof(bias)),
+              "cublasLtMatmulDescSetAttribute");
+    }
     const float one = 1, share = accumulate ? 1 : 0;
-    libraries_->Check(libraries_->cublasLtMatmul(handle_, plan.descriptor, &one, b, plan.b, a,
-                                                 plan.a, &share, c, plan.c, c, plan.c,
-                                                 &plan.found.algo, scratch, kScratchBytes, stream),
-                      "cublasLtMatmul");
+    l.Check(l.cublasLtMatmul(handle_, plan->descriptor, &one, b, plan->b, a, plan->a, &share, c,
+                             plan->c, c, plan->c, &plan->found[plan->way].algo, scratch,
+                             kScratchBytes, stream),
+            "cublasLtMatmul");
   } catch (Error& error) {
     error.Add("product of {}x{} and {}x{}", product.rows, product.depth, product.depth,
               product.columns);

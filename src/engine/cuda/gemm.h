@@ -6,42 +6,60 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
+#include "engine/cuda/choices.h"
 #include "engine/cuda/libraries.h"
+#include "engine/cuda/tune.h"
 #include "graph/engine_options.h"
 
 namespace trireme::cuda {
 
+// What becomes of a product before it is stored.
+enum class Epilogue { kNone, kBias, kRelu, kBiasRelu };
+
 // c[rows][columns] (+)= a[rows][depth] b[depth][columns]. A transposed operand lies in memory as
-// [depth][rows], or [columns][depth].
+// [depth][rows], or [columns][depth]. A bias is float32 and has a number for each column.
 struct MatrixProduct {
   int64_t rows, depth, columns;
   bool a_transposed = false, b_transposed = false;
+  bool narrow = false;         // a and b are bf16, not float32
+  bool narrow_result = false;  // so is c
+  Epilogue epilogue = Epilogue::kNone;
   auto operator<=>(const MatrixProduct&) const = default;
 };
 
-// Products by cuBLASLt, of float32 matrices that begin at a multiple of 64 bytes. How a product is
-// computed is asked once for its sizes and kept; nothing is measured, so it is the same in every
-// run. One thread at a time.
+// Products by cuBLASLt, of matrices that begin at a multiple of 64 bytes. How a product is computed
+// is asked once for its sizes and kept: what was chosen before, or else what cuBLASLt advises
+// first, which is the same in every run. One thread at a time.
 class Gemm {
  public:
-  static constexpr size_t kScratchBytes = size_t{32} << 20;  // NVIDIA's advice for large cards
-
-  // tf32: operands may be rounded to tf32; otherwise products are float32.
-  Gemm(std::shared_ptr<const Libraries> libraries, Precision precision);
+  // tf32: operands in float32 may be rounded to tf32; otherwise their products are float32.
+  // Without `choices` (null) there are none: always what is advised first.
+  Gemm(std::shared_ptr<const Libraries> libraries, Precision precision, const Choices* choices);
   ~Gemm();
   Gemm(const Gemm&) = delete;
 
-  // `scratch` has kScratchBytes. With `accumulate` the product is added to c.
-  void Multiply(cudaStream_t stream, const MatrixProduct& product, const float* a, const float* b,
-                float* c, bool accumulate, std::byte* scratch);
+  bool Can(const MatrixProduct& product);  // some epilogues there are not for all sizes
+
+  // Of scratch memory that Multiply wants. A product that is asked for is tuned.
+  size_t ScratchBytes(const MatrixProduct& product);
+
+  // Those that were asked for and have no choice yet; they live as long as this.
+  std::vector<Tunable> Tunables(cudaStream_t stream);
+
+  // `scratch` has ScratchBytes. With `accumulate` the product is added to c.
+  void Multiply(cudaStream_t stream, const MatrixProduct& product, const void* a, const void* b,
+                void* c, bool accumulate, const float* bias, std::byte* scratch);
 
  private:
   struct Plan;
-  const Plan& PlanFor(const MatrixProduct& product);
+  Plan* PlanFor(const MatrixProduct& product);  // null: there is none
+  std::unique_ptr<Plan> Ask(const MatrixProduct& product) const;
 
   const std::shared_ptr<const Libraries> libraries_;
   const Precision precision_;
+  const Choices* const choices_;
   cublasLtHandle_t handle_ = nullptr;
   std::map<MatrixProduct, std::unique_ptr<Plan>> plans_;
 };

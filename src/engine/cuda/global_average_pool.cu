@@ -1,39 +1,80 @@
 #include "engine/cuda/launch.cuh"
+#include "engine/cuda/pack.cuh"
 #include "engine/cuda/pools.h"
 
 namespace trireme::cuda {
 namespace {
 
-__global__ void GlobalAveragePool(const float* x, float* y, size_t size, int pixels, int channels) {
-  ForEachItem(size, [=](size_t i) {
-    const size_t sample = i / unsigned(channels), c = i % unsigned(channels);
-    const float* from = x + sample * pixels * channels + c;
-    float sum = 0;
-    for (int p = 0; p < pixels; ++p) sum += from[size_t(p) * channels];
-    y[i] = sum / float(pixels);
+// Held differently, perhaps: eight make a pack of either.
+constexpr int kEight = 8;
+
+// A thread takes kN channels of a sample.
+template <int kN, class X, class Y>
+__global__ void GlobalAveragePool(const X* x, Y* y, size_t packs, int pixels, int channels) {
+  const unsigned across = unsigned(channels / kN);
+  ForEachItem(packs, [=](size_t i) {
+    const size_t sample = i / across, c = i % across * kN;
+    const X* from = x + sample * pixels * channels + c;
+    Floats<kN> sum = {};
+#pragma unroll 4
+    for (int p = 0; p < pixels; ++p) {
+      const Floats<kN> values = Load<kN>(from + size_t(p) * channels);
+#pragma unroll
+      for (int k = 0; k < kN; ++k) sum[k] += values[k];
+    }
+#pragma unroll
+    for (int k = 0; k < kN; ++k) sum[k] /= float(pixels);
+    Store<kN>(y + i * kN, sum);
   });
 }
 
-__global__ void GlobalAveragePoolGrad(const float* dy, float* dx, size_t size, int pixels,
-                                      int channels) {
-  ForEachItem(size, [=](size_t i) {
-    const size_t c = i % unsigned(channels), sample = i / unsigned(channels) / unsigned(pixels);
-    dx[i] = dy[sample * channels + c] / float(pixels);
+// A thread takes kN channels of a pixel.
+template <int kN, class Y, class X>
+__global__ void GlobalAveragePoolGrad(const Y* dy, X* dx, size_t packs, int pixels, int channels) {
+  const unsigned across = unsigned(channels / kN);
+  ForEachItem(packs, [=](size_t i) {
+    const size_t c = i % across * kN, sample = i / across / unsigned(pixels);
+    Floats<kN> share = Load<kN>(dy + sample * channels + c);
+#pragma unroll
+    for (int k = 0; k < kN; ++k) share[k] /= float(pixels);
+    Store<kN>(dx + i * kN, share);
+  });
+}
+
+// Calls f with a number of each type and with how many of them make a pack.
+template <class F>
+void WithBoth(Array x, Array y, int channels, const F& f) {
+  WithElement(x.narrow, [&](auto one) {
+    WithElement(y.narrow, [&](auto other) {
+      if (channels % kEight == 0) {
+        f(one, other, Constant<kEight>());
+      } else {
+        f(one, other, Constant<1>());
+      }
+    });
   });
 }
 
 }  // namespace
 
-void LaunchGlobalAveragePool(cudaStream_t stream, const float* x, float* y, size_t samples,
-                             int pixels, int channels) {
-  const size_t size = samples * channels;
-  GlobalAveragePool<<<BlocksFor(size), kThreads, 0, stream>>>(x, y, size, pixels, channels);
+void LaunchGlobalAveragePool(cudaStream_t stream, Array x, Array y, size_t samples, int pixels,
+                             int channels) {
+  WithBoth(x, y, channels, [&](auto one, auto other, auto pack) {
+    constexpr int kN = pack.value;
+    const size_t packs = samples * size_t(channels / kN);
+    GlobalAveragePool<kN><<<BlocksFor(packs), kThreads, 0, stream>>>(
+        As<const decltype(one)>(x), As<decltype(other)>(y), packs, pixels, channels);
+  });
 }
 
-void LaunchGlobalAveragePoolGrad(cudaStream_t stream, const float* dy, float* dx, size_t samples,
+void LaunchGlobalAveragePoolGrad(cudaStream_t stream, Array dy, Array dx, size_t samples,
                                  int pixels, int channels) {
-  const size_t size = samples * pixels * channels;
-  GlobalAveragePoolGrad<<<BlocksFor(size), kThreads, 0, stream>>>(dy, dx, size, pixels, channels);
+  WithBoth(dy, dx, channels, [&](auto one, auto other, auto pack) {
+    constexpr int kN = pack.value;
+    const size_t packs = samples * size_t(pixels) * size_t(channels / kN);
+    GlobalAveragePoolGrad<kN><<<BlocksFor(packs), kThreads, 0, stream>>>(
+        As<const decltype(one)>(dy), As<decltype(other)>(dx), packs, pixels, channels);
+  });
 }
 
 }  // namespace trireme::cuda

@@ -3,64 +3,70 @@
 
 #include <algorithm>
 
-// A row per operation: its name, its kernel, and for SCRATCH how much memory beside it takes. The
-// gradient of dropout is the same mask.
-#define TRIREME_CUDA_KERNELS(PLAIN, SCRATCH)                                       \
-  PLAIN("absolute_error", AbsoluteError)                                           \
-  PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                  \
-  PLAIN("add", Add)                                                                \
-  PLAIN("add_relu_grad", AddReluGrad)                                              \
-  PLAIN("average_pool", AveragePool)                                               \
-  PLAIN("average_pool_grad", AveragePoolGrad)                                      \
-  SCRATCH("batch_norm", BatchNorm, BatchNormScratchBytes)                          \
-  SCRATCH("batch_norm_add", BatchNormAdd, BatchNormScratchBytes)                   \
-  SCRATCH("batch_norm_add_relu", BatchNormAddRelu, BatchNormScratchBytes)          \
-  SCRATCH("batch_norm_grad", BatchNormGradient, BatchNormScratchBytes)             \
-  PLAIN("batch_norm_inference", BatchNormInference)                                \
-  SCRATCH("batch_norm_relu", BatchNormRelu, BatchNormScratchBytes)                 \
-  SCRATCH("batch_norm_relu_grad", BatchNormReluGradient, BatchNormScratchBytes)    \
-  SCRATCH("conv2d", Conv2d, Conv2dScratchBytes)                                    \
-  SCRATCH("conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratchBytes)       \
-  SCRATCH("conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratchBytes) \
-  SCRATCH("conv2d_relu", Conv2dRelu, Conv2dScratchBytes)                           \
-  SCRATCH("dense", Dense, DenseScratchBytes)                                       \
-  SCRATCH("dense_grad_input", DenseGradInput, DenseScratchBytes)                   \
-  SCRATCH("dense_grad_weights", DenseGradWeights, DenseGradWeightsScratchBytes)    \
-  SCRATCH("dense_relu", DenseRelu, DenseScratchBytes)                              \
-  SCRATCH("dense_sigmoid", DenseSigmoid, DenseScratchBytes)                        \
-  SCRATCH("dense_tanh", DenseTanh, DenseScratchBytes)                              \
-  PLAIN("dropout", Dropout)                                                        \
-  PLAIN("dropout_grad", Dropout)                                                   \
-  PLAIN("global_average_pool", GlobalAveragePool)                                  \
-  PLAIN("global_average_pool_grad", GlobalAveragePoolGrad)                         \
-  PLAIN("layer_norm", NormalizeLayer)                                              \
-  PLAIN("layer_norm_grad", NormalizeLayerGrad)                                     \
-  PLAIN("max_pool", MaxPool)                                                       \
-  PLAIN("max_pool_grad", MaxPoolGrad)                                              \
-  PLAIN("relu", Relu)                                                              \
-  PLAIN("relu_grad", ReluGrad)                                                     \
-  PLAIN("sigmoid", Sigmoid)                                                        \
-  PLAIN("sigmoid_grad", SigmoidGrad)                                               \
-  PLAIN("softmax_cross_entropy", SoftmaxCrossEntropy)                              \
-  PLAIN("softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad)                     \
-  PLAIN("squared_error", SquaredError)                                             \
-  PLAIN("squared_error_grad", SquaredErrorGrad)                                    \
-  PLAIN("tally", TallyUp)                                                          \
-  PLAIN("tanh", Tanh)                                                              \
-  PLAIN("tanh_grad", TanhGrad)
+// A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which
+// operands it takes in bf16. The gradient of dropout is the same mask.
+#define TRIREME_CUDA_KERNELS(PLAIN, SCRATCH)                                                      \
+  PLAIN("absolute_error", AbsoluteError)                                                          \
+  PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                                 \
+  PLAIN("add", Add, kPair)                                                                        \
+  PLAIN("add_relu_grad", AddReluGrad, {0b111, 0b1})                                               \
+  PLAIN("average_pool", AveragePool, kOne)                                                        \
+  PLAIN("average_pool_grad", AveragePoolGrad, kOne)                                               \
+  SCRATCH("batch_norm", BatchNorm, BatchNormScratchBytes, kOne)                                   \
+  SCRATCH("batch_norm_add", BatchNormAdd, BatchNormScratchBytes, kPair)                           \
+  SCRATCH("batch_norm_add_relu", BatchNormAddRelu, BatchNormScratchBytes, kPair)                  \
+  SCRATCH("batch_norm_grad", BatchNormGradient, BatchNormScratchBytes, {0b1001, 0b1})             \
+  PLAIN("batch_norm_inference", BatchNormInference, kOne)                                         \
+  SCRATCH("batch_norm_relu", BatchNormRelu, BatchNormScratchBytes, kOne)                          \
+  SCRATCH("batch_norm_relu_grad", BatchNormReluGradient, BatchNormScratchBytes, {0b1001, 0b1})    \
+  SCRATCH("conv2d", Conv2d, Conv2dScratchBytes, kMixed)                                           \
+  SCRATCH("conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratchBytes, kMixed)              \
+  SCRATCH("conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratchBytes,                \
+          {0b11, 0, false})                                                                       \
+  SCRATCH("conv2d_relu", Conv2dRelu, Conv2dReluScratchBytes, kMixed)                              \
+  SCRATCH("dense", Dense, DenseScratchBytes, kMixed)                                              \
+  SCRATCH("dense_grad_input", DenseGradInput, DenseGradInputScratchBytes, kMixed)                 \
+  SCRATCH("dense_grad_weights", DenseGradWeights, DenseGradWeightsScratchBytes, {0b11, 0, false}) \
+  SCRATCH("dense_relu", DenseRelu, DenseReluScratchBytes, kMixed)                                 \
+  SCRATCH("dense_sigmoid", DenseSigmoid, DenseSigmoidScratchBytes, kMixed)                        \
+  SCRATCH("dense_tanh", DenseTanh, DenseTanhScratchBytes, kMixed)                                 \
+  PLAIN("dropout", Dropout, kOne)                                                                 \
+  PLAIN("dropout_grad", Dropout, kOne)                                                            \
+  PLAIN("global_average_pool", GlobalAveragePool, kMixed)                                         \
+  PLAIN("global_average_pool_grad", GlobalAveragePoolGrad, kMixed)                                \
+  PLAIN("layer_norm", NormalizeLayer, kOne)                                                       \
+  PLAIN("layer_norm_grad", NormalizeLayerGrad, {0b1001, 0b1})                                     \
+  PLAIN("max_pool", MaxPool, kOne)                                                                \
+  PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                                \
+  PLAIN("relu", Relu, kOne)                                                                       \
+  PLAIN("relu_grad", ReluGrad, kPair)                                                             \
+  PLAIN("sigmoid", Sigmoid, kOne)                                                                 \
+  PLAIN("sigmoid_grad", SigmoidGrad, kPair)                                                       \
+  PLAIN("softmax_cross_entropy", SoftmaxCrossEntropy)                                             \
+  PLAIN("softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad)                                    \
+  PLAIN("squared_error", SquaredError)                                                            \
+  PLAIN("squared_error_grad", SquaredErrorGrad)                                                   \
+  SCRATCH("tally", TallyUp, TallyUpScratchBytes)                                                  \
+  PLAIN("tanh", Tanh, kOne)                                                                       \
+  PLAIN("tanh_grad", TanhGrad, kPair)
 
 namespace trireme::cuda {
 
-#define TRIREME_DECLARE(op, run) void run(const Call&, const Shard&, Context&);
-#define TRIREME_DECLARE_BOTH(op, run, scratch)   \
-  void run(const Call&, const Shard&, Context&); \
+#define TRIREME_DECLARE(op, run, ...) void run(const Call&, const Shard&, Context&);
+#define TRIREME_DECLARE_BOTH(op, run, scratch, ...) \
+  void run(const Call&, const Shard&, Context&);    \
   size_t scratch(const Call&, size_t samples, Context&);
 TRIREME_CUDA_KERNELS(TRIREME_DECLARE, TRIREME_DECLARE_BOTH)
 
 namespace {
 
-#define TRIREME_ROW(op, run) {op, run},
-#define TRIREME_ROW_OF_BOTH(op, run, scratch) {op, run, scratch},
+// Operands in bf16: input and output 0; inputs 0 and 1, and output 0.
+constexpr NarrowOperands kOne = {0b1, 0b1}, kPair = {0b11, 0b1};
+// Input and output 0, each as it is.
+constexpr NarrowOperands kMixed = {0b1, 0b1, false};
+
+#define TRIREME_ROW(op, run, ...) {op, run, nullptr __VA_OPT__(, ) __VA_ARGS__},
+#define TRIREME_ROW_OF_BOTH(op, run, scratch, ...) {op, run, scratch __VA_OPT__(, ) __VA_ARGS__},
 constexpr KernelRow kKernels[] = {TRIREME_CUDA_KERNELS(TRIREME_ROW, TRIREME_ROW_OF_BOTH)};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/cuda/array.h"
 #include "engine/cuda/context.h"
 #include "engine/cuda/numbers.h"
 #include "engine/cuda/window.h"
@@ -19,6 +20,8 @@ namespace trireme::cuda {
 struct Value {
   void* data = nullptr;  // on the card
   Shape shape;
+  Element element = Element::kFloat;
+  Array array() const { return {data, element == Element::kBFloat}; }
   float* floats() const { return static_cast<float*>(data); }
   uint8_t* bytes() const { return static_cast<uint8_t*>(data); }
   size_t size() const { return static_cast<size_t>(shape.size()); }  // of one sample
@@ -29,7 +32,7 @@ struct Call {
   const Instruction* instruction = nullptr;
   std::array<Value, 4> inputs;
   std::array<Value, 3> outputs;
-  size_t copy = 0;     // of a kernel's weights: where it begins in the copies, in floats
+  size_t copy = 0;     // of a product's weights: where it begins in the copies, in numbers
   size_t metrics = 0;  // where they stand in a summand
 
   const Attributes& attributes() const { return instruction->attributes; }
@@ -42,9 +45,9 @@ struct Shard {
   size_t count;        // samples, at least one
   const ShardNumbers* numbers;
   const int32_t* labels;
-  const float* state;   // weights, then running statistics
-  const float* copies;  // of weights, in the libraries' order
-  float* summand;       // null in evaluation
+  const float* state;  // weights, then running statistics
+  Array copies;        // of weights, as the libraries read them
+  float* summand;      // null in evaluation
   bool accumulate;
   std::byte* scratch;  // 256-byte aligned
   size_t scratch_bytes;
@@ -58,14 +61,16 @@ struct KernelRow {
   std::string_view op;
   Kernel run;
   ScratchSize scratch = nullptr;  // null: none
+  NarrowOperands narrow = {};
 };
 
 std::span<const KernelRow> Kernels();
 const KernelRow* FindKernel(std::string_view op);  // null: no such kernel
 
-// Whether a convolution reads a copy of its weights as [out][kh][kw][in]; the others are products
-// with the weights as they lie in the state.
-bool ReadsCopy(const Instruction& instruction);
+// What a product reads instead of its weights, which lie in the state as [kh][kw][in][out] (dense:
+// [in][out]): nothing, the same in bf16, or [out][kh][kw][in] in the type of the products.
+enum class WeightCopy { kNone, kNarrow, kTurned };
+WeightCopy WeightCopyOf(const Instruction& instruction, Precision precision);
 
 inline Window WindowOf(const Attributes& a, const Shape& image, const Shape& result) {
   return {.height = image.height,

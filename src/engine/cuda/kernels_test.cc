@@ -17,7 +17,7 @@ namespace trireme::cuda {
 namespace {
 
 // Of the largest number of a tensor.
-constexpr double kF32 = 2e-5, kCutOff = 2e-4, kTf32 = 2e-3;
+constexpr double kF32 = 2e-5, kCutOff = 2e-4, kTf32 = 2e-3, kBf16 = 1e-2;
 
 TEST(CudaTableTest, HasEveryOperationOnce) {
   size_t operations = 0;
@@ -77,23 +77,68 @@ TEST_F(CudaKernelsTest, ProductsInTf32AgreeWithRef) {
   RecordProperty("sizes_without_a_plan", runner.conv().plain());
 }
 
-TEST_F(CudaKernelsTest, PlainConvolutionsAgreeWithRef) {
-  CudaRunner runner(Precision::kF32, /*only_plain=*/true);
-  for (const OpDef* op : AllOps()) {
-    if (!Convolves(*op)) continue;
-    for (const check::OpCase& c : check::CasesFor(*op)) {
-      EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
+// Values held in bf16, in every way that a kernel takes them, and those that stay float32.
+TEST_F(CudaKernelsTest, OperationsOnBFloatsAgreeWithRef) {
+  CudaRunner runner(Precision::kBf16);
+  size_t tried = 0;
+  for (const KernelRow& row : Kernels()) {
+    if (Multiplies(FindOp(row.op))) continue;
+    for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
+      const auto choices = check::NarrowCases(c, row.narrow);
+      if (choices.empty()) break;
+      const check::Judgement judgement(c, /*short_numbers=*/true);
+      for (const check::OpCase& choice : choices)
+        EXPECT_TRUE(judgement.Check(runner, choice, kF32));
+      tried += choices.size();
     }
   }
-  EXPECT_GE(runner.conv().plain(), 50);
+  EXPECT_GE(tried, 400u);
+}
+
+// What stands in bf16 between a library and the summand, or a value in float32, rounds once.
+TEST_F(CudaKernelsTest, ProductsInBf16AgreeWithRef) {
+  CudaRunner runner(Precision::kBf16);
+  size_t tried = 0;
+  for (const KernelRow& row : Kernels()) {
+    const std::string_view name = row.op;
+    if (!Multiplies(FindOp(name))) continue;
+    const bool bends = name.ends_with("sigmoid") || name.ends_with("tanh");
+    for (const check::OpCase& c : check::CasesFor(FindOp(name))) {
+      const check::Judgement judgement(c, /*short_numbers=*/true);
+      EXPECT_TRUE(judgement.Check(runner, kBf16));
+      for (const check::OpCase& choice : check::NarrowCases(c, row.narrow)) {
+        EXPECT_TRUE(judgement.Check(runner, choice, kBf16));
+        ++tried;
+      }
+      if (!bends && c.count == 1) {
+        EXPECT_TRUE(check::Judgement(c).Check(runner, kBf16));
+      }
+    }
+  }
+  EXPECT_GE(tried, 600u);
+  RecordProperty("sizes_without_a_plan", runner.conv().plain());
+}
+
+TEST_F(CudaKernelsTest, PlainConvolutionsAgreeWithRef) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    CudaRunner runner(precision, /*only_plain=*/true);
+    for (const OpDef* op : AllOps()) {
+      if (!Convolves(*op)) continue;
+      for (const check::OpCase& c : check::CasesFor(*op)) {
+        const bool narrow = precision == Precision::kBf16;
+        EXPECT_TRUE(check::Judgement(c, narrow).Check(runner, narrow ? kBf16 : kF32));
+      }
+    }
+    EXPECT_GE(runner.conv().plain(), 50);
+  }
 }
 
 // Sums of so many rows that a chunk has more than the fewest, and the last one is short.
 TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
-  CudaRunner runner(Precision::kF32);
+  CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
   int tried = 0;
   for (const char* op : {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad",
-                         "conv2d_grad_weights", "dense_grad_weights"}) {
+                         "conv2d_grad_weights", "dense_grad_weights", "tally"}) {
     for (check::OpCase c : check::CasesFor(FindOp(op))) {
       const Node& node = c.graph.nodes[c.node];
       const Shape shape = c.graph.values[node.inputs.back()].shape;
@@ -105,6 +150,10 @@ TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
       c.count = c.capacity = (product ? 9'001 : 40'001) / (shape.height * shape.width) + 1;
       EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
       ++tried;
+      if (product) continue;
+      for (const check::OpCase& narrow : check::NarrowCases(c, FindKernel(op)->narrow)) {
+        EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(in_bf16, narrow, kF32));
+      }
     }
   }
   EXPECT_GE(tried, 10);

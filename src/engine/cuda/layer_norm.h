@@ -3,27 +3,32 @@
 
 #include <cstddef>
 
+#include "engine/cuda/array.h"
+
 namespace trireme::cuda {
 
 // All `size` values of a sample are one population; mean and inv_std have one for each sample.
-// Without weight and bias (null) nothing is scaled or shifted.
+// Without weight and bias (null) nothing is scaled or shifted. Arrays are held alike.
 struct LayerNorm {
   size_t samples, size;
-  const float* x;
+  Array x;
   const float *weight, *bias;
   float epsilon;
-  float *y, *mean, *inv_std;
+  Array y;
+  float *mean, *inv_std;
 };
-void LaunchLayerNorm(cudaStream_t stream, const LayerNorm& norm);
+void LaunchLayerNorm(cudaStream_t stream, const LayerNorm &norm);
 
 struct LayerNormGrad {
   size_t samples, size;
-  const float *x, *mean, *inv_std, *dy;
-  const float* weight;  // null: not affine, and there are no gradients of parameters
-  float* dx;
+  Array x;
+  const float *mean, *inv_std;
+  Array dy;
+  const float *weight;  // null: not affine, and there are no gradients of parameters
+  Array dx;
   float *d_weight, *d_bias;
   bool accumulate;
 };
-void LaunchLayerNormGrad(cudaStream_t stream, const LayerNormGrad& grad);
+void LaunchLayerNormGrad(cudaStream_t stream, const LayerNormGrad &grad);
 
 }  // namespace trireme::cuda

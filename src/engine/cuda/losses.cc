@@ -50,8 +50,13 @@ void TallyUp(const Call& call, const Shard& shard, Context& context) {
   LaunchTally(context.stream(), OutputsOf(call, shard),
               {.losses = call.inputs[1].floats(),
                .numbers = shard.numbers,
+               .parts = reinterpret_cast<double*>(shard.scratch),
+               .counter = context.counters(1),
                .metrics = shard.summand + call.metrics,
                .accumulate = shard.accumulate});
+}
+size_t TallyUpScratchBytes(const Call&, size_t, Context&) {
+  return 2 * Tally::kMostBlocks * sizeof(double);
 }
 
 }  // namespace trireme::cuda

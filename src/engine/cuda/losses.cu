@@ -108,7 +108,7 @@ __device__ int Predicted(const Outputs& o, size_t n) {
   return where;
 }
 
-// One block: the sums have one order.
+// Sums have one order: the block that ends last adds up those of all.
 __global__ void TallyUp(Outputs o, Tally t) {
   double loss = 0, correct = 0;
   ForEachSample(o.samples, [&](size_t n) {
@@ -119,6 +119,16 @@ __global__ void TallyUp(Outputs o, Tally t) {
   });
   loss = SumBlock(loss);
   correct = SumBlock(correct);
+  if (gridDim.x > 1) {
+    if (threadIdx.x == 0) {
+      t.parts[2 * blockIdx.x] = loss;
+      t.parts[2 * blockIdx.x + 1] = correct;
+    }
+    if (!IsLastBlock(t.counter, gridDim.x)) return;
+    const bool has = threadIdx.x < gridDim.x;
+    loss = SumBlock(has ? __ldcg(t.parts + 2 * threadIdx.x) : 0);
+    correct = SumBlock(has ? __ldcg(t.parts + 2 * threadIdx.x + 1) : 0);
+  }
   if (threadIdx.x != 0) return;
   const float add[3] = {float(loss * t.numbers->loss_scale), float(correct), t.numbers->vote};
   for (int i = 0; i < 3; ++i) t.metrics[i] = (t.accumulate ? t.metrics[i] : 0) + add[i];
@@ -154,7 +164,13 @@ void LaunchDifferenceGrad(cudaStream_t stream, Difference kind, const Outputs& o
 }
 
 void LaunchTally(cudaStream_t stream, const Outputs& logits, const Tally& tally) {
-  TallyUp<<<1, kThreads, 0, stream>>>(logits, tally);
+  static_assert(Tally::kMostBlocks <= kThreads);
+  constexpr size_t kOfBlock = 4096;  // logits that are not worth another one
+  const size_t most = BlocksForSamples(logits.samples);
+  size_t blocks = 1 + logits.samples * size_t(logits.classes) / kOfBlock;
+  blocks = blocks < most ? blocks : most > 0 ? most : 1;
+  blocks = blocks < Tally::kMostBlocks ? blocks : Tally::kMostBlocks;
+  TallyUp<<<unsigned(blocks), kThreads, 0, stream>>>(logits, tally);
 }
 
 }  // namespace trireme::cuda

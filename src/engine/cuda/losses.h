@@ -28,10 +28,13 @@ void LaunchDifferenceGrad(cudaStream_t stream, Difference kind, const Outputs& o
                           const ShardNumbers* numbers, float* dx);
 
 // metrics[0..2] (+)= the losses times their scale, the correct predictions, the vote. Without
-// samples: the vote alone.
+// samples: the vote alone, and no parts.
 struct Tally {
+  static constexpr size_t kMostBlocks = 128;
   const float* losses;
   const ShardNumbers* numbers;
+  double* parts;      // two for each block
+  unsigned* counter;  // 0 before and after
   float* metrics;
   bool accumulate;
 };

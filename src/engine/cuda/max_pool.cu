@@ -1,53 +1,81 @@
 #include "engine/cuda/launch.cuh"
+#include "engine/cuda/pack.cuh"
 #include "engine/cuda/pools.h"
 #include "engine/cuda/window.cuh"
 
 namespace trireme::cuda {
 namespace {
 
-__global__ void MaxPool(Window w, size_t size, const float* x, float* y, uint8_t* index) {
-  ForEachItem(size, [=](size_t i) {
-    const Place at = PlaceOf(i, w.out_height, w.out_width, w.channels);
-    const float* image = x + at.sample * w.height * w.width * w.channels + at.channel;
-    float largest = 0;
-    int where = -1;
+// A thread takes kN channels of a window, or of a pixel.
+template <int kN, class T>
+__global__ void MaxPool(Window w, size_t packs, const T* x, T* y, uint8_t* index) {
+  const int across = w.channels / kN;
+  ForEachItem(packs, [=](size_t i) {
+    const Place at = PlaceOf(i, w.out_height, w.out_width, across);
+    const T* image = x + at.sample * w.height * w.width * w.channels + size_t(at.channel) * kN;
+    Floats<kN> largest;
+    int where[kN];
+#pragma unroll
+    for (int c = 0; c < kN; ++c) largest[c] = 0, where[c] = -1;
     ForEachInWindow(w, at.row, at.column, [&](int k, size_t pixel) {
-      const float value = image[pixel * w.channels];
-      if (where >= 0 && value <= largest) return;  // the first maximum wins
-      largest = value;
-      where = k;
+      const Floats<kN> values = Load<kN>(image + pixel * w.channels);
+#pragma unroll
+      for (int c = 0; c < kN; ++c) {
+        if (where[c] >= 0 && values[c] <= largest[c]) continue;  // the first maximum wins
+        largest[c] = values[c];
+        where[c] = k;
+      }
     });
-    y[i] = largest;
-    index[i] = uint8_t(where);
+    Store<kN>(y + i * kN, largest);
+    Bytes<kN> places;
+#pragma unroll
+    for (int c = 0; c < kN; ++c) places.values[c] = uint8_t(where[c]);
+    StoreBytes<kN>(index + i * kN, places);
   });
 }
 
-__global__ void MaxPoolGrad(Window w, size_t size, const uint8_t* index, const float* dy,
-                            float* dx) {
-  ForEachItem(size, [=](size_t i) {
-    const Place at = PlaceOf(i, w.height, w.width, w.channels);
-    const size_t first = at.sample * w.out_height * w.out_width * w.channels + at.channel;
-    float sum = 0;
+// Each pixel gathers from the windows over it.
+template <int kN, class T>
+__global__ void MaxPoolGrad(Window w, size_t packs, const uint8_t* index, const T* dy, T* dx) {
+  const int across = w.channels / kN;
+  ForEachItem(packs, [=](size_t i) {
+    const Place at = PlaceOf(i, w.height, w.width, across);
+    const size_t first =
+        at.sample * w.out_height * w.out_width * w.channels + size_t(at.channel) * kN;
+    Floats<kN> sum = {};
     ForEachWindowOver(w, at.row, at.column, [&](int k, size_t window) {
       const size_t out = first + window * w.channels;
-      if (index[out] == k) sum += dy[out];
+      const Bytes<kN> places = LoadBytes<kN>(index + out);
+      const Floats<kN> values = Load<kN>(dy + out);
+#pragma unroll
+      for (int c = 0; c < kN; ++c) sum[c] += places.values[c] == k ? values[c] : 0;
     });
-    dx[i] = sum;
+    Store<kN>(dx + i * kN, sum);
   });
 }
 
 }  // namespace
 
-void LaunchMaxPool(cudaStream_t stream, const Window& w, size_t samples, const float* x, float* y,
+void LaunchMaxPool(cudaStream_t stream, const Window& w, size_t samples, Array x, Array y,
                    uint8_t* index) {
-  const size_t size = samples * w.out_height * w.out_width * w.channels;
-  MaxPool<<<BlocksFor(size), kThreads, 0, stream>>>(w, size, x, y, index);
+  WithPack(x.narrow, w.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    const size_t packs = samples * w.out_height * w.out_width * (w.channels / kN);
+    MaxPool<kN>
+        <<<BlocksFor(packs), kThreads, 0, stream>>>(w, packs, As<const T>(x), As<T>(y), index);
+  });
 }
 
 void LaunchMaxPoolGrad(cudaStream_t stream, const Window& w, size_t samples, const uint8_t* index,
-                       const float* dy, float* dx) {
-  const size_t size = samples * w.height * w.width * w.channels;
-  MaxPoolGrad<<<BlocksFor(size), kThreads, 0, stream>>>(w, size, index, dy, dx);
+                       Array dy, Array dx) {
+  WithPack(dy.narrow, w.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    const size_t packs = samples * w.height * w.width * (w.channels / kN);
+    MaxPoolGrad<kN>
+        <<<BlocksFor(packs), kThreads, 0, stream>>>(w, packs, index, As<const T>(dy), As<T>(dx));
+  });
 }
 
 }  // namespace trireme::cuda

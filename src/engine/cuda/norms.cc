@@ -5,59 +5,68 @@
 namespace trireme::cuda {
 namespace {
 
-Rows RowsOf(const Value& x, size_t samples) { return Rows(samples * x.pixels(), x.shape.channels); }
+Columns ColumnsOf(const Value& x, size_t samples) {
+  return Columns(samples * x.pixels(), x.shape.channels, x.array().narrow);
+}
 
-BatchNormScratch ScratchOf(const Rows& rows, const Shard& shard) {
-  return BatchNormScratch(rows, reinterpret_cast<double*>(shard.scratch));
+BatchNormScratch ScratchOf(const Columns& columns, const Shard& shard, const Context& context) {
+  return BatchNormScratch(columns, reinterpret_cast<double*>(shard.scratch),
+                          context.counters(columns.groups));
 }
 
 void BatchNormForward(const Call& call, const Shard& shard, Context& context, bool add, bool relu) {
   const Value& x = call.inputs[0];
-  const Rows rows = RowsOf(x, shard.count);
-  const BatchNormScratch scratch = ScratchOf(rows, shard);
-  LaunchBatchNormSums(context.stream(), rows, x.floats(), scratch);
-  const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
-                                                  BatchNormScratch::length(rows) + 1);
-  LaunchBatchNormMeasure(context.stream(), rows.channels,
-                         {.all = all,
-                          .epsilon = call.attributes().epsilon,
-                          .mean = call.outputs[1].floats(),
-                          .inv_std = call.outputs[2].floats(),
-                          .seen_mean = shard.summand + call.statistic(0),
-                          .seen_variance = shard.summand + call.statistic(1),
-                          .numbers = shard.numbers,
-                          .accumulate = shard.accumulate});
-  LaunchBatchNormApply(context.stream(), rows,
-                       {.x = x.floats(),
+  const Columns columns = ColumnsOf(x, shard.count);
+  const BatchNormScratch scratch = ScratchOf(columns, shard, context);
+  const BatchNormMeasure measure = {.epsilon = call.attributes().epsilon,
+                                    .mean = call.outputs[1].floats(),
+                                    .inv_std = call.outputs[2].floats(),
+                                    .seen_mean = shard.summand + call.statistic(0),
+                                    .seen_variance = shard.summand + call.statistic(1),
+                                    .numbers = shard.numbers,
+                                    .accumulate = shard.accumulate};
+  const bool apart = bool(shard.batch->sum_over_shards);
+  LaunchBatchNormSums(context.stream(), columns, x.data, scratch, measure, apart);
+  if (apart) {
+    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                    BatchNormScratch::length(columns) + 1);
+    LaunchBatchNormMeasure(context.stream(), columns.channels, all, measure);
+  }
+  LaunchBatchNormApply(context.stream(), columns,
+                       {.x = x.data,
                         .mean = call.outputs[1].floats(),
                         .inv_std = call.outputs[2].floats(),
                         .variance = nullptr,
                         .epsilon = 0,
                         .weight = shard.state + call.parameter(0),
                         .bias = shard.state + call.parameter(1),
-                        .residual = add ? call.inputs[1].floats() : nullptr,
-                        .y = call.outputs[0].floats(),
+                        .residual = add ? call.inputs[1].data : nullptr,
+                        .y = call.outputs[0].data,
                         .relu = relu});
 }
 
 void BatchNormBackward(const Call& call, const Shard& shard, Context& context, bool relu) {
-  const Rows rows = RowsOf(call.inputs[0], shard.count);
-  const BatchNormScratch scratch = ScratchOf(rows, shard);
-  const BatchNormGrad grad = {.x = call.inputs[0].floats(),
-                              .dy = call.inputs[3].floats(),
+  const Columns columns = ColumnsOf(call.inputs[0], shard.count);
+  const BatchNormScratch scratch = ScratchOf(columns, shard, context);
+  const BatchNormGrad grad = {.x = call.inputs[0].data,
+                              .dy = call.inputs[3].data,
                               .mean = call.inputs[1].floats(),
                               .inv_std = call.inputs[2].floats(),
                               .weight = shard.state + call.parameter(0),
                               .bias = shard.state + call.parameter(1),
-                              .dx = call.outputs[0].floats(),
+                              .dx = call.outputs[0].data,
                               .d_weight = shard.summand + call.parameter(0),
                               .d_bias = shard.summand + call.parameter(1),
                               .accumulate = shard.accumulate,
                               .relu = relu};
-  LaunchBatchNormGradSums(context.stream(), rows, grad, scratch);
-  const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
-                                                  BatchNormScratch::length(rows) + 1);
-  LaunchBatchNormGrad(context.stream(), rows, grad, scratch, all);
+  const bool apart = bool(shard.batch->sum_over_shards);
+  LaunchBatchNormGradSums(context.stream(), columns, grad, scratch, apart);
+  if (apart) {
+    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                    BatchNormScratch::length(columns) + 1);
+    LaunchBatchNormGradFactors(context.stream(), columns, grad, scratch, all);
+  }
+  LaunchBatchNormGrad(context.stream(), columns, grad, scratch);
 }
 
 }  // namespace
@@ -81,12 +90,12 @@ void BatchNormReluGradient(const Call& call, const Shard& shard, Context& contex
   BatchNormBackward(call, shard, context, /*relu=*/true);
 }
 size_t BatchNormScratchBytes(const Call& call, size_t samples, Context&) {
-  return BatchNormScratch::doubles(RowsOf(call.inputs[0], samples)) * sizeof(double);
+  return BatchNormScratch::doubles(ColumnsOf(call.inputs[0], samples)) * sizeof(double);
 }
 
 void BatchNormInference(const Call& call, const Shard& shard, Context& context) {
-  LaunchBatchNormApply(context.stream(), RowsOf(call.inputs[0], shard.count),
-                       {.x = call.inputs[0].floats(),
+  LaunchBatchNormApply(context.stream(), ColumnsOf(call.inputs[0], shard.count),
+                       {.x = call.inputs[0].data,
                         .mean = shard.state + call.statistic(0),
                         .inv_std = nullptr,
                         .variance = shard.state + call.statistic(1),
@@ -94,7 +103,7 @@ void BatchNormInference(const Call& call, const Shard& shard, Context& context) 
                         .weight = shard.state + call.parameter(0),
                         .bias = shard.state + call.parameter(1),
                         .residual = nullptr,
-                        .y = call.outputs[0].floats(),
+                        .y = call.outputs[0].data,
                         .relu = false});
 }
 
@@ -102,11 +111,11 @@ void NormalizeLayer(const Call& call, const Shard& shard, Context& context) {
   const bool affine = call.attributes().affine;
   LaunchLayerNorm(context.stream(), {.samples = shard.count,
                                      .size = call.inputs[0].size(),
-                                     .x = call.inputs[0].floats(),
+                                     .x = call.inputs[0].array(),
                                      .weight = affine ? shard.state + call.parameter(0) : nullptr,
                                      .bias = affine ? shard.state + call.parameter(1) : nullptr,
                                      .epsilon = call.attributes().epsilon,
-                                     .y = call.outputs[0].floats(),
+                                     .y = call.outputs[0].array(),
                                      .mean = call.outputs[1].floats(),
                                      .inv_std = call.outputs[2].floats()});
 }
@@ -116,12 +125,12 @@ void NormalizeLayerGrad(const Call& call, const Shard& shard, Context& context) 
   LaunchLayerNormGrad(context.stream(),
                       {.samples = shard.count,
                        .size = call.inputs[0].size(),
-                       .x = call.inputs[0].floats(),
+                       .x = call.inputs[0].array(),
                        .mean = call.inputs[1].floats(),
                        .inv_std = call.inputs[2].floats(),
-                       .dy = call.inputs[3].floats(),
+                       .dy = call.inputs[3].array(),
                        .weight = affine ? shard.state + call.parameter(0) : nullptr,
-                       .dx = call.outputs[0].floats(),
+                       .dx = call.outputs[0].array(),
                        .d_weight = affine ? shard.summand + call.parameter(0) : nullptr,
                        .d_bias = affine ? shard.summand + call.parameter(1) : nullptr,
                        .accumulate = shard.accumulate});

@@ -14,7 +14,9 @@ namespace trireme::cuda {
 class CudaRunner : public check::OpRunner {
  public:
   explicit CudaRunner(Precision precision, bool only_plain = false)
-      : queue_(card_), context_(OpenLibraries(), precision, queue_, kMostSums, only_plain) {}
+      : queue_(card_),
+        context_({.libraries = OpenLibraries(), .precision = precision}, queue_, kMostSums,
+                 only_plain) {}
 
   void Run(std::shared_ptr<const Program> program, const Batch& batch,
            std::span<std::byte> activations, std::span<const float> state, std::span<float> summand,
@@ -25,7 +27,7 @@ class CudaRunner : public check::OpRunner {
       scratch_ = {};
       scratch_ = CardMemory(card_, needs.scratch_bytes, "scratch");
     }
-    const CardMemory copies(card_, needs.copies * sizeof(float), "copies");
+    const CardMemory copies(card_, needs.copy_bytes, "copies");
     // What a kernel does not write it must not read.
     Poison(scratch_);
     Poison(copies);
@@ -35,9 +37,9 @@ class CudaRunner : public check::OpRunner {
     const CardMemory labels = ToCard(std::as_bytes(batch.labels));
     CallList calls(*program, context_,
                    {.activations = static_cast<std::byte*>(values.data()),
-                    .labels = static_cast<int32_t*>(labels.data()),
+                    .slots = {SampleSlot{.labels = static_cast<int32_t*>(labels.data())}},
                     .numbers = static_cast<ShardNumbers*>(numbers_.data()),
-                    .copies = static_cast<float*>(copies.data()),
+                    .copies = copies.data(),
                     .scratch = static_cast<std::byte*>(scratch_.data()),
                     .scratch_bytes = scratch_.bytes()},
                    /*check=*/false);

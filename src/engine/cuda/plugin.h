@@ -11,6 +11,7 @@
 #include "flat/device.h"
 #include "graph/engine.h"
 #include "graph/engine_options.h"
+#include "graph/op.h"
 
 // The border between the program and trireme-cuda.so, which holds everything of CUDA. Plain C++
 // crosses it, so both sides must be built from the same headers by the same compiler: the build id

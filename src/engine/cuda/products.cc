@@ -1,9 +1,12 @@
-// dense and conv2d: products by cuBLASLt, a convolution of more than one pixel by cuDNN.
+// dense and conv2d: products by cuBLASLt, a convolution of more than one pixel by cuDNN. In bf16
+// their operands are: what is float32 is converted first.
 #include <algorithm>
 
 #include "engine/cuda/activations.h"
+#include "engine/cuda/add.h"
+#include "engine/cuda/columns.h"
+#include "engine/cuda/fold.h"
 #include "engine/cuda/kernels.h"
-#include "engine/cuda/rows.h"
 #include "engine/cuda/weights.h"
 #include "graph/op.h"
 
@@ -14,61 +17,181 @@ namespace {
 // matrix with a row for each pixel and the weights [in][out].
 bool IsProduct(const Attributes& a) { return a.kernel == 1 && a.stride == 1 && a.padding == 0; }
 
+// ---- scratch memory
+
 constexpr size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-struct Sizes {
-  Sizes(const Value& input, const Value& output, size_t samples)
-      : rows(int64_t(samples * output.pixels())),
-        in(input.shape.channels),
-        out(output.shape.channels) {}
-  int64_t rows, in, out;
+size_t NumberBytes(bool narrow) { return narrow ? 2 : 4; }
+
+// Takes a kernel's scratch memory piece by piece.
+class Pieces {
+ public:
+  explicit Pieces(const Shard& shard) : at_(shard.scratch), left_(shard.scratch_bytes) {}
+  Array Take(size_t size, bool narrow) {
+    const Array piece = {at_, narrow};
+    const size_t bytes = Aligned(size * NumberBytes(narrow));
+    at_ += bytes;
+    left_ -= bytes;
+    return piece;
+  }
+  std::byte* rest() const { return at_; }
+  size_t rest_bytes() const { return left_; }
+
+ private:
+  std::byte* at_;
+  size_t left_;
 };
 
-void Multiply(const Call& call, const Shard& shard, Context& context) {
-  const Sizes s(call.inputs[0], call.outputs[0], shard.count);
-  context.gemm.Multiply(context.stream(), {.rows = s.rows, .depth = s.in, .columns = s.out},
-                        call.inputs[0].floats(), shard.state + call.parameter(0),
-                        call.outputs[0].floats(), /*accumulate=*/false, shard.scratch);
+// Whether a product cannot read or write a value where it lies.
+bool IsConverted(const Value& value, const Context& context) {
+  return context.narrow() && !value.array().narrow;
+}
+size_t ConvertedBytes(const Value& value, size_t samples, const Context& context) {
+  return IsConverted(value, context) ? Aligned(samples * value.size() * NumberBytes(true)) : 0;
 }
 
-void MultiplyGradInput(const Call& call, const Shard& shard, Context& context) {
-  const Sizes s(call.outputs[0], call.inputs[0], shard.count);
-  context.gemm.Multiply(
-      context.stream(), {.rows = s.rows, .depth = s.out, .columns = s.in, .b_transposed = true},
-      call.inputs[0].floats(), shard.state + call.parameter(0), call.outputs[0].floats(),
-      /*accumulate=*/false, shard.scratch);
+const void* Converted(const Value& value, const Shard& shard, Context& context, Pieces& pieces) {
+  if (!IsConverted(value, context)) return value.data;
+  const size_t size = shard.count * value.size();
+  const Array piece = pieces.Take(size, true);
+  LaunchConvert(context.stream(), value.array(), piece, size);
+  return piece.data;
 }
 
-void MultiplyGradWeights(const Call& call, const Shard& shard, Context& context) {
-  const Sizes s(call.inputs[0], call.inputs[1], shard.count);
-  context.gemm.Multiply(context.stream(),
-                        {.rows = s.in, .depth = s.rows, .columns = s.out, .a_transposed = true},
-                        call.inputs[0].floats(), call.inputs[1].floats(),
-                        shard.summand + call.parameter(0), shard.accumulate, shard.scratch);
+const void* CopyOf(const Call& call, const Shard& shard) {
+  return static_cast<const std::byte*>(shard.copies.data) +
+         call.copy * NumberBytes(shard.copies.narrow);
+}
+
+// ---- products
+
+// Weights of a product as they lie in the state, or their copy in bf16.
+const void* MatrixOf(const Call& call, const Shard& shard, const Context& context) {
+  if (context.narrow()) return CopyOf(call, shard);
+  return shard.state + call.parameter(0);
+}
+
+MatrixProduct GradInputProduct(const Call& call, size_t samples, const Context& context) {
+  const Value &dy = call.inputs[0], &dx = call.outputs[0];
+  return {.rows = int64_t(samples * dy.pixels()),
+          .depth = dy.shape.channels,
+          .columns = dx.shape.channels,
+          .b_transposed = true,
+          .narrow = context.narrow(),
+          .narrow_result = dx.array().narrow};
+}
+MatrixProduct GradWeightsProduct(const Call& call, size_t samples, const Context& context) {
+  const Value &x = call.inputs[0], &dy = call.inputs[1];
+  return {.rows = x.shape.channels,
+          .depth = int64_t(samples * dy.pixels()),
+          .columns = dy.shape.channels,
+          .a_transposed = true,
+          .narrow = context.narrow()};
 }
 
 // y = f(y + bias).
-void Finish(Activation f, const Call& call, const Shard& shard, Context& context) {
-  const bool bias = call.attributes().bias;
+void Finish(Activation f, const float* bias, const Call& call, const Shard& shard,
+            Context& context) {
   if (!bias && f == Activation::kNone) return;
   const Value& y = call.outputs[0];
-  LaunchBiasActivation(context.stream(), f, bias ? shard.state + call.parameter(1) : nullptr,
-                       y.floats(), shard.count * y.pixels(), y.shape.channels);
+  LaunchBiasActivation(context.stream(), f, bias, y.array(), shard.count * y.pixels(),
+                       y.shape.channels);
 }
 
-Rows RowsOf(const Value& dy, size_t samples) {
-  return Rows(samples * dy.pixels(), dy.shape.channels);
+const float* BiasOf(const Call& call, const Shard& shard) {
+  return call.attributes().bias ? shard.state + call.parameter(1) : nullptr;
+}
+
+bool HasBias(Epilogue e) { return e == Epilogue::kBias || e == Epilogue::kBiasRelu; }
+bool HasRelu(Epilogue e) { return e == Epilogue::kRelu || e == Epilogue::kBiasRelu; }
+
+// With as much of the bias and f as cuBLASLt does by itself: not with a bias in float32 beside
+// results in bf16.
+MatrixProduct ForwardProduct(Activation f, const Call& call, size_t samples, Context& context) {
+  const Value &x = call.inputs[0], &y = call.outputs[0];
+  MatrixProduct product = {.rows = int64_t(samples * y.pixels()),
+                           .depth = x.shape.channels,
+                           .columns = y.shape.channels,
+                           .narrow = context.narrow(),
+                           .narrow_result = y.array().narrow};
+  if (product.narrow_result) return product;
+  const bool relu = f == Activation::kRelu;
+  product.epilogue = call.attributes().bias ? (relu ? Epilogue::kBiasRelu : Epilogue::kBias)
+                                            : (relu ? Epilogue::kRelu : Epilogue::kNone);
+  if (!context.gemm.Can(product)) product.epilogue = Epilogue::kNone;
+  return product;
+}
+
+void Multiply(Activation f, const Call& call, const Shard& shard, Context& context) {
+  Pieces pieces(shard);
+  const MatrixProduct product = ForwardProduct(f, call, shard.count, context);
+  const void* const x = Converted(call.inputs[0], shard, context, pieces);
+  const float* const bias = BiasOf(call, shard);
+  const bool with_bias = HasBias(product.epilogue);
+  context.gemm.Multiply(context.stream(), product, x, MatrixOf(call, shard, context),
+                        call.outputs[0].data, /*accumulate=*/false, with_bias ? bias : nullptr,
+                        pieces.rest());
+  Finish(HasRelu(product.epilogue) ? Activation::kNone : f, with_bias ? nullptr : bias, call, shard,
+         context);
+}
+size_t MultiplyBytes(Activation f, const Call& call, size_t samples, Context& context) {
+  return ConvertedBytes(call.inputs[0], samples, context) +
+         context.gemm.ScratchBytes(ForwardProduct(f, call, samples, context));
+}
+
+void MultiplyGradInput(const Call& call, const Shard& shard, Context& context) {
+  Pieces pieces(shard);
+  const void* const dy = Converted(call.inputs[0], shard, context, pieces);
+  context.gemm.Multiply(context.stream(), GradInputProduct(call, shard.count, context), dy,
+                        MatrixOf(call, shard, context), call.outputs[0].data, /*accumulate=*/false,
+                        nullptr, pieces.rest());
+}
+
+size_t MultiplyGradInputBytes(const Call& call, size_t samples, Context& context) {
+  return ConvertedBytes(call.inputs[0], samples, context) +
+         context.gemm.ScratchBytes(GradInputProduct(call, samples, context));
+}
+
+void MultiplyGradWeights(const Call& call, const Shard& shard, Context& context) {
+  Pieces pieces(shard);
+  const void* const x = Converted(call.inputs[0], shard, context, pieces);
+  const void* const dy = Converted(call.inputs[1], shard, context, pieces);
+  context.gemm.Multiply(context.stream(), GradWeightsProduct(call, shard.count, context), x, dy,
+                        shard.summand + call.parameter(0), shard.accumulate, nullptr,
+                        pieces.rest());
+}
+
+size_t MultiplyGradWeightsBytes(const Call& call, size_t samples, Context& context) {
+  return ConvertedBytes(call.inputs[0], samples, context) +
+         ConvertedBytes(call.inputs[1], samples, context) +
+         context.gemm.ScratchBytes(GradWeightsProduct(call, samples, context));
+}
+
+// ---- gradients of biases
+
+Columns ColumnsOf(const Value& dy, size_t samples) {
+  return Columns(samples * dy.pixels(), dy.shape.channels, dy.array().narrow);
 }
 
 void BiasGrad(const Call& call, const Shard& shard, Context& context) {
   if (!call.attributes().bias) return;
-  LaunchSumRows(context.stream(), RowsOf(call.inputs[1], shard.count), call.inputs[1].floats(),
-                reinterpret_cast<double*>(shard.scratch), shard.summand + call.parameter(1),
-                shard.accumulate);
+  const Columns columns = ColumnsOf(call.inputs[1], shard.count);
+  LaunchSumColumns(context.stream(), columns, call.inputs[1].data,
+                   {reinterpret_cast<double*>(shard.scratch), context.counters(columns.groups)},
+                   shard.summand + call.parameter(1), shard.accumulate);
 }
 
 size_t BiasGradBytes(const Call& call, size_t samples) {
-  return SumRowsDoubles(RowsOf(call.inputs[1], samples)) * sizeof(double);
+  return call.attributes().bias ? ColumnsOf(call.inputs[1], samples).parts() * sizeof(double) : 0;
+}
+
+// ---- convolutions
+
+// How a convolution is folded, if it is. Only tensor cores gain by it.
+std::optional<Fold> FoldFor(const Attributes& a, const Shape& image, const Shape& result,
+                            Precision precision) {
+  if (precision == Precision::kF32) return std::nullopt;
+  return FoldOf(WindowOf(a, image, result));
 }
 
 ConvShape ShapeOf(ConvKind kind, const Call& call, const Value& image, const Value& result,
@@ -76,111 +199,183 @@ ConvShape ShapeOf(ConvKind kind, const Call& call, const Value& image, const Val
   return {kind, int(samples), WindowOf(call.attributes(), image.shape, result.shape),
           result.shape.channels};
 }
-ConvShape ForwardShape(const Call& call, size_t samples) {
-  return ShapeOf(ConvKind::kForward, call, call.inputs[0], call.outputs[0], samples);
-}
-ConvShape GradInputShape(const Call& call, size_t samples) {
-  return ShapeOf(ConvKind::kGradInput, call, call.outputs[0], call.inputs[0], samples);
-}
-ConvShape GradWeightsShape(const Call& call, size_t samples) {
-  return ShapeOf(ConvKind::kGradWeights, call, call.inputs[0], call.inputs[1], samples);
-}
 
-size_t WeightBytes(const Call& call) {
-  return Aligned(call.instruction->parameters[0].size * sizeof(float));
-}
+// Of the results of a convolution, which may have to be converted afterwards.
+class Results {
+ public:
+  Results(const Value& value, const Shard& shard, const Context& context, Pieces& pieces)
+      : value_(value), size_(shard.count * value.size()), made_(value.array()) {
+    if (IsConverted(value, context)) made_ = pieces.Take(size_, true);
+  }
+  void* data() const { return made_.data; }
+  void Convert(Context& context) const {
+    if (made_.data == value_.data) return;
+    LaunchConvert(context.stream(), made_, value_.array(), size_);
+  }
 
-void DenseForward(Activation f, const Call& call, const Shard& shard, Context& context) {
-  Multiply(call, shard, context);
-  Finish(f, call, shard, context);
+ private:
+  const Value& value_;
+  const size_t size_;
+  Array made_;
+};
+
+// x in the library's order and type: folded, converted, or as it lies there.
+const void* Images(const Value& x, const std::optional<Fold>& fold, const Shard& shard,
+                   Context& context, Pieces& pieces) {
+  if (!fold) return Converted(x, shard, context, pieces);
+  const Array folded = pieces.Take(shard.count * fold->image(), context.narrow());
+  LaunchFoldImages(context.stream(), *fold, shard.count, x.array(), folded);
+  return folded.data;
+}
+size_t ImagesBytes(const Value& x, const std::optional<Fold>& fold, size_t samples,
+                   const Context& context) {
+  if (!fold) return ConvertedBytes(x, samples, context);
+  return Aligned(samples * fold->image() * NumberBytes(context.narrow()));
 }
 
 void Conv2dForward(Activation f, const Call& call, const Shard& shard, Context& context) {
-  if (IsProduct(call.attributes())) return DenseForward(f, call, shard, context);
-  context.conv.Run(ForwardShape(call, shard.count), call.inputs[0].floats(),
-                   shard.copies + call.copy, call.outputs[0].floats(), shard.scratch,
-                   shard.scratch_bytes);
-  Finish(f, call, shard, context);
+  if (IsProduct(call.attributes())) return Multiply(f, call, shard, context);
+  const Value &x = call.inputs[0], &y = call.outputs[0];
+  const auto fold = FoldFor(call.attributes(), x.shape, y.shape, context.precision);
+  ConvShape shape = ShapeOf(ConvKind::kForward, call, x, y, shard.count);
+  Pieces pieces(shard);
+  const void* const images = Images(x, fold, shard, context, pieces);
+  const void* weights = nullptr;
+  if (fold) {
+    const Array folded = pieces.Take(fold->weights(shape.out), context.narrow());
+    LaunchFoldWeights(context.stream(), *fold, shape.out, shard.state + call.parameter(0), folded);
+    weights = folded.data;
+    shape.window = fold->folded();
+  } else {
+    weights = CopyOf(call, shard);
+  }
+  const Results results(y, shard, context, pieces);
+  context.conv.Run(shape, images, weights, results.data(), pieces.rest(), pieces.rest_bytes());
+  results.Convert(context);
+  Finish(f, BiasOf(call, shard), call, shard, context);
+}
+size_t Conv2dForwardBytes(Activation f, const Call& call, size_t samples, Context& context) {
+  if (IsProduct(call.attributes())) return MultiplyBytes(f, call, samples, context);
+  const Value &x = call.inputs[0], &y = call.outputs[0];
+  const auto fold = FoldFor(call.attributes(), x.shape, y.shape, context.precision);
+  ConvShape shape = ShapeOf(ConvKind::kForward, call, x, y, samples);
+  size_t bytes = ImagesBytes(x, fold, samples, context) + ConvertedBytes(y, samples, context);
+  if (fold) {
+    bytes += Aligned(fold->weights(shape.out) * NumberBytes(context.narrow()));
+    shape.window = fold->folded();
+  }
+  return bytes + context.conv.ScratchBytes(shape);
 }
 
 }  // namespace
 
-bool ReadsCopy(const Instruction& instruction) {
-  const std::string_view op = instruction.op->name;
-  return (op == "conv2d" || op == "conv2d_relu" || op == "conv2d_grad_input") &&
-         !IsProduct(instruction.attributes);
+WeightCopy WeightCopyOf(const Instruction& i, Precision precision) {
+  const std::string_view op = i.op->name;
+  const bool forward = op == "dense" || op == "dense_relu" || op == "dense_sigmoid" ||
+                       op == "dense_tanh" || op == "conv2d" || op == "conv2d_relu";
+  if (!forward && op != "dense_grad_input" && op != "conv2d_grad_input") return WeightCopy::kNone;
+  if (IsProduct(i.attributes)) {
+    return precision == Precision::kBf16 ? WeightCopy::kNarrow : WeightCopy::kNone;
+  }
+  const bool folds =
+      forward && FoldFor(i.attributes, i.inputs[0].spec.shape, i.outputs[0].spec.shape, precision);
+  return folds ? WeightCopy::kNone : WeightCopy::kTurned;
 }
 
-void Dense(const Call& call, const Shard& shard, Context& context) {
-  DenseForward(Activation::kNone, call, shard, context);
-}
-void DenseRelu(const Call& call, const Shard& shard, Context& context) {
-  DenseForward(Activation::kRelu, call, shard, context);
-}
-void DenseSigmoid(const Call& call, const Shard& shard, Context& context) {
-  DenseForward(Activation::kSigmoid, call, shard, context);
-}
-void DenseTanh(const Call& call, const Shard& shard, Context& context) {
-  DenseForward(Activation::kTanh, call, shard, context);
-}
+// Each activation has a name of its own in the table.
+#define TRIREME_DENSE(name, f)                                                    \
+  void name(const Call& call, const Shard& shard, Context& context) {             \
+    Multiply(f, call, shard, context);                                            \
+  }                                                                               \
+  size_t name##ScratchBytes(const Call& call, size_t samples, Context& context) { \
+    return MultiplyBytes(f, call, samples, context);                              \
+  }
+TRIREME_DENSE(Dense, Activation::kNone)
+TRIREME_DENSE(DenseRelu, Activation::kRelu)
+TRIREME_DENSE(DenseSigmoid, Activation::kSigmoid)
+TRIREME_DENSE(DenseTanh, Activation::kTanh)
+#undef TRIREME_DENSE
+
 void DenseGradInput(const Call& call, const Shard& shard, Context& context) {
   MultiplyGradInput(call, shard, context);
 }
-size_t DenseScratchBytes(const Call&, size_t, Context&) { return Gemm::kScratchBytes; }
+size_t DenseGradInputScratchBytes(const Call& call, size_t samples, Context& context) {
+  return MultiplyGradInputBytes(call, samples, context);
+}
 
 void DenseGradWeights(const Call& call, const Shard& shard, Context& context) {
   MultiplyGradWeights(call, shard, context);
   BiasGrad(call, shard, context);
 }
-size_t DenseGradWeightsScratchBytes(const Call& call, size_t samples, Context&) {
-  return std::max(Gemm::kScratchBytes, BiasGradBytes(call, samples));
+size_t DenseGradWeightsScratchBytes(const Call& call, size_t samples, Context& context) {
+  return std::max(MultiplyGradWeightsBytes(call, samples, context), BiasGradBytes(call, samples));
 }
 
 void Conv2d(const Call& call, const Shard& shard, Context& context) {
   Conv2dForward(Activation::kNone, call, shard, context);
 }
+size_t Conv2dScratchBytes(const Call& call, size_t samples, Context& context) {
+  return Conv2dForwardBytes(Activation::kNone, call, samples, context);
+}
 void Conv2dRelu(const Call& call, const Shard& shard, Context& context) {
   Conv2dForward(Activation::kRelu, call, shard, context);
 }
-size_t Conv2dScratchBytes(const Call& call, size_t samples, Context& context) {
-  if (IsProduct(call.attributes())) return Gemm::kScratchBytes;
-  return context.conv.ScratchBytes(ForwardShape(call, samples));
+size_t Conv2dReluScratchBytes(const Call& call, size_t samples, Context& context) {
+  return Conv2dForwardBytes(Activation::kRelu, call, samples, context);
 }
 
 void Conv2dGradInput(const Call& call, const Shard& shard, Context& context) {
   if (IsProduct(call.attributes())) return MultiplyGradInput(call, shard, context);
-  context.conv.Run(GradInputShape(call, shard.count), call.inputs[0].floats(),
-                   shard.copies + call.copy, call.outputs[0].floats(), shard.scratch,
-                   shard.scratch_bytes);
+  const Value &dy = call.inputs[0], &dx = call.outputs[0];
+  Pieces pieces(shard);
+  const void* const results = Converted(dy, shard, context, pieces);
+  const Results images(dx, shard, context, pieces);
+  context.conv.Run(ShapeOf(ConvKind::kGradInput, call, dx, dy, shard.count), results,
+                   CopyOf(call, shard), images.data(), pieces.rest(), pieces.rest_bytes());
+  images.Convert(context);
 }
 size_t Conv2dGradInputScratchBytes(const Call& call, size_t samples, Context& context) {
-  if (IsProduct(call.attributes())) return Gemm::kScratchBytes;
-  return context.conv.ScratchBytes(GradInputShape(call, samples));
+  if (IsProduct(call.attributes())) return MultiplyGradInputBytes(call, samples, context);
+  const Value &dy = call.inputs[0], &dx = call.outputs[0];
+  return ConvertedBytes(dy, samples, context) + ConvertedBytes(dx, samples, context) +
+         context.conv.ScratchBytes(ShapeOf(ConvKind::kGradInput, call, dx, dy, samples));
 }
 
 // cuDNN's gradient comes in the order of the copies: one pass turns it and puts it into the
 // summand.
 void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
-  if (IsProduct(call.attributes())) {
-    MultiplyGradWeights(call, shard, context);
+  if (IsProduct(call.attributes())) return DenseGradWeights(call, shard, context);
+  const Value &x = call.inputs[0], &dy = call.inputs[1];
+  const auto fold = FoldFor(call.attributes(), x.shape, dy.shape, context.precision);
+  ConvShape shape = ShapeOf(ConvKind::kGradWeights, call, x, dy, shard.count);
+  if (fold) shape.window = fold->folded();
+  const Window& w = shape.window;
+  const int taps = w.kernel * w.kernel * w.channels;
+  Pieces pieces(shard);
+  const Array gradient = pieces.Take(size_t(shape.out) * size_t(taps), context.narrow());
+  const void* const images = Images(x, fold, shard, context, pieces);
+  const void* const results = Converted(dy, shard, context, pieces);
+  context.conv.Run(shape, images, results, gradient.data, pieces.rest(), pieces.rest_bytes());
+  float* const to = shard.summand + call.parameter(0);
+  if (fold) {
+    LaunchUnfoldGradient(context.stream(), *fold, shape.out, gradient, to, shard.accumulate);
   } else {
-    const ConvShape shape = GradWeightsShape(call, shard.count);
-    const size_t own = WeightBytes(call);
-    float* const gradient = reinterpret_cast<float*>(shard.scratch);
-    context.conv.Run(shape, call.inputs[0].floats(), call.inputs[1].floats(), gradient,
-                     shard.scratch + own, shard.scratch_bytes - own);
-    const int taps = shape.window.kernel * shape.window.kernel * shape.window.channels;
-    LaunchTransposeInto(context.stream(), gradient, shape.out, taps,
-                        shard.summand + call.parameter(0), shard.accumulate);
+    LaunchTransposeInto(context.stream(), gradient, shape.out, taps, to, shard.accumulate);
   }
   BiasGrad(call, shard, context);
 }
 size_t Conv2dGradWeightsScratchBytes(const Call& call, size_t samples, Context& context) {
-  const size_t product =
-      IsProduct(call.attributes())
-          ? Gemm::kScratchBytes
-          : WeightBytes(call) + context.conv.ScratchBytes(GradWeightsShape(call, samples));
-  return std::max(product, BiasGradBytes(call, samples));
+  if (IsProduct(call.attributes())) return DenseGradWeightsScratchBytes(call, samples, context);
+  const Value &x = call.inputs[0], &dy = call.inputs[1];
+  const auto fold = FoldFor(call.attributes(), x.shape, dy.shape, context.precision);
+  ConvShape shape = ShapeOf(ConvKind::kGradWeights, call, x, dy, samples);
+  if (fold) shape.window = fold->folded();
+  const Window& w = shape.window;
+  const size_t weights = size_t(shape.out) * size_t(w.kernel * w.kernel * w.channels);
+  const size_t bytes = Aligned(weights * NumberBytes(context.narrow())) +
+                       ImagesBytes(x, fold, samples, context) +
+                       ConvertedBytes(dy, samples, context) + context.conv.ScratchBytes(shape);
+  return std::max(bytes, BiasGradBytes(call, samples));
 }
 
 }  // namespace trireme::cuda

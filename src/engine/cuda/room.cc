@@ -12,8 +12,8 @@ Shares SharesOf(const Program& program, Context& context, int samples) {
   const Needs needs = NeedsOf(program, context, samples);
   const size_t sample = size_t(program.graph.input().size()) * sizeof(float) + sizeof(int32_t);
   return {.activations = size_t(double(program.activation_bytes) / program.capacity * samples),
-          .samples = size_t(samples) * sample,
-          .copies = needs.copies * sizeof(float),
+          .samples = size_t(SlotsOf(program.mode)) * size_t(samples) * sample,
+          .copies = needs.copy_bytes,
           .scratch = needs.scratch_bytes};
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "engine/cuda/array.h"
+
 namespace trireme::cuda {
 
 // The libraries want a kernel as [out][kh][kw][in]; in a state and a summand it lies as
@@ -10,21 +12,23 @@ namespace trireme::cuda {
 
 constexpr int kTile = 32;
 
-// A matrix [rows][columns] at `from` of a state becomes [columns][rows] at `to` of the copies.
-// Blocks take a tile of kTile x kTile each; those of several transpositions are numbered through.
-struct Transposition {
+// A matrix [rows][columns] at `from` of a state is copied to `to` of the copies: `turned` as
+// [columns][rows], else as it is. Blocks take a tile of kTile x kTile each; those of several copies
+// are numbered through.
+struct MatrixCopy {
   size_t from = 0, to = 0;
   int rows = 0, columns = 0;
+  bool turned = false;
   int first_tile = 0;
   int tiles() const { return ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile); }
 };
 
-// Tiles [first, first + tiles) of the transpositions, which lie on the device in order.
-void LaunchTranspositions(cudaStream_t stream, const Transposition* list, int size, int first,
-                          int tiles, const float* state, float* copies);
+// Tiles [first, first + tiles) of the copies, which lie on the device in order.
+void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, int size, int first, int tiles,
+                        const float* state, Array copies);
 
 // to[column][row] (+)= from[row][column].
-void LaunchTransposeInto(cudaStream_t stream, const float* from, int rows, int columns, float* to,
+void LaunchTransposeInto(cudaStream_t stream, Array from, int rows, int columns, float* to,
                          bool accumulate);
 
 }  // namespace trireme::cuda

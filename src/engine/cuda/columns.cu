@@ -1,0 +1,38 @@
+#include "engine/cuda/columns.cuh"
+
+namespace trireme::cuda {
+namespace {
+
+template <int kN, class T>
+struct Sums {
+  const T* x;
+  float* sums;
+  bool accumulate;
+
+  using Fetched = Raw<kN, T>;
+  __device__ void Begin(int, size_t, size_t) {}
+  __device__ Fetched Fetch(size_t at) const { return cuda::Fetch<kN>(x + at); }
+  __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>&) const {
+    const Floats<kN> values = Widen(fetched);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) sum[i] += values[i];
+  }
+  __device__ void Part(int, size_t, size_t, double&, double&) const {}
+  __device__ void Finish(int c, double sum, double) const {
+    sums[c] = (accumulate ? sums[c] : 0) + float(sum);
+  }
+};
+
+}  // namespace
+
+void LaunchSumColumns(cudaStream_t stream, const Columns& g, const void* x,
+                      const ColumnScratch& scratch, float* sums, bool accumulate) {
+  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    LaunchVisitColumns<kN>(stream, g, Sums<kN, T>{static_cast<const T*>(x), sums, accumulate},
+                           scratch);
+  });
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,62 @@
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "engine/cuda/array.h"
+
+namespace trireme::cuda {
+
+constexpr int kColumnThreads = 512;  // of a block
+
+// Rows of `channels` values, summed up per channel. Blocks take a chunk of rows of some channels
+// each, in float; what they find is added in double and in the chunks' order by the block that ends
+// last. So sums are a function of the values, wherever they are computed.
+struct Columns {
+  Columns(size_t num_rows, int num_channels, bool is_narrow)
+      : rows(num_rows), channels(num_channels), narrow(is_narrow) {
+    const int whole = narrow ? 8 : 4;
+    pack = channels % whole == 0 ? whole : 1;
+    width = (pack == 1 ? 32 : 8) * pack;
+    groups = (channels + width - 1) / width;
+    const size_t most = MostChunks();
+    chunk = (rows + most - 1) / most;
+    if (chunk < kLeast) chunk = kLeast;
+    chunks = int((rows + chunk - 1) / chunk);
+  }
+
+  size_t rows;
+  int channels;
+  bool narrow;   // values are bf16
+  int pack;      // channels that a thread takes
+  int width;     // and a block
+  int groups;    // blocks beside each other
+  size_t chunk;  // rows of one; the last may be shorter
+  int chunks;
+
+  // Doubles that the chunks leave; fewer rows need no more.
+  size_t parts() const { return size_t(groups) * MostChunks() * 2 * size_t(width); }
+
+ private:
+  static constexpr size_t kLeast = 128;
+  size_t MostChunks() const {
+    constexpr size_t kBlocks = 264;  // two for each processor of an H200
+    size_t most = kBlocks / size_t(groups);
+    const size_t least_chunks = (rows + kLeast - 1) / kLeast;
+    most = most < least_chunks ? most : least_chunks;
+    return most < 1 ? 1 : most;
+  }
+};
+
+// Where sums over columns leave what blocks find. `counters` has one for each group, all zero
+// before and after.
+struct ColumnScratch {
+  double* parts;
+  unsigned* counters;
+};
+
+// sums[c] (+)= sum over the rows of x.
+void LaunchSumColumns(cudaStream_t stream, const Columns& columns, const void* x,
+                      const ColumnScratch& scratch, float* sums, bool accumulate);
+
+}  // namespace trireme::cuda

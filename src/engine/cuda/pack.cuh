@@ -1,0 +1,177 @@
+#pragma once
+#include <cuda_bf16.h>
+
+#include "engine/cuda/array.h"
+
+// Kernels compute in float32 and read and write 16 bytes at a time, whatever they hold.
+
+namespace trireme::cuda {
+
+using BFloat = __nv_bfloat16;
+
+template <int kN>
+struct Floats {
+  float values[kN];
+  __device__ float& operator[](int i) { return values[i]; }
+  __device__ float operator[](int i) const { return values[i]; }
+};
+
+// How many make 16 bytes.
+template <class T>
+constexpr int kPack = int(16 / sizeof(T));
+
+// kN numbers as they lie in memory, to fetch several before the first is looked at. They begin at a
+// multiple of 16 bytes, unless it is a single one.
+template <int kN, class T>
+struct Raw {
+  static_assert(kN == kPack<T>);
+  uint4 bits;
+};
+template <class T>
+struct Raw<1, T> {
+  T bits;
+};
+template <int kN, class T>
+__device__ __forceinline__ Raw<kN, T> Fetch(const T* from) {
+  if constexpr (kN == 1) {
+    return {*from};
+  } else {
+    return {*reinterpret_cast<const uint4*>(from)};
+  }
+}
+
+template <int kN, class T>
+__device__ __forceinline__ Floats<kN> Widen(const Raw<kN, T>& raw) {
+  Floats<kN> to;
+  if constexpr (kN == 1) {
+    to[0] = float(raw.bits);
+  } else {
+    const unsigned words[4] = {raw.bits.x, raw.bits.y, raw.bits.z, raw.bits.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (sizeof(T) == 4) {
+        to[i] = __uint_as_float(words[i]);
+      } else {  // the first of a pair is the lower half
+        to[2 * i] = __uint_as_float(words[i] << 16);
+        to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+      }
+    }
+  }
+  return to;
+}
+
+// kN numbers, of one pack or several.
+template <int kN, class T>
+__device__ __forceinline__ Floats<kN> Load(const T* from) {
+  if constexpr (kN == 1 || kN == kPack<T>) {
+    return Widen(Fetch<kN>(from));
+  } else {
+    static_assert(kN % kPack<T> == 0);
+    Floats<kN> to;
+#pragma unroll
+    for (int i = 0; i < kN / kPack<T>; ++i) {
+      const Floats<kPack<T>> some = Load<kPack<T>>(from + i * kPack<T>);
+#pragma unroll
+      for (int k = 0; k < kPack<T>; ++k) to[i * kPack<T> + k] = some[k];
+    }
+    return to;
+  }
+}
+
+template <int kN>
+__device__ __forceinline__ void Store(float* to, const Floats<kN>& from) {
+  if constexpr (kN == 1) {
+    *to = from[0];
+  } else {
+    static_assert(kN % 4 == 0);
+#pragma unroll
+    for (int i = 0; i < kN / 4; ++i) {
+      reinterpret_cast<float4*>(to)[i] =
+          make_float4(from[4 * i], from[4 * i + 1], from[4 * i + 2], from[4 * i + 3]);
+    }
+  }
+}
+template <int kN>
+__device__ __forceinline__ void Store(BFloat* to, const Floats<kN>& from) {
+  if constexpr (kN == 1) {
+    *to = __float2bfloat16_rn(from[0]);
+  } else {
+    static_assert(kN % 8 == 0);
+#pragma unroll
+    for (int i = 0; i < kN / 8; ++i) {
+      unsigned pairs[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const __nv_bfloat162 pair =
+            __floats2bfloat162_rn(from[8 * i + 2 * k], from[8 * i + 2 * k + 1]);
+        pairs[k] = *reinterpret_cast<const unsigned*>(&pair);
+      }
+      reinterpret_cast<uint4*>(to)[i] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+    }
+  }
+}
+
+// kN bytes, at a multiple of kN.
+template <int kN>
+struct Bytes {
+  alignas(kN) unsigned char values[kN];
+};
+template <int kN>
+__device__ __forceinline__ Bytes<kN> LoadBytes(const unsigned char* from) {
+  Bytes<kN> to;
+  if constexpr (kN == 8) {
+    *reinterpret_cast<uint2*>(to.values) = *reinterpret_cast<const uint2*>(from);
+  } else if constexpr (kN == 4) {
+    *reinterpret_cast<unsigned*>(to.values) = *reinterpret_cast<const unsigned*>(from);
+  } else {
+    static_assert(kN == 1);
+    to.values[0] = *from;
+  }
+  return to;
+}
+template <int kN>
+__device__ __forceinline__ void StoreBytes(unsigned char* to, const Bytes<kN>& from) {
+  if constexpr (kN == 8) {
+    *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(from.values);
+  } else if constexpr (kN == 4) {
+    *reinterpret_cast<unsigned*>(to) = *reinterpret_cast<const unsigned*>(from.values);
+  } else {
+    static_assert(kN == 1);
+    *to = from.values[0];
+  }
+}
+
+template <class T>
+T* As(const Array& array) {
+  return static_cast<T*>(array.data);
+}
+
+// Calls f with a number of the type that arrays hold: f(float()) or f(BFloat()).
+template <class F>
+void WithElement(bool narrow, const F& f) {
+  if (narrow) {
+    f(BFloat());
+  } else {
+    f(float());
+  }
+}
+
+// Calls f with a number of that type and with how many of them a thread takes at a time of rows of
+// `channels`, as a constant: a pack, or one where packs would cross the ends of rows.
+template <auto kValue>
+struct Constant {
+  static constexpr auto value = kValue;
+};
+template <class F>
+void WithPack(bool narrow, int channels, const F& f) {
+  WithElement(narrow, [&](auto zero) {
+    constexpr int kN = kPack<decltype(zero)>;
+    if (channels % kN == 0) {
+      f(zero, Constant<kN>());
+    } else {
+      f(zero, Constant<1>());
+    }
+  });
+}
+
+}  // namespace trireme::cuda
