@@ -35,6 +35,23 @@ int AtLeastOne(const Args& args, std::string_view flag, int otherwise, int most)
   return number;
 }
 
+// What flags and --set say.
+struct Told {
+  TrainerOptions trainer;
+  EngineOptions engine;
+  ModelOptions model;
+};
+
+Told ReadFlags(const Args& args) {
+  Told told;
+  Sections sections;
+  sections.Add("trainer", told.trainer);
+  sections.Add("engine", told.engine);
+  sections.Add("model", told.model);
+  args.ApplyTo(sections);
+  return told;
+}
+
 }  // namespace
 
 double Median(std::vector<double> values) {
@@ -129,21 +146,17 @@ int RepeatOf(const Args& args, int otherwise) {
 int BatchOf(const Args& args) { return AtLeastOne(args, "--batch", 16, 1 << 20); }
 
 BenchEngine EngineOf(const Args& args) {
-  TrainerOptions trainer;
-  EngineOptions options;
-  Sections sections;
-  sections.Add("trainer", trainer);
-  sections.Add("engine", options);
-  args.ApplyTo(sections);
-  const DeviceChoice device = FindDevice(trainer.device);
+  const Told told = ReadFlags(args);
+  const DeviceChoice device = FindDevice(told.trainer.device);
   RequireDevice(device);
-  return {device, ResolvePrecision(*device.kind, trainer.precision), options, ThreadsOf(args)};
+  return {device, ResolvePrecision(*device.kind, told.trainer.precision), told.engine,
+          ThreadsOf(args)};
 }
 
 Ceiling BenchEngine::CeilingOn(int some_threads) const {
   const EngineKind& kind = *device.kind;
   if (!kind.ceiling) throw UsageError("the engine {} has no ceiling to compare with", kind.name);
-  return kind.ceiling(some_threads);
+  return kind.ceiling(some_threads, device.number);
 }
 
 double BytesOf(const Instruction& instruction, int count) {
@@ -157,10 +170,12 @@ double BytesOf(const Instruction& instruction, int count) {
 
 Graph BenchModel(const Args& args) {
   const std::string name = args.Required("MODEL");
+  ModelOptions options = ReadFlags(args).model;
+  options.name = name;
   const std::vector<std::string> sizes = Split(name.substr(name.find(':') + 1), '-');
   const auto in = ParseNumber<int>(sizes.front()), out = ParseNumber<int>(sizes.back());
   if (name.find(':') != std::string::npos && in && out) {  // mlp:784-200-10 says it all
-    return BuildModel({.name = name}, {.channels = *in}, *out);
+    return BuildModel(options, {.channels = *in}, *out);
   }
   Shape input{.height = 224, .width = 224, .channels = 3};
   int classes = 1000;
@@ -168,7 +183,7 @@ Graph BenchModel(const Args& args) {
     if (model.name == name) input = model.typical, classes = model.typical_classes;
   }
   input.height = input.width = AtLeastOne(args, "--size", input.height, 1 << 14);
-  return BuildModel({.name = name}, input, classes);
+  return BuildModel(options, input, classes);
 }
 
 }  // namespace trireme

@@ -28,6 +28,7 @@ constexpr Flag kFlags[] = {
     kWinogradFlag,
     {"--all", "", "also show operations that are not matrix products"},
     kBenchJsonFlag,
+    kSetFlag,
     {"--by", "WHAT",
      "one row for each layer, or for each kind of operation: layer or op (default: layer)"},
 };

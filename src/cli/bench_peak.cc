@@ -15,7 +15,8 @@ int Run(const Args& args, Process& process) {
   const BenchEngine engine = EngineOf(args);
   const int repeat = RepeatOf(args, 7);
   BenchTable table;
-  for (const int count : std::set<int>{1, engine.threads}) {
+  const bool on_host = engine.device.kind->host_memory;  // elsewhere threads change nothing
+  for (const int count : std::set<int>{1, on_host ? engine.threads : 1}) {
     const Ceiling ceiling = engine.CeilingOn(count);
     std::vector<double> copies;
     std::vector<std::vector<double>> flops(ceiling.multipliers.size());

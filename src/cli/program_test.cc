@@ -253,6 +253,7 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
   EXPECT_EQ(Call(AllCommands(), {"bench", "step", "resnet99"}).code, 2);
   EXPECT_EQ(Call(AllCommands(), {"bench", "step", "cnn", "--batch", "0"}).code, 2);
   EXPECT_EQ(Call(AllCommands(), {"bench", "step", "cnn", "--precision", "f16"}).code, 2);
+  EXPECT_EQ(Call(AllCommands(), {"bench", "step", "resnet18", "--set", "model.stem=9x9"}).code, 2);
   const Outcome ref = Call(AllCommands(), {"bench", "conv", "cnn", "--device", "ref"});
   EXPECT_EQ(ref.code, 2);
   EXPECT_NE(ref.err.find("the engine ref has no ceiling"), std::string::npos) << ref.err;

@@ -32,7 +32,7 @@ Backend MakeCpu(Precision precision, const EngineOptions& options, const Backend
   return backend;
 }
 
-Ceiling CeilingOfCpu(int threads) {
+Ceiling CeilingOfCpu(int threads, std::optional<int>) {
   const auto team = std::make_shared<Team>(threads);
   const auto flops = [&](const cpu::MatrixUnit* unit) {
     return [team, unit](double seconds) { return cpu::MeasureMultiplyAdds(*team, seconds, unit); };
@@ -62,6 +62,18 @@ Backend MakeCuda(Precision precision, const EngineOptions& options, const Backen
   return {.device = std::move(made.device), .engine = std::move(made.engine)};
 }
 
+Ceiling CeilingOfCuda(int, std::optional<int> number) {
+  const auto ceilings = std::make_shared<const cuda::Ceilings>(number);
+  Ceiling ceiling;
+  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+    ceiling.multipliers.push_back(
+        {precision, precision == Precision::kF32 ? "cuBLASLt" : "cuBLASLt, tensor cores",
+         [=](double seconds) { return ceilings->Flops(precision, seconds); }});
+  }
+  ceiling.copy = [=](double seconds) { return ceilings->CopiedBytes(seconds); };
+  return ceiling;
+}
+
 constexpr EngineKind kEngines[] = {
     {.name = "cpu",
      .help = "SIMD instructions of the processor",
@@ -81,6 +93,7 @@ constexpr EngineKind kEngines[] = {
      .targets = cuda::Targets,
      .why_not = cuda::WhyNot,
      .make = MakeCuda,
+     .ceiling = CeilingOfCuda,
      .missing = cuda::Missing,
      .details = cuda::Details},
 };

@@ -62,7 +62,8 @@ struct EngineKind {
   std::string (*why_not)(Precision precision) = nullptr;
   Backend (*make)(Precision precision, const EngineOptions& options,
                   const BackendNeeds& needs) = nullptr;
-  Ceiling (*ceiling)(int threads) = nullptr;  // null: there is nothing to compare with
+  // Of the device of this number where they have numbers. Null: there is nothing to compare with.
+  Ceiling (*ceiling)(int threads, std::optional<int> number) = nullptr;
   // What this machine lacks to compute with it, or with its device of this number, and what to do:
   // one line. Empty: nothing. Null: no machine lacks it.
   std::string (*missing)(std::optional<int> number) = nullptr;

@@ -19,9 +19,7 @@ std::vector<std::string> Targets() {
   return targets;
 }
 
-std::string WhyNot(Precision precision) {
-  return precision == Precision::kBf16 ? "device cuda computes in f32 or tf32" : "";
-}
+std::string WhyNot(Precision) { return ""; }  // all of them
 
 std::string Missing(std::optional<int> number) {
   const Survey& survey = ThisMachine();
@@ -46,14 +44,36 @@ std::vector<std::string> Details() {
   return lines;
 }
 
-Made Make(Precision precision, const EngineOptions& options, std::optional<int> number, int place) {
+namespace {
+
+const Table& ThePlugin() {
+  return OpenTable(FindPlugin(std::getenv("TRIREME_CUDA_PLUGIN"), ProgramFolder()));
+}
+
+std::unique_ptr<Device> MakeDevice(const EngineOptions& options, std::optional<int> number,
+                                   int place) {
   if (const std::string missing = Missing(number); !missing.empty()) throw Error("{}", missing);
   const int card = number.value_or(place % int(ThisMachine().cards.size()));
-  const Table& table = OpenTable(FindPlugin(std::getenv("TRIREME_CUDA_PLUGIN"), ProgramFolder()));
+  return ThePlugin().make_device(card, options);
+}
+
+}  // namespace
+
+Made Make(Precision precision, const EngineOptions& options, std::optional<int> number, int place) {
   Made made;
-  made.device = table.make_device(card, options);
-  made.engine = table.make_engine(*made.device, precision, options);
+  made.device = MakeDevice(options, number, place);
+  made.engine = ThePlugin().make_engine(*made.device, precision, options);
   return made;
+}
+
+Ceilings::Ceilings(std::optional<int> number) : device_(MakeDevice({}, number, 0)) {}
+
+double Ceilings::Flops(Precision precision, double seconds) const {
+  return ThePlugin().measure_products(*device_, precision, seconds);
+}
+
+double Ceilings::CopiedBytes(double seconds) const {
+  return ThePlugin().measure_copy(*device_, seconds);
 }
 
 }  // namespace trireme::cuda

@@ -24,4 +24,15 @@ struct Made {
 // On card `number`, or without one on that which a rank's place among those of its host chooses.
 Made Make(Precision precision, const EngineOptions& options, std::optional<int> number, int place);
 
+// What that card can do at best, measured for about so many seconds.
+class Ceilings {
+ public:
+  explicit Ceilings(std::optional<int> number);
+  double Flops(Precision precision, double seconds) const;
+  double CopiedBytes(double seconds) const;
+
+ private:
+  const std::unique_ptr<Device> device_;
+};
+
 }  // namespace trireme::cuda

@@ -10,6 +10,7 @@
 #include "engine/cuda/device.h"
 #include "engine/cuda/engine.h"
 #include "engine/cuda/libraries.h"
+#include "engine/cuda/speed.h"
 #include "engine/cuda/target.h"
 
 namespace trireme::cuda {
@@ -82,6 +83,14 @@ std::unique_ptr<Engine> MakeEngineOn(Device& device, Precision precision,
   return MakeEngine(static_cast<CudaDevice&>(device), precision, options);
 }
 
+double MeasureProductsOn(Device& device, Precision precision, double seconds) {
+  return MeasureProducts(static_cast<CudaDevice&>(device), precision, seconds);
+}
+
+double MeasureCopyOn(Device& device, double seconds) {
+  return MeasureCopy(static_cast<CudaDevice&>(device), seconds);
+}
+
 }  // namespace
 }  // namespace trireme::cuda
 
@@ -92,6 +101,8 @@ extern "C" const trireme::cuda::Table* trireme_cuda_table() {
                               .build_id = BuildId(),
                               .survey = LookAround,
                               .make_device = MakeDevice,
-                              .make_engine = MakeEngineOn};
+                              .make_engine = MakeEngineOn,
+                              .measure_products = MeasureProductsOn,
+                              .measure_copy = MeasureCopyOn};
   return &table;
 }

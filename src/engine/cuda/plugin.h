@@ -44,6 +44,10 @@ struct Table {
   std::unique_ptr<Device> (*make_device)(int card, const EngineOptions& options);
   std::unique_ptr<Engine> (*make_engine)(Device& device, Precision precision,
                                          const EngineOptions& options);
+  // What a device can do at best, for about so many seconds: multiplications and additions per
+  // second, bytes copied per second.
+  double (*measure_products)(Device& device, Precision precision, double seconds);
+  double (*measure_copy)(Device& device, double seconds);
 };
 
 // A hash of these headers and of the compiler, made by cmake/cuda_build_id.cmake.

@@ -33,6 +33,9 @@ std::unique_ptr<Device> MakeDevice(int card, const EngineOptions& options) {
 
 std::unique_ptr<Engine> MakeEngine(Device&, Precision, const EngineOptions&) { return nullptr; }
 
+double MeasureProducts(Device&, Precision, double) { return 0; }
+double MeasureCopy(Device&, double) { return 0; }
+
 }  // namespace
 }  // namespace trireme::cuda
 
@@ -45,6 +48,8 @@ extern "C" const trireme::cuda::Table* trireme_cuda_table() {
            .build_id = wanted == "id" ? "of another build" : BuildId(),
            .survey = LookAround,
            .make_device = MakeDevice,
-           .make_engine = MakeEngine};
+           .make_engine = MakeEngine,
+           .measure_products = MeasureProducts,
+           .measure_copy = MeasureCopy};
   return &table;
 }
