@@ -132,6 +132,21 @@ TEST(Fuse, ANetworkDescribedDifferentlyIsFusedInTheSameWay) {
   }
 }
 
+Graph TwoBlocks() {
+  Builder build({2, 2, 3});
+  const auto convolve = [&](ValueId x, const char* name) {
+    x = build.Add("conv2d", {x}, {.channels = 4, .kernel = 3, .padding = 1}, name);
+    return build.Add("batch_norm", {x}, {}, std::string("bn") + name);
+  };
+  ValueId x = build.Add("relu", {convolve(0, "stem")});
+  for (const char* name : {"one", "two"}) {
+    x = build.Add("relu", {build.Add("add", {convolve(x, name), x})});
+  }
+  const ValueId pooled = build.Add("global_average_pool", {x});
+  return std::move(build).Finish("softmax_cross_entropy",
+                                 build.Add("dense", {pooled}, {.channels = 3}, "fc"));
+}
+
 constinit const OpDef kDenseLoss = {.name = "dense_loss",
                                     .summary = "",
                                     .outputs = {"loss", "probabilities"},
@@ -163,6 +178,24 @@ TEST(Fuse, AGradientOfAChainHasAllOutputsAndParameters) {
   EXPECT_EQ(Begins(WrittenGradients(*grad)), Begins(fold->parameters));
   ASSERT_EQ(grad->parts.size(), 4u);
   EXPECT_EQ(grad->parts[0].attributes.channels, 16);
+}
+
+// The sum of two gradients goes both ways back from the end of a block: into the norm before it,
+// and past it.
+TEST(Fuse, AValueInsideThatOthersReadLaterIsAnOutput) {
+  const OpDef& fused = FindOp("add_relu_batch_norm_grad");
+  const auto program = CompileWith({{&fused}, {&FindOp("add_relu_grad")}}, TwoBlocks());
+  ASSERT_EQ(CountOps(*program)[fused.name], 2);  // the block before the last, and the stem
+  const Instruction* const ends = Find(*program, fused);
+  ASSERT_EQ(ends->outputs.size(), 2u);
+  EXPECT_EQ(ends->outputs[1].value, ends->parts[1].outputs[0].value);
+  const auto reads = [&](const Instruction& i) {
+    return std::ranges::any_of(i.inputs,
+                               [&](const Operand& o) { return o.value == ends->outputs[1].value; });
+  };
+  const auto first = std::ranges::find_if(program->instructions, reads);
+  ASSERT_NE(first, program->instructions.end());
+  EXPECT_GT(&*first, ends);
 }
 
 // Each bucket is announced once it and all before it are written, no sooner and no later.

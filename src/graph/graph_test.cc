@@ -78,6 +78,8 @@ void CheckParts(const OpDef& op) {
     inputs += part.inputs.size() - 1;
     outputs = outputs - 1 + part.outputs.size();
   }
+  if (op.keeps >= 0) ++outputs;
+  EXPECT_LT(op.keeps, int(op.parts.size()) - 1) << op.name;
   EXPECT_EQ(op.inputs.size(), inputs) << op.name;
   EXPECT_EQ(op.outputs.size(), outputs) << op.name;
   EXPECT_FALSE(op.infer || op.writes_gradients) << op.name;

@@ -98,6 +98,9 @@ struct OpDef {
   // parts in order, without the results inside; its outputs those of the last part, then what the
   // parts before it make beside their first output.
   NameList parts = {};
+  // The part whose first output others may read beside the next part, after it: that is the last
+  // output of the fused operation. -1: none.
+  int keeps = -1;
 };
 
 // The one list of operations (graph/ops/all_ops.cc).

@@ -43,6 +43,7 @@ struct Squares {
     return mean;
   }
 
+  static constexpr int kUnroll = 4;
   using Fetched = Raw<kN, T>;
   __device__ void Begin(int c, size_t begin, size_t end) {
     pivot = Pivot<kN>(c, begin, end - begin);
@@ -80,7 +81,7 @@ __global__ void Measure(int channels, const double* all, BatchNormMeasure m) {
 // What forward computes before the relu; backward finds its sign again, to the bit.
 __device__ float Normalised(float off, float scale, float bias) { return fmaf(off, scale, bias); }
 
-template <int kN, class T, bool kAdd, bool kRelu>
+template <int kN, class T, bool kAdd, bool kRelu, bool kMask>
 __global__ void __launch_bounds__(kThreads) Apply(Sheet s, BatchNormApply a) {
   const int c = PackOf(s) * kN;
   const size_t channels = size_t(s.packs) * kN;
@@ -105,13 +106,17 @@ __global__ void __launch_bounds__(kThreads) Apply(Sheet s, BatchNormApply a) {
         Floats<kN> made = Widen(values[u]);
         Floats<kN> other = {};
         if (kAdd) other = Widen(added[u]);
+        unsigned mask = 0;
 #pragma unroll
         for (int i = 0; i < kN; ++i) {
           float normal = Normalised(made[i] - mean[i], scale[i], bias[i]);
           if (kAdd) normal += other[i];
           made[i] = kRelu && !(normal > 0) ? 0 : normal;
+          // Of what is stored: a tiny number may round to 0.
+          if (kMask) mask |= unsigned(float(T(made[i])) > 0) << i;
         }
         Store<kN>(y + row * channels, made);
+        if (kMask) a.mask[row * s.packs + PackOf(s)] = uint8_t(mask);
       });
 }
 
@@ -124,6 +129,16 @@ __device__ void FindFactors(const BatchNormGrad& g, int channels, int c, double 
 __device__ void StoreGradients(const BatchNormGrad& g, int c, double sum, double product) {
   g.d_weight[c] = (g.accumulate ? g.d_weight[c] : 0) + float(product * g.inv_std[c]);
   g.d_bias[c] = (g.accumulate ? g.d_bias[c] : 0) + float(sum);
+}
+
+// With `sums` the factors are for later, when those of other ranks are there.
+__device__ void FinishGrad(const BatchNormGrad& g, int channels, size_t rows, int c, double sum,
+                           double product, double* sums, float* factors) {
+  StoreGradients(g, c, sum, product);
+  if (!sums) return FindFactors(g, channels, c, double(rows), sum, product, factors);
+  sums[c] = sum;
+  sums[channels + c] = product;
+  if (c == 0) sums[2 * channels] = double(rows);
 }
 
 // Of a channel pack: dy where the relu behind let y pass; without one, dy.
@@ -152,6 +167,7 @@ struct GradSums {
   bool apart;
   Passage<kN, kRelu> passage;
 
+  static constexpr int kUnroll = 4;
   struct Fetched {
     Raw<kN, T> x, dy;
   };
@@ -171,11 +187,59 @@ struct GradSums {
   }
   __device__ void Part(int, size_t, size_t, double&, double&) const {}
   __device__ void Finish(int c, double sum, double product) const {
-    StoreGradients(g, c, sum, product);
-    if (!apart) return FindFactors(g, channels, c, double(rows), sum, product, factors);
-    sums[c] = sum;
-    sums[channels + c] = product;
-    if (c == 0) sums[2 * channels] = double(rows);
+    FinishGrad(g, channels, rows, c, sum, product, apart ? sums : nullptr, factors);
+  }
+};
+
+// What reaches the sum is what is stored of it.
+template <int kN, class T, bool kMask>
+struct SummedGradSums {
+  BatchNormGrad g;
+  BatchNormSummed from;
+  int channels;
+  size_t rows;
+  double* sums;
+  float* factors;
+  bool apart;
+  Floats<kN> mean;
+
+  static constexpr int kUnroll = 2;
+  struct Fetched {
+    Raw<kN, T> a, b, y, x;
+    unsigned mask;
+    size_t at;
+  };
+  __device__ void Begin(int c, size_t, size_t) { mean = Load<kN>(g.mean + c); }
+  __device__ Fetched Fetch(size_t at) const {
+    Fetched fetched;
+    fetched.a = cuda::Fetch<kN>(static_cast<const T*>(from.a) + at);
+    fetched.b = cuda::Fetch<kN>(static_cast<const T*>(from.b) + at);
+    fetched.x = cuda::Fetch<kN>(static_cast<const T*>(g.x) + at);
+    if (kMask) {
+      fetched.mask = from.mask[at / 8];
+    } else {
+      fetched.y = cuda::Fetch<kN>(static_cast<const T*>(from.y) + at);
+    }
+    fetched.at = at;
+    return fetched;
+  }
+  __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>& product) const {
+    const Floats<kN> a = Widen(fetched.a), b = Widen(fetched.b), x = Widen(fetched.x);
+    Floats<kN> y = {};
+    if (!kMask) y = Widen(fetched.y);
+    Floats<kN> dy;
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+      const bool passes = kMask ? fetched.mask >> i & 1 : y[i] > 0;
+      dy[i] = float(T(passes ? a[i] + b[i] : 0.0f));
+      sum[i] += dy[i];
+      product[i] = fmaf(dy[i], x[i] - mean[i], product[i]);
+    }
+    Store<kN>(static_cast<T*>(from.sum) + fetched.at, dy);
+  }
+  __device__ void Part(int, size_t, size_t, double&, double&) const {}
+  __device__ void Finish(int c, double sum, double product) const {
+    FinishGrad(g, channels, rows, c, sum, product, apart ? sums : nullptr, factors);
   }
 };
 
@@ -246,13 +310,21 @@ void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const double* all
 }
 
 void LaunchBatchNormApply(cudaStream_t stream, const Columns& g, const BatchNormApply& apply) {
+  if (apply.mask) {
+    const Sheet sheet(g.rows, g.channels / 8);
+    return WithElement(g.narrow, [&](auto zero) {
+      Apply<8, decltype(zero), true, true, true>
+          <<<sheet.grid(), kThreads, 0, stream>>>(sheet, apply);
+    });
+  }
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const Sheet sheet(g.rows, g.channels / kN);
     WithFlag(apply.residual != nullptr, [&](auto adds) {
       WithFlag(apply.relu, [&](auto relus) {
-        Apply<kN, T, adds.value, relus.value><<<sheet.grid(), kThreads, 0, stream>>>(sheet, apply);
+        Apply<kN, T, adds.value, relus.value, false>
+            <<<sheet.grid(), kThreads, 0, stream>>>(sheet, apply);
       });
     });
   });
@@ -269,6 +341,23 @@ void LaunchBatchNormGradSums(cudaStream_t stream, const Columns& g, const BatchN
       LaunchVisitColumns<kN>(stream, g, sums, scratch.columns_scratch);
     });
   });
+}
+
+void LaunchBatchNormSummedGradSums(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
+                                   const BatchNormSummed& summed, const BatchNormScratch& scratch,
+                                   bool apart) {
+  const auto launch = [&](auto zero, auto pack, auto masked) {
+    constexpr int kN = pack.value;
+    const SummedGradSums<kN, decltype(zero), masked.value> sums = {
+        grad, summed, g.channels, g.rows, scratch.sums, scratch.factors, apart, {}};
+    LaunchVisitColumns<kN>(stream, g, sums, scratch.columns_scratch);
+  };
+  if (summed.mask) {
+    WithElement(g.narrow, [&](auto zero) { launch(zero, Constant<8>(), Constant<true>()); });
+  } else {
+    WithPack(g.narrow, g.channels,
+             [&](auto zero, auto pack) { launch(zero, pack, Constant<false>()); });
+  }
 }
 
 void LaunchBatchNormGradFactors(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,

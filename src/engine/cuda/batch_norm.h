@@ -41,7 +41,8 @@ void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const double* all
                             const BatchNormMeasure& measure);
 
 // y = (x - mean) inv_std weight + bias, then + residual (unless null), then relu. x, residual and y
-// are held alike.
+// are held alike. `mask` (or null, and only behind add and relu, with a multiple of eight channels)
+// gets a bit for each value: whether it is positive.
 struct BatchNormApply {
   const void* x;
   const float* mean;
@@ -52,6 +53,7 @@ struct BatchNormApply {
   const void* residual;
   void* y;
   bool relu;
+  uint8_t* mask = nullptr;
 };
 void LaunchBatchNormApply(cudaStream_t stream, const Columns& columns, const BatchNormApply& apply);
 
@@ -71,6 +73,17 @@ void LaunchBatchNormGradSums(cudaStream_t stream, const Columns& columns, const 
 void LaunchBatchNormGradFactors(cudaStream_t stream, const Columns& columns,
                                 const BatchNormGrad& grad, const BatchNormScratch& scratch,
                                 const double* all);
+// The same where dy is found on the way: a + b where y is positive, or where its mask says so, else
+// 0. It is written to `dy` of the gradient; all arrays are held alike.
+struct BatchNormSummed {
+  const void *a, *b;
+  const void* y;        // or null:
+  const uint8_t* mask;  // a bit for each value, for a multiple of eight channels
+  void* sum;
+};
+void LaunchBatchNormSummedGradSums(cudaStream_t stream, const Columns& columns,
+                                   const BatchNormGrad& grad, const BatchNormSummed& summed,
+                                   const BatchNormScratch& scratch, bool apart);
 // dx, with the factors.
 void LaunchBatchNormGrad(cudaStream_t stream, const Columns& columns, const BatchNormGrad& grad,
                          const BatchNormScratch& scratch);

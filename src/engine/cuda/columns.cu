@@ -9,6 +9,7 @@ struct Sums {
   float* sums;
   bool accumulate;
 
+  static constexpr int kUnroll = 4;
   using Fetched = Raw<kN, T>;
   __device__ void Begin(int, size_t, size_t) {}
   __device__ Fetched Fetch(size_t at) const { return cuda::Fetch<kN>(x + at); }

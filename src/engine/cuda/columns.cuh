@@ -11,11 +11,12 @@ namespace trireme::cuda {
 //   Add(fetched, a, b)        what they add to the sums
 //   Part(c, begin, rows, a, b)  changes the sums of a chunk before they are added up
 //   Finish(c, a, b)           takes the sums of a channel
+//   kUnroll                   how many packs are fetched before the first is looked at
 template <int kN, class Visitor>
 __global__ void __launch_bounds__(kColumnThreads)
     VisitColumns(Columns g, Visitor visitor, double* parts, unsigned* counters) {
   constexpr int kLanes = kN == 1 ? 32 : 8, kDown = kColumnThreads / kLanes, kWidth = kLanes * kN;
-  constexpr int kWarps = kColumnThreads / 32, kUnroll = 4;
+  constexpr int kWarps = kColumnThreads / 32, kUnroll = Visitor::kUnroll;
   __shared__ float shared[kWarps][2 * kWidth];
   const int lane = int(threadIdx.x) % kLanes, down = int(threadIdx.x) / kLanes;
   const int warp = int(threadIdx.x) / 32;

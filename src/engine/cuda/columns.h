@@ -13,9 +13,10 @@ constexpr int kColumnThreads = 512;  // of a block
 // each, in float; what they find is added in double and in the chunks' order by the block that ends
 // last. So sums are a function of the values, wherever they are computed.
 struct Columns {
-  Columns(size_t num_rows, int num_channels, bool is_narrow)
+  // With `eight` a thread takes eight channels, as many as a byte of a mask stands for.
+  Columns(size_t num_rows, int num_channels, bool is_narrow, bool eight = false)
       : rows(num_rows), channels(num_channels), narrow(is_narrow) {
-    const int whole = narrow ? 8 : 4;
+    const int whole = narrow || eight ? 8 : 4;
     pack = channels % whole == 0 ? whole : 1;
     width = (pack == 1 ? 32 : 8) * pack;
     groups = (channels + width - 1) / width;

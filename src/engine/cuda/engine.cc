@@ -6,6 +6,7 @@
 #include "engine/cuda/context.h"
 #include "engine/cuda/executable.h"
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/masks.h"
 #include "engine/cuda/room.h"
 #include "engine/cuda/target.h"
 #include "graph/op.h"
@@ -15,9 +16,15 @@ namespace {
 
 std::span<const Fusion> Fusions() {
   static const Fusion kFusions[] = {
-      {&FindOp("dense_relu")},      {&FindOp("dense_sigmoid")},  {&FindOp("dense_tanh")},
-      {&FindOp("conv2d_relu")},     {&FindOp("batch_norm_add")}, {&FindOp("batch_norm_add_relu")},
-      {&FindOp("batch_norm_relu")}, {&FindOp("add_relu_grad")},
+      {&FindOp("dense_relu")},
+      {&FindOp("dense_sigmoid")},
+      {&FindOp("dense_tanh")},
+      {&FindOp("conv2d_relu")},
+      {&FindOp("batch_norm_add")},
+      {&FindOp("batch_norm_add_relu")},
+      {&FindOp("batch_norm_relu")},
+      {&FindOp("add_relu_grad")},
+      {&FindOp("add_relu_batch_norm_grad")},
   };
   return kFusions;
 }
@@ -40,14 +47,15 @@ class CudaEngine : public Engine {
   bool Computes(std::string_view op) const override { return FindKernel(op) != nullptr; }
   std::span<const Fusion> fusions() const override { return Fusions(); }
 
-  std::string Choose(Graph&) const override {
-    if (settings_.precision == Precision::kF32) return "";
-    return fmt::format("precision: {} products", NameOf(settings_.precision));
+  std::string Choose(Graph& graph) const override {
+    const std::string masks = MakeMasks(graph);
+    if (settings_.precision == Precision::kF32) return masks;
+    return fmt::format("precision: {} products{}{}", NameOf(settings_.precision),
+                       masks.empty() ? "" : "; ", masks);
   }
 
   NarrowOperands NarrowOperandsOf(const Node& node) const override {
-    const KernelRow* const row = FindKernel(node.op->name);
-    return row && settings_.precision == Precision::kBf16 ? row->narrow : NarrowOperands();
+    return settings_.precision == Precision::kBf16 ? NarrowOperandsInBf16(node) : NarrowOperands();
   }
 
   size_t alignment() const override { return 256; }

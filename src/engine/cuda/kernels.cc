@@ -3,12 +3,17 @@
 
 #include <algorithm>
 
+#include "engine/cuda/masks.h"
+#include "graph/op.h"
+
 // A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which
 // operands it takes in bf16. The gradient of dropout is the same mask.
 #define TRIREME_CUDA_KERNELS(PLAIN, SCRATCH)                                                      \
   PLAIN("absolute_error", AbsoluteError)                                                          \
   PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                                 \
   PLAIN("add", Add, kPair)                                                                        \
+  SCRATCH("add_relu_batch_norm_grad", AddReluBatchNormGrad, AddReluBatchNormGradScratchBytes,     \
+          {0b1111, 0b11})                                                                         \
   PLAIN("add_relu_grad", AddReluGrad, {0b111, 0b1})                                               \
   PLAIN("average_pool", AveragePool, kOne)                                                        \
   PLAIN("average_pool_grad", AveragePoolGrad, kOne)                                               \
@@ -76,6 +81,14 @@ std::span<const KernelRow> Kernels() { return kKernels; }
 const KernelRow* FindKernel(std::string_view op) {
   const auto row = std::ranges::find(kKernels, op, &KernelRow::op);
   return row == std::end(kKernels) ? nullptr : &*row;
+}
+
+NarrowOperands NarrowOperandsInBf16(const Node& node) {
+  const KernelRow* const row = FindKernel(node.op->name);
+  if (!row) return {};
+  NarrowOperands narrow = row->narrow;
+  if (node.attributes.choice == kMasked) narrow.inputs &= ~(1u << kSigns);
+  return narrow;
 }
 
 }  // namespace trireme::cuda

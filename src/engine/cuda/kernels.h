@@ -30,8 +30,8 @@ struct Value {
 
 struct Call {
   const Instruction* instruction = nullptr;
-  std::array<Value, 4> inputs;
-  std::array<Value, 3> outputs;
+  std::array<Value, 6> inputs;
+  std::array<Value, 4> outputs;
   size_t copy = 0;     // of a product's weights: where it begins in the copies, in numbers
   size_t metrics = 0;  // where they stand in a summand
 
@@ -66,6 +66,7 @@ struct KernelRow {
 
 std::span<const KernelRow> Kernels();
 const KernelRow* FindKernel(std::string_view op);  // null: no such kernel
+NarrowOperands NarrowOperandsInBf16(const Node& node);
 
 // What a product reads instead of its weights, which lie in the state as [kh][kw][in][out] (dense:
 // [in][out]): nothing, the same in bf16, or [out][kh][kw][in] in the type of the products.

@@ -137,11 +137,13 @@ TEST_F(CudaKernelsTest, PlainConvolutionsAgreeWithRef) {
 TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
   CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
   int tried = 0;
-  for (const char* op : {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad",
-                         "conv2d_grad_weights", "dense_grad_weights", "tally"}) {
+  for (const char* op :
+       {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad",
+        "add_relu_batch_norm_grad", "conv2d_grad_weights", "dense_grad_weights", "tally"}) {
     for (check::OpCase c : check::CasesFor(FindOp(op))) {
       const Node& node = c.graph.nodes[c.node];
-      const Shape shape = c.graph.values[node.inputs.back()].shape;
+      const ValueId value = node.outputs.empty() ? node.inputs.back() : node.outputs[0];
+      const Shape shape = c.graph.values[value].shape;
       if (c.count != 1 || c.in_place >= 0 || shape.channels > 100) continue;
       const bool product = Multiplies(FindOp(op));
       if (product && (shape.channels > 33 || c.graph.values[node.inputs[0]].shape.size() > 300)) {

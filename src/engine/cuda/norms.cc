@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/cuda/batch_norm.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/layer_norm.h"
@@ -13,6 +15,9 @@ BatchNormScratch ScratchOf(const Columns& columns, const Shard& shard, const Con
   return BatchNormScratch(columns, reinterpret_cast<double*>(shard.scratch),
                           context.counters(columns.groups));
 }
+
+// The engine may have asked for the signs of y beside it (masks.h).
+bool HasMask(const Call& call) { return call.instruction->outputs.size() > 3; }
 
 void BatchNormForward(const Call& call, const Shard& shard, Context& context, bool add, bool relu) {
   const Value& x = call.inputs[0];
@@ -42,7 +47,8 @@ void BatchNormForward(const Call& call, const Shard& shard, Context& context, bo
                         .bias = shard.state + call.parameter(1),
                         .residual = add ? call.inputs[1].data : nullptr,
                         .y = call.outputs[0].data,
-                        .relu = relu});
+                        .relu = relu,
+                        .mask = HasMask(call) ? call.outputs[3].bytes() : nullptr});
 }
 
 void BatchNormBackward(const Call& call, const Shard& shard, Context& context, bool relu) {
@@ -89,6 +95,47 @@ void BatchNormGradient(const Call& call, const Shard& shard, Context& context) {
 void BatchNormReluGradient(const Call& call, const Shard& shard, Context& context) {
   BatchNormBackward(call, shard, context, /*relu=*/true);
 }
+
+void AddReluBatchNormGrad(const Call& call, const Shard& shard, Context& context) {
+  const Value &y = call.inputs[2], &x = call.inputs[3];
+  const bool masked = y.element == Element::kByte;
+  const Columns columns(shard.count * x.pixels(), x.shape.channels, x.array().narrow, masked);
+  const BatchNormScratch scratch = ScratchOf(columns, shard, context);
+  const BatchNormGrad grad = {.x = x.data,
+                              .dy = call.outputs[1].data,
+                              .mean = call.inputs[4].floats(),
+                              .inv_std = call.inputs[5].floats(),
+                              .weight = shard.state + call.parameter(0),
+                              .bias = shard.state + call.parameter(1),
+                              .dx = call.outputs[0].data,
+                              .d_weight = shard.summand + call.parameter(0),
+                              .d_bias = shard.summand + call.parameter(1),
+                              .accumulate = shard.accumulate,
+                              .relu = false};
+  const BatchNormSummed summed = {.a = call.inputs[0].data,
+                                  .b = call.inputs[1].data,
+                                  .y = masked ? nullptr : y.data,
+                                  .mask = masked ? y.bytes() : nullptr,
+                                  .sum = call.outputs[1].data};
+  const bool apart = bool(shard.batch->sum_over_shards);
+  LaunchBatchNormSummedGradSums(context.stream(), columns, grad, summed, scratch, apart);
+  if (apart) {
+    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                    BatchNormScratch::length(columns) + 1);
+    LaunchBatchNormGradFactors(context.stream(), columns, grad, scratch, all);
+  }
+  LaunchBatchNormGrad(context.stream(), columns, grad, scratch);
+}
+size_t AddReluBatchNormGradScratchBytes(const Call& call, size_t samples, Context&) {
+  const Value& x = call.inputs[3];
+  const size_t rows = samples * x.pixels();
+  const bool narrow = x.array().narrow;
+  const auto doubles = [&](bool eight) {
+    return BatchNormScratch::doubles(Columns(rows, x.shape.channels, narrow, eight));
+  };
+  return std::max(doubles(false), doubles(true)) * sizeof(double);
+}
+
 size_t BatchNormScratchBytes(const Call& call, size_t samples, Context&) {
   return BatchNormScratch::doubles(ColumnsOf(call.inputs[0], samples)) * sizeof(double);
 }

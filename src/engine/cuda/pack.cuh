@@ -24,8 +24,8 @@ constexpr int kPack = int(16 / sizeof(T));
 // multiple of 16 bytes, unless it is a single one.
 template <int kN, class T>
 struct Raw {
-  static_assert(kN == kPack<T>);
-  uint4 bits;
+  static_assert(kN % kPack<T> == 0);
+  uint4 bits[kN / kPack<T>];
 };
 template <class T>
 struct Raw<1, T> {
@@ -36,7 +36,12 @@ __device__ __forceinline__ Raw<kN, T> Fetch(const T* from) {
   if constexpr (kN == 1) {
     return {*from};
   } else {
-    return {*reinterpret_cast<const uint4*>(from)};
+    Raw<kN, T> raw;
+#pragma unroll
+    for (int i = 0; i < kN / kPack<T>; ++i) {
+      raw.bits[i] = reinterpret_cast<const uint4*>(from)[i];
+    }
+    return raw;
   }
 }
 
@@ -46,36 +51,27 @@ __device__ __forceinline__ Floats<kN> Widen(const Raw<kN, T>& raw) {
   if constexpr (kN == 1) {
     to[0] = float(raw.bits);
   } else {
-    const unsigned words[4] = {raw.bits.x, raw.bits.y, raw.bits.z, raw.bits.w};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if constexpr (sizeof(T) == 4) {
-        to[i] = __uint_as_float(words[i]);
-      } else {  // the first of a pair is the lower half
-        to[2 * i] = __uint_as_float(words[i] << 16);
-        to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+    for (int p = 0; p < kN / kPack<T>; ++p) {
+      const uint4 bits = raw.bits[p];
+      const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (sizeof(T) == 4) {
+          to[4 * p + i] = __uint_as_float(words[i]);
+        } else {  // the first of a pair is the lower half
+          to[8 * p + 2 * i] = __uint_as_float(words[i] << 16);
+          to[8 * p + 2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+        }
       }
     }
   }
   return to;
 }
 
-// kN numbers, of one pack or several.
 template <int kN, class T>
 __device__ __forceinline__ Floats<kN> Load(const T* from) {
-  if constexpr (kN == 1 || kN == kPack<T>) {
-    return Widen(Fetch<kN>(from));
-  } else {
-    static_assert(kN % kPack<T> == 0);
-    Floats<kN> to;
-#pragma unroll
-    for (int i = 0; i < kN / kPack<T>; ++i) {
-      const Floats<kPack<T>> some = Load<kPack<T>>(from + i * kPack<T>);
-#pragma unroll
-      for (int k = 0; k < kPack<T>; ++k) to[i * kPack<T> + k] = some[k];
-    }
-    return to;
-  }
+  return Widen(Fetch<kN>(from));
 }
 
 template <int kN>

@@ -29,6 +29,7 @@
   OP(kTanhGrad)                \
   OP(kAdd)                     \
   OP(kAddReluGrad)             \
+  OP(kAddReluBatchNormGrad)    \
   OP(kMaxPool)                 \
   OP(kMaxPoolGrad)             \
   OP(kAveragePool)             \

@@ -78,4 +78,14 @@ extern constinit const OpDef kBatchNormAddRelu = {.name = "batch_norm_add_relu",
                                                   .outputs = {"y", "mean", "inv_std"},
                                                   .parts = {"batch_norm", "add", "relu"}};
 
+// Where a block of a residual network ends: what is added there is read by both ways back.
+extern constinit const OpDef kAddReluBatchNormGrad = {
+    .name = "add_relu_batch_norm_grad",
+    .summary = "add_relu_grad, then batch_norm_grad; the first one's result is one, too",
+    .inputs = {"a", "b", "y", "x", "mean", "inv_std"},
+    .outputs = {"dx", "dsum"},
+    .in_place = 0b11,
+    .parts = {"add", "relu_grad", "batch_norm_grad"},
+    .keeps = 1};
+
 }  // namespace trireme

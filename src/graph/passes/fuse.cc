@@ -30,6 +30,15 @@ std::optional<size_t> OnlyReader(const Graph& graph, ValueId value) {
   return found;
 }
 
+// The first node that reads `value`, if it does so once.
+std::optional<size_t> FirstReader(const Graph& graph, ValueId value) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto times = std::ranges::count(graph.nodes[i].inputs, value);
+    if (times > 0) return times == 1 ? std::optional(i) : std::nullopt;
+  }
+  return {};
+}
+
 // The chain of the parts of `fused` that begins with a node; empty: there is none.
 std::vector<size_t> FindChain(const Graph& graph, const OpDef& fused, size_t first,
                               Values results) {
@@ -44,7 +53,8 @@ std::vector<size_t> FindChain(const Graph& graph, const OpDef& fused, size_t fir
     chain.push_back(*next);
     if (chain.size() == fused.parts.size()) break;
     if (node.outputs.empty() || Holds(results, node.outputs[0])) return {};
-    next = OnlyReader(graph, node.outputs[0]);
+    const bool kept = int(chain.size()) - 1 == fused.keeps;
+    next = kept ? FirstReader(graph, node.outputs[0]) : OnlyReader(graph, node.outputs[0]);
   }
   // The joined node stands where the last one stood: all inputs are there by then, and what the
   // others make beside their results must not be read before.
@@ -124,6 +134,7 @@ Node Join(const OpDef& fused, std::vector<Node> parts) {
     append(node.statistics, part.statistics, 0);
     before = &part;
   }
+  if (fused.keeps >= 0) node.outputs.push_back(parts[size_t(fused.keeps)].outputs[0]);
   TRIREME_ASSERT(parts.size() == fused.parts.size());
   TRIREME_ASSERT(node.inputs.size() == fused.inputs.size());
   TRIREME_ASSERT(node.outputs.size() == fused.outputs.size());

@@ -1,0 +1,42 @@
+#include "engine/cuda/masks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "graph/op.h"
+
+namespace trireme::cuda {
+namespace {
+
+bool Is(const Node& node, std::string_view op) { return node.op->name == op; }
+
+}  // namespace
+
+std::string MakeMasks(Graph& graph) {
+  int made = 0;
+  for (Node& ends : graph.nodes) {
+    if (!Is(ends, "batch_norm_add_relu")) continue;
+    const ValueId y = ends.outputs[0];
+    const Shape shape = graph.values[y].shape;
+    if (shape.channels % 8 != 0) continue;
+    const auto asks = [&](const Node& node) {
+      return Is(node, "add_relu_batch_norm_grad") && node.inputs[kSigns] == y;
+    };
+    if (std::ranges::none_of(graph.nodes, asks)) continue;
+    const ValueId mask = ValueId(graph.values.size());
+    graph.values.push_back(
+        {.shape = {shape.height, shape.width, shape.channels / 8}, .element = Element::kByte});
+    ends.outputs.push_back(mask);
+    for (Node& node : graph.nodes) {
+      if (!asks(node)) continue;
+      node.inputs[kSigns] = mask;
+      node.attributes.choice = kMasked;
+    }
+    ++made;
+  }
+  return made ? fmt::format("masks: {} instead of results that backward would read", made) : "";
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "graph/graph.h"
+
+namespace trireme::cuda {
+
+// Where a block of a residual network ends (batch_norm_add_relu), backward wants to know of its
+// result y only where it is positive (add_relu_batch_norm_grad). There a mask becomes one more
+// output of the first and takes the place of y for the second: a bit for each value, eight channels
+// in a byte. Says how many there are; empty: none.
+std::string MakeMasks(Graph& graph);
+
+// Of a node that reads a mask: Attributes::choice.
+constexpr int kMasked = 1;
+constexpr unsigned kSigns = 2;  // the input of add_relu_batch_norm_grad that is y, or its mask
+
+}  // namespace trireme::cuda
