@@ -1,4 +1,4 @@
-#include "engine/cuda/batch_norm.h"
+#include "engine/cuda/batch_norm.cuh"
 #include "engine/cuda/columns.cuh"
 #include "engine/cuda/sheet.cuh"
 
@@ -78,9 +78,6 @@ __global__ void Measure(int channels, const double* all, BatchNormMeasure m) {
   });
 }
 
-// What forward computes before the relu; backward finds its sign again, to the bit.
-__device__ float Normalised(float off, float scale, float bias) { return fmaf(off, scale, bias); }
-
 template <int kN, class T, bool kAdd, bool kRelu, bool kMask>
 __global__ void __launch_bounds__(kThreads) Apply(Sheet s, BatchNormApply a) {
   const int c = PackOf(s) * kN;
@@ -119,43 +116,6 @@ __global__ void __launch_bounds__(kThreads) Apply(Sheet s, BatchNormApply a) {
         if (kMask) a.mask[row * s.packs + PackOf(s)] = uint8_t(mask);
       });
 }
-
-__device__ void FindFactors(const BatchNormGrad& g, int channels, int c, double n, double sum,
-                            double product, float* factors) {
-  const double s = g.inv_std[c], factor = g.weight[c] * s;
-  factors[c] = float(factor * s * s * product / n);
-  factors[channels + c] = float(factor * sum / n);
-}
-__device__ void StoreGradients(const BatchNormGrad& g, int c, double sum, double product) {
-  g.d_weight[c] = (g.accumulate ? g.d_weight[c] : 0) + float(product * g.inv_std[c]);
-  g.d_bias[c] = (g.accumulate ? g.d_bias[c] : 0) + float(sum);
-}
-
-// With `sums` the factors are for later, when those of other ranks are there.
-__device__ void FinishGrad(const BatchNormGrad& g, int channels, size_t rows, int c, double sum,
-                           double product, double* sums, float* factors) {
-  StoreGradients(g, c, sum, product);
-  if (!sums) return FindFactors(g, channels, c, double(rows), sum, product, factors);
-  sums[c] = sum;
-  sums[channels + c] = product;
-  if (c == 0) sums[2 * channels] = double(rows);
-}
-
-// Of a channel pack: dy where the relu behind let y pass; without one, dy.
-template <int kN, bool kRelu>
-struct Passage {
-  Floats<kN> mean, scale, bias;
-  __device__ void Begin(const BatchNormGrad& g, int c) {
-    mean = Load<kN>(g.mean + c);
-    const Floats<kN> inv_std = Load<kN>(g.inv_std + c), weight = Load<kN>(g.weight + c);
-#pragma unroll
-    for (int i = 0; i < kN; ++i) scale[i] = inv_std[i] * weight[i];
-    if (kRelu) bias = Load<kN>(g.bias + c);
-  }
-  __device__ float Passed(int i, float off, float dy) const {
-    return !kRelu || Normalised(off, scale[i], bias[i]) > 0 ? dy : 0;
-  }
-};
 
 template <int kN, class T, bool kRelu>
 struct GradSums {
@@ -249,7 +209,6 @@ __global__ void GradFactors(int channels, BatchNormGrad g, const double* all, fl
   });
 }
 
-// dx = scale dy - (x - mean) slope - level.
 template <int kN, class T, bool kRelu>
 __global__ void __launch_bounds__(kThreads)
     GradApply(Sheet s, BatchNormGrad g, const float* factors) {
@@ -268,15 +227,8 @@ __global__ void __launch_bounds__(kThreads)
         gradients[u] = Fetch<kN>(dy + row * channels);
       },
       [&](size_t row, int u) {
-        const Floats<kN> value = Widen(values[u]), gradient = Widen(gradients[u]);
-        Floats<kN> made;
-#pragma unroll
-        for (int i = 0; i < kN; ++i) {
-          const float off = value[i] - passage.mean[i];
-          const float flat = fmaf(off, slope[i], level[i]);
-          made[i] = fmaf(passage.scale[i], passage.Passed(i, off, gradient[i]), -flat);
-        }
-        Store<kN>(dx + row * channels, made);
+        Store<kN>(dx + row * channels,
+                  GradOf(passage, slope, level, Widen(values[u]), Widen(gradients[u])));
       });
 }
 

@@ -25,6 +25,8 @@ std::span<const Fusion> Fusions() {
       {&FindOp("batch_norm_relu")},
       {&FindOp("add_relu_grad")},
       {&FindOp("add_relu_batch_norm_grad")},
+      {&FindOp("batch_norm_relu_max_pool")},
+      {&FindOp("max_pool_batch_norm_relu_grad")},
   };
   return kFusions;
 }

@@ -82,7 +82,10 @@ TEST_F(CudaEngineTest, ModelsAgreeWithRef) {
 // other: single numbers make that much of a gradient.
 TEST_F(CudaEngineTest, ResNetAgreesWithRef) {
   const auto engine = Make(Precision::kF32);
-  EXPECT_TRUE(check::CheckModelAgainstRef(*engine, ResNet(), 2, 3, {.gradients = 0.05}));
+  for (const Graph& graph :
+       {ResNet(), BuildModel({.name = "resnet18", .stem = "7x7"}, {32, 32, 3}, 10)}) {
+    EXPECT_TRUE(check::CheckModelAgainstRef(*engine, graph, 2, 3, {.gradients = 0.05}));
+  }
 }
 
 // Where two numbers of a window or a sign are close, another one wins: single numbers of a gradient

@@ -23,6 +23,7 @@
   SCRATCH("batch_norm_grad", BatchNormGradient, BatchNormScratchBytes, {0b1001, 0b1})             \
   PLAIN("batch_norm_inference", BatchNormInference, kOne)                                         \
   SCRATCH("batch_norm_relu", BatchNormRelu, BatchNormScratchBytes, kOne)                          \
+  SCRATCH("batch_norm_relu_max_pool", BatchNormReluMaxPool, BatchNormScratchBytes, kOne)          \
   SCRATCH("batch_norm_relu_grad", BatchNormReluGradient, BatchNormScratchBytes, {0b1001, 0b1})    \
   SCRATCH("conv2d", Conv2d, Conv2dScratchBytes, kMixed)                                           \
   SCRATCH("conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratchBytes, kMixed)              \
@@ -42,6 +43,8 @@
   PLAIN("layer_norm", NormalizeLayer, kOne)                                                       \
   PLAIN("layer_norm_grad", NormalizeLayerGrad, {0b1001, 0b1})                                     \
   PLAIN("max_pool", MaxPool, kOne)                                                                \
+  SCRATCH("max_pool_batch_norm_relu_grad", MaxPoolBatchNormReluGrad,                              \
+          MaxPoolBatchNormReluGradScratchBytes, {0b110, 0b1})                                     \
   PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                                \
   PLAIN("relu", Relu, kOne)                                                                       \
   PLAIN("relu_grad", ReluGrad, kPair)                                                             \

@@ -1,7 +1,6 @@
 #include "engine/cuda/launch.cuh"
-#include "engine/cuda/pack.cuh"
+#include "engine/cuda/pool_gather.cuh"
 #include "engine/cuda/pools.h"
-#include "engine/cuda/window.cuh"
 
 namespace trireme::cuda {
 namespace {
@@ -40,16 +39,8 @@ __global__ void MaxPoolGrad(Window w, size_t packs, const uint8_t* index, const 
   const int across = w.channels / kN;
   ForEachItem(packs, [=](size_t i) {
     const Place at = PlaceOf(i, w.height, w.width, across);
-    const size_t first =
-        at.sample * w.out_height * w.out_width * w.channels + size_t(at.channel) * kN;
-    Floats<kN> sum = {};
-    ForEachWindowOver(w, at.row, at.column, [&](int k, size_t window) {
-      const size_t out = first + window * w.channels;
-      const Bytes<kN> places = LoadBytes<kN>(index + out);
-      const Floats<kN> values = Load<kN>(dy + out);
-#pragma unroll
-      for (int c = 0; c < kN; ++c) sum[c] += places.values[c] == k ? values[c] : 0;
-    });
+    const Floats<kN> sum =
+        GatherFromWindows<kN>(w, index, dy, at.sample, at.row, at.column, at.channel * kN);
     Store<kN>(dx + i * kN, sum);
   });
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine/cuda/batch_norm.h"
+#include "engine/cuda/batch_norm_pool.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/layer_norm.h"
 
@@ -19,36 +20,47 @@ BatchNormScratch ScratchOf(const Columns& columns, const Shard& shard, const Con
 // The engine may have asked for the signs of y beside it (masks.h).
 bool HasMask(const Call& call) { return call.instruction->outputs.size() > 3; }
 
-void BatchNormForward(const Call& call, const Shard& shard, Context& context, bool add, bool relu) {
-  const Value& x = call.inputs[0];
-  const Columns columns = ColumnsOf(x, shard.count);
+// Mean and inv_std, which stand among the outputs from `first` on, and what the summand carries.
+void MeasureBatchNorm(const Call& call, size_t first, const Columns& columns, const Shard& shard,
+                      Context& context) {
   const BatchNormScratch scratch = ScratchOf(columns, shard, context);
   const BatchNormMeasure measure = {.epsilon = call.attributes().epsilon,
-                                    .mean = call.outputs[1].floats(),
-                                    .inv_std = call.outputs[2].floats(),
+                                    .mean = call.outputs[first].floats(),
+                                    .inv_std = call.outputs[first + 1].floats(),
                                     .seen_mean = shard.summand + call.statistic(0),
                                     .seen_variance = shard.summand + call.statistic(1),
                                     .numbers = shard.numbers,
                                     .accumulate = shard.accumulate};
   const bool apart = bool(shard.batch->sum_over_shards);
-  LaunchBatchNormSums(context.stream(), columns, x.data, scratch, measure, apart);
-  if (apart) {
-    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
-                                                    BatchNormScratch::length(columns) + 1);
-    LaunchBatchNormMeasure(context.stream(), columns.channels, all, measure);
-  }
-  LaunchBatchNormApply(context.stream(), columns,
-                       {.x = x.data,
-                        .mean = call.outputs[1].floats(),
-                        .inv_std = call.outputs[2].floats(),
-                        .variance = nullptr,
-                        .epsilon = 0,
-                        .weight = shard.state + call.parameter(0),
-                        .bias = shard.state + call.parameter(1),
-                        .residual = add ? call.inputs[1].data : nullptr,
-                        .y = call.outputs[0].data,
-                        .relu = relu,
-                        .mask = HasMask(call) ? call.outputs[3].bytes() : nullptr});
+  LaunchBatchNormSums(context.stream(), columns, call.inputs[0].data, scratch, measure, apart);
+  if (!apart) return;
+  const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                  BatchNormScratch::length(columns) + 1);
+  LaunchBatchNormMeasure(context.stream(), columns.channels, all, measure);
+}
+
+// With the mean and inv_std of outputs from `first` on.
+BatchNormApply ApplyOf(const Call& call, size_t first, const Shard& shard) {
+  return {.x = call.inputs[0].data,
+          .mean = call.outputs[first].floats(),
+          .inv_std = call.outputs[first + 1].floats(),
+          .variance = nullptr,
+          .epsilon = 0,
+          .weight = shard.state + call.parameter(0),
+          .bias = shard.state + call.parameter(1),
+          .residual = nullptr,
+          .y = call.outputs[0].data,
+          .relu = true};
+}
+
+void BatchNormForward(const Call& call, const Shard& shard, Context& context, bool add, bool relu) {
+  const Columns columns = ColumnsOf(call.inputs[0], shard.count);
+  MeasureBatchNorm(call, 1, columns, shard, context);
+  BatchNormApply apply = ApplyOf(call, 1, shard);
+  if (add) apply.residual = call.inputs[1].data;
+  apply.relu = relu;
+  if (HasMask(call)) apply.mask = call.outputs[3].bytes();
+  LaunchBatchNormApply(context.stream(), columns, apply);
 }
 
 void BatchNormBackward(const Call& call, const Shard& shard, Context& context, bool relu) {
@@ -94,6 +106,45 @@ void BatchNormGradient(const Call& call, const Shard& shard, Context& context) {
 }
 void BatchNormReluGradient(const Call& call, const Shard& shard, Context& context) {
   BatchNormBackward(call, shard, context, /*relu=*/true);
+}
+
+void BatchNormReluMaxPool(const Call& call, const Shard& shard, Context& context) {
+  const Value &x = call.inputs[0], &y = call.outputs[0];
+  const Columns columns = ColumnsOf(x, shard.count);
+  MeasureBatchNorm(call, 2, columns, shard, context);
+  const Attributes& pool = call.instruction->parts[1].attributes;
+  LaunchBatchNormReluMaxPool(context.stream(), columns, WindowOf(pool, x.shape, y.shape),
+                             ApplyOf(call, 2, shard), call.outputs[1].bytes());
+}
+
+void MaxPoolBatchNormReluGrad(const Call& call, const Shard& shard, Context& context) {
+  const Value &index = call.inputs[0], &dy = call.inputs[1], &x = call.inputs[2];
+  const Columns columns = ColumnsOf(x, shard.count);
+  const BatchNormScratch scratch = ScratchOf(columns, shard, context);
+  const Window window = WindowOf(call.attributes(), x.shape, dy.shape);
+  const BatchNormGrad grad = {.x = x.data,
+                              .dy = dy.data,
+                              .mean = call.inputs[3].floats(),
+                              .inv_std = call.inputs[4].floats(),
+                              .weight = shard.state + call.parameter(0),
+                              .bias = shard.state + call.parameter(1),
+                              .dx = call.outputs[0].data,
+                              .d_weight = shard.summand + call.parameter(0),
+                              .d_bias = shard.summand + call.parameter(1),
+                              .accumulate = shard.accumulate,
+                              .relu = true};
+  const bool apart = bool(shard.batch->sum_over_shards);
+  LaunchMaxPoolBatchNormGradSums(context.stream(), columns, window, index.bytes(), grad, scratch,
+                                 apart);
+  if (apart) {
+    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                    BatchNormScratch::length(columns) + 1);
+    LaunchBatchNormGradFactors(context.stream(), columns, grad, scratch, all);
+  }
+  LaunchMaxPoolBatchNormGrad(context.stream(), columns, window, index.bytes(), grad, scratch);
+}
+size_t MaxPoolBatchNormReluGradScratchBytes(const Call& call, size_t samples, Context&) {
+  return BatchNormScratch::doubles(ColumnsOf(call.inputs[2], samples)) * sizeof(double);
 }
 
 void AddReluBatchNormGrad(const Call& call, const Shard& shard, Context& context) {

@@ -78,6 +78,18 @@ extern constinit const OpDef kBatchNormAddRelu = {.name = "batch_norm_add_relu",
                                                   .outputs = {"y", "mean", "inv_std"},
                                                   .parts = {"batch_norm", "add", "relu"}};
 
+// The end of a stem: what is between them is read by nobody else.
+extern constinit const OpDef kBatchNormReluMaxPool = {.name = "batch_norm_relu_max_pool",
+                                                      .summary = "batch_norm_relu, then max_pool",
+                                                      .outputs = {"y", "index", "mean", "inv_std"},
+                                                      .parts = {"batch_norm_relu", "max_pool"}};
+extern constinit const OpDef kMaxPoolBatchNormReluGrad = {
+    .name = "max_pool_batch_norm_relu_grad",
+    .summary = "max_pool_grad, then batch_norm_relu_grad",
+    .inputs = {"index", "dy", "x", "mean", "inv_std"},
+    .outputs = {"dx"},
+    .parts = {"max_pool_grad", "batch_norm_relu_grad"}};
+
 // Where a block of a residual network ends: what is added there is read by both ways back.
 extern constinit const OpDef kAddReluBatchNormGrad = {
     .name = "add_relu_batch_norm_grad",
