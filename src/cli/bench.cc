@@ -111,9 +111,28 @@ SingleSteps::SingleSteps(const BenchEngine& engine, const Graph& graph, int batc
   queue_->Sync();
 }
 
-void SingleSteps::Run(size_t instruction) {
+void SingleSteps::Enqueue(size_t instruction) {
   if (executable_->RunInstruction(batch_, state_, summand_, int(instruction))) return;
   throw UsageError("the engine {} cannot run single operations", name_);
+}
+
+void SingleSteps::Run(size_t instruction) {
+  Enqueue(instruction);
+  queue_->Sync();
+}
+
+std::vector<double> SingleSteps::RunAll() {
+  const size_t count = program_->instructions.size();
+  std::vector<Event> marks = {queue_->Mark()};
+  for (size_t i = 0; i < count; ++i) {
+    Enqueue(i);
+    marks.push_back(queue_->Mark());
+  }
+  std::vector<double> seconds;
+  for (size_t i = 0; i < count; ++i) {
+    seconds.push_back(marks[i + 1].FiredAt() - marks[i].FiredAt());
+  }
+  return seconds;
 }
 
 void PeakMeter::Look(double seconds) {

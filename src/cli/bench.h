@@ -54,9 +54,13 @@ class SingleSteps {
  public:
   SingleSteps(const BenchEngine& engine, const Graph& graph, int batch);
   const Program& program() const { return *program_; }
-  void Run(size_t instruction);  // UsageError: the engine cannot
+  // UsageError of these: the engine cannot.
+  void Run(size_t instruction);  // to its end
+  std::vector<double> RunAll();  // in order; gives the seconds of each, by the device's clock
 
  private:
+  void Enqueue(size_t instruction);
+
   const Backend backend_;
   const std::string_view name_;
   const std::shared_ptr<const Program> program_;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 
-#include "base/clock.h"
 #include "base/denormals.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -41,13 +41,9 @@ std::vector<std::vector<double>> Measure(SingleSteps& steps, int repeat, PeakMet
   double step = 0;  // seconds of the last one
   for (int i = -1; i < repeat; ++i) {
     peak.Look(step);
-    const Stopwatch whole;
-    for (size_t k = 0; k < seconds.size(); ++k) {
-      const Stopwatch watch;
-      steps.Run(k);
-      if (i >= 0) seconds[k].push_back(watch.seconds());
-    }
-    step = whole.seconds();
+    const std::vector<double> once = steps.RunAll();
+    for (size_t k = 0; i >= 0 && k < seconds.size(); ++k) seconds[k].push_back(once[k]);
+    step = std::accumulate(once.begin(), once.end(), 0.0);
   }
   return seconds;
 }

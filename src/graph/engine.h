@@ -91,8 +91,8 @@ class Executable {
   };
   virtual void Evaluate(const Batch& batch, Slice state, const Results& results) = 0;
 
-  // One instruction of a training program alone, to time it; blocks. What it reads is what the
-  // last shard left. False: this engine cannot, and nothing was done.
+  // One instruction of a training program alone, to time it; enqueued like a shard. What it reads
+  // is what the last shard left. False: this engine cannot, and nothing was done.
   virtual bool RunInstruction(const Batch&, Slice /*state*/, Slice /*summand*/, int /*index*/) {
     return false;
   }

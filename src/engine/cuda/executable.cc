@@ -103,7 +103,6 @@ class CudaExecutable : public Executable {
   bool RunInstruction(const Batch& batch, Slice state, Slice summand, int index) override {
     queue_.card().Select();
     calls_.Run(batch, state.data, summand.data, false, index, index + 1);
-    queue_.Sync();
     return true;
   }
 
