@@ -207,7 +207,10 @@ testing::AssertionResult Judgement::Check(OpRunner& runner, double tolerance) co
 testing::AssertionResult Judgement::Check(OpRunner& runner, const OpCase& alike,
                                           double tolerance) const {
   TRIREME_ASSERT(alike.node == facts_->judged.node && alike.count == facts_->judged.count);
-  for (const Want& want : facts_->wants) {
+  // What a chain keeps is rounded before its next part reads it.
+  const bool keeps = alike.graph.nodes[alike.node].op->keeps >= 0;
+  for (const Want& judged : facts_->wants) {
+    const Want want = keeps ? Judge(alike, facts_->sample, judged.accumulate) : judged;
     auto result = RunOnce(runner, alike, facts_->sample, want, tolerance);
     if (!result) {
       return result << "\n  in " << alike.text << (want.accumulate ? ", accumulating" : "");

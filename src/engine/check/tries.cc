@@ -11,7 +11,8 @@ std::vector<Setting> Windows(int channels) {
           {{{11, 11, 3}}, {.channels = channels, .kernel = 7, .stride = 2, .padding = 3}},
           {{{6, 4, 2}}, {.channels = channels, .kernel = 2, .stride = 2}},
           {{{4, 4, 1}}, {.channels = channels, .kernel = 4, .stride = 3}},
-          {{{7, 8, 17}}, {.channels = channels, .kernel = 3, .stride = 3, .padding = 2}}};
+          {{{7, 8, 17}}, {.channels = channels, .kernel = 3, .stride = 3, .padding = 2}},
+          {{{8, 12, 16}}, {.channels = channels, .kernel = 3, .stride = 2, .padding = 1}}};
 }
 
 std::vector<Setting> Convolutions() {

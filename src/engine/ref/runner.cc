@@ -1,6 +1,7 @@
 #include "engine/ref/runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "base/assert.h"
@@ -49,6 +50,15 @@ Tensor Runner::Open(const Operand& operand, int64_t samples) {
   return {operand.spec, numbers};
 }
 
+void Runner::Round(const Operand& operand) {
+  if (operand.spec.element != Element::kBFloat) return;
+  for (double& x : values_[stored_[operand.value]]) {
+    uint32_t bits = std::bit_cast<uint32_t>(float(x));
+    bits += 0x7fff + (bits >> 16 & 1);  // to the nearest, to the even one of two
+    x = std::bit_cast<float>(bits & 0xffff0000);
+  }
+}
+
 Call Runner::MakeCall(const Instruction& instruction, const Slices& s) {
   Call call{.attributes = instruction.attributes, .batch = s.batch};
   for (const Range& range : instruction.parameters) {
@@ -67,7 +77,10 @@ void Runner::Execute(const Instruction& instruction, const Slices& slices) {
   const OpDef& op = *instruction.op;
   if (op.parts.size() > 0) {
     TRIREME_ASSERT(instruction.parts.size() == op.parts.size());
-    for (const Instruction& part : instruction.parts) Execute(part, slices);
+    for (size_t i = 0; i < instruction.parts.size(); ++i) {
+      Execute(instruction.parts[i], slices);
+      if (int(i) == op.keeps) Round(instruction.parts[i].outputs[0]);
+    }
     return;
   }
   if (op.view) return;  // a part

@@ -39,6 +39,7 @@ class Runner {
   };
   Tensor Open(const Operand& operand, int64_t samples);
   void Execute(const Instruction& instruction, const Slices& slices);
+  void Round(const Operand& operand);  // to bf16, if it is stored so
   Call MakeCall(const Instruction& instruction, const Slices& slices);
   void FindViews(std::span<const Node> nodes);
 
