@@ -43,12 +43,14 @@ struct Squares {
     return mean;
   }
 
-  static constexpr int kUnroll = 4;
+  static constexpr int kUnroll = 4, kBlocks = 2;
   using Fetched = Raw<kN, T>;
   __device__ void Begin(int c, size_t begin, size_t end) {
     pivot = Pivot<kN>(c, begin, end - begin);
   }
-  __device__ Fetched Fetch(size_t at) const { return cuda::Fetch<kN>(x + at); }
+  __device__ Fetched Fetch(size_t row, int c) const {
+    return cuda::Fetch<kN>(x + row * channels + c);
+  }
   __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>& square) const {
     const Floats<kN> values = Widen(fetched);
 #pragma unroll
@@ -127,12 +129,13 @@ struct GradSums {
   bool apart;
   Passage<kN, kRelu> passage;
 
-  static constexpr int kUnroll = 4;
+  static constexpr int kUnroll = 4, kBlocks = 2;
   struct Fetched {
     Raw<kN, T> x, dy;
   };
   __device__ void Begin(int c, size_t, size_t) { passage.Begin(g, c); }
-  __device__ Fetched Fetch(size_t at) const {
+  __device__ Fetched Fetch(size_t row, int c) const {
+    const size_t at = row * channels + c;
     return {cuda::Fetch<kN>(static_cast<const T*>(g.x) + at),
             cuda::Fetch<kN>(static_cast<const T*>(g.dy) + at)};
   }
@@ -151,7 +154,7 @@ struct GradSums {
   }
 };
 
-// What reaches the sum is what is stored of it.
+// What reaches the sums is what is stored of it.
 template <int kN, class T, bool kMask>
 struct SummedGradSums {
   BatchNormGrad g;
@@ -163,14 +166,15 @@ struct SummedGradSums {
   bool apart;
   Floats<kN> mean;
 
-  static constexpr int kUnroll = 2;
+  static constexpr int kUnroll = 2, kBlocks = 2;
   struct Fetched {
     Raw<kN, T> a, b, y, x;
     unsigned mask;
     size_t at;
   };
   __device__ void Begin(int c, size_t, size_t) { mean = Load<kN>(g.mean + c); }
-  __device__ Fetched Fetch(size_t at) const {
+  __device__ Fetched Fetch(size_t row, int c) const {
+    const size_t at = row * channels + c;
     Fetched fetched;
     fetched.a = cuda::Fetch<kN>(static_cast<const T*>(from.a) + at);
     fetched.b = cuda::Fetch<kN>(static_cast<const T*>(from.b) + at);

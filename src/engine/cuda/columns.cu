@@ -6,13 +6,16 @@ namespace {
 template <int kN, class T>
 struct Sums {
   const T* x;
+  int channels;
   float* sums;
   bool accumulate;
 
-  static constexpr int kUnroll = 4;
+  static constexpr int kUnroll = 4, kBlocks = 2;
   using Fetched = Raw<kN, T>;
   __device__ void Begin(int, size_t, size_t) {}
-  __device__ Fetched Fetch(size_t at) const { return cuda::Fetch<kN>(x + at); }
+  __device__ Fetched Fetch(size_t row, int c) const {
+    return cuda::Fetch<kN>(x + row * channels + c);
+  }
   __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>&) const {
     const Floats<kN> values = Widen(fetched);
 #pragma unroll
@@ -31,8 +34,8 @@ void LaunchSumColumns(cudaStream_t stream, const Columns& g, const void* x,
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
-    LaunchVisitColumns<kN>(stream, g, Sums<kN, T>{static_cast<const T*>(x), sums, accumulate},
-                           scratch);
+    LaunchVisitColumns<kN>(
+        stream, g, Sums<kN, T>{static_cast<const T*>(x), g.channels, sums, accumulate}, scratch);
   });
 }
 

@@ -7,13 +7,14 @@ namespace trireme::cuda {
 
 // Two sums for each channel. A visitor, copied into each thread, says of what:
 //   Begin(c, begin, end)      the thread's channels are c .. c + kN, the chunk's rows [begin, end)
-//   Fetched Fetch(at)         kN values from `at` on
+//   Fetched Fetch(row, c)     kN values
 //   Add(fetched, a, b)        what they add to the sums
 //   Part(c, begin, rows, a, b)  changes the sums of a chunk before they are added up
 //   Finish(c, a, b)           takes the sums of a channel
 //   kUnroll                   how many packs are fetched before the first is looked at
+//   kBlocks                   how many blocks have their numbers in the registers of a processor
 template <int kN, class Visitor>
-__global__ void __launch_bounds__(kColumnThreads)
+__global__ void __launch_bounds__(kColumnThreads, Visitor::kBlocks)
     VisitColumns(Columns g, Visitor visitor, double* parts, unsigned* counters) {
   constexpr int kLanes = kN == 1 ? 32 : 8, kDown = kColumnThreads / kLanes, kWidth = kLanes * kN;
   constexpr int kWarps = kColumnThreads / 32, kUnroll = Visitor::kUnroll;
@@ -32,13 +33,13 @@ __global__ void __launch_bounds__(kColumnThreads)
       typename Visitor::Fetched fetched[kUnroll];
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
-        fetched[u] = visitor.Fetch((row + size_t(u) * kDown) * g.channels + c);
+        fetched[u] = visitor.Fetch(row + size_t(u) * kDown, c);
       }
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) visitor.Add(fetched[u], first, second);
     }
     for (; row < end; row += kDown) {
-      visitor.Add(visitor.Fetch(row * g.channels + c), first, second);
+      visitor.Add(visitor.Fetch(row, c), first, second);
     }
   }
 
