@@ -5,19 +5,19 @@
 namespace trireme::cuda {
 namespace {
 
-__device__ void MeasureChannel(const BatchNormMeasure& m, int c, double n, double sum,
-                               double squares) {
+// `central`: the sum of squares about the mean.
+__device__ void MeasureChannel(const BatchNormMeasure& m, int c, double n, double mean,
+                               double central) {
   const float share = m.numbers->statistics_scale;
-  const double mean = sum / n, found = squares - n * mean * mean;
-  const double square = found < 0 ? 0 : found;
+  const double square = central < 0 ? 0 : central;
   const double unbiased = square / (n > 1 ? n - 1 : 1);
   m.mean[c] = float(mean);
-  m.inv_std[c] = float(1 / sqrt(square / n + double(m.epsilon)));
+  m.inv_std[c] = float(rsqrt(square / n + double(m.epsilon)));
   m.seen_mean[c] = (m.accumulate ? m.seen_mean[c] : 0) + share * float(mean);
   m.seen_variance[c] = (m.accumulate ? m.seen_variance[c] : 0) + share * float(unbiased);
 }
 
-// About a mean of the chunk's first rows: what that is off by is summed up as well.
+// About a mean of the first rows: what that is off by is summed up as well.
 template <int kN, class T>
 struct Squares {
   const T* x;
@@ -30,13 +30,14 @@ struct Squares {
 
   static constexpr int kFirst = 4;
   template <int kM>
-  __device__ Floats<kM> Pivot(int c, size_t begin, size_t count) const {
-    const int looked = count < kFirst ? int(count) : kFirst;
+  __device__ Floats<kM> Pivot(int c) const {
+    const int looked = rows < kFirst ? int(rows) : kFirst;
     Floats<kM> mean = {};
-    for (int r = 0; r < looked; ++r) {
-      const Floats<kM> values = Load<kM>(x + (begin + r) * channels + c);
 #pragma unroll
-      for (int i = 0; i < kM; ++i) mean[i] += values[i];
+    for (int r = 0; r < kFirst; ++r) {
+      const Floats<kM> values = Load<kM>(x + size_t(r < looked ? r : 0) * channels + c);
+#pragma unroll
+      for (int i = 0; i < kM; ++i) mean[i] += r < looked ? values[i] : 0;
     }
 #pragma unroll
     for (int i = 0; i < kM; ++i) mean[i] /= float(looked);
@@ -45,9 +46,7 @@ struct Squares {
 
   static constexpr int kUnroll = 4, kBlocks = 2;
   using Fetched = Raw<kN, T>;
-  __device__ void Begin(int c, size_t begin, size_t end) {
-    pivot = Pivot<kN>(c, begin, end - begin);
-  }
+  __device__ void Begin(int c) { pivot = Pivot<kN>(c); }
   __device__ Fetched Fetch(size_t row, int c) const {
     return cuda::Fetch<kN>(x + row * channels + c);
   }
@@ -60,23 +59,23 @@ struct Squares {
       square[i] = fmaf(off, off, square[i]);
     }
   }
-  // In double the plain sums of squares lose nothing that matters.
-  __device__ void Part(int c, size_t begin, size_t count, double& sum, double& square) const {
-    const double n = double(count), m = Pivot<1>(c, begin, count)[0];
-    square += 2 * m * sum + n * m * m;
-    sum += n * m;
-  }
   __device__ void Finish(int c, double sum, double square) const {
-    if (!apart) return MeasureChannel(measure, c, double(rows), sum, square);
-    sums[c] = sum;
-    sums[channels + c] = square;
-    if (c == 0) sums[2 * channels] = double(rows);
+    const double n = double(rows), about = Pivot<1>(c)[0];
+    if (!apart) {
+      return MeasureChannel(measure, c, n, about + sum / n, square - sum * sum / n);
+    }
+    // Those of other ranks are about something else. In double the plain sums lose nothing that
+    // matters.
+    sums[c] = sum + n * about;
+    sums[channels + c] = square + about * (2 * sum + n * about);
+    if (c == 0) sums[2 * channels] = n;
   }
 };
 
 __global__ void Measure(int channels, const double* all, BatchNormMeasure m) {
   ForEachItem(channels, [=](size_t c) {
-    MeasureChannel(m, int(c), all[2 * channels], all[c], all[channels + c]);
+    const double n = all[2 * channels], mean = all[c] / n;
+    MeasureChannel(m, int(c), n, mean, all[channels + c] - n * mean * mean);
   });
 }
 
@@ -133,7 +132,7 @@ struct GradSums {
   struct Fetched {
     Raw<kN, T> x, dy;
   };
-  __device__ void Begin(int c, size_t, size_t) { passage.Begin(g, c); }
+  __device__ void Begin(int c) { passage.Begin(g, c); }
   __device__ Fetched Fetch(size_t row, int c) const {
     const size_t at = row * channels + c;
     return {cuda::Fetch<kN>(static_cast<const T*>(g.x) + at),
@@ -148,7 +147,6 @@ struct GradSums {
       product[i] = fmaf(passed, off, product[i]);
     }
   }
-  __device__ void Part(int, size_t, size_t, double&, double&) const {}
   __device__ void Finish(int c, double sum, double product) const {
     FinishGrad(g, channels, rows, c, sum, product, apart ? sums : nullptr, factors);
   }
@@ -172,7 +170,7 @@ struct SummedGradSums {
     unsigned mask;
     size_t at;
   };
-  __device__ void Begin(int c, size_t, size_t) { mean = Load<kN>(g.mean + c); }
+  __device__ void Begin(int c) { mean = Load<kN>(g.mean + c); }
   __device__ Fetched Fetch(size_t row, int c) const {
     const size_t at = row * channels + c;
     Fetched fetched;
@@ -201,7 +199,6 @@ struct SummedGradSums {
     }
     Store<kN>(static_cast<T*>(from.sum) + fetched.at, dy);
   }
-  __device__ void Part(int, size_t, size_t, double&, double&) const {}
   __device__ void Finish(int c, double sum, double product) const {
     FinishGrad(g, channels, rows, c, sum, product, apart ? sums : nullptr, factors);
   }

@@ -13,16 +13,20 @@ struct BatchNormScratch {
       : sums(scratch),
         others(sums + length(columns) + 1),
         factors(reinterpret_cast<float*>(others + length(columns) + 1)),
-        columns_scratch{others + length(columns) + 1 + columns.channels, counters} {}
+        columns_scratch{reinterpret_cast<float*>(scratch + PartsAt(columns)), counters} {}
   static size_t length(const Columns& columns) { return 2 * size_t(columns.channels); }
-  static size_t doubles(const Columns& columns) {
-    return 2 * (length(columns) + 1) + size_t(columns.channels) + columns.parts();
-  }
+  static size_t doubles(const Columns& columns) { return PartsAt(columns) + columns.parts() / 2; }
 
   double* sums;    // two for each channel, then the number of rows
   double* others;  // the same over all ranks
   float* factors;  // two for each channel
   ColumnScratch columns_scratch;
+
+ private:
+  // Behind sums, others and factors; in pieces of 16 bytes.
+  static size_t PartsAt(const Columns& columns) {
+    return (2 * (length(columns) + 1) + size_t(columns.channels) + 1) / 2 * 2;
+  }
 };
 
 // What becomes of the sums of x and x^2: mean, inv_std and what the summand carries (seen).

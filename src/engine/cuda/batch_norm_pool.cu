@@ -7,11 +7,71 @@
 namespace trireme::cuda {
 namespace {
 
+// The largest of kN values that come one by one, and where: the first one wins. A batch-norm keeps
+// their order, or turns it round where its scale is negative: it is the largest of them normalised,
+// or the smallest.
+template <int kN, class T>
+struct Largest {
+  Floats<kN> value;
+  int where[kN];
+  bool turned[kN];
+  __device__ explicit Largest(const Floats<kN>& scale) {
+#pragma unroll
+    for (int k = 0; k < kN; ++k) turned[k] = scale[k] < 0, where[k] = -1;
+  }
+  __device__ void Look(int place, const Raw<kN, T>& raw) {
+    const Floats<kN> values = Widen(raw);
+#pragma unroll
+    for (int k = 0; k < kN; ++k) {
+      const float other = turned[k] ? -values[k] : values[k];
+      if (where[k] >= 0 && other <= value[k]) continue;
+      value[k] = other, where[k] = place;
+    }
+  }
+  __device__ float Value(int k) const { return turned[k] ? -value[k] : value[k]; }
+  __device__ int Where(int k) const { return where[k]; }
+};
+
+// Two at a time.
+template <>
+struct Largest<8, BFloat> {
+  unsigned value[4], where[4], turned[4];
+  __device__ explicit Largest(const Floats<8>& scale) {
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      turned[p] = (scale[2 * p] < 0 ? 0x8000u : 0) | (scale[2 * p + 1] < 0 ? 0x80000000u : 0);
+      value[p] = 0xff80ff80u;  // less than all
+      where[p] = 0xffffffffu;
+    }
+  }
+  __device__ void Look(int place, const Raw<8, BFloat>& raw) {
+    const unsigned words[4] = {raw.bits[0].x, raw.bits[0].y, raw.bits[0].z, raw.bits[0].w};
+    const unsigned twice = unsigned(place) * 0x10001u;
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      const unsigned other = words[p] ^ turned[p];
+      const unsigned larger = __hgt2_mask(AsPair(other), AsPair(value[p]));
+      value[p] = (other & larger) | (value[p] & ~larger);
+      where[p] = (twice & larger) | (where[p] & ~larger);
+    }
+  }
+  __device__ float Value(int k) const {
+    const unsigned word = value[k / 2] ^ turned[k / 2];
+    return __uint_as_float(k % 2 ? word & 0xffff0000u : word << 16);
+  }
+  __device__ int Where(int k) const {
+    return int(short(k % 2 ? where[k / 2] >> 16 : where[k / 2] & 0xffffu));
+  }
+  static __device__ __nv_bfloat162 AsPair(unsigned bits) {
+    return *reinterpret_cast<const __nv_bfloat162*>(&bits);
+  }
+};
+
 // A thread takes kN channels of a window. With kKernel, which is then its size, all its pixels are
 // fetched before the first is looked at.
 template <int kN, class T, int kKernel>
 __global__ void __launch_bounds__(kThreads)
-    ReluMaxPool(Window w, size_t packs, BatchNormApply a, uint8_t* index) {
+    ReluMaxPool(PoolWindow w, size_t packs, BatchNormApply a, uint8_t* index) {
   const int across = w.channels / kN;
   ForEachItem(packs, [&](size_t i) {
     const Place at = PlaceOf(i, w.out_height, w.out_width, across);
@@ -22,23 +82,12 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int k = 0; k < kN; ++k) scale[k] *= weight[k];
     const T* image = static_cast<const T*>(a.x) + at.sample * w.height * w.width * w.channels + c;
-    Floats<kN> largest;
-    int where[kN];
-#pragma unroll
-    for (int k = 0; k < kN; ++k) largest[k] = 0, where[k] = -1;
-    const auto look = [&](int place, const Floats<kN>& values) {
-#pragma unroll
-      for (int k = 0; k < kN; ++k) {
-        const float normal = Normalised(values[k] - mean[k], scale[k], bias[k]);
-        const float value = normal > 0 ? normal : 0;
-        if (where[k] >= 0 && value <= largest[k]) continue;  // the first maximum wins
-        largest[k] = value;
-        where[k] = place;
-      }
-    };
+    Largest<kN, T> largest(scale);
+    int first = -1;  // place inside the image
     if constexpr (kKernel == 0) {
       ForEachInWindow(w, at.row, at.column, [&](int place, size_t pixel) {
-        look(place, Load<kN>(image + pixel * w.channels));
+        if (first < 0) first = place;
+        largest.Look(place, Fetch<kN>(image + pixel * w.channels));
       });
     } else {
       const int top = at.row * w.stride - w.padding, left = at.column * w.stride - w.padding;
@@ -49,20 +98,34 @@ __global__ void __launch_bounds__(kThreads)
       Raw<kN, T> raw[kKernel * kKernel] = {};
 #pragma unroll
       for (int place = 0; place < kKernel * kKernel; ++place) {
-        const int row = top + place / kKernel, column = left + place % kKernel;
+        const unsigned row = unsigned(top + place / kKernel),
+                       column = unsigned(left + place % kKernel);
         if (inside(place)) {
-          raw[place] = Fetch<kN>(image + (size_t(row) * w.width + column) * w.channels);
+          const unsigned pixel =
+              w.in_cells
+                  ? ((row / 2 * unsigned(w.width / 2) + column / 2) * 2 + row % 2) * 2 + column % 2
+                  : row * unsigned(w.width) + column;
+          raw[place] = Fetch<kN>(image + size_t(pixel) * w.channels);
         }
       }
 #pragma unroll
       for (int place = 0; place < kKernel * kKernel; ++place) {
-        if (inside(place)) look(place, Widen(raw[place]));
+        if (!inside(place)) continue;
+        if (first < 0) first = place;
+        largest.Look(place, raw[place]);
       }
     }
-    Store<kN>(static_cast<T*>(a.y) + i * kN, largest);
+    Floats<kN> made;
     Bytes<kN> places;
 #pragma unroll
-    for (int k = 0; k < kN; ++k) places.values[k] = uint8_t(where[k]);
+    for (int k = 0; k < kN; ++k) {
+      const float normal = Normalised(largest.Value(k) - mean[k], scale[k], bias[k]);
+      // Where all are alike, behind the relu or without a scale, the first one wins.
+      const bool alike = !(normal > 0) || scale[k] == 0;
+      made[k] = normal > 0 ? normal : 0;
+      places.values[k] = uint8_t(alike ? first : largest.Where(k));
+    }
+    Store<kN>(static_cast<T*>(a.y) + i * kN, made);
     StoreBytes<kN>(index + i * kN, places);
   });
 }
@@ -71,7 +134,7 @@ __global__ void __launch_bounds__(kThreads)
 template <int kN, class T, int kPixels>
 struct PooledGradSums {
   BatchNormGrad g;
-  Window w;
+  PoolWindow w;
   const uint8_t* index;
   size_t rows;  // of x
   double* sums;
@@ -84,7 +147,7 @@ struct PooledGradSums {
     Raw<kN, T> x[kPixels];
     Pooled<kN, T, kPixels> pooled;
   };
-  __device__ void Begin(int c, size_t, size_t) { passage.Begin(g, c); }
+  __device__ void Begin(int c) { passage.Begin(g, c); }
   __device__ Fetched Fetch(size_t unit, int c) const {
     Fetched fetched;
     fetched.pooled = GatherPixels<kN, T, kPixels>(w, index, static_cast<const T*>(g.dy), unit, c);
@@ -107,15 +170,15 @@ struct PooledGradSums {
       }
     }
   }
-  __device__ void Part(int, size_t, size_t, double&, double&) const {}
   __device__ void Finish(int c, double sum, double product) const {
     FinishGrad(g, w.channels, rows, c, sum, product, apart ? sums : nullptr, factors);
   }
 };
 
 template <int kN, class T, int kPixels>
-__global__ void __launch_bounds__(kThreads) PooledGradApply(Sheet s, Window w, const uint8_t* index,
-                                                            BatchNormGrad g, const float* factors) {
+__global__ void __launch_bounds__(kThreads)
+    PooledGradApply(Sheet s, PoolWindow w, const uint8_t* index, BatchNormGrad g,
+                    const float* factors) {
   const int c = PackOf(s) * kN;
   const size_t channels = size_t(s.packs) * kN;
   Passage<kN, true> passage;
@@ -138,8 +201,8 @@ __global__ void __launch_bounds__(kThreads) PooledGradApply(Sheet s, Window w, c
 
 // Calls f with the number of pixels that are looked at together, as a constant.
 template <class F>
-void WithPixels(const Window& w, const F& f) {
-  if (HasCells(w)) {
+void WithPixels(const PoolWindow& w, const F& f) {
+  if (SlidesOverCells(w)) {
     f(Constant<kCell>());
   } else {
     f(Constant<1>());
@@ -148,7 +211,7 @@ void WithPixels(const Window& w, const F& f) {
 
 }  // namespace
 
-void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& g, const Window& w,
+void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& g, const PoolWindow& w,
                                 const BatchNormApply& apply, uint8_t* index) {
   const size_t samples = g.rows / (size_t(w.height) * size_t(w.width));
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
@@ -160,7 +223,7 @@ void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& g, const Win
   });
 }
 
-void LaunchMaxPoolBatchNormGradSums(cudaStream_t stream, const Columns& g, const Window& w,
+void LaunchMaxPoolBatchNormGradSums(cudaStream_t stream, const Columns& g, const PoolWindow& w,
                                     const uint8_t* index, const BatchNormGrad& grad,
                                     const BatchNormScratch& scratch, bool apart) {
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
@@ -175,7 +238,7 @@ void LaunchMaxPoolBatchNormGradSums(cudaStream_t stream, const Columns& g, const
   });
 }
 
-void LaunchMaxPoolBatchNormGrad(cudaStream_t stream, const Columns& g, const Window& w,
+void LaunchMaxPoolBatchNormGrad(cudaStream_t stream, const Columns& g, const PoolWindow& w,
                                 const uint8_t* index, const BatchNormGrad& grad,
                                 const BatchNormScratch& scratch) {
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {

@@ -10,17 +10,18 @@ namespace trireme::cuda {
 
 // batch_norm, relu and max_pool in one pass over x (`apply.x`), of which only the pooled values
 // (`apply.y`) and their places are written. `columns` are those of x.
-void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& columns, const Window& window,
-                                const BatchNormApply& apply, uint8_t* index);
+void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& columns,
+                                const PoolWindow& window, const BatchNormApply& apply,
+                                uint8_t* index);
 
 // Backward through all three, as LaunchBatchNormGradSums and LaunchBatchNormGrad do with relu:
 // `grad.dy` is that of the pooled values, from which each pixel gathers its own.
 void LaunchMaxPoolBatchNormGradSums(cudaStream_t stream, const Columns& columns,
-                                    const Window& window, const uint8_t* index,
+                                    const PoolWindow& window, const uint8_t* index,
                                     const BatchNormGrad& grad, const BatchNormScratch& scratch,
                                     bool apart);
-void LaunchMaxPoolBatchNormGrad(cudaStream_t stream, const Columns& columns, const Window& window,
-                                const uint8_t* index, const BatchNormGrad& grad,
-                                const BatchNormScratch& scratch);
+void LaunchMaxPoolBatchNormGrad(cudaStream_t stream, const Columns& columns,
+                                const PoolWindow& window, const uint8_t* index,
+                                const BatchNormGrad& grad, const BatchNormScratch& scratch);
 
 }  // namespace trireme::cuda

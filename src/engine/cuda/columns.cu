@@ -12,7 +12,7 @@ struct Sums {
 
   static constexpr int kUnroll = 4, kBlocks = 2;
   using Fetched = Raw<kN, T>;
-  __device__ void Begin(int, size_t, size_t) {}
+  __device__ void Begin(int) {}
   __device__ Fetched Fetch(size_t row, int c) const {
     return cuda::Fetch<kN>(x + row * channels + c);
   }
@@ -21,7 +21,6 @@ struct Sums {
 #pragma unroll
     for (int i = 0; i < kN; ++i) sum[i] += values[i];
   }
-  __device__ void Part(int, size_t, size_t, double&, double&) const {}
   __device__ void Finish(int c, double sum, double) const {
     sums[c] = (accumulate ? sums[c] : 0) + float(sum);
   }

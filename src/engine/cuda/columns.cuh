@@ -6,16 +6,15 @@
 namespace trireme::cuda {
 
 // Two sums for each channel. A visitor, copied into each thread, says of what:
-//   Begin(c, begin, end)      the thread's channels are c .. c + kN, the chunk's rows [begin, end)
+//   Begin(c)                  the thread's channels are c .. c + kN
 //   Fetched Fetch(row, c)     kN values
 //   Add(fetched, a, b)        what they add to the sums
-//   Part(c, begin, rows, a, b)  changes the sums of a chunk before they are added up
 //   Finish(c, a, b)           takes the sums of a channel
 //   kUnroll                   how many packs are fetched before the first is looked at
 //   kBlocks                   how many blocks have their numbers in the registers of a processor
 template <int kN, class Visitor>
 __global__ void __launch_bounds__(kColumnThreads, Visitor::kBlocks)
-    VisitColumns(Columns g, Visitor visitor, double* parts, unsigned* counters) {
+    VisitColumns(Columns g, Visitor visitor, float* parts, unsigned* counters) {
   constexpr int kLanes = kN == 1 ? 32 : 8, kDown = kColumnThreads / kLanes, kWidth = kLanes * kN;
   constexpr int kWarps = kColumnThreads / 32, kUnroll = Visitor::kUnroll;
   __shared__ float shared[kWarps][2 * kWidth];
@@ -27,7 +26,7 @@ __global__ void __launch_bounds__(kColumnThreads, Visitor::kBlocks)
 
   Floats<kN> first = {}, second = {};
   if (c < g.channels) {
-    visitor.Begin(c, begin, end);
+    visitor.Begin(c);
     size_t row = begin + down;
     for (; row + (kUnroll - 1) * kDown < end; row += kUnroll * kDown) {
       typename Visitor::Fetched fetched[kUnroll];
@@ -65,38 +64,43 @@ __global__ void __launch_bounds__(kColumnThreads, Visitor::kBlocks)
   // From here on the first kWidth threads have a channel each.
   const int own = int(threadIdx.x), channel = int(blockIdx.x) * kWidth + own;
   const bool owns = own < kWidth && channel < g.channels;
-  double* const of_group = parts + size_t(blockIdx.x) * gridDim.y * 2 * kWidth;
+  float* const of_group = parts + size_t(blockIdx.x) * gridDim.y * 2 * kWidth;
   if (own < kWidth) {
     double a = 0, b = 0;
+#pragma unroll
     for (int w = 0; w < kWarps; ++w) {
       a += shared[w][own];
       b += shared[w][kWidth + own];
     }
-    if (owns) visitor.Part(channel, begin, end - begin, a, b);
     if (gridDim.y == 1) {
       if (owns) visitor.Finish(channel, a, b);
     } else {
-      double* const part = of_group + size_t(blockIdx.y) * 2 * kWidth;
-      part[own] = a;
-      part[kWidth + own] = b;
+      float* const part = of_group + size_t(blockIdx.y) * 2 * kWidth;
+      part[own] = float(a);
+      part[kWidth + own] = float(b);
     }
   }
   if (gridDim.y == 1) return;
 
+  // Four sums of a thread, of every kTurns-th chunk; then those of all turns.
   if (!IsLastBlock(&counters[blockIdx.x], gridDim.y)) return;
-  constexpr int kAtOnce = kColumnThreads / (2 * kWidth);
-  __shared__ double totals[kAtOnce][2 * kWidth];
-  const int place = int(threadIdx.x) % (2 * kWidth), turn = int(threadIdx.x) / (2 * kWidth);
-  double sum = 0;
+  constexpr int kFours = 2 * kWidth / 4, kTurns = kColumnThreads / kFours;
+  __shared__ double totals[kTurns][2 * kWidth];
+  const int place = int(threadIdx.x) % kFours, turn = int(threadIdx.x) / kFours;
+  double sum[4] = {};
 #pragma unroll 8
-  for (unsigned chunk = unsigned(turn); chunk < gridDim.y; chunk += kAtOnce) {
-    sum += __ldcg(of_group + size_t(chunk) * 2 * kWidth + place);
+  for (unsigned chunk = unsigned(turn); chunk < gridDim.y; chunk += kTurns) {
+    const float4 four =
+        __ldcg(reinterpret_cast<const float4*>(of_group + size_t(chunk) * 2 * kWidth) + place);
+    sum[0] += four.x, sum[1] += four.y, sum[2] += four.z, sum[3] += four.w;
   }
-  totals[turn][place] = sum;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) totals[turn][4 * place + i] = sum[i];
   __syncthreads();
   if (!owns) return;
   double a = 0, b = 0;
-  for (int t = 0; t < kAtOnce; ++t) {
+#pragma unroll
+  for (int t = 0; t < kTurns; ++t) {
     a += totals[t][own];
     b += totals[t][kWidth + own];
   }

@@ -10,8 +10,8 @@ namespace trireme::cuda {
 constexpr int kColumnThreads = 512;  // of a block
 
 // Rows of `channels` values, summed up per channel. Blocks take a chunk of rows of some channels
-// each, in float; what they find is added in double and in the chunks' order by the block that ends
-// last. So sums are a function of the values, wherever they are computed.
+// each and leave sums in float; the block that ends last adds them up in double, always in the same
+// order. So sums are a function of the values, wherever they are computed.
 struct Columns {
   // With `eight` a thread takes eight channels, as many as a byte of a mask stands for.
   Columns(size_t num_rows, int num_channels, bool is_narrow, bool eight = false)
@@ -35,11 +35,11 @@ struct Columns {
   size_t chunk;  // rows of one; the last may be shorter
   int chunks;
 
-  // Doubles that the chunks leave; fewer rows need no more.
+  // Floats that the chunks leave, a multiple of 64; fewer rows need no more.
   size_t parts() const { return size_t(groups) * MostChunks() * 2 * size_t(width); }
 
  private:
-  static constexpr size_t kLeast = 128;
+  static constexpr size_t kLeast = 256;
   size_t MostChunks() const {
     constexpr size_t kBlocks = 264;  // two for each processor of an H200
     size_t most = kBlocks / size_t(groups);
@@ -52,7 +52,7 @@ struct Columns {
 // Where sums over columns leave what blocks find. `counters` has one for each group, all zero
 // before and after.
 struct ColumnScratch {
-  double* parts;
+  float* parts;
   unsigned* counters;
 };
 

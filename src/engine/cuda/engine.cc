@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "engine/cuda/cells.h"
 #include "engine/cuda/context.h"
 #include "engine/cuda/executable.h"
 #include "engine/cuda/kernels.h"
@@ -52,8 +53,11 @@ class CudaEngine : public Engine {
   std::string Choose(Graph& graph) const override {
     const std::string masks = MakeMasks(graph);
     if (settings_.precision == Precision::kF32) return masks;
-    return fmt::format("precision: {} products{}{}", NameOf(settings_.precision),
-                       masks.empty() ? "" : "; ", masks);
+    std::string choices = fmt::format("precision: {} products", NameOf(settings_.precision));
+    for (const std::string& choice : {masks, MakeCells(graph)}) {
+      if (!choice.empty()) choices += "; " + choice;
+    }
+    return choices;
   }
 
   NarrowOperands NarrowOperandsOf(const Node& node) const override {

@@ -108,6 +108,38 @@ TEST_F(CudaEngineTest, GradientsPointWhereThoseOfFloatsDo) {
   }
 }
 
+// Convolutions of few channels are folded for tensor cores, with results in cells or one by one.
+// Right behind them rounding is not amplified: gradients are close.
+TEST_F(CudaEngineTest, FoldedStemsAgree) {
+  for (const int size : {64, 66}) {  // 66: 33 results in a row make no cells
+    for (const int kernel : {3, 7}) {
+      Builder build({size, size, 3});
+      ValueId x = build.Add("conv2d", {0},
+                            {.channels = 24,
+                             .kernel = kernel,
+                             .stride = 2,
+                             .padding = kernel / 2,
+                             .bias = kernel == 3},
+                            "conv");
+      x = build.Add("relu", {build.Add("batch_norm", {x}, {}, "bn")});
+      x = build.Add("max_pool", {x}, {.kernel = 3, .stride = 2, .padding = 1});
+      x = build.Add("dense", {build.Add("flatten", {x})}, {.channels = 10}, "fc");
+      const Graph graph = std::move(build).Finish("softmax_cross_entropy", x);
+      const auto want = check::SummandOf(*Make(Precision::kF32), graph, 6);
+      for (const auto& [precision, far] :
+           {std::pair(Precision::kTf32, 0.05), std::pair(Precision::kBf16, 0.2)}) {
+        const auto got = check::SummandOf(*Make(precision), graph, 6);
+        EXPECT_LT(Apart(got, want), far) << size << " px, kernel " << kernel;
+        const Range conv = LayOut(graph).parameters[0];
+        EXPECT_LT(Apart(std::span(got).subspan(conv.begin, conv.size),
+                        std::span(want).subspan(conv.begin, conv.size)),
+                  far)
+            << size << " px, kernel " << kernel;
+      }
+    }
+  }
+}
+
 // The way that was fastest is found again in the cache.
 TEST_F(CudaEngineTest, MeasuredWaysAgreeAndAreKept) {
   const TemporaryDirectory folder;

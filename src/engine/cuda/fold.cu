@@ -6,49 +6,60 @@
 namespace trireme::cuda {
 namespace {
 
-constexpr int kEight = 8;
+constexpr int kFew = 4;  // channels of an image, at most
 
-// Channel k of a cell: the channel of the image and where in the cell; none: it is zero.
-struct Corner {
-  int row, column, channel;
-  bool exists;
-};
-__device__ Corner CornerOf(const Fold& f, int k) {
-  const int corner = k / f.window.channels;
-  return {corner / 2, corner % 2, k % f.window.channels, corner < 4};
-}
+// A block takes up to kCells cells beside each other: their pixels come to shared memory row by row
+// and leave it cell by cell, so that both ways go along the memory.
+constexpr int kCells = 64;
 
-// A thread takes 8 channels of a cell.
-template <class From, class To>
-__global__ void FoldImages(Fold f, size_t packs, const From* x, To* y) {
+template <int kCell, class From, class To>
+__global__ void __launch_bounds__(kThreads) FoldImages(Fold f, const From* x, To* folded) {
+  constexpr int kPad = 8;  // rows begin in different banks
+  __shared__ float shared[kCell][kCells * kCell * kFew + kPad];
   const Window& w = f.window;
-  ForEachItem(packs, [=](size_t i) {
-    const Place at = PlaceOf(i, f.height(), f.width(), f.channels / kEight);
-    Floats<kEight> made = {};
-#pragma unroll
-    for (int k = 0; k < kEight; ++k) {
-      const Corner corner = CornerOf(f, at.channel * kEight + k);
-      const int row = 2 * (at.row - f.before) + corner.row;
-      const int column = 2 * (at.column - f.before) + corner.column;
-      const bool inside =
-          corner.exists && row >= 0 && row < w.height && column >= 0 && column < w.width;
-      if (!inside) continue;
-      made[k] =
-          float(x[((at.sample * w.height + row) * w.width + column) * w.channels + corner.channel]);
+  const Place at = PlaceOf(blockIdx.x, f.height(), (f.width() + kCells - 1) / kCells, 1);
+  const int first = at.column * kCells, run = kCell * w.channels;  // values of a cell's row
+  const int cells = f.width() - first < kCells ? f.width() - first : kCells;
+  const int before = run * (first - f.before), across = w.width * w.channels;
+  for (int r = 0; r < kCell; ++r) {
+    const int row = kCell * (at.row - f.before) + r;
+    const From* const from = x + (at.sample * w.height + row) * across;  // if it is inside
+    for (int k = int(threadIdx.x); k < cells * run; k += kThreads) {
+      const int place = before + k;
+      const bool inside = row >= 0 && row < w.height && place >= 0 && place < across;
+      shared[r][k] = inside ? float(from[place]) : 0;
     }
-    Store<kEight>(y + i * kEight, made);
-  });
+  }
+  __syncthreads();
+  constexpr int kN = kPack<To>;
+  const int packs = f.channels / kN;
+  To* const to = folded + ((at.sample * f.height() + at.row) * f.width() + first) * f.channels;
+  for (int i = int(threadIdx.x); i < cells * packs; i += kThreads) {
+    const int begin = i % packs * kN, cell = i / packs * run;
+    int r = begin / run, place = begin % run;
+    Floats<kN> made;
+#pragma unroll
+    for (int k = 0; k < kN; ++k) {
+      made[k] = r < kCell ? shared[r][cell + place] : 0;
+      if (++place == run) ++r, place = 0;
+    }
+    Store<kN>(to + size_t(i) * kN, made);
+  }
 }
 
 // Of a weight of the folded window: where it lies among the others, or nowhere.
 __device__ bool FindWeight(const Fold& f, int out, size_t i, size_t& place) {
+  const Window& w = f.window;
   const Place at = PlaceOf(i, f.kernel, f.kernel, f.channels);  // its sample is the output
-  const Corner corner = CornerOf(f, at.channel);
-  const int row = 2 * (at.row - f.before) + corner.row + f.window.padding;
-  const int column = 2 * (at.column - f.before) + corner.column + f.window.padding;
-  const int kernel = f.window.kernel;
-  if (!corner.exists || row < 0 || row >= kernel || column < 0 || column >= kernel) return false;
-  place = ((size_t(row) * kernel + column) * f.window.channels + corner.channel) * out + at.sample;
+  const int result = int(at.sample) / out, corner = at.channel / w.channels;
+  if (corner >= f.cell * f.cell) return false;
+  const int row =
+      f.cell * (at.row - f.before) + corner / f.cell - w.stride * (result / f.results) + w.padding;
+  const int column = f.cell * (at.column - f.before) + corner % f.cell -
+                     w.stride * (result % f.results) + w.padding;
+  if (row < 0 || row >= w.kernel || column < 0 || column >= w.kernel) return false;
+  const size_t tap = size_t(row) * w.kernel + column;
+  place = (tap * w.channels + at.channel % w.channels) * out + int(at.sample) % out;
   return true;
 }
 
@@ -60,34 +71,51 @@ __global__ void FoldWeights(Fold f, int out, const float* weights, To* folded) {
   });
 }
 
+// A thread takes a weight: each result of a cell has a gradient for it.
 template <class From>
-__global__ void UnfoldGradient(Fold f, int out, const From* folded, float* gradient,
+__global__ void UnfoldGradient(Fold f, int out, size_t weights, const From* folded, float* gradient,
                                bool accumulate) {
-  ForEachItem(f.weights(out), [=](size_t i) {
-    size_t place = 0;
-    if (!FindWeight(f, out, i, place)) return;
-    gradient[place] = (accumulate ? gradient[place] : 0) + float(folded[i]);
+  const Window& w = f.window;
+  ForEachItem(weights, [=](size_t i) {
+    const Place at = PlaceOf(i / unsigned(out), w.kernel, w.kernel, w.channels);
+    float sum = accumulate ? gradient[i] : 0;
+    for (int result = 0; result < f.results * f.results; ++result) {
+      const int row = at.row + w.stride * (result / f.results) - w.padding + f.cell * f.before;
+      const int column =
+          at.column + w.stride * (result % f.results) - w.padding + f.cell * f.before;
+      const int corner = row % f.cell * f.cell + column % f.cell;
+      const size_t of_result = size_t(result) * out + i % unsigned(out);
+      const size_t pixel = (of_result * f.kernel + row / f.cell) * f.kernel + column / f.cell;
+      sum += float(folded[pixel * f.channels + corner * w.channels + at.channel]);
+    }
+    gradient[i] = sum;
   });
 }
 
 }  // namespace
 
-std::optional<Fold> FoldOf(const Window& w) {
-  constexpr int kFew = 4;
+std::optional<Fold> FoldOf(const Window& w, bool in_cells) {
   if (w.stride != 2 || w.channels > kFew || w.kernel <= w.padding) return std::nullopt;
-  Fold fold{.window = w, .before = (w.padding + 1) / 2};
-  fold.kernel = fold.before + (w.kernel - 1 - w.padding) / 2 + 1;
-  fold.channels = (4 * w.channels + kEight - 1) / kEight * kEight;
-  return fold;
+  Fold f{.window = w, .cell = in_cells ? 4 : 2, .results = in_cells ? 2 : 1};
+  const int last = w.stride * (f.results - 1) + w.kernel - 1 - w.padding;  // pixel of a window
+  f.before = (w.padding + f.cell - 1) / f.cell;
+  f.kernel = f.before + last / f.cell + 1;
+  const int whole = in_cells ? 32 : 8;
+  f.channels = (f.cell * f.cell * w.channels + whole - 1) / whole * whole;
+  return f;
 }
 
 void LaunchFoldImages(cudaStream_t stream, const Fold& fold, size_t samples, Array x,
                       Array folded) {
-  const size_t packs = samples * fold.image() / kEight;
+  const size_t blocks =
+      samples * size_t(fold.height()) * size_t((fold.width() + kCells - 1) / kCells);
   WithElement(x.narrow, [&](auto from) {
     WithElement(folded.narrow, [&](auto to) {
-      FoldImages<<<BlocksFor(packs), kThreads, 0, stream>>>(
-          fold, packs, As<const decltype(from)>(x), As<decltype(to)>(folded));
+      using From = decltype(from);
+      using To = decltype(to);
+      const auto fold_images = fold.cell == 4 ? FoldImages<4, From, To> : FoldImages<2, From, To>;
+      fold_images<<<unsigned(blocks), kThreads, 0, stream>>>(fold, As<const From>(x),
+                                                             As<To>(folded));
     });
   });
 }
@@ -102,9 +130,11 @@ void LaunchFoldWeights(cudaStream_t stream, const Fold& fold, int out, const flo
 
 void LaunchUnfoldGradient(cudaStream_t stream, const Fold& fold, int out, Array folded,
                           float* gradient, bool accumulate) {
+  const Window& w = fold.window;
+  const size_t weights = size_t(w.kernel) * w.kernel * w.channels * out;
   WithElement(folded.narrow, [&](auto zero) {
-    UnfoldGradient<<<BlocksFor(fold.weights(out)), kThreads, 0, stream>>>(
-        fold, out, As<const decltype(zero)>(folded), gradient, accumulate);
+    UnfoldGradient<<<BlocksFor(weights), kThreads, 0, stream>>>(
+        fold, out, weights, As<const decltype(zero)>(folded), gradient, accumulate);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/cuda/masks.h"
+#include "engine/cuda/node_choice.h"
 #include "graph/op.h"
 
 // A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which

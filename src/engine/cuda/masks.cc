@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/cuda/node_choice.h"
 #include "graph/op.h"
 
 namespace trireme::cuda {

@@ -11,8 +11,6 @@ namespace trireme::cuda {
 // in a byte. Says how many there are; empty: none.
 std::string MakeMasks(Graph& graph);
 
-// Of a node that reads a mask: Attributes::choice.
-constexpr int kMasked = 1;
 constexpr unsigned kSigns = 2;  // the input of add_relu_batch_norm_grad that is y, or its mask
 
 }  // namespace trireme::cuda

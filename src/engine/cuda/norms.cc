@@ -4,6 +4,7 @@
 #include "engine/cuda/batch_norm_pool.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/layer_norm.h"
+#include "engine/cuda/node_choice.h"
 
 namespace trireme::cuda {
 namespace {
@@ -108,12 +109,16 @@ void BatchNormReluGradient(const Call& call, const Shard& shard, Context& contex
   BatchNormBackward(call, shard, context, /*relu=*/true);
 }
 
+PoolWindow PoolOf(const Call& call, const Attributes& pool, const Value& x, const Value& y) {
+  return {WindowOf(pool, x.shape, y.shape), call.attributes().choice == kInCells};
+}
+
 void BatchNormReluMaxPool(const Call& call, const Shard& shard, Context& context) {
   const Value &x = call.inputs[0], &y = call.outputs[0];
   const Columns columns = ColumnsOf(x, shard.count);
   MeasureBatchNorm(call, 2, columns, shard, context);
   const Attributes& pool = call.instruction->parts[1].attributes;
-  LaunchBatchNormReluMaxPool(context.stream(), columns, WindowOf(pool, x.shape, y.shape),
+  LaunchBatchNormReluMaxPool(context.stream(), columns, PoolOf(call, pool, x, y),
                              ApplyOf(call, 2, shard), call.outputs[1].bytes());
 }
 
@@ -121,7 +126,7 @@ void MaxPoolBatchNormReluGrad(const Call& call, const Shard& shard, Context& con
   const Value &index = call.inputs[0], &dy = call.inputs[1], &x = call.inputs[2];
   const Columns columns = ColumnsOf(x, shard.count);
   const BatchNormScratch scratch = ScratchOf(columns, shard, context);
-  const Window window = WindowOf(call.attributes(), x.shape, dy.shape);
+  const PoolWindow window = PoolOf(call, call.attributes(), x, dy);
   const BatchNormGrad grad = {.x = x.data,
                               .dy = dy.data,
                               .mean = call.inputs[3].floats(),

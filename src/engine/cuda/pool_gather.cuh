@@ -22,13 +22,9 @@ __device__ __forceinline__ Floats<kN> GatherFromWindows(const Window& w, const u
   return sum;
 }
 
-// Pixels that are looked at together: one, or a cell of 2x2 where windows of 3x3 begin a pixel
-// before every cell. Four windows reach a cell, which is fewer than reach its pixels one by one.
+// Pixels that are looked at together: one, or a cell of 2x2 of which each has a window
+// (SlidesOverCells). Four windows reach a cell, which is fewer than reach its pixels one by one.
 constexpr int kCell = 4;
-inline bool HasCells(const Window& w) {
-  return w.kernel == 3 && w.stride == 2 && w.padding == 1 && w.height == 2 * w.out_height &&
-         w.width == 2 * w.out_width;
-}
 
 template <int kN, class T, int kPixels>
 struct Pooled {
@@ -38,7 +34,7 @@ struct Pooled {
 
 // Of pixel or cell `unit`, counted over all samples, and kN channels.
 template <int kN, class T, int kPixels>
-__device__ __forceinline__ Pooled<kN, T, kPixels> GatherPixels(const Window& w,
+__device__ __forceinline__ Pooled<kN, T, kPixels> GatherPixels(const PoolWindow& w,
                                                                const unsigned char* index,
                                                                const T* dy, size_t unit,
                                                                int channel) {
@@ -50,9 +46,10 @@ __device__ __forceinline__ Pooled<kN, T, kPixels> GatherPixels(const Window& w,
   } else {
     static_assert(kPixels == kCell);
     const Place p = PlaceOf(unit, w.out_height, w.out_width, 1);
-    const size_t line = size_t(w.width) * w.channels;
-    pooled.at[0] =
-        ((p.sample * w.height + 2 * p.row) * w.width + 2 * p.column) * w.channels + size_t(channel);
+    const size_t line = size_t(w.in_cells ? 2 : w.width) * w.channels;
+    const size_t pixel =
+        w.in_cells ? unit * kCell : (p.sample * w.height + 2 * p.row) * w.width + 2 * p.column;
+    pooled.at[0] = pixel * w.channels + channel;
     pooled.at[1] = pooled.at[0] + w.channels;
     pooled.at[2] = pooled.at[0] + line;
     pooled.at[3] = pooled.at[1] + line;

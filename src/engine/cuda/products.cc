@@ -7,6 +7,7 @@
 #include "engine/cuda/columns.h"
 #include "engine/cuda/fold.h"
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/node_choice.h"
 #include "engine/cuda/weights.h"
 #include "graph/op.h"
 
@@ -177,12 +178,12 @@ void BiasGrad(const Call& call, const Shard& shard, Context& context) {
   if (!call.attributes().bias) return;
   const Columns columns = ColumnsOf(call.inputs[1], shard.count);
   LaunchSumColumns(context.stream(), columns, call.inputs[1].data,
-                   {reinterpret_cast<double*>(shard.scratch), context.counters(columns.groups)},
+                   {reinterpret_cast<float*>(shard.scratch), context.counters(columns.groups)},
                    shard.summand + call.parameter(1), shard.accumulate);
 }
 
 size_t BiasGradBytes(const Call& call, size_t samples) {
-  return call.attributes().bias ? ColumnsOf(call.inputs[1], samples).parts() * sizeof(double) : 0;
+  return call.attributes().bias ? ColumnsOf(call.inputs[1], samples).parts() * sizeof(float) : 0;
 }
 
 // ---- convolutions
@@ -191,13 +192,17 @@ size_t BiasGradBytes(const Call& call, size_t samples) {
 std::optional<Fold> FoldFor(const Attributes& a, const Shape& image, const Shape& result,
                             Precision precision) {
   if (precision == Precision::kF32) return std::nullopt;
-  return FoldOf(WindowOf(a, image, result));
+  return FoldOf(WindowOf(a, image, result), a.choice == kInCells);
 }
 
 ConvShape ShapeOf(ConvKind kind, const Call& call, const Value& image, const Value& result,
                   size_t samples) {
   return {kind, int(samples), WindowOf(call.attributes(), image.shape, result.shape),
           result.shape.channels};
+}
+
+ConvShape Folded(const ConvShape& shape, const Fold& fold) {
+  return {shape.kind, shape.samples, fold.folded(), fold.out(shape.out)};
 }
 
 // Of the results of a convolution, which may have to be converted afterwards.
@@ -245,7 +250,7 @@ void Conv2dForward(Activation f, const Call& call, const Shard& shard, Context& 
     const Array folded = pieces.Take(fold->weights(shape.out), context.narrow());
     LaunchFoldWeights(context.stream(), *fold, shape.out, shard.state + call.parameter(0), folded);
     weights = folded.data;
-    shape.window = fold->folded();
+    shape = Folded(shape, *fold);
   } else {
     weights = CopyOf(call, shard);
   }
@@ -262,7 +267,7 @@ size_t Conv2dForwardBytes(Activation f, const Call& call, size_t samples, Contex
   size_t bytes = ImagesBytes(x, fold, samples, context) + ConvertedBytes(y, samples, context);
   if (fold) {
     bytes += Aligned(fold->weights(shape.out) * NumberBytes(context.narrow()));
-    shape.window = fold->folded();
+    shape = Folded(shape, *fold);
   }
   return bytes + context.conv.ScratchBytes(shape);
 }
@@ -348,7 +353,7 @@ void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
   const Value &x = call.inputs[0], &dy = call.inputs[1];
   const auto fold = FoldFor(call.attributes(), x.shape, dy.shape, context.precision);
   ConvShape shape = ShapeOf(ConvKind::kGradWeights, call, x, dy, shard.count);
-  if (fold) shape.window = fold->folded();
+  if (fold) shape = Folded(shape, *fold);
   const Window& w = shape.window;
   const int taps = w.kernel * w.kernel * w.channels;
   Pieces pieces(shard);
@@ -358,7 +363,8 @@ void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
   context.conv.Run(shape, images, results, gradient.data, pieces.rest(), pieces.rest_bytes());
   float* const to = shard.summand + call.parameter(0);
   if (fold) {
-    LaunchUnfoldGradient(context.stream(), *fold, shape.out, gradient, to, shard.accumulate);
+    LaunchUnfoldGradient(context.stream(), *fold, dy.shape.channels, gradient, to,
+                         shard.accumulate);
   } else {
     LaunchTransposeInto(context.stream(), gradient, shape.out, taps, to, shard.accumulate);
   }
@@ -369,7 +375,7 @@ size_t Conv2dGradWeightsScratchBytes(const Call& call, size_t samples, Context& 
   const Value &x = call.inputs[0], &dy = call.inputs[1];
   const auto fold = FoldFor(call.attributes(), x.shape, dy.shape, context.precision);
   ConvShape shape = ShapeOf(ConvKind::kGradWeights, call, x, dy, samples);
-  if (fold) shape.window = fold->folded();
+  if (fold) shape = Folded(shape, *fold);
   const Window& w = shape.window;
   const size_t weights = size_t(shape.out) * size_t(w.kernel * w.kernel * w.channels);
   const size_t bytes = Aligned(weights * NumberBytes(context.narrow())) +

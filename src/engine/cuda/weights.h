@@ -12,15 +12,21 @@ namespace trireme::cuda {
 
 constexpr int kTile = 32;
 
+constexpr int kRun = 4096;
+
 // A matrix [rows][columns] at `from` of a state is copied to `to` of the copies: `turned` as
-// [columns][rows], else as it is. Blocks take a tile of kTile x kTile each; those of several copies
-// are numbered through.
+// [columns][rows], else as it is. Blocks take a tile of kTile x kTile each, or kRun numbers; those
+// of several copies are numbered through.
 struct MatrixCopy {
   size_t from = 0, to = 0;
   int rows = 0, columns = 0;
   bool turned = false;
   int first_tile = 0;
-  int tiles() const { return ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile); }
+  int tiles() const {
+    if (!turned) return int((size() + kRun - 1) / kRun);
+    return ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
+  }
+  constexpr size_t size() const { return size_t(rows) * size_t(columns); }
 };
 
 // Tiles [first, first + tiles) of the copies, which lie on the device in order.
