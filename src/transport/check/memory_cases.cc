@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "transport/check/conformance.h"
+#include "transport/check/what_of.h"
 #include "transport/collective/broadcast.h"
 #include "transport/memory.h"
 
@@ -16,19 +17,6 @@ namespace {
 
 constexpr Tag kTag = 5;
 constexpr double kPatience_s = 60;  // for what must happen
-
-std::string WhatOf(FunctionRef<void()> fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::vector<std::byte> NoteOf(int64_t a, int64_t b) {
   std::vector<std::byte> note(16);

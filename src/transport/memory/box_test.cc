@@ -12,25 +12,13 @@
 #include <thread>
 
 #include "base/files.h"
+#include "transport/check/what_of.h"
 #include "transport/memory/mapped.h"
 
 namespace trireme {
 namespace {
 
 constexpr double kPatience_s = 60;  // for what must happen
-
-std::string WhatOf(FunctionRef<void()> fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 // A process that is killed, or ends by itself with 0 where all was well.
 class Child {
@@ -52,6 +40,12 @@ class Child {
     kill(pid_, SIGKILL);
     Join();
   }
+  void AwaitStop() const {
+    int status = 0;
+    waitpid(pid_, &status, WUNTRACED);
+    EXPECT_TRUE(WIFSTOPPED(status));
+  }
+  void Continue() const { kill(pid_, SIGCONT); }
   int Join() {
     int status = 0;
     waitpid(std::exchange(pid_, -1), &status, 0);
@@ -104,6 +98,31 @@ TEST(MemoryBox, ALockEndsWithItsOwnersProcess) {
   EXPECT_TRUE(memory->Lock(region, After(kPatience_s)));
   close(has_it[0]);
   close(has_it[1]);
+}
+
+// A process that is stopped while it reads: others change the region soon, and it reads again.
+TEST(MemoryBox, AStoppedReaderHoldsNobodyUpAndReadsAgain) {
+  const auto image = MemoryImage::Anonymous(4 << 20);
+  MemoryBox box(image, {.timeout_s = 1e6});
+  const auto memory = box.Connect();
+  const Region region = memory->Create("w", RegionType::kF32, 1000);
+  Child reader([&] {
+    const uint64_t client = NewNumber();
+    const uint32_t session = ClaimSession(image->header(), client);
+    image->session(session).born.store(OwnProcess().born);
+    image->session(session).pid.store(OwnProcess().pid);
+    ReadLock read(*image, session, client, uint32_t(region.number), After(kPatience_s));
+    raise(SIGSTOP);
+    if (read.Release()) _exit(4);  // what it has read may be of two versions
+    ReadLock again(*image, session, client, uint32_t(region.number), After(kPatience_s));
+    if (!again.Release()) _exit(5);
+  });
+  reader.AwaitStop();
+  memory->Accumulate(region, 0, std::vector<float>(1000, 1)).Wait();
+  EXPECT_EQ(Common(*memory, region), 1);
+  EXPECT_EQ(box.store().Look().clients, 2);  // it is only slow
+  reader.Continue();
+  EXPECT_EQ(reader.Join(), 0);
 }
 
 // Clients that are killed anywhere inside their adds: each add is there or not, none in part.

@@ -10,6 +10,9 @@ namespace trireme {
 namespace {
 
 constexpr double kReaderLook_s = 0.1;  // between looks at whether a reader lives
+// How long a mapped reader may keep others from changing a region: a second, and what copying it
+// takes on a slow machine. One that stands still (a stopped process) reads again when it goes on.
+constexpr double kReaderPatience_s = 1, kReaderRate = 256e6;  // bytes per second
 
 int64_t& WordAt(MemoryImage& image, const RegionRecord& region, uint64_t index) {
   return reinterpret_cast<int64_t*>(image.at(region.data))[index];
@@ -179,16 +182,23 @@ void Changes::Commit() {
 void Changes::AwaitReaders(uint32_t region) {
   BoxHeader& head = image_.header();
   const Deadline patience = After(timeout_s_);
+  const double copying_s = double(image_.region(region).capacity) / kReaderRate;
+  const Deadline reads_again = After(std::min(timeout_s_, kReaderPatience_s + copying_s));
   for (uint32_t s = 0; s < head.session_top.load(); ++s) {
     SessionRecord& session = image_.session(s);
     for (;;) {
       const uint32_t count = head.readers.Count();
-      const uint64_t client = session.client.load(), mark = session.reading.load();
+      const uint64_t client = session.client.load();
+      uint64_t mark = session.reading.load();
       if (client == 0 || mark == 0 || mark != ReadingMark(client, region)) break;
       const ProcessId process{session.pid.load(), session.born.load()};
       const bool gone = process.pid != 0 && !IsAlive(process);
       if (gone || After(0) >= patience) {
         EndSession(image_, s);
+        break;
+      }
+      if (process.pid != 0 && After(0) >= reads_again) {
+        session.reading.compare_exchange_strong(mark, 0);
         break;
       }
       head.readers.Wait(count, After(kReaderLook_s), 0);

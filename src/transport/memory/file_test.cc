@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "transport/check/what_of.h"
 #include "transport/memory/box.h"
 #include "transport/memory/mapped.h"
 #include "transport/memory/snapshot.h"
@@ -20,19 +21,6 @@ namespace {
 
 constexpr double kPatience_s = 60;
 constexpr size_t kBytes = 4 << 20;
-
-std::string WhatOf(FunctionRef<void()> fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Writes over some bytes of a file.
 void Change(const std::string& path, uint64_t at, std::string_view bytes) {

@@ -5,13 +5,14 @@
 #include <mutex>
 
 #include "transport/memory/store.h"
+#include "transport/memory/word_memory.h"
 
 namespace trireme {
 namespace {
 
 constexpr double kBoxLook_s = 0.1;  // between looks at whether the box is still there
 
-class MappedMemory final : public Memory {
+class MappedMemory final : public WordMemory {
  public:
   MappedMemory(std::shared_ptr<MemoryImage> image, double timeout_s)
       : image_(std::move(image)), timeout_s_(timeout_s), spins_(SpinsFor(2)) {
@@ -29,47 +30,6 @@ class MappedMemory final : public Memory {
     Settle();
     if (lost_ || session().client.load() != client_) return;
     Post({.kind = WordKind::kLeave});  // nobody waits for the answer
-  }
-
-  Region Create(std::string_view name, RegionType type, uint64_t length) override {
-    CheckName(name);
-    Word word{.kind = WordKind::kCreate, .type = type, .length = length};
-    std::memcpy(word.name, name.data(), name.size());
-    std::lock_guard lock(mutex_);
-    return RegionOf(Ask(word));
-  }
-
-  Region Open(std::string_view name, Deadline deadline) override {
-    CheckName(name);
-    Word word{.kind = WordKind::kOpen};
-    std::memcpy(word.name, name.data(), name.size());
-    for (;;) {
-      {
-        std::lock_guard lock(mutex_);
-        const Reply answer = Ask(word);
-        if (answer.region != kNoRegion) return RegionOf(answer);
-      }
-      if (After(0) >= deadline) throw Error("the memory box has no region '{}'", name);
-      pause_.Wait(pause_.Count(), std::min(deadline, After(0.01)), 0);
-    }
-  }
-
-  Ticket Accumulate(const Region& region, uint64_t offset, std::span<const float> values,
-                    std::span<const std::byte> note, uint64_t* version,
-                    const MemoryGuard* guard) override {
-    if (guard) Record(guard->region);
-    return Start(WordKind::kAccumulate, region, RegionType::kF32, offset, std::as_bytes(values),
-                 note, version, guard);
-  }
-
-  int64_t FetchAdd(const Region& region, uint64_t index, int64_t amount) override {
-    return Count(region, {.kind = WordKind::kFetchAdd, .offset = index, .length = 1, .a = amount});
-  }
-  int64_t CompareSwap(const Region& region, uint64_t index, int64_t expected,
-                      int64_t wanted) override {
-    return Count(
-        region,
-        {.kind = WordKind::kCompareSwap, .offset = index, .length = 1, .a = expected, .b = wanted});
   }
 
   uint64_t Wait(const Region& region, uint64_t version, Deadline deadline) override {
@@ -93,16 +53,14 @@ class MappedMemory final : public Memory {
     std::lock_guard lock(mutex_);
     Settle();
     std::vector<RegionNote> notes;
-    ReadLock read(*image_, number_, client_, uint32_t(region.number), After(timeout_s_));
-    const uint64_t newest = record.version.load(std::memory_order_acquire);
-    CheckKept(NameOf(record), version, newest);
-    for (uint64_t v = version + 1; v <= newest && notes.size() < most; ++v) {
-      const RingEntry& entry = image_->ring(record, v);
-      const size_t bytes = std::min<size_t>(entry.note_bytes, kMostNote);
-      notes.push_back(
-          {entry.version, entry.client, entry.number, {entry.note, entry.note + bytes}});
-    }
-    CheckHeld(read);
+    Read(region, [&] {
+      notes.clear();
+      const uint64_t newest = record.version.load(std::memory_order_acquire);
+      CheckKept(NameOf(record), version, newest);
+      for (uint64_t v = version + 1; v <= newest && notes.size() < most; ++v) {
+        notes.push_back(NoteOf(image_->ring(record, v)));
+      }
+    });
     return notes;
   }
 
@@ -125,18 +83,16 @@ class MappedMemory final : public Memory {
     Ask({.kind = WordKind::kUnlock, .region = uint32_t(region.number)});
   }
 
-  uint64_t client() const override { return client_; }
   uint64_t incarnation() const override { return image_->header().incarnation; }
   std::string way() const override {
     return image_->path().empty() ? "mapped" : "mapped " + image_->path();
   }
-  Volume volume() const override { return {sent_.load(), received_.load()}; }
 
  protected:
-  Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,
-                  std::span<const std::byte> values, std::span<const std::byte> note,
-                  uint64_t* version) override {
-    return Start(WordKind::kPut, region, type, offset, values, note, version);
+  Region Reach(std::string_view, const Word& word) override {
+    std::lock_guard lock(mutex_);
+    const Reply answer = Ask(word);
+    return {int(answer.region), answer.type, answer.length, incarnation()};
   }
 
   Ticket GetBytes(const Region& region, RegionType type, uint64_t offset,
@@ -146,12 +102,40 @@ class MappedMemory final : public Memory {
                values.size() / ValueBytes(type));
     std::lock_guard lock(mutex_);
     Settle();
-    ReadLock read(*image_, number_, client_, uint32_t(region.number), After(timeout_s_));
-    std::copy_n(image_->at(record.data) + offset * ValueBytes(type), values.size(), values.data());
-    if (version) *version = record.version.load(std::memory_order_acquire);
-    CheckHeld(read);
+    Read(region, [&] {
+      std::copy_n(image_->at(record.data) + offset * ValueBytes(type), values.size(),
+                  values.data());
+      if (version) *version = record.version.load(std::memory_order_acquire);
+    });
     received_ += values.size();
     return {};
+  }
+
+  Ticket Change(const Region& region, const Word& word, std::span<const std::byte> values,
+                uint64_t* version, const MemoryGuard* guard) override {
+    const RegionRecord& record = Record(region);
+    if (guard) Record(guard->region);
+    CheckPlace(NameOf(record), record.type, record.length, word.type, word.offset, word.length);
+    std::lock_guard lock(mutex_);
+    Settle();
+    if (session().slot_bytes < record.capacity) {
+      Ask({.kind = WordKind::kSlot, .length = record.capacity});
+    }
+    std::copy_n(values.data(), values.size(), image_->at(session().slot));
+    sent_ += values.size();
+    auto pending = std::make_unique<Pending>(*this, version);
+    PostChange(word);
+    pending_ = pending.release();
+    return Ticket(pending_);
+  }
+
+  int64_t Count(const Region& region, const Word& word) override {
+    const RegionRecord& record = Record(region);
+    CheckPlace(NameOf(record), record.type, record.length, RegionType::kI64, word.offset, 1);
+    std::lock_guard lock(mutex_);
+    Settle();
+    PostChange(word);
+    return Answer().value;
   }
 
  private:
@@ -188,62 +172,32 @@ class MappedMemory final : public Memory {
     }
     return image_->region(uint32_t(region.number));
   }
-  Region RegionOf(const Reply& answer) const {
-    return {int(answer.region), answer.type, answer.length, incarnation()};
-  }
-
   void CheckBox() const {
     if (image_->header().closed.load()) throw PeerLost("the memory box has ended");
   }
-  void CheckHeld(ReadLock& read) const {
-    if (!read.Release()) throw PeerLost("the memory box has ended this client's session");
-  }
-
-  Ticket Start(WordKind kind, const Region& region, RegionType type, uint64_t offset,
-               std::span<const std::byte> values, std::span<const std::byte> note,
-               uint64_t* version, const MemoryGuard* guard = nullptr) {
-    const RegionRecord& record = Record(region);
-    const uint64_t size = ValueBytes(type);
-    CheckPlace(NameOf(record), record.type, record.length, type, offset, values.size() / size);
-    CheckNote(note.size());
-    std::lock_guard lock(mutex_);
-    Settle();
-    if (session().slot_bytes < record.capacity) {
-      Ask({.kind = WordKind::kSlot, .length = record.capacity});
+  // What the box has changed meanwhile, because this process stood still, is read again.
+  void Read(const Region& region, FunctionRef<void()> look) const {
+    for (const Deadline deadline = After(timeout_s_);;) {
+      ReadLock read(*image_, number_, client_, uint32_t(region.number), deadline);
+      look();
+      if (read.Release()) return;
+      if (After(0) >= deadline) throw PeerLost("region {} changes too often", region.number);
     }
-    std::copy_n(values.data(), values.size(), image_->at(session().slot));
-    Word word{.kind = kind,
-              .type = type,
-              .region = uint32_t(region.number),
-              .note_bytes = uint32_t(note.size()),
-              .number = ++changes_,
-              .offset = offset,
-              .length = values.size() / size};
-    std::copy(note.begin(), note.end(), word.note);
-    SetGuard(word, guard);
-    sent_ += values.size();
-    auto pending = std::make_unique<Pending>(*this, version);
-    Post(word);
-    pending_ = pending.release();
-    return Ticket(pending_);
-  }
-
-  int64_t Count(const Region& region, Word word) {
-    const RegionRecord& record = Record(region);
-    CheckPlace(NameOf(record), record.type, record.length, RegionType::kI64, word.offset, 1);
-    word.region = uint32_t(region.number);
-    std::lock_guard lock(mutex_);
-    Settle();
-    word.number = ++changes_;
-    return Ask(word).value;
   }
 
   Reply Ask(const Word& word) {
     Settle();
     Post(word);
+    return Answer();
+  }
+  Reply Answer() {
     const Reply answer = Await();
     CheckReply(answer);
     return answer;
+  }
+  void PostChange(Word word) {
+    word.number = ++changes_;
+    Post(word);
   }
 
   void Post(const Word& word) {
@@ -284,8 +238,7 @@ class MappedMemory final : public Memory {
     Pending* const pending = std::exchange(pending_, nullptr);
     if (!pending) return;
     try {
-      const Reply answer = Await();
-      CheckReply(answer);
+      const Reply answer = Answer();
       if (pending->version_) *pending->version_ = answer.version;
     } catch (...) {
       pending->error_ = std::current_exception();
@@ -295,11 +248,8 @@ class MappedMemory final : public Memory {
   const std::shared_ptr<MemoryImage> image_;
   const double timeout_s_;
   const int spins_;
-  const uint64_t client_ = NewNumber();
   uint32_t number_ = 0;  // of the session
-  FutexEvent pause_;     // nobody notifies it
-  std::atomic<uint64_t> sent_ = 0, received_ = 0;
-  std::mutex mutex_;  // guards all below, and the session
+  std::mutex mutex_;     // guards all below, and the session
   uint64_t changes_ = 0;
   Pending* pending_ = nullptr;
   std::exception_ptr lost_;  // why nothing more can be said

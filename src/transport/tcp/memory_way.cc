@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "transport/memory/word_memory.h"
 #include "transport/tcp/memory_channel.h"
 
 namespace trireme {
@@ -14,50 +15,10 @@ namespace {
 
 using Exchange = MemoryChannel::Exchange;
 
-class TcpMemory final : public Memory {
+class TcpMemory final : public WordMemory {
  public:
   explicit TcpMemory(const TcpMemorySetup& setup)
       : setup_(setup), channel_(setup, client_), incarnation_(channel_.incarnation()) {}
-
-  Region Create(std::string_view name, RegionType type, uint64_t length) override {
-    CheckName(name);
-    Word word{.kind = WordKind::kCreate, .type = type, .length = length};
-    std::memcpy(word.name, name.data(), name.size());
-    std::lock_guard lock(mutex_);
-    return Keep(name, Ask(word));
-  }
-
-  Region Open(std::string_view name, Deadline deadline) override {
-    CheckName(name);
-    Word word{.kind = WordKind::kOpen};
-    std::memcpy(word.name, name.data(), name.size());
-    for (;;) {
-      {
-        std::lock_guard lock(mutex_);
-        const Reply answer = Ask(word);
-        if (answer.region != kNoRegion) return Keep(name, answer);
-      }
-      if (After(0) >= deadline) throw Error("the memory box has no region '{}'", name);
-      Pause(deadline, 0.01);
-    }
-  }
-
-  Ticket Accumulate(const Region& region, uint64_t offset, std::span<const float> values,
-                    std::span<const std::byte> note, uint64_t* version,
-                    const MemoryGuard* guard) override {
-    return Change(WordKind::kAccumulate, region, RegionType::kF32, offset, std::as_bytes(values),
-                  note, version, guard);
-  }
-
-  int64_t FetchAdd(const Region& region, uint64_t index, int64_t amount) override {
-    return Count(region, {.kind = WordKind::kFetchAdd, .offset = index, .length = 1, .a = amount});
-  }
-  int64_t CompareSwap(const Region& region, uint64_t index, int64_t expected,
-                      int64_t wanted) override {
-    return Count(
-        region,
-        {.kind = WordKind::kCompareSwap, .offset = index, .length = 1, .a = expected, .b = wanted});
-  }
 
   // Over the second connection: it must not keep other threads from their words.
   uint64_t Wait(const Region& region, uint64_t version, Deadline deadline) override {
@@ -100,8 +61,7 @@ class TcpMemory final : public Memory {
     for (size_t i = 0; i < notes.size(); ++i) {
       RingEntry entry;
       std::memcpy(&entry, bytes.data() + i * sizeof(entry), sizeof(entry));
-      const size_t length = std::min<size_t>(entry.note_bytes, kMostNote);
-      notes[i] = {entry.version, entry.client, entry.number, {entry.note, entry.note + length}};
+      notes[i] = NoteOf(entry);
     }
     return notes;
   }
@@ -125,16 +85,14 @@ class TcpMemory final : public Memory {
     Ask({.kind = WordKind::kUnlock, .region = uint32_t(region.number)});
   }
 
-  uint64_t client() const override { return client_; }
   uint64_t incarnation() const override { return incarnation_; }
   std::string way() const override { return "tcp to " + setup_.meet; }
-  Volume volume() const override { return {sent_.load(), received_.load()}; }
 
  protected:
-  Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,
-                  std::span<const std::byte> values, std::span<const std::byte> note,
-                  uint64_t* version) override {
-    return Change(WordKind::kPut, region, type, offset, values, note, version);
+  Region Reach(std::string_view name, const Word& word) override {
+    std::lock_guard lock(mutex_);
+    const Reply answer = Ask(word);
+    return answer.region == kNoRegion ? Region{} : Keep(name, answer);
   }
 
   Ticket GetBytes(const Region& region, RegionType type, uint64_t offset,
@@ -152,6 +110,22 @@ class TcpMemory final : public Memory {
     pending->exchange.into = values;
     received_ += values.size();
     return Begin(std::move(pending));
+  }
+
+  Ticket Change(const Region& region, const Word& word, std::span<const std::byte> values,
+                uint64_t* version, const MemoryGuard* guard) override {
+    std::lock_guard lock(mutex_);
+    if (guard) CheckRegion(guard->region);
+    auto pending = std::make_unique<Pending>(*this, version);
+    pending->exchange.word = Numbered(region, word);
+    pending->exchange.values = values;
+    sent_ += values.size();
+    return Begin(std::move(pending));
+  }
+
+  int64_t Count(const Region& region, const Word& word) override {
+    std::lock_guard lock(mutex_);
+    return Ask(Numbered(region, word)).value;
   }
 
  private:
@@ -197,6 +171,14 @@ class TcpMemory final : public Memory {
     return {int(answer.region), answer.type, answer.length, channel_.incarnation()};
   }
 
+  Word Numbered(const Region& region, Word word) {
+    CheckRegion(region);
+    CheckPlace(names_[size_t(region.number)], region.type, region.length, word.type, word.offset,
+               word.length);
+    word.number = ++changes_;
+    return word;
+  }
+
   Reply Ask(const Word& word, std::string* text = nullptr) {
     Exchange exchange{.word = word, .text = text};
     Say(exchange);
@@ -230,44 +212,7 @@ class TcpMemory final : public Memory {
     return Ticket(pending.release());
   }
 
-  Ticket Change(WordKind kind, const Region& region, RegionType type, uint64_t offset,
-                std::span<const std::byte> values, std::span<const std::byte> note,
-                uint64_t* version, const MemoryGuard* guard = nullptr) {
-    std::lock_guard lock(mutex_);
-    CheckRegion(region);
-    if (guard) CheckRegion(guard->region);
-    const uint64_t length = values.size() / ValueBytes(type);
-    CheckPlace(names_[size_t(region.number)], region.type, region.length, type, offset, length);
-    CheckNote(note.size());
-    auto pending = std::make_unique<Pending>(*this, version);
-    Word& word = pending->exchange.word;
-    word = {.kind = kind,
-            .type = type,
-            .region = uint32_t(region.number),
-            .note_bytes = uint32_t(note.size()),
-            .number = ++changes_,
-            .offset = offset,
-            .length = length};
-    std::copy(note.begin(), note.end(), word.note);
-    SetGuard(word, guard);
-    pending->exchange.values = values;
-    sent_ += values.size();
-    return Begin(std::move(pending));
-  }
-
-  int64_t Count(const Region& region, Word word) {
-    std::lock_guard lock(mutex_);
-    CheckRegion(region);
-    CheckPlace(names_[size_t(region.number)], region.type, region.length, RegionType::kI64,
-               word.offset, 1);
-    word.region = uint32_t(region.number);
-    word.number = ++changes_;
-    return Ask(word).value;
-  }
-
   const TcpMemorySetup setup_;
-  const uint64_t client_ = NewNumber();
-  std::atomic<uint64_t> sent_ = 0, received_ = 0;
   std::mutex mutex_;  // guards the next three
   MemoryChannel channel_;
   uint64_t changes_ = 0;

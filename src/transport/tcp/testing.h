@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
 #include "base/function_ref.h"
+#include "transport/check/what_of.h"
 #include "transport/first_error.h"
 #include "transport/tcp/world.h"
 
@@ -26,15 +26,6 @@ inline TcpSetup Meet(int size, double timeout_s) {
   return setup;
 }
 
-inline std::string WhatOf(FunctionRef<void()> fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 // A rank in a thread of its own: how its life ends.
 inline std::future<std::string> Start(TcpSetup setup, int rank,
                                       std::function<void(World&)> fn = {}) {
@@ -45,10 +36,6 @@ inline std::future<std::string> Start(TcpSetup setup, int rank,
       if (fn) fn(*world);
     });
   });
-}
-
-inline bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 // One rank of a job, from its rendezvous to its end: an error ends the others, and is kept.
