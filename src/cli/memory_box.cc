@@ -50,10 +50,12 @@ size_t ParseBytes(std::string_view text) {
   }
   const auto number = ParseNumber<size_t>(text.substr(0, text.size() - (unit > 1)));
   constexpr size_t kMost = size_t{1} << 44;
-  if (!number || *number == 0 || *number > kMost / unit) {
+  if (!number || *number > kMost / unit) {
     throw UsageError("--size must be a number of bytes, as 512M or 4G, got {}",
                      QuoteToml(std::string(text)));
   }
+  constexpr size_t kLeast = size_t{1} << 20;  // a region's notes alone take a third of it
+  if (*number * unit < kLeast) throw UsageError("--size must be at least 1M, got {}", text);
   return *number * unit;
 }
 
