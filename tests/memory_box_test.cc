@@ -5,9 +5,10 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <map>
 
-#include "support/whole_test.h"
+#include "support/ranks_test.h"
 #include "transport/memory/mapped.h"
 #include "transport/shared_array.h"
 #include "transport/tcp/memory_way.h"
@@ -15,7 +16,7 @@
 namespace trireme::whole {
 namespace {
 
-class MemoryBoxTest : public WholeTest {
+class MemoryBoxTest : public RanksTest {
  protected:
   // Starts it until it listens: while a box was away its port may have been somebody else's.
   std::unique_ptr<Running> Serve(const Words& more = {}) {
@@ -111,6 +112,97 @@ TEST_F(MemoryBoxTest, EveryAcknowledgedAddIsThereOnceWhoeverIsKilled) {
   }
 }
 
+// A run whose centre lies in a box of its own says so. The box dies twice: with its file nothing is
+// lost, without one rank 0 puts its last snapshot into the next box.
+TEST_F(MemoryBoxTest, ARunGoesOnWhenItsBoxIsKilled) {
+  constexpr int64_t kEpochs = 400;
+  for (const Words& more : {Words{"--file", "box"}, Words{}}) {
+    const std::string run = more.empty() ? "renewed" : "kept";
+    address_ = "127.0.0.1:0";
+    auto box = Serve(more);
+    ASSERT_TRUE(box);
+    auto running = Start({"train",       "iris",
+                          "--strategy",  "easgd",
+                          "--set",       "strategy.centre=memory",
+                          "--set",       "transport.memory=" + address_,
+                          "--transport", "shm",
+                          "--ranks",     "3",
+                          "--epochs",    std::to_string(kEpochs),
+                          "--set",       "strategy.snapshot_s=0.1",
+                          "--set",       "trainer.evaluate_every=100",
+                          "--set",       "trainer.checkpoint_epochs=0",
+                          "--set",       "emulate.step_ms=0.5",
+                          "--threads",   "1",
+                          "--out",       run});
+    for (int k = 0; k < 2; ++k) {
+      const int64_t before = SavedStep(run);
+      ASSERT_TRUE(AwaitStep(*running, run, before + 10)) << running->err();
+      box->Kill(SIGKILL);
+      box = Serve(more);
+      ASSERT_TRUE(box);
+    }
+    const Outcome outcome = running->Wait(kTimeout);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("the way to the common memory: tcp to " + address_),
+              outcome.err.npos)
+        << outcome.err;
+    EXPECT_EQ(outcome.err.find("came back without its contents") != outcome.err.npos, more.empty())
+        << outcome.err;
+    ExpectIrisCountedOnce(run, kEpochs);
+    EXPECT_GT(Number(run, "test_accuracy"), 0.85);
+  }
+}
+
+// Whatever an earlier run has left there, workers begin with what rank 0 puts.
+TEST_F(MemoryBoxTest, ARunTakesNothingFromTheOneBefore) {
+  auto box = Serve();
+  ASSERT_TRUE(box);
+  for (const char* strategy : {"hybrid", "pgas"}) {
+    const Words words = {"train",
+                         "iris",
+                         "--strategy",
+                         strategy,
+                         "--transport",
+                         "shm",
+                         "--ranks",
+                         "4",
+                         "--epochs",
+                         "60",
+                         "--quiet",
+                         "--set",
+                         "transport.memory=" + address_,
+                         "--out"};
+    const std::string name = strategy;
+    Succeed(words + Words{name + "-first"});
+    const auto memory = Connect();
+    for (const char* region : {"centre", "inbox.0", "inbox.1", "inbox.2"}) {
+      if (name == "hybrid" && std::string(region) != "centre") continue;
+      const Region left = memory->Open(region, After(kTimeout));
+      const std::vector<float> wrong(left.length, std::numeric_limits<float>::quiet_NaN());
+      memory->Put(left, 0, wrong).Wait();
+    }
+    Succeed(words + Words{name + "-second"});
+    EXPECT_GT(Number(name + "-second", "test_accuracy"), 0.85) << name;
+  }
+}
+
+TEST_F(MemoryBoxTest, RunsThatCannotUseABoxSaySo) {
+  const auto with = [](const std::string& boxes, const Words& more) {
+    return Words{"train", "iris", "--epochs", "1", "--set", "transport.memory=" + boxes} + more;
+  };
+  Refuse(with("127.0.0.1:7118", {}), 2, {"transport.memory", "allreduce", "unset it"});
+  Refuse(with("here", {"--strategy", "pgas", "--ranks", "3"}), 2, {"'here' is not HOST:PORT"});
+  Refuse(with("127.0.0.1:1,",
+              {"--strategy", "pgas", "--ranks", "3", "--set", "transport.timeout_s=1"}),
+         1, {"127.0.0.1:1"});
+}
+
+TEST_F(MemoryBoxTest, QuietRunsSayNothingOfTheirMemory) {
+  const Outcome outcome = Succeed({"train", "iris", "--strategy", "pgas", "--ranks", "3",
+                                   "--epochs", "2", "--quiet", "--out", "a"});
+  EXPECT_EQ(outcome.err.find("memory"), outcome.err.npos) << outcome.err;
+}
+
 TEST_F(MemoryBoxTest, SaysWhatItHoldsAndEndsByASignal) {
   auto box = Serve();
   ASSERT_TRUE(box);
@@ -131,6 +223,8 @@ TEST_F(MemoryBoxTest, SaysWhatItHoldsAndEndsByASignal) {
 TEST_F(MemoryBoxTest, RefusesWhatCannotBe) {
   Refuse({"memory-box", "--size", "many"}, 2, {"--size", "many"});
   Refuse({"memory-box", "--size", "99999999999999G"}, 2, {"--size"});
+  Refuse({"memory-box", "--size", "1"}, 2, {"--size", "at least 1M"});
+  Refuse({"memory-box", "--size", "0G"}, 2, {"--size", "at least 1M"});
   Refuse({"memory-box", "--threads", "0"}, 2, {"--threads"});
   Refuse({"memory-box", "--snapshot-s", "-1"}, 2, {"--snapshot-s"});
   Refuse({"memory-box", "--listen", "here"}, 2, {"'here'", "ADDRESS:PORT"});

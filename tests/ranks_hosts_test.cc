@@ -2,57 +2,13 @@
 // and a secret; and a cable that is cut for a while: between ranks that advance in step, and
 // between a server and its clients.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 
-#include "support/ranks_test.h"
+#include "support/hosts_test.h"
 
 namespace trireme::whole {
 namespace {
-
-bool Works(const std::string& command) {
-  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
-}
-
-class RanksHostsTest : public RanksTest {
- protected:
-  void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
-    if (!Works("ip -V")) GTEST_SKIP() << "there is no ip (package iproute2)";
-    for (int h = 0; h < 2; ++h) names_[h] = fmt::format("trireme-w{}-{}", getpid(), h);
-    const std::string make = fmt::format(
-        "ip netns add {0} && ip netns add {1} && "
-        "ip -n {0} link add v0 type veth peer name v1 netns {1} && "
-        "ip -n {0} addr add 10.78.0.1/24 dev v0 && ip -n {1} addr add 10.78.0.2/24 dev v1 && "
-        "ip -n {0} link set v0 up && ip -n {1} link set v1 up && "
-        "ip -n {0} link set lo up && ip -n {1} link set lo up",
-        names_[0], names_[1]);
-    if (!Works(make)) GTEST_SKIP() << "network namespaces cannot be made here";
-    Write("hosts", "10.78.0.1 2  # rank 0 and 1\n10.78.0.2 1\n");
-    Write("secret", "three banks of oars\n");
-  }
-  void TearDown() override {
-    for (const std::string& name : names_) {
-      if (!name.empty()) Works("ip netns del " + name);
-    }
-  }
-
-  // The same command on each host.
-  std::unique_ptr<Running> StartOn(int host, const Words& words,
-                                   const std::string& secret = "secret") {
-    return Start(
-        words + Words{"--set", "transport.hosts=hosts", "--set", "transport.secret_file=" + secret},
-        {"ip", "netns", "exec", names_[host]});
-  }
-
-  void Cable(const char* state) {
-    ASSERT_TRUE(Works(fmt::format("ip -n {} link set v0 {}", names_[0], state)));
-  }
-
-  std::string names_[2];
-};
 
 TEST_F(RanksHostsTest, TrainTogetherByAHostsFile) {
   const Words words = kSmallJob + Words{"--steps", "100"};
@@ -150,7 +106,7 @@ TEST_F(HostsFileTest, WhoWaitsForOthersSaysSoAndObeysSignals) {
 }
 
 // A server and a client on one host, two clients on the other.
-class CutClientsTest : public RanksHostsTest, public testing::WithParamInterface<std::string> {
+class CutClientsTest : public RanksHostsTest, public testing::WithParamInterface<Served> {
  protected:
   void SetUp() override {
     RanksHostsTest::SetUp();
@@ -178,27 +134,26 @@ class CutClientsTest : public RanksHostsTest, public testing::WithParamInterface
 // Shorter than the server's patience with a client (4 s): its work is kept. Longer: it is removed,
 // its leases go to others and what it brings for them later is refused.
 TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
-  const Words words = {"train",
-                       "--data",
-                       "synthetic:8x8x1:5:1200",
-                       "--model",
-                       "mlp:64-5",
-                       "--batch",
-                       "24",
-                       "--lr",
-                       "0.02",
-                       "--set",
-                       "optimizer.momentum=0",
-                       "--strategy",
-                       GetParam(),
-                       "--set",
-                       "emulate.step_ms=5",
-                       "--threads",
-                       "1",
-                       "--set",
-                       "trainer.checkpoint_epochs=0",
-                       "--set",
-                       "strategy.snapshot_s=0.1"};
+  const Words words = Words{"train",
+                            "--data",
+                            "synthetic:8x8x1:5:1200",
+                            "--model",
+                            "mlp:64-5",
+                            "--batch",
+                            "24",
+                            "--lr",
+                            "0.02",
+                            "--set",
+                            "optimizer.momentum=0",
+                            "--set",
+                            "emulate.step_ms=5",
+                            "--threads",
+                            "1",
+                            "--set",
+                            "trainer.checkpoint_epochs=0",
+                            "--set",
+                            "strategy.snapshot_s=0.1"} +
+                      GetParam().words;
   const Words endless = {"--epochs", "1000000", "--set", "trainer.evaluate_every=0"};
   auto near = StartOn(0, words + endless + Words{"--out", "a"});
   auto far = StartOn(1, words + endless);
@@ -244,7 +199,14 @@ TEST_P(CutClientsTest, KeepOrLoseTheirWorkAndNeverBoth) {
            "--set", "transport.hosts=", "--ranks", "4", "--set", "emulate.step_ms=0"});
   ExpectCountedOnce("a", 1200);
 }
-INSTANTIATE_TEST_SUITE_P(Strategies, CutClientsTest, testing::Values("easgd", "downpour"));
+INSTANTIATE_TEST_SUITE_P(Strategies, CutClientsTest,
+                         testing::Values(Served{"easgd", {"--strategy", "easgd"}},
+                                         Served{"downpour", {"--strategy", "downpour"}},
+                                         Served{"easgd_memory",
+                                                {"--strategy", "easgd", "--set",
+                                                 "strategy.centre=memory"}},
+                                         Served{"pgas", {"--strategy", "pgas"}}),
+                         testing::PrintToStringParamName());
 
 // A server on each host. When one of them dies, both go back to the last snapshot.
 class ServersOnHostsTest : public RanksHostsTest,

@@ -247,24 +247,46 @@ int Launcher::Run(const PeerNeeds& needs, FunctionRef<int(World&)> fn) {
 
 int Launcher::RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
   if (needs.memory_bytes == 0) return RunWithLinks(needs, fn);
-  if (joins_ || !complete()) {
-    throw UsageError(
-        "strategy.centre = \"memory\": all ranks must be of this machine and started by this "
-        "command; use a strategy with a server");
-  }
   if (options_.throttle > 0 || options_.latency_ms > 0) {
     throw UsageError(
-        "transport.throttle and transport.latency_ms slow messages down, but with strategy.centre "
-        "= \"memory\" weights are in memory of this machine; unset them");
+        "transport.throttle and transport.latency_ms slow down messages of ranks, but with "
+        "strategy.centre = \"memory\" weights do not travel in them; unset both");
   }
-  const MemoryBoxSetup setup{.bytes = needs.memory_bytes,
-                             .threads = needs.memory_threads,
-                             .timeout_s = options_.timeout_s};
-  const std::shared_ptr<MemoryImage> image = MemoryImage::Anonymous(setup.bytes);
+  const MemorySetup memory = MemoryFor(needs);
   return RunWithLinks(needs, [&](World& world) {
-    MemoryWorld with_memory(world, image, setup);
+    MemoryWorld with_memory(world, memory);
     return fn(with_memory);
   });
+}
+
+MemorySetup Launcher::MemoryFor(const ServerNeeds& needs) const {
+  MemorySetup memory{.boxes = options_.memory,
+                     .box = {.bytes = needs.memory_bytes,
+                             .threads = needs.memory_threads,
+                             .timeout_s = options_.timeout_s},
+                     .secret = Secret(),
+                     .refused = needs.refused};
+  // Of those that a launcher started on a machine, one speaks.
+  const bool speaks = !launched() || launched_->local_rank.value_or(0) == 0;
+  if (needs.announce && needs.log && speaks) {
+    memory.say = [log = needs.log, first = first_](int rank, const std::string& words) {
+      if (rank == first) log->Info("memory", "{}", words);
+    };
+  }
+  if (!memory.boxes.empty()) return memory;
+  if (holds(0)) memory.image = MemoryImage::Anonymous(memory.box.bytes);
+  if (complete()) return memory;
+  const auto address = ParseAddress(meet_);
+  if (!address || !address->port) {
+    throw UsageError(
+        "strategy.centre = \"memory\": ranks that {} started do not know where rank 0 keeps its "
+        "memory; start `trireme memory-box` and set transport.memory=HOST:PORT",
+        launched_ ? launched_->launcher : "a launcher");
+  }
+  memory.meet = FormatAddress(address->host, *address->port + 1);
+  const std::string& host = Local(nullptr, false).tcp.bind;
+  memory.listen = FormatAddress(host, *address->port + 1);
+  return memory;
 }
 
 int Launcher::RunWithLinks(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {

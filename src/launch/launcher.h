@@ -10,6 +10,8 @@
 
 namespace trireme {
 
+struct MemorySetup;
+
 // Ranks that compute on the same processors.
 struct Neighbours {
   std::vector<int> ranks;     // in order; empty: all of the job
@@ -50,7 +52,8 @@ class Launcher {
 
   // For ranks of a free pace, which need no group: the first is the server. Where processes of this
   // program are the ranks, they have none, and those that are killed are started again (see
-  // RunServerRanks). UsageError where they shall have memory in common and are not of this machine.
+  // RunServerRanks). With `needs.memory_bytes` each has memory() in common with the others: in a
+  // box that rank 0's process keeps, or in those of transport.memory.
   int RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn);
 
  private:
@@ -61,6 +64,7 @@ class Launcher {
   void CheckGiven(bool ranks_given, int started) const;
   void FindNeighbours();
   int RunWithLinks(const ServerNeeds& needs, FunctionRef<int(World&)> fn);
+  MemorySetup MemoryFor(const ServerNeeds& needs) const;
   LocalRanks Local(const Log* log, bool secret) const;
 
   TransportOptions& options_;

@@ -1,15 +1,56 @@
 #include "launch/memory_world.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "transport/address.h"
 #include "transport/memory/mapped.h"
+#include "transport/memory/striped.h"
+#include "transport/tcp/memory_way.h"
 
 namespace trireme {
+namespace {
+
+std::unique_ptr<Memory> ConnectBoxes(const std::string& list, const MemorySetup& setup) {
+  std::vector<std::unique_ptr<Memory>> boxes;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    const std::string box = list.substr(at, end - at);
+    const auto address = ParseAddress(box);
+    if (!address || !address->port) {
+      throw UsageError("transport.memory = \"{}\": '{}' is not HOST:PORT", list, box);
+    }
+    boxes.push_back(
+        ConnectTcp({.meet = box, .secret = setup.secret, .timeout_s = setup.box.timeout_s}));
+    at = end + 1;
+  }
+  return Stripe(std::move(boxes));
+}
+
+}  // namespace
 
 // Where rank 0 was killed, the next one's box goes on with what is there.
-MemoryWorld::MemoryWorld(World& world, const std::shared_ptr<MemoryImage>& image,
-                         const MemoryBoxSetup& setup)
-    : world_(world) {
-  if (world.rank() == 0) box_ = std::make_unique<MemoryBox>(image, setup);
-  memory_ = ConnectMapped(image, setup.timeout_s);
+MemoryWorld::MemoryWorld(World& world, const MemorySetup& setup) : world_(world) {
+  const bool keeps = setup.boxes.empty() && world.rank() == 0;
+  if (keeps) {
+    box_ = std::make_unique<MemoryBox>(setup.image, setup.box);
+    if (!setup.meet.empty()) {
+      door_ = std::make_unique<MemoryDoor>(
+          *box_, MemoryDoorSetup{
+                     .listen = setup.listen, .secret = setup.secret, .refused = setup.refused});
+    }
+  }
+  if (setup.image) {
+    memory_ = ConnectMapped(setup.image, setup.box.timeout_s);
+  } else {
+    memory_ = ConnectBoxes(setup.boxes.empty() ? setup.meet : setup.boxes, setup);
+  }
+  if (!setup.say) return;
+  std::string words = "the way to the common memory: " + memory_->way();
+  if (door_) words += fmt::format("; elsewhere: tcp to {}", setup.meet);
+  setup.say(world.rank(), words);
 }
 
 }  // namespace trireme

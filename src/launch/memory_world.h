@@ -1,16 +1,30 @@
 #pragma once
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "transport/memory/box.h"
+#include "transport/tcp/memory_door.h"
 #include "transport/world.h"
 
 namespace trireme {
 
-// A rank's world, and beside it memory that all ranks of the job have in common. All are of this
-// machine: the memory was mapped before they started, and rank 0's process keeps the box.
+// Where the memory lies that the ranks of a job have in common, as those of this machine see it.
+struct MemorySetup {
+  std::string boxes;   // transport.memory; empty: rank 0's process keeps a box
+  MemoryBoxSetup box;  // of rank 0
+  // Mapped before the ranks start, where rank 0 is one of them: they reach its box so.
+  std::shared_ptr<MemoryImage> image = nullptr;
+  std::string meet, listen = {};  // where other ranks find it; empty: there are none
+  std::string secret;
+  MemoryWires::Refused refused = {};  // told of everybody who was sent away there
+  std::function<void(int rank, const std::string& words)> say = {};  // which way was taken
+};
+
+// A rank's world, and beside it that memory.
 class MemoryWorld : public World {
  public:
-  MemoryWorld(World& world, const std::shared_ptr<MemoryImage>& image, const MemoryBoxSetup& setup);
+  MemoryWorld(World& world, const MemorySetup& setup);
 
   int rank() override { return world_.rank(); }
   int size() override { return world_.size(); }
@@ -26,7 +40,8 @@ class MemoryWorld : public World {
 
  private:
   World& world_;
-  std::unique_ptr<MemoryBox> box_;  // of rank 0
+  std::unique_ptr<MemoryBox> box_;  // of rank 0, and so is the door
+  std::unique_ptr<MemoryDoor> door_;
   std::unique_ptr<Memory> memory_;
 };
 

@@ -36,6 +36,10 @@ void Describe(OptionTable<TransportOptions>& t) {
   t.Add("listen", &TransportOptions::listen, Any(), kLocal,
         "strategies with a server, over tcp or shm: ADDRESS:PORT where the server listens for "
         "clients, including `trireme join`; empty: a free port of 127.0.0.1");
+  t.Add("memory", &TransportOptions::memory, Any(), kLocal,
+        "strategy.centre memory: HOST:PORT of the memory box (`trireme memory-box`) that keeps the "
+        "weights, or of several, separated by commas, each with a stripe of them; empty: rank 0's "
+        "process keeps a box, which ranks of other machines find at the port after rank 0's");
   t.Add("secret_file", &TransportOptions::secret_file, Any(), kLocal,
         "tcp: a file with the secret that ranks of other machines must know; empty: the "
         "environment variable TRIREME_SECRET");

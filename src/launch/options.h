@@ -17,6 +17,7 @@ struct TransportOptions {
   std::string hosts;        // tcp: a file
   std::string bind;         // tcp
   std::string listen;       // tcp and shm, with a server
+  std::string memory;       // strategy.centre = "memory": HOST:PORT,...
   std::string secret_file;  // tcp
   double throttle = 0;      // tcp: bytes per second
   double latency_ms = 0;    // tcp

@@ -48,7 +48,7 @@ TEST(Recipe, KeysSayWhatTheyBind) {
   using enum Binds;
   const std::set<std::string> local = {
       "engine.memory_mb", "trainer.threads", "transport.secret_file", "transport.hosts",
-      "transport.meet",   "transport.bind",  "transport.listen"};
+      "transport.meet",   "transport.bind",  "transport.listen",      "transport.memory"};
   EXPECT_EQ(KeysThat([](Binds binds) { return Includes(binds, kLocal); }), local);
   std::set<std::string> differ = local;  // between ranks
   differ.insert({"engine.check", "trainer.pin", "transport.name", "transport.ranks",

@@ -1,6 +1,7 @@
 #include "trainer/train.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/assert.h"
 #include "base/cores.h"
@@ -184,16 +185,17 @@ int RunFreeRank(const Job& job, const RunContext& context, World& world) {
 int TrainWithServer(const Job& job, const RunContext& context) {
   const std::string fingerprint = FingerprintOf(job);
   const bool other_data = job.strategy.own_data();
-  int refused = 0;
+  std::atomic<int> refused = 0;  // by two listeners, where there is remote memory
   ServerNeeds needs{.fingerprint = fingerprint, .run_info = RunInfoOf(job), .log = &context.log};
   needs.judge = [&](const std::string& shown) {
     return JudgeFingerprint(fingerprint, shown, other_data);
   };
   needs.refused = [&](const std::string& who, const std::string& why) {
     constexpr int kNamed = 20;
-    if (++refused > kNamed) return;
+    const int count = ++refused;
+    if (count > kNamed) return;
     context.log.Warn("server", "refused {}: {}{}", who, why,
-                     refused == kNamed ? " (further refusals are not logged)" : "");
+                     count == kNamed ? " (further refusals are not logged)" : "");
   };
   const auto signal = [&] { return ReceivedSignal(context); };
   needs.signal = signal;
@@ -278,6 +280,13 @@ int TrainAsPeers(const Job& job, const RunContext& context) {
 }  // namespace
 
 int Train(const Job& job, const RunContext& context) {
+  const std::string& boxes = job.recipe.transport.memory;
+  if (!boxes.empty() && !job.strategy.in_memory()) {
+    throw UsageError(
+        "transport.memory = \"{}\": the weights of strategy {} do not lie in remote memory; unset "
+        "it, or use hybrid, pgas or strategy.centre = \"memory\"",
+        boxes, job.recipe.strategy.name);
+  }
   const auto emulated = Emulated(job.recipe.emulate);
   for (const auto& [key, value] : emulated) {
     context.log.Warn("emulate", "emulate.{} = {}: parts of this run are emulated", key, value);
@@ -301,8 +310,8 @@ int Join(const Job& job, const JoinContext& context) {
   }
   if (job.strategy.in_memory()) {
     throw Error(
-        "the run at {} keeps its weights in memory of its own machine (strategy.centre = "
-        "\"memory\") and accepts only its own clients",
+        "the run at {} keeps its weights in remote memory (strategy.centre = \"memory\") and "
+        "accepts only its own clients",
         context.meet);
   }
   const DenormalsOff denormals_off;

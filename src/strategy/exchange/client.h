@@ -23,11 +23,15 @@ class Client {
   Client(Link& server, LeaseClient::Ahead ahead, const MemoryCentre::Place& place)
       : line_(std::vector<ServerLine::Holder>{{&server, {}}}),
         leases_(line_, ahead),
-        centre_(std::make_unique<MemoryCentre>(place, leases_)) {
+        centre_(std::make_unique<MemoryCentre>(place, leases_)),
+        in_memory_(true) {
     line_.Listen({&leases_});
   }
   explicit Client(Link& link) : Client(std::vector<ServerLine::Holder>{{&link, {}}}) {}
-  ~Client() { line_.Close(); }  // before those who listen go
+  ~Client() {
+    if (in_memory_) centre_.reset();  // whoever keeps the memory may end after the goodbye
+    line_.Close();                    // before those who listen go
+  }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -44,6 +48,7 @@ class Client {
   ServerLine line_;
   LeaseClient leases_;
   std::unique_ptr<Centre> centre_;
+  const bool in_memory_ = false;
 };
 
 }  // namespace trireme

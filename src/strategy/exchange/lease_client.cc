@@ -36,6 +36,13 @@ LeaseClient::Answer LeaseClient::Claim(bool holds, Lease& lease) {
   }
 }
 
+void LeaseClient::AwaitServer() {
+  auto lock = line_.Lock();
+  if (answered_) return;
+  AskForLeases(false);
+  line_.Until(lock, "its first answer", [&] { return answered_ || void_; });
+}
+
 // Enough for the time that an answer takes, and may take on a busy machine; a slow step needs only
 // one. When half of them are used the next are asked for.
 void LeaseClient::AskForLeases(bool holds) {
@@ -59,14 +66,15 @@ bool LeaseClient::holds_void() const {
 bool LeaseClient::Hear(size_t, Message& message) {
   switch (message.kind) {
     case kGrant:
+      answered_ = true;
       TakeGrant(message);
       return true;
     case kEnd:
-      ended_ = true;
+      answered_ = ended_ = true;
       asked_ = false;
       return true;
     case kDrain:
-      drain_ = true;
+      answered_ = drain_ = true;
       asked_ = false;
       return true;
     case kRefused:  // and whatever the client had asked for is forgotten

@@ -28,6 +28,8 @@ class LeaseClient final : public ServerLine::Listener {
   enum class Answer { kLease, kDrain, kEnd, kVoid };
   // Blocks until there is an answer. `holds`: there is work of earlier leases that was not pushed.
   Answer Claim(bool holds, Lease& lease);
+  // Until the server has answered for the first time: then it has begun.
+  void AwaitServer();
   bool holds_void() const;          // Claim will say kVoid
   void Stop() { stopped_ = true; }  // this worker shall end: Claim says kDrain, then kEnd
 
@@ -59,7 +61,8 @@ class LeaseClient final : public ServerLine::Listener {
   bool stopped_ = false;
 
   // Guarded by the line.
-  bool asked_ = false;  // an ask waits at the server
+  bool answered_ = false;  // ever
+  bool asked_ = false;     // an ask waits at the server
   double asked_at_ = 0;
   double answer_s_ = 0;         // how long a grant may take, by the last ones
   std::deque<Lease> granted_;   // not claimed yet

@@ -18,7 +18,9 @@ MemoryCentre::MemoryCentre(const Place& place, LeaseClient& leases)
 
 // ---- the worker's thread
 
+// What lies in a box before the server has begun is another run's.
 void MemoryCentre::Prefetch() {
+  leases_.AwaitServer();
   {
     std::lock_guard lock(mutex_);
     if (std::exchange(fetching_, true)) return;

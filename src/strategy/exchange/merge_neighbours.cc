@@ -13,6 +13,7 @@ void MergeNeighbours::Begin(Replica& r) {
   moved_by_ = Buffer(r.device, r.state.size);
   span_ = Buffer(r.device, r.layout.weights);
   product_ = Buffer(r.device, flat::kDoubleFloats);
+  inboxes_->Begin(r.state.size);
   Take(r);
 }
 

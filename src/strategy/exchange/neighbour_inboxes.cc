@@ -12,32 +12,49 @@ namespace trireme {
 
 std::string NeighbourInboxes::RegionOf(int client) { return fmt::format("inbox.{}", client); }
 
+const Region& NeighbourInboxes::Reached::InboxOf(int client, Memory& memory, size_t floats) {
+  Region& inbox = inboxes[client];
+  if (inbox.number < 0 || inbox.incarnation != memory.incarnation()) {
+    inbox = memory.Create(RegionOf(client), RegionType::kF32, floats);
+  }
+  return inbox;
+}
+
+// What lies there already was meant for an earlier life, perhaps of another run.
+void NeighbourInboxes::Begin(size_t floats) {
+  centre_.Later(
+      {}, [floats, own = place_.own, reached = reached_](Memory& memory, std::vector<float>&) {
+        reached->seen = memory.Wait(reached->InboxOf(own, memory, floats), 0, After(0));
+      });
+}
+
 void NeighbourInboxes::Prefetch(size_t floats) {
   if (std::exchange(looks_, true)) return;
-  centre_.Later({}, [floats, own = place_.own, look = look_](Memory& memory, std::vector<float>&) {
-    const Region inbox = memory.Create(RegionOf(own), RegionType::kF32, floats);
-    if (memory.Wait(inbox, 0, After(0)) <= look->seen) return;  // only asks
-    look->found.emplace(floats);
-    memory.Get(inbox, 0, *look->found, &look->seen).Wait();
-  });
+  centre_.Later(
+      {}, [floats, own = place_.own, reached = reached_](Memory& memory, std::vector<float>&) {
+        const Region& inbox = reached->InboxOf(own, memory, floats);
+        const uint64_t version = memory.Wait(inbox, 0, After(0));  // only asks
+        if (version == reached->seen) return;
+        reached->found.emplace(floats);
+        memory.Get(inbox, 0, *reached->found, &reached->seen).Wait();
+      });
 }
 
 std::optional<std::vector<float>> NeighbourInboxes::Take(size_t floats) {
   Prefetch(floats);
   centre_.Settle();  // from here on nobody else touches it
   looks_ = false;
-  return std::exchange(look_->found, {});
+  return std::exchange(reached_->found, {});
 }
 
 // One that is overwritten before its owner has looked is lost, as in the paper.
 void NeighbourInboxes::Send(Queue& queue, Slice weights) {
   std::vector<int> to = Draw();
   if (to.empty()) return;
-  centre_.Later(centre_.CopyOf(queue, weights), [to = std::move(to)](Memory& memory,
-                                                                     std::vector<float>& values) {
+  centre_.Later(centre_.CopyOf(queue, weights), [to = std::move(to), reached = reached_](
+                                                    Memory& memory, std::vector<float>& values) {
     for (const int client : to) {
-      const Region inbox = memory.Create(RegionOf(client), RegionType::kF32, values.size());
-      memory.Put(inbox, 0, values).Wait();
+      memory.Put(reached->InboxOf(client, memory, values.size()), 0, values).Wait();
     }
   });
 }

@@ -29,7 +29,6 @@ void MemoryLedger::Begin() {
   memory_.Put(fence_region_, 0, fences_).Wait();
   memory_.Put(centre_, 0, values, {}, &read_).Wait();
   origin_ = int64_t(read_) - state_.version();
-  if (log_) log_->Info("server", "the centre lies in memory ({})", memory_.way());
 }
 
 MemoryLedger::~MemoryLedger() {

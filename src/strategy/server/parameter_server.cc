@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "strategy/server/protocol.h"
+#include "transport/forked.h"
 
 namespace trireme {
 namespace {
@@ -111,6 +112,14 @@ Staleness ParameterServer::staleness() const {
 // ---- the loop
 
 void ParameterServer::Run(ServerKeeper* keeper) {
+  try {
+    Serve(keeper);
+  } catch (const MemoryRenewed& error) {  // the next life puts its last snapshot there
+    throw Outdated("{}", error.what());
+  }
+}
+
+void ParameterServer::Serve(ServerKeeper* keeper) {
   keeper_ = keeper;
   const struct Listening {  // no link wakes a server that is gone
     ParameterServer& server;

@@ -78,6 +78,7 @@ class ParameterServer : public Server {
         {};  // pushes whose other partitions are awaited, and what came after
   };
 
+  void Serve(ServerKeeper* keeper);
   void Meet(Link* link, std::string name);
   bool HearAll();
   void Hear(int client, Arrival arrival, Message& message);
