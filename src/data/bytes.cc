@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "base/error.h"
 
@@ -65,10 +66,6 @@ class Inflater {
   z_stream stream_{};
   size_t left_ = 0;  // not yet handed to zlib
 };
-
-int64_t MaxBytes() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
-}
 
 [[noreturn]] void ThrowTooLarge(const std::string& path, int64_t max_bytes) {
   throw Error("{}: larger than {} bytes, half of this machine's memory", path, max_bytes);
@@ -140,8 +137,13 @@ std::vector<uint8_t> Gunzip(std::span<const uint8_t> packed, const std::string& 
   return bytes;
 }
 
+int64_t HalfOfMemory(int64_t pages, int64_t page_bytes) {
+  if (pages <= 0 || page_bytes <= 0) return std::numeric_limits<int64_t>::max() / 2;
+  return pages * page_bytes / 2;
+}
+
 std::vector<uint8_t> ReadBytes(const std::string& path) {
-  const int64_t max_bytes = MaxBytes();
+  const int64_t max_bytes = HalfOfMemory(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE));
   std::vector<uint8_t> bytes = ReadRaw(path, max_bytes);
   if (bytes.empty()) throw Error("{}: the file is empty", path);
   if (!IsGzip(bytes)) return bytes;

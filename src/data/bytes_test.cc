@@ -14,6 +14,12 @@ TEST(ReadBytes, ReadsPlainAndPackedByContent) {
   EXPECT_EQ(Text(ReadBytes(folder.Write("packed", Gzip(content)))), content);
 }
 
+TEST(ReadBytes, AMachineThatDoesNotTellItsMemorySetsNoLimit) {
+  EXPECT_EQ(HalfOfMemory(1000, 4096), 2048000);
+  EXPECT_GT(HalfOfMemory(-1, 4096), int64_t{1} << 60);
+  EXPECT_GT(HalfOfMemory(0, 4096), int64_t{1} << 60);
+}
+
 TEST(ReadBytes, UnpacksSeveralMembersAndIgnoresPadding) {
   const TemporaryFolder folder;
   const std::string packed = Gzip("one ") + Gzip(std::string(5000, 'x')) + std::string(64, '\0');

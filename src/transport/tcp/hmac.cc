@@ -1,10 +1,12 @@
 #include "transport/tcp/hmac.h"
 
-#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "base/error.h"
@@ -49,13 +51,21 @@ bool SameDigest(const Digest& a, const Digest& b) {
   return difference == 0;
 }
 
+// By its number: glibc has it since 2.25. Kernels before 3.17 have none.
 void FillRandom(std::span<unsigned char> bytes) {
   while (!bytes.empty()) {
-    const ssize_t n = getrandom(bytes.data(), bytes.size(), 0);
+    const long n = syscall(SYS_getrandom, bytes.data(), bytes.size(), 0);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == ENOSYS) return FillRandomFrom("/dev/urandom", bytes);
     if (n < 0) throw Error("cannot read random bytes: {}", std::strerror(errno));
     bytes = bytes.subspan(size_t(n));
   }
+}
+
+void FillRandomFrom(const char* path, std::span<unsigned char> bytes) {
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()));
+  if (!file) throw Error("{}: cannot read random bytes", path);
 }
 
 uint64_t RandomNumber() {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/error.h"
+
 namespace trireme {
 namespace {
 
@@ -31,6 +33,15 @@ TEST(Hmac, ComparesAndDraws) {
   EXPECT_TRUE(SameDigest(a, a));
   EXPECT_FALSE(SameDigest(a, b));
   EXPECT_NE(RandomNumber(), RandomNumber());
+}
+
+TEST(Hmac, DrawsFromAFileWhereTheKernelHasNoCall) {
+  Digest a{}, b{};
+  FillRandomFrom("/dev/urandom", a);
+  FillRandomFrom("/dev/urandom", b);
+  EXPECT_FALSE(SameDigest(a, b));
+  EXPECT_THROW(FillRandomFrom("/dev/null", a), Error);
+  EXPECT_THROW(FillRandomFrom("/dev/none", a), Error);
 }
 
 }  // namespace
