@@ -5,6 +5,7 @@
 cmake_minimum_required(VERSION 3.25)
 set(commit unknown)
 set(described "")
+set(date 1970-01-01)  # unknown, too
 file(REAL_PATH "${SOURCE}" source)
 
 # The words of git in the tree, or nothing: no git, no repository.
@@ -25,6 +26,7 @@ endif()
 if(top STREQUAL source)
   ask_git(head rev-parse HEAD)
   ask_git(described describe --tags --always --dirty)
+  ask_git(date log -1 --format=%cs)
 endif()
 if(head)
   set(commit ${head})
@@ -39,6 +41,9 @@ elseif(EXISTS "${source}/cmake/archive_commit.txt")
     list(LENGTH lines count)
     if(count GREATER 1)
       list(GET lines 1 described)
+    endif()
+    if(lines MATCHES "([0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9])$")
+      set(date ${CMAKE_MATCH_1})
     endif()
   endif()
 endif()
@@ -57,6 +62,7 @@ namespace trireme {
 
 std::string_view Version() { return "@version@"; }
 std::string_view Commit() { return "@commit@"; }
+std::string_view CommitDate() { return "@date@"; }
 
 }  // namespace trireme
 ]] @ONLY)

@@ -7,5 +7,6 @@ namespace trireme {
 
 std::string_view Version() { return TRIREME_VERSION; }
 std::string_view Commit() { return "unknown"; }
+std::string_view CommitDate() { return "1970-01-01"; }
 
 }  // namespace trireme

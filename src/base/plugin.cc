@@ -42,4 +42,9 @@ std::string ProgramFile() {
 
 std::string ProgramFolder() { return std::filesystem::path(ProgramFile()).parent_path().string(); }
 
+std::vector<std::string> PluginFolders() {
+  const std::filesystem::path folder = ProgramFolder();
+  return {folder.string(), (folder.parent_path() / "lib/trireme").string()};
+}
+
 }  // namespace trireme

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trireme {
 
@@ -20,6 +21,8 @@ struct PluginKind {
 const void* OpenPlugin(const PluginKind& kind, const std::string& path);
 
 std::string ProgramFile();
-std::string ProgramFolder();  // where plugins lie
+std::string ProgramFolder();
+// Where plugins lie: beside the program, or where an installation puts them (../lib/trireme).
+std::vector<std::string> PluginFolders();
 
 }  // namespace trireme

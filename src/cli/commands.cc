@@ -10,6 +10,7 @@ extern const Command kBenchMemory;
 extern const Command kBenchPeak;
 extern const Command kBenchStep;
 extern const Command kCompare;
+extern const Command kCompletion;
 extern const Command kDataInfo;
 extern const Command kDataPack;
 extern const Command kDataShow;
@@ -18,7 +19,9 @@ extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kJoin;
 extern const Command kLaunchSlurm;
+extern const Command kLicenses;
 extern const Command kList;
+extern const Command kMan;
 extern const Command kMemoryBox;
 extern const Command kPredict;
 extern const Command kReplay;
@@ -31,11 +34,11 @@ extern const Command kWatch;
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kWatch,     &kReport,         &kEval,        &kPredict,
-      &kList,      &kDoctor,    &kSweep,          &kCompare,     &kReplay,
-      &kScale,     &kJoin,      &kMemoryBox,      &kBenchPeak,   &kBenchGemm,
-      &kBenchConv, &kBenchStep, &kBenchAllReduce, &kBenchMemory, &kBenchImages,
-      &kDataPack,  &kDataInfo,  &kDataVerify,     &kDataShow,    &kLaunchSlurm,
+      &kTrain,       &kWatch,       &kReport,     &kEval,      &kPredict,    &kList,
+      &kDoctor,      &kSweep,       &kCompare,    &kReplay,    &kScale,      &kJoin,
+      &kMemoryBox,   &kBenchPeak,   &kBenchGemm,  &kBenchConv, &kBenchStep,  &kBenchAllReduce,
+      &kBenchMemory, &kBenchImages, &kDataPack,   &kDataInfo,  &kDataVerify, &kDataShow,
+      &kLaunchSlurm, &kMan,         &kCompletion, &kLicenses,
   };
   return kAll;
 }

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/machine.h"
 #include "base/version.h"
+#include "cli/build_facts.h"
 #include "cli/command.h"
 #include "cli/parts.h"
 #include "engine/engines.h"
@@ -55,6 +56,7 @@ Findings Examine() {
 }
 
 std::string MemoryText(const Machine& machine) {
+  if (machine.memory_bytes == 0) return "unknown (no /proc/meminfo)";
   std::string text = fmt::format("{}, {} available", FormatBytes(machine.memory_bytes),
                                  FormatBytes(machine.memory_available_bytes));
   if (machine.memory_limit_bytes) {
@@ -166,12 +168,16 @@ nlohmann::ordered_json ToJson(const Findings& all) {
     if (kind.details && missing.empty()) row["devices"] = kind.details();
     engines[std::string(kind.name)] = std::move(row);
   }
-  json memory = {{"bytes", machine.memory_bytes},
-                 {"available_bytes", machine.memory_available_bytes},
-                 {"limit_bytes", nullptr}};
+  json memory = {{"bytes", nullptr}, {"available_bytes", nullptr}, {"limit_bytes", nullptr}};
+  if (machine.memory_bytes > 0) {
+    memory["bytes"] = machine.memory_bytes;
+    memory["available_bytes"] = machine.memory_available_bytes;
+  }
   if (machine.memory_limit_bytes) memory["limit_bytes"] = *machine.memory_limit_bytes;
   return {{"version", Version()},
           {"commit", Commit()},
+          {"commit_date", CommitDate()},
+          {"build", json::parse(BuildFactsJson(ReadBuildFacts()).Text())},
           {"host", machine.host},
           {"kernel", machine.kernel},
           {"architecture", machine.architecture},

@@ -56,7 +56,7 @@ std::string HelpOverview(std::span<const Command* const> commands) {
   return fmt::format(
       "trireme trains neural networks on one core, on all cores and on many ranks.\n\n"
       "usage: trireme COMMAND [ARGUMENTS]\n\ncommands:\n{}\nexamples:\n{}\n"
-      "trireme COMMAND --help explains a command; trireme --version prints the version.\n",
+      "trireme COMMAND --help explains a command; trireme --version [--long] prints the version.\n",
       Columns(rows), Examples(examples));
 }
 

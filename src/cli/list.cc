@@ -1,4 +1,6 @@
 // What there is to choose from: every list of the program, printed; and the runs of a folder.
+#include "cli/list.h"
+
 #include <fmt/core.h>
 
 #include "cli/command.h"
@@ -132,15 +134,13 @@ int Run(const Args& args, Process& process) {
   if (args.Optional("DIR") || args.Has("--json")) {
     throw UsageError("DIR and --json need the topic runs, as in: trireme list runs");
   }
-  std::vector<std::string> names;
   for (const Topic& topic : kTopics) {
-    names.emplace_back(topic.name);
     if (wanted == topic.name) {
       process.out.Write(topic.text());
       return 0;
     }
   }
-  names.emplace_back("runs");
+  const std::vector<std::string> names = ListTopics();
   if (wanted) throw UsageError("there is no list of {}{}", *wanted, DidYouMean(*wanted, names));
   std::string text;
   for (const Topic& topic : kTopics) {
@@ -159,6 +159,13 @@ constexpr Place kPlaces[] = {
     {"DIR", Place::kOptional, "for runs: the folder that holds them (default: runs)"}};
 
 }  // namespace
+
+std::vector<std::string> ListTopics() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
+  names.emplace_back("runs");
+  return names;
+}
 
 extern const Command kList;
 const Command kList = {

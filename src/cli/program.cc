@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "cli/build_facts.h"
 #include "cli/help.h"
 
 namespace trireme {
@@ -87,6 +88,9 @@ int Dispatch(std::span<const Command* const> commands, std::span<const std::stri
   }
   if (words[0] == "--version") {
     process.out.Print("trireme {}\n", BuildText());
+    if (words.size() > 1 && words[1] == "--long") {
+      process.out.Write(BuildFactsText(ReadBuildFacts()));
+    }
     return 0;
   }
   if (words[0].starts_with('-') && !help) {

@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/build_facts.h"
 #include "cli/data_notes.h"
 #include "cli/done_already.h"
 #include "cli/plan_text.h"
@@ -97,7 +98,7 @@ Json StartLine(const Args& args, const Job& job) {
   for (std::string& word : args.FlagsWithout({})) words.push_back(std::move(word));
   Json line = Json::Object();
   line.Add("command", ShellLine(words)).Add("machine", MachineText(job)).Add("version", Version());
-  line.Add("commit", Commit());
+  line.Add("commit", Commit()).Add("build", BuildFactsJson(ReadBuildFacts()));
   line.Add("started_at", UtcNow()).Add("host", ReadMachine().host);
   line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
   if (job.recipe.data.on_error == "skip") line.Add("left_out", int64_t(job.data.left_out.size()));

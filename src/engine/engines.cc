@@ -78,6 +78,7 @@ constexpr EngineKind kEngines[] = {
     {.name = "cpu",
      .help = "SIMD instructions of the processor",
      .targets = cpu::Targets,
+     .built = cpu::BuiltTargets,
      .why_not = WhyNotOnCpu,
      .make = MakeCpu,
      .ceiling = CeilingOfCpu},

@@ -58,6 +58,8 @@ struct EngineKind {
   bool numbered = false;    // a machine may have several: trainer.device = "NAME:K" takes that one
   // What this machine has for it, best first: that one computes. Empty: it is missing.
   std::vector<std::string> (*targets)() = nullptr;
+  // The instruction sets that the program holds code for, best first. Null: it has no choice.
+  std::vector<std::string> (*built)() = nullptr;
   // Empty: it can compute in this precision on this machine, if it is not missing.
   std::string (*why_not)(Precision precision) = nullptr;
   Backend (*make)(Precision precision, const EngineOptions& options,

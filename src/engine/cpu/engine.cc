@@ -182,4 +182,13 @@ std::vector<std::string> cpu::Targets() {
   return names;
 }
 
+std::vector<std::string> cpu::BuiltTargets() {
+  std::vector<std::string> names;
+  for (int64_t rest = HWY_TARGETS; rest != 0; rest &= rest - 1) {  // the lowest bit is the best
+    names.emplace_back(hwy::TargetName(rest & -rest));
+  }
+  for (const MatrixUnit* unit : AllMatrixUnits()) names.emplace_back(unit->name);
+  return names;
+}
+
 }  // namespace trireme

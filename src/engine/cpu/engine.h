@@ -42,6 +42,8 @@ namespace cpu {
 
 // The instruction sets that were built and that this machine has, best first: that one is chosen.
 std::vector<std::string> Targets();
+// All that there is code for, on whatever machine; units for bf16 behind them.
+std::vector<std::string> BuiltTargets();
 
 }  // namespace cpu
 }  // namespace trireme

@@ -88,14 +88,14 @@ std::string FindMpiPlugin(const std::string& wanted, const char* from_environmen
                           std::string_view launcher) {
   if (!wanted.empty()) return wanted;
   if (from_environment != nullptr && from_environment[0] != '\0') return from_environment;
-  const std::string folder = ProgramFolder();
-  const std::vector<std::string> found = MpiPluginsIn(folder, launcher);
-  if (found.empty()) {
-    throw Error(
-        "there is no MPI plugin (trireme-mpi*.so) in {}, and TRIREME_MPI_PLUGIN is not set; {}",
-        folder, HowToGetOne());
+  const std::vector<std::string> folders = PluginFolders();
+  for (const std::string& folder : folders) {
+    const std::vector<std::string> found = MpiPluginsIn(folder, launcher);
+    if (!found.empty()) return found.front();
   }
-  return found.front();
+  throw Error(
+      "there is no MPI plugin (trireme-mpi*.so) in {}, and TRIREME_MPI_PLUGIN is not set; {}",
+      fmt::join(folders, " or "), HowToGetOne());
 }
 
 }  // namespace trireme
