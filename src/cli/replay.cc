@@ -11,6 +11,8 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "engine/engines.h"
+#include "recipe/trainer_options.h"
 #include "study/child.h"
 #include "study/results.h"
 
@@ -24,6 +26,8 @@ constexpr Flag kFlags[] = {
     {"--data", "SOURCE", "samples to train on, instead of those found on this machine"},
     {"--transport", "NAME",
      "iris-mpi, scenes-mpi: how ranks talk (tcp); mpi starts them with mpirun"},
+    {"--device", "DEVICE",
+     "resnet50-batch, ddp-sweep: also on this device, as cuda, beside the processor"},
     {"--out", "DIR", "where runs and results are written; an unfinished replay there is continued"},
     {"--quiet", "", "print nothing but warnings and errors"},
     {"--json", "", "print JSON"},
@@ -76,6 +80,18 @@ const TransportKind* TransportOf(const Args& args, const ReplayKind& kind) {
   return transport;
 }
 
+std::optional<std::string> DeviceOf(const Args& args, const ReplayKind& kind) {
+  const auto device = args.Value("--device");
+  if (!device) return {};
+  if (!kind.on_devices) {
+    throw UsageError("--device: replay {} runs on the processor; leave the flag out", kind.name);
+  }
+  const DeviceChoice choice = FindDevice(*device);
+  if (choice.kind == FindDevice(TrainerOptions{}.device).kind) return {};
+  RequireDevice(choice);
+  return device;
+}
+
 int Run(const Args& args, Process& process) {
   const auto name = args.Optional("NAME");
   if (!name) return List(process);
@@ -84,7 +100,8 @@ int Run(const Args& args, Process& process) {
   Replay replay = kind.make({.full = args.Has("--full"),
                              .repeat = args.Number("--repeat", 3),
                              .data = args.Value("--data"),
-                             .transport = transport});
+                             .transport = transport,
+                             .device = DeviceOf(args, kind)});
   if (const int steps = args.Number("--steps", 0)) Shorten(replay, steps);
   for (const ReplayPart& part : replay.parts) {
     if (part.skipped.empty()) CheckPlan(part.plan);

@@ -25,8 +25,13 @@ const SweepNumbers* FindRow(std::span<const SweepNumbers> rows,
   return at != rows.end() && at->seconds ? &*at : nullptr;
 }
 
-std::string PeakText(std::span<const SweepNumbers> rows, const std::string& value) {
-  const SweepNumbers* row = FindRow(rows, {value});
+// With the first value of the other keys.
+std::string PeakText(const ReplayPart& part, std::span<const SweepNumbers> rows,
+                     const std::string& value) {
+  std::vector<std::string> values;
+  for (const Variation& variation : part.plan.vary) values.push_back(variation.values[0]);
+  values[part.axis] = value;
+  const SweepNumbers* row = FindRow(rows, values);
   double peak = 0;
   for (const SweepRun& run : row ? row->runs : std::vector<SweepRun>()) {
     peak = std::max(peak, run.peak_bytes.value_or(0));
@@ -58,6 +63,7 @@ std::string FastestOf(const ReplayPart& part, std::span<const SweepNumbers> rows
 }
 
 std::string TimesAsLong(const ReplayPart& part, std::span<const SweepNumbers> rows) {
+  if (part.plan.vary.size() < 2) return "";
   const Variation &axis = part.plan.vary[0], &sides = part.plan.vary[1];
   std::vector<std::string> ratios, at;
   for (const std::string& value : axis.values) {
@@ -74,8 +80,8 @@ std::string TimesAsLong(const ReplayPart& part, std::span<const SweepNumbers> ro
 
 std::string PeakMemory(const ReplayPart& part, std::span<const SweepNumbers> rows) {
   const Variation& axis = part.plan.vary[part.axis];
-  const std::string low = PeakText(rows, axis.values.front());
-  const std::string high = PeakText(rows, axis.values.back());
+  const std::string low = PeakText(part, rows, axis.values.front());
+  const std::string high = PeakText(part, rows, axis.values.back());
   if (low.empty() || high.empty()) return "";
   return fmt::format("{} of the process' memory with {} = {}, {} with {}", low, axis.key,
                      axis.values.front(), high, axis.values.back());

@@ -82,13 +82,20 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
                .settings = {Set("data.source", "synthetic:28x28x1:10:60000"),
                             Set("data.limit", size.full ? "60000" : "12000"),
                             Set("trainer.epochs", "1"), Set("trainer.evaluate_every", "0")},
-               .vary = {{"trainer.precision", {"f32", "bf16"}}},
+               .vary = {{"trainer.precision", {}}},
                .repeat = size.repeat};
   part.published = &FindPublished("ddp-precision");
-  const EngineKind& engine = FindEngine(TrainerOptions{}.device);
-  if (const std::string why_not = engine.why_not(Precision::kBf16); !why_not.empty()) {
-    part.plan.vary[0].values = {"f32"};
-    part.text = "The bf16 row is left out here: " + why_not + ".";
+  const std::string device = size.device.value_or(TrainerOptions{}.device);
+  part.plan.settings.push_back(Set("trainer.device", device));
+  const EngineKind& engine = *FindDevice(device).kind;
+  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+    const std::string name(NameOf(precision));
+    if (const std::string why_not = engine.why_not(precision); why_not.empty()) {
+      part.plan.vary[0].values.push_back(name);
+    } else if (size.device || precision == Precision::kBf16) {
+      part.text += fmt::format("{}The {} row is left out here: {}.", part.text.empty() ? "" : " ",
+                               name, why_not);
+    }
   }
   return part;
 }

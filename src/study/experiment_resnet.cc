@@ -1,3 +1,4 @@
+#include "recipe/trainer_options.h"
 #include "study/experiments.h"
 
 namespace trireme {
@@ -8,10 +9,10 @@ Replay Resnet50Batch(const ReplaySize& size) {
                 .text =
                     "The same number of samples in each run, with 5 to 50 per step. The original "
                     "used 325 images of ImageNet-100, 6 epochs and a rate of 5e-4, on a CPU and on "
-                    "a GPU; ours runs on the CPU."};
+                    "a GPU."};
   ReplayPart part{.name = "batch", .title = "Time over the batch size"};
   part.claims = {{&FindClaim("resnet-memory"), PeakMemory},
-                 {&FindClaim("resnet-cpu")},
+                 {&FindClaim("resnet-cpu"), TimesAsLong},
                  {&FindClaim("resnet-python")},
                  {&FindClaim("large-batch")}};
   part.plan = {
@@ -28,6 +29,11 @@ Replay Resnet50Batch(const ReplaySize& size) {
   part.text = size.full
                   ? "325 images of 224 pixels, six passes."
                   : "100 images of 64 pixels, one pass; --full uses 325 of 224 pixels, six passes.";
+  if (size.device) {
+    part.plan.vary.push_back({"trainer.device", {TrainerOptions{}.device, *size.device}});
+  } else {
+    part.text += " Ours runs on the processor; --device cuda puts a card beside it.";
+  }
   replay.parts.push_back(std::move(part));
   return replay;
 }

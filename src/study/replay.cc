@@ -10,12 +10,25 @@ namespace trireme {
 namespace {
 
 constexpr ReplayKind kReplays[] = {
-    {"bsp-mnist", "bulk-synchronous workers on digits: P samples x N workers", BspMnist},
-    {"iris-mpi", "Iris: send and receive against all-reduce, over ranks", IrisMpi, true},
-    {"scenes-mpi", "scene images: send and receive against all-reduce, over ranks", ScenesMpi,
-     true},
-    {"resnet50-batch", "ResNet-50: time over the batch size", Resnet50Batch},
-    {"ddp-sweep", "ranks, nodes, loader workers, batch size, precision", DdpSweep},
+    {.name = "bsp-mnist",
+     .summary = "bulk-synchronous workers on digits: P samples x N workers",
+     .make = BspMnist},
+    {.name = "iris-mpi",
+     .summary = "Iris: send and receive against all-reduce, over ranks",
+     .make = IrisMpi,
+     .over_messages = true},
+    {.name = "scenes-mpi",
+     .summary = "scene images: send and receive against all-reduce, over ranks",
+     .make = ScenesMpi,
+     .over_messages = true},
+    {.name = "resnet50-batch",
+     .summary = "ResNet-50: time over the batch size",
+     .make = Resnet50Batch,
+     .on_devices = true},
+    {.name = "ddp-sweep",
+     .summary = "ranks, nodes, loader workers, batch size, precision",
+     .make = DdpSweep,
+     .on_devices = true},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct ReplaySize {
   int repeat = 3;
   std::optional<std::string> data;           // instead of what is found on the machine
   const TransportKind* transport = nullptr;  // of ReplayKind::over_messages; null: tcp
+  std::optional<std::string> device;         // of ReplayKind::on_devices, beside the processor
 };
 
 struct ReplayPart;
@@ -51,6 +52,7 @@ struct ReplayKind {
   std::string_view name, summary;
   Replay (*make)(const ReplaySize& size);
   bool over_messages = false;  // its ranks may talk over any transport (--transport)
+  bool on_devices = false;     // it may also run on another device (--device)
 };
 std::span<const ReplayKind> ReplayKinds();
 const ReplayKind& FindReplay(std::string_view name);  // UsageError if there is none

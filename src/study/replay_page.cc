@@ -38,7 +38,6 @@ std::vector<std::string> NamesOf(const PublishedTable& table, const Variation& v
     const std::string name = fmt::format("{:g}", x);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  if (table.kind == PublishedTable::Kind::kNames) names = {"f32", "bf16"};
   return names;
 }
 

@@ -97,6 +97,22 @@ TEST(Replay, ScenesNeedPictures) {
   EXPECT_EQ(with.parts[0].skipped, "");
 }
 
+TEST(Replay, ADeviceStandsBesideTheProcessor) {
+  const ReplayPart alone = FindReplay("resnet50-batch").make({}).parts[0];
+  EXPECT_EQ(alone.plan.vary.size(), 1u);
+  const Replay replay = FindReplay("resnet50-batch").make({.device = "ref"});
+  const SweepPlan& plan = replay.parts[0].plan;
+  ASSERT_EQ(plan.vary.size(), 2u);
+  EXPECT_EQ(plan.vary[1].values, (std::vector<std::string>{"cpu", "ref"}));
+  const std::vector<ReplayedPart> parts = {{replay.parts[0], Pretended(plan)}};
+  const Json claims = ReplayJson(replay, parts).At("parts").Items()[0].At("claims");
+  EXPECT_NE(claims.Items()[1].At("ours").AsString().find("cpu takes "), std::string::npos);
+
+  const Replay ddp = FindReplay("ddp-sweep").make({.device = "ref"});
+  EXPECT_EQ(ddp.parts[4].plan.vary[0].values, std::vector<std::string>{"f32"});
+  EXPECT_NE(ddp.parts[4].text.find("tf32 row is left out"), std::string::npos);
+}
+
 TEST(Replay, ShowsThePublishedTimesBesideOurs) {
   const Replay replay = FindReplay("ddp-sweep").make({});
   const ReplayPart& nodes = replay.parts[1];
