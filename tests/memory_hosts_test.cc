@@ -45,5 +45,62 @@ INSTANTIATE_TEST_SUITE_P(
                     Served{"pgas", {"--strategy", "pgas"}}),
     testing::PrintToStringParamName());
 
+// Longer than the server's patience with a client (4 s): its leases go to others, what it adds for
+// them later is refused by the box, and it comes back. TRIREME_SERVER_KILLS asks for more cuts.
+TEST_F(RanksHostsTest, ALinkThatIsCutForFiveSecondsCostsNothingTwice) {
+  Write("hosts", "10.78.0.1 2  # rank 0 leases, 1 trains\n10.78.0.2 2\n");
+  const Words words = {"train",
+                       "--data",
+                       "synthetic:8x8x1:5:1200",
+                       "--model",
+                       "mlp:64-5",
+                       "--batch",
+                       "24",
+                       "--lr",
+                       "0.02",
+                       "--strategy",
+                       "easgd",
+                       "--set",
+                       "strategy.centre=memory",
+                       "--set",
+                       "emulate.step_ms=5",
+                       "--threads",
+                       "1",
+                       "--epochs",
+                       "1000000",
+                       "--set",
+                       "trainer.evaluate_every=0",
+                       "--set",
+                       "trainer.checkpoint_epochs=0",
+                       "--set",
+                       "strategy.snapshot_s=0.1"};
+  auto near = StartOn(0, words + Words{"--out", "a"});
+  auto far = StartOn(1, words);
+  std::vector<ClientCounts> before(3);
+  const auto all_go_on = [&](const std::vector<ClientCounts>& clients) {
+    if (clients.size() != 3) return false;
+    for (size_t c = 0; c < 3; ++c) {
+      if (clients[c].samples < before[c].samples + 100) return false;
+    }
+    return true;
+  };
+  ASSERT_TRUE(AwaitClients(*near, "a", all_go_on)) << near->err() << far->err();
+  for (int k = 0; k < Wanted("TRIREME_SERVER_KILLS", 5); ++k) {
+    Cable("down");
+    SleepFor(5);
+    Cable("up");
+    before = SavedClients("a");
+    ASSERT_TRUE(AwaitClients(*near, "a", all_go_on)) << near->err() << far->err();
+  }
+  near->Kill(SIGTERM);
+  EXPECT_EQ(near->Wait(kTimeout).exit_code, 143) << near->err();
+  far->Wait(kTimeout);
+  const int64_t epochs = SavedStep("a") / 50 + 2;
+  Succeed({"train", "--resume", "a", "--quiet", "--epochs", std::to_string(epochs), "--transport",
+           "threads", "--set", "transport.hosts=", "--ranks", "4", "--set", "emulate.step_ms=0"});
+  EXPECT_EQ(Number("a", "samples"), double(epochs * 1200));
+  EXPECT_EQ(Leftovers(Now() + 40), "");
+}
+
 }  // namespace
 }  // namespace trireme::whole
