@@ -12,8 +12,8 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kBlock = 2048;  // floats: stays in the first cache
-constexpr size_t kLine = 16;     // floats of a cache line: no two ranks write the same
+constexpr size_t kBlock = 2048;    // floats: stays in the first cache
+constexpr size_t kCacheLine = 16;  // floats of a cache line: no two ranks write the same
 
 // How often a sleeper looks whether the group still lives.
 constexpr double kLook_s = 0.05;
@@ -96,10 +96,10 @@ float* SharedSum::At(const SumPlace::Seat& seat, uint64_t place) const {
 // Own stretch of the values, block by block: the sum of all parts, copied to every member.
 bool SharedSum::SumStretch() {
   const size_t length = place_.seat(member_.rank).length;
-  const size_t lines = (length + kLine - 1) / kLine;
-  const size_t begin = lines * size_t(member_.rank) / size_t(member_.size) * kLine;
+  const size_t lines = (length + kCacheLine - 1) / kCacheLine;
+  const size_t begin = lines * size_t(member_.rank) / size_t(member_.size) * kCacheLine;
   const size_t end =
-      std::min(length, lines * size_t(member_.rank + 1) / size_t(member_.size) * kLine);
+      std::min(length, lines * size_t(member_.rank + 1) / size_t(member_.size) * kCacheLine);
   const uint64_t bytes = (end - std::min(begin, end)) * sizeof(float);
   for (int r = 0; r < member_.size; ++r) {
     const SumPlace::Seat& seat = place_.seat(r);

@@ -34,7 +34,7 @@ void MapTwo(const Call& call, const Shard& shard, const F& f) {
 
 template <class T>
 void AddWherePositive(const T* a, const T* b, const T* y, T* dx, size_t begin, size_t end) {
-  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
+  ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
     const V sum = hn::Add(LoadN(a + i, n), LoadN(b + i, n));
     const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
     StoreN(hn::IfThenElseZero(passes, sum), dx + i, n);
@@ -44,32 +44,33 @@ void AddWherePositive(const T* a, const T* b, const T* y, T* dx, size_t begin, s
 }  // namespace
 
 void Relu(const Call& call, const Shard& shard) {
-  MapOne(call, shard, 1, [](V x) HWY_ATTR { return PositivePart(x); });
+  MapOne(call, shard, 1, [](V x) TRIREME_INLINED { return PositivePart(x); });
 }
 void Sigmoid(const Call& call, const Shard& shard) {
-  MapOne(call, shard, 8, [](V x) HWY_ATTR { return Logistic(x); });
+  MapOne(call, shard, 8, [](V x) TRIREME_INLINED { return Logistic(x); });
 }
 void Tanh(const Call& call, const Shard& shard) {
-  MapOne(call, shard, 8, [](V x) HWY_ATTR { return HyperbolicTangent(x); });
+  MapOne(call, shard, 8, [](V x) TRIREME_INLINED { return HyperbolicTangent(x); });
 }
 
 void ReluGrad(const Call& call, const Shard& shard) {
-  MapTwo(call, shard,
-         [](V y, V dy) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), dy); });
+  MapTwo(call, shard, [](V y, V dy) TRIREME_INLINED {
+    return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), dy);
+  });
 }
 void SigmoidGrad(const Call& call, const Shard& shard) {
-  MapTwo(call, shard, [](V y, V dy) HWY_ATTR {
+  MapTwo(call, shard, [](V y, V dy) TRIREME_INLINED {
     return hn::Mul(dy, hn::NegMulAdd(y, y, y));  // y (1 - y)
   });
 }
 void TanhGrad(const Call& call, const Shard& shard) {
-  MapTwo(call, shard, [](V y, V dy) HWY_ATTR {
+  MapTwo(call, shard, [](V y, V dy) TRIREME_INLINED {
     return hn::Mul(dy, hn::NegMulAdd(y, y, hn::Set(Floats(), 1.0f)));
   });
 }
 
 void Add(const Call& call, const Shard& shard) {
-  MapTwo(call, shard, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
+  MapTwo(call, shard, [](V a, V b) TRIREME_INLINED { return hn::Add(a, b); });
 }
 void AddReluGrad(const Call& call, const Shard& shard) {
   WithElement(call.outputs[0], [&](auto element) {

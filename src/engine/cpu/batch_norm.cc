@@ -56,7 +56,8 @@ struct Rows {
 template <class F>
 HWY_INLINE void ForRowLanes(const Rows& r, size_t begin, size_t end, const F& each) {
   for (size_t row = begin; row < end; ++row) {
-    ForLanes(0, r.channels, [&](size_t c, size_t n) HWY_ATTR { each(row * r.channels + c, c, n); });
+    ForLanes(0, r.channels,
+             [&](size_t c, size_t n) TRIREME_INLINED { each(row * r.channels + c, c, n); });
   }
 }
 
@@ -68,10 +69,12 @@ HWY_INLINE void SumUpRows(size_t rows, size_t channels, const F& add) {
   constexpr std::integral_constant<size_t, 1> kOne;
   size_t i = 0;
   for (; i + kSome <= rows; i += kSome) {
-    ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR { add(i * channels + c, c, n, kSome); });
+    ForLanes(0, channels,
+             [&](size_t c, size_t n) TRIREME_INLINED { add(i * channels + c, c, n, kSome); });
   }
   for (; i < rows; ++i) {
-    ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR { add(i * channels + c, c, n, kOne); });
+    ForLanes(0, channels,
+             [&](size_t c, size_t n) TRIREME_INLINED { add(i * channels + c, c, n, kOne); });
   }
 }
 
@@ -81,17 +84,17 @@ template <class T>
 void MeasureChunk(const T* x, size_t rows, size_t channels, float* means, float* squares) {
   std::fill_n(means, channels, 0.0f);
   std::fill_n(squares, channels, 0.0f);
-  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
+  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) TRIREME_INLINED {
     V sum = LoadN(means + c, n);
     for (size_t u = 0; u < some; ++u) sum = hn::Add(sum, LoadN(x + at + u * channels, n));
     StoreN(sum, means + c, n);
   });
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(rows));
-  ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
+  ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
     StoreN(hn::Mul(LoadN(means + c, n), share), means + c, n);
   });
   const T* next = x + rows * channels;
-  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
+  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) TRIREME_INLINED {
     const V mean = LoadN(means + c, n);
     V square = LoadN(squares + c, n);
     for (size_t u = 0; u < some; ++u) {
@@ -192,7 +195,7 @@ void Normalize(const Call& call, const Shard& shard, const Rows& r, const float*
   const bool stream = MayStream(y, r.rows * r.channels, r.channels);
   const Affine affine = Scaled(call, shard, r, inv_std, scale);
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {
-    ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
+    ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) TRIREME_INLINED {
       V value = affine.Of(hn::Sub(LoadN(x + at, n), LoadN(mean + c, n)), c, n);
       if constexpr (kAdd) value = hn::Add(value, LoadN(residual + at, n));
       if constexpr (kRelu) value = PositivePart(value);
@@ -227,7 +230,7 @@ void SumChunk(const T* x, const T* dy, const float* mean, const Affine& affine, 
   constexpr size_t kFar = kAhead / sizeof(T);
   std::fill_n(sums, channels, 0.0f);
   std::fill_n(products, channels, 0.0f);
-  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) HWY_ATTR {
+  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) TRIREME_INLINED {
     const V m = LoadN(mean + c, n);
     V sum = LoadN(sums + c, n), product = LoadN(products + c, n);
     for (size_t u = 0; u < some; ++u) {
@@ -248,7 +251,7 @@ template <bool kRelu, class T>
 void GradRows(const Rows& r, const T* x, const T* dy, const float* mean, const Affine& affine,
               const float* slope, const float* level, T* dx, size_t begin, size_t end) {
   const bool stream = dx != dy && MayStream(dx, r.rows * r.channels, r.channels);
-  ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) HWY_ATTR {
+  ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) TRIREME_INLINED {
     const V off = hn::Sub(LoadN(x + at, n), LoadN(mean + c, n));
     const V flat = hn::MulAdd(off, LoadN(slope + c, n), LoadN(level + c, n));
     const V g = Passed<kRelu>(LoadN(dy + at, n), off, affine, c, n);

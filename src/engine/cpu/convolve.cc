@@ -299,10 +299,10 @@ void DenseRelu(const Call& call, const Shard& shard) {
   Forward(DenseShapeOf(call.inputs[0], call.outputs[0]), call, shard, true);
 }
 void DenseSigmoid(const Call& call, const Shard& shard) {
-  DenseThen(call, shard, [](V x) HWY_ATTR { return Logistic(x); });
+  DenseThen(call, shard, [](V x) TRIREME_INLINED { return Logistic(x); });
 }
 void DenseTanh(const Call& call, const Shard& shard) {
-  DenseThen(call, shard, [](V x) HWY_ATTR { return HyperbolicTangent(x); });
+  DenseThen(call, shard, [](V x) TRIREME_INLINED { return HyperbolicTangent(x); });
 }
 size_t DenseScratch(const Call& call, size_t samples, size_t threads) {
   return ForwardScratch(DenseShapeOf(call.inputs[0], call.outputs[0]), call, samples, threads);

@@ -38,7 +38,7 @@ template <size_t R, size_t N, bool kWhole>
 void DirectTile(const Strided& a, const float* HWY_RESTRICT at, size_t depth,
                 const float* HWY_RESTRICT b, size_t b_stride, const Into& into) {
   V sum[R][N];
-  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
+  ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED { sum[r][v] = hn::Zero(Floats()); });
   const FirstLanes last(into.columns - (N - 1) * kLanes);
   const size_t row_stride = a.row_stride, depth_stride = a.depth_stride;
   for (size_t k = 0; k < depth; ++k, at += depth_stride, b += b_stride) {
@@ -98,7 +98,7 @@ void Outer(const Strided& a, size_t row, size_t row_end, const float* HWY_RESTRI
   for (; row < row_end; ++row) {
     float* to = c + row * columns;
     const V factor = hn::Set(Floats(), a.data[row * a.row_stride]);
-    const auto put = [&](size_t j, size_t n) HWY_ATTR {
+    const auto put = [&](size_t j, size_t n) TRIREME_INLINED {
       const V product = hn::Mul(factor, LoadN(b + j, n));
       StoreN(add ? hn::Add(LoadN(to + j, n), product) : product, to + j, n);
     };
@@ -151,8 +151,8 @@ struct DirectTask {
 template <size_t R, size_t N>
 HWY_INLINE void DotTile(const float* a, const float* b, size_t depth, float* c, size_t c_stride) {
   V sum[R][N];
-  ForTile<R, N>([&](size_t r, size_t j) HWY_ATTR { sum[r][j] = hn::Zero(Floats()); });
-  ForLanes(0, depth, [&](size_t k, size_t n) HWY_ATTR {
+  ForTile<R, N>([&](size_t r, size_t j) TRIREME_INLINED { sum[r][j] = hn::Zero(Floats()); });
+  ForLanes(0, depth, [&](size_t k, size_t n) TRIREME_INLINED {
     V down[R];
 #pragma GCC unroll 4
     for (size_t r = 0; r < R; ++r) down[r] = LoadN(a + r * depth + k, n);
@@ -163,7 +163,7 @@ HWY_INLINE void DotTile(const float* a, const float* b, size_t depth, float* c, 
       for (size_t r = 0; r < R; ++r) sum[r][j] = hn::MulAdd(down[r], across, sum[r][j]);
     }
   });
-  ForTile<R, N>([&](size_t r, size_t j) HWY_ATTR { c[r * c_stride + j] = Sum(sum[r][j]); });
+  ForTile<R, N>([&](size_t r, size_t j) TRIREME_INLINED { c[r * c_stride + j] = Sum(sum[r][j]); });
 }
 
 template <size_t R>

@@ -33,12 +33,13 @@ HWY_INLINE V HyperbolicTangent(V x) {
 // matter where threads divide the values.
 template <class T, class F>
 HWY_INLINE void Map(const T* x, T* y, size_t begin, size_t end, const F& f) {
-  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR { StoreN(f(LoadN(x + i, n)), y + i, n); });
+  ForLanes(begin, end,
+           [&](size_t i, size_t n) TRIREME_INLINED { StoreN(f(LoadN(x + i, n)), y + i, n); });
 }
 // z = f(x, y); z may be x or y.
 template <class T, class F>
 HWY_INLINE void Map(const T* x, const T* y, T* z, size_t begin, size_t end, const F& f) {
-  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
+  ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
     StoreN(f(LoadN(x + i, n), LoadN(y + i, n)), z + i, n);
   });
 }

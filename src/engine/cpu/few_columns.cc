@@ -61,7 +61,7 @@ HWY_INLINE void TurnFour(V r0, V r1, V r2, V r3, float (&lanes)[4][kLanes]) {
   for (size_t i = 0; i < 4; ++i) hn::Store(all[i], d, lanes[i]);
 #else
   TransposeLanes(d, r0, r1, r2, r3,
-                 [&](size_t i, V values) HWY_ATTR { hn::Store(values, d, lanes[i]); });
+                 [&](size_t i, V values) TRIREME_INLINED { hn::Store(values, d, lanes[i]); });
 #endif
 }
 
@@ -71,7 +71,7 @@ HWY_INLINE void StoreTurned(const V (&sum)[R][N], size_t rows, float* c, size_t 
                             bool add) {
   constexpr size_t kFours = hwy::DivCeil(R, size_t{4});
   const auto column = [&](size_t r, size_t v)
-                          HWY_ATTR { return r < R ? sum[r][v] : hn::Zero(Floats()); };
+                          TRIREME_INLINED { return r < R ? sum[r][v] : hn::Zero(Floats()); };
   HWY_ALIGN float lanes[kFours][4][kLanes];
 #pragma GCC unroll 4
   for (size_t v = 0; v < N; ++v) {
@@ -94,8 +94,8 @@ template <size_t R, size_t N, bool kWhole>
 void FewTile(size_t k_count, const float* HWY_RESTRICT a, size_t a_stride,
              const float* HWY_RESTRICT b, size_t b_stride, size_t rows, float* c, bool add) {
   V sum[R][N];
-  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
-  const auto add_rows = [&](size_t count, const auto& load) HWY_ATTR {
+  ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED { sum[r][v] = hn::Zero(Floats()); });
+  const auto add_rows = [&](size_t count, const auto& load) TRIREME_INLINED {
     for (; count > 0; --count, a += a_stride, b += b_stride) {
       V along[N];
 #pragma GCC unroll 4
@@ -109,11 +109,11 @@ void FewTile(size_t k_count, const float* HWY_RESTRICT a, size_t a_stride,
   };
   // What stands beyond a row's end is never stored, but after the last rows there may be nothing.
   const size_t last = kWhole ? 0 : std::min(k_count, hwy::DivCeil(kLanes, a_stride));
-  add_rows(k_count - last, [](const float* p, size_t) HWY_ATTR { return LoadAll(p); });
+  add_rows(k_count - last, [](const float* p, size_t) TRIREME_INLINED { return LoadAll(p); });
   if constexpr (!kWhole) {
     const size_t rest = rows - (N - 1) * kLanes;
     add_rows(last, [=](const float* p, size_t v)
-                       HWY_ATTR { return v + 1 < N ? LoadAll(p) : LoadPart(p, rest); });
+                       TRIREME_INLINED { return v + 1 < N ? LoadAll(p) : LoadPart(p, rest); });
   }
   StoreTurned(sum, kWhole ? N * kLanes : rows, c, b_stride, add);
 }

@@ -22,7 +22,7 @@ HWY_INLINE double SumOver(size_t count, const F& f) {
   for (size_t begin = 0; begin < count; begin += kStretch) {
     V sum = hn::Zero(Floats());
     ForLanes(begin, std::min(count, begin + kStretch),
-             [&](size_t i, size_t n) HWY_ATTR { sum = hn::Add(sum, f(i, n)); });
+             [&](size_t i, size_t n) TRIREME_INLINED { sum = hn::Add(sum, f(i, n)); });
     total += Sum(sum);
   }
   return total;
@@ -34,17 +34,18 @@ HWY_INLINE V OnlyFirst(V v, size_t n) {
 
 void NormalizeSample(const float* x, size_t size, float epsilon, const float* weight,
                      const float* bias, float* y, float* mean_out, float* inv_std_out) {
-  const double sum = SumOver(size, [&](size_t i, size_t n) HWY_ATTR { return LoadN(x + i, n); });
+  const double sum =
+      SumOver(size, [&](size_t i, size_t n) TRIREME_INLINED { return LoadN(x + i, n); });
   const float mean = static_cast<float>(sum / static_cast<double>(size));
   const V m = hn::Set(Floats(), mean);
-  const double squares = SumOver(size, [&](size_t i, size_t n) HWY_ATTR {
+  const double squares = SumOver(size, [&](size_t i, size_t n) TRIREME_INLINED {
     const V off = OnlyFirst(hn::Sub(LoadN(x + i, n), m), n);
     return hn::Mul(off, off);
   });
   const float inv_std =
       static_cast<float>(1 / std::sqrt(squares / static_cast<double>(size) + epsilon));
   const V scale = hn::Set(Floats(), inv_std);
-  ForLanes(0, size, [&](size_t i, size_t n) HWY_ATTR {
+  ForLanes(0, size, [&](size_t i, size_t n) TRIREME_INLINED {
     V value = hn::Mul(hn::Sub(LoadN(x + i, n), m), scale);
     if (weight) value = hn::MulAdd(value, LoadN(weight + i, n), LoadN(bias + i, n));
     StoreN(value, y + i, n);
@@ -57,21 +58,22 @@ void NormalizeSample(const float* x, size_t size, float epsilon, const float* we
 void GradSample(const float* x, const float* dy, size_t size, float mean, float inv_std,
                 const float* weight, float* dx) {
   const V m = hn::Set(Floats(), mean), scale = hn::Set(Floats(), inv_std);
-  const auto gradient = [&](size_t i, size_t n) HWY_ATTR {
+  const auto gradient = [&](size_t i, size_t n) TRIREME_INLINED {
     const V g = LoadN(dy + i, n);
     return weight ? hn::Mul(g, LoadN(weight + i, n)) : g;
   };
-  const auto normalized = [&](size_t i, size_t n)
-                              HWY_ATTR { return hn::Mul(hn::Sub(LoadN(x + i, n), m), scale); };
+  const auto normalized = [&](size_t i, size_t n) TRIREME_INLINED {
+    return hn::Mul(hn::Sub(LoadN(x + i, n), m), scale);
+  };
   const double share = 1.0 / static_cast<double>(size);
   const double level = share * SumOver(size, gradient);
   const double slope =
-      share * SumOver(size, [&](size_t i, size_t n) HWY_ATTR {
+      share * SumOver(size, [&](size_t i, size_t n) TRIREME_INLINED {
         return hn::Mul(gradient(i, n), normalized(i, n));  // the gradient's lanes beyond n are zero
       });
   const V a = hn::Set(Floats(), static_cast<float>(level));
   const V b = hn::Set(Floats(), static_cast<float>(slope));
-  ForLanes(0, size, [&](size_t i, size_t n) HWY_ATTR {
+  ForLanes(0, size, [&](size_t i, size_t n) TRIREME_INLINED {
     const V off = hn::Sub(gradient(i, n), a);
     StoreN(hn::Mul(scale, hn::NegMulAdd(normalized(i, n), b, off)), dx + i, n);
   });
@@ -84,7 +86,7 @@ void GradAffine(const Call& call, const Shard& shard, size_t begin, size_t end) 
   const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
   float* dweight = shard.summand + call.parameters[0].begin;
   float* dbias = shard.summand + call.parameters[1].begin;
-  ForLanes(begin, end, [&](size_t i, size_t n) HWY_ATTR {
+  ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
     V product = shard.accumulate ? LoadN(dweight + i, n) : hn::Zero(Floats());
     V sum = shard.accumulate ? LoadN(dbias + i, n) : hn::Zero(Floats());
     for (size_t s = 0; s < shard.count; ++s) {

@@ -30,7 +30,7 @@ float Softmax(const float* x, size_t n, float* p) {
   const float most = LargestOf(x, n);
   const V offset = hn::Set(d, most);
   V sum = hn::Zero(d);
-  ForLanes(0, n, [&](size_t i, size_t part) HWY_ATTR {
+  ForLanes(0, n, [&](size_t i, size_t part) TRIREME_INLINED {
     V e = Exponential(hn::Sub(LoadN(x + i, part), offset));
     if (part < kLanes) e = hn::IfThenElseZero(hn::FirstN(d, part), e);
     sum = hn::Add(sum, e);
@@ -38,7 +38,7 @@ float Softmax(const float* x, size_t n, float* p) {
   });
   const float total = Sum(sum);
   const V scale = hn::Set(d, 1.0f / total);
-  Map(p, p, 0, n, [&](V e) HWY_ATTR { return hn::Mul(e, scale); });
+  Map(p, p, 0, n, [&](V e) TRIREME_INLINED { return hn::Mul(e, scale); });
   return most + std::log(total);
 }
 
@@ -90,7 +90,7 @@ void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard) {
     const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
     const float of_label = (p[label] - (1 - smoothing) - rest) * scale;  // dx may be p
     const V factor = hn::Set(Floats(), scale), off = hn::Set(Floats(), rest);
-    Map(p, out, 0, classes, [&](V v) HWY_ATTR { return hn::Mul(hn::Sub(v, off), factor); });
+    Map(p, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(hn::Sub(v, off), factor); });
     out[label] = of_label;
   });
 }
@@ -122,7 +122,7 @@ void SquaredErrorGrad(const Call& call, const Shard& shard) {
     const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
     const float of_label = (y[label] - 1) * scale;  // dx may be y
     const V factor = hn::Set(Floats(), scale);
-    Map(y, out, 0, classes, [&](V v) HWY_ATTR { return hn::Mul(v, factor); });
+    Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(v, factor); });
     out[label] = of_label;
   });
 }
@@ -151,7 +151,7 @@ void AbsoluteErrorGrad(const Call& call, const Shard& shard) {
     const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
     const float off = y[label] - 1;  // dx may be y
     const V factor = hn::Set(Floats(), scale);
-    Map(y, out, 0, classes, [&](V v) HWY_ATTR { return hn::Mul(Sign(v), factor); });
+    Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(Sign(v), factor); });
     out[label] = scale * (off > 0 ? 1 : off < 0 ? -1 : off);
   });
 }

@@ -50,7 +50,7 @@ HWY_INLINE void CopyOrZero(const float* from, size_t n, float* to) {
 template <class F>
 HWY_INLINE void ForRuns(const Patches& p, const PatchRow& row, size_t begin, size_t end,
                         const F& copy) {
-  const auto cut = [&](const float* from, ptrdiff_t at, ptrdiff_t length) HWY_ATTR {
+  const auto cut = [&](const float* from, ptrdiff_t at, ptrdiff_t length) TRIREME_INLINED {
     const ptrdiff_t first = std::max<ptrdiff_t>(at, begin);
     const ptrdiff_t last = std::min<ptrdiff_t>(at + length, end);
     if (first < last)
@@ -142,7 +142,7 @@ class RowPacker {
       }
       return;
     }
-    ForRuns(p, row, begin_, end_, [&](const float* from, size_t at, size_t n) HWY_ATTR {
+    ForRuns(p, row, begin_, end_, [&](const float* from, size_t at, size_t n) TRIREME_INLINED {
       CopyGrouped<G>(from, n, at - begin_, stride_, to);
     });
   }
@@ -163,7 +163,7 @@ class RowPacker {
     for (size_t y = begin_ / line; y * line < end_; ++y) {
       const float* pixels = from + ptrdiff_t(y) * patches_.width * patches_.channels;
       // Whole vectors are written; the next line overwrites what is too much.
-      ForLanes(0, line, [&](size_t i, size_t n) HWY_ATTR {
+      ForLanes(0, line, [&](size_t i, size_t n) TRIREME_INLINED {
         hn::StoreU(LoadN(pixels + i, n), Floats(), values + y * line + i);
       });
     }
@@ -275,12 +275,12 @@ HWY_INLINE void TransposeLanes(D d, hn::Vec<D> r0, hn::Vec<D> r1, hn::Vec<D> r2,
 template <class D>
 HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT from, size_t from_stride,
                               float* HWY_RESTRICT to, size_t to_stride) {
-  const auto load = [&](size_t row) HWY_ATTR {
+  const auto load = [&](size_t row) TRIREME_INLINED {
     return LoadBlocks(d, from + row * from_stride, 4 * from_stride);
   };
-  TransposeLanes(d, load(0), load(1), load(2), load(3), [&](size_t i, hn::Vec<D> column) HWY_ATTR {
-    hn::StoreU(column, d, to + i * to_stride);
-  });
+  TransposeLanes(d, load(0), load(1), load(2), load(3),
+                 [&](size_t i, hn::Vec<D> column)
+                     TRIREME_INLINED { hn::StoreU(column, d, to + i * to_stride); });
 }
 
 // At least 4 x 4 values. The last block of rows or columns may take some a second time.

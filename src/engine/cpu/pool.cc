@@ -84,8 +84,8 @@ void TakeLargest(const Call& call, const Shard& shard) {
       const auto place_of = [&](ptrdiff_t py, ptrdiff_t px) {
         return static_cast<float>((py - w.first(y)) * w.kernel + px - w.first(x));
       };
-      ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
-        const auto load = [&](ptrdiff_t py, ptrdiff_t px) HWY_ATTR {
+      ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
+        const auto load = [&](ptrdiff_t py, ptrdiff_t px) TRIREME_INLINED {
           return LoadN(x_sample + size_t(py * in.width + px) * channels + c, n);
         };
         V most = load(ys.begin, xs.begin);
@@ -118,7 +118,7 @@ void GatherWindows(const Call& call, const Shard& shard, const Shape& out, const
     const Span ys = w.covering(y, out.height);
     for (ptrdiff_t x = 0; x < in.width; ++x) {
       const Span xs = w.covering(x, out.width);
-      ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
+      ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
         V sum = hn::Zero(Floats());
         for (ptrdiff_t oy = ys.begin; oy < ys.end; ++oy) {
           for (ptrdiff_t ox = xs.begin; ox < xs.end; ++ox) {
@@ -138,7 +138,7 @@ void GiveToLargest(const Call& call, const Shard& shard) {
   const uint8_t* places = call.inputs[0].bytes();
   const T* dy = call.inputs[1].as<T>();
   GatherWindows<T>(
-      call, shard, call.inputs[1].shape, [&](size_t at, ptrdiff_t place, size_t n) HWY_ATTR {
+      call, shard, call.inputs[1].shape, [&](size_t at, ptrdiff_t place, size_t n) TRIREME_INLINED {
         const auto won =
             hn::Eq(LoadPlaces(places + at, n), hn::Set(Floats(), static_cast<float>(place)));
         return hn::IfThenElseZero(won, LoadN(dy + at, n));
@@ -159,7 +159,7 @@ void Average(const Call& call, const Shard& shard) {
     const Span ys = w.pixels(y, in.height);
     for (ptrdiff_t x = 0; x < out.width; ++x) {
       const Span xs = w.pixels(x, in.width);
-      ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
+      ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
         V sum = hn::Zero(Floats());
         for (ptrdiff_t py = ys.begin; py < ys.end; ++py) {
           for (ptrdiff_t px = xs.begin; px < xs.end; ++px) {
@@ -178,9 +178,9 @@ void SpreadAverage(const Call& call, const Shard& shard) {
   const T* dy = call.inputs[0].as<T>();
   const int kernel = call.attributes.kernel;
   const V share = hn::Set(Floats(), 1.0f / static_cast<float>(kernel * kernel));
-  GatherWindows<T>(call, shard, call.inputs[0].shape, [&](size_t at, ptrdiff_t, size_t n) HWY_ATTR {
-    return hn::Mul(LoadN(dy + at, n), share);
-  });
+  GatherWindows<T>(call, shard, call.inputs[0].shape,
+                   [&](size_t at, ptrdiff_t, size_t n)
+                       TRIREME_INLINED { return hn::Mul(LoadN(dy + at, n), share); });
 }
 
 // Of whole images the results are few, so they are float32 in any case.
@@ -194,7 +194,7 @@ void AverageAll(const Call& call, const Shard& shard) {
     for (size_t s = begin; s < end; ++s) {
       const T* x = call.inputs[0].as<T>() + s * call.inputs[0].size();
       float* y = call.outputs[0].floats() + s * channels;
-      ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
+      ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
         V sum = hn::Zero(Floats());
         for (size_t p = 0; p < pixels; ++p) sum = hn::Add(sum, LoadN(x + p * channels + c, n));
         StoreN(hn::Mul(sum, share), y + c, n);
@@ -213,7 +213,7 @@ void SpreadAverageOfAll(const Call& call, const Shard& shard) {
     for (size_t s = begin; s < end; ++s) {
       const float* dy = call.inputs[0].floats() + s * channels;
       T* dx = call.outputs[0].as<T>() + s * call.outputs[0].size();
-      ForLanes(0, channels, [&](size_t c, size_t n) HWY_ATTR {
+      ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
         const V value = hn::Mul(LoadN(dy + c, n), share);
         for (size_t p = 0; p < pixels; ++p) StoreN(value, dx + p * channels + c, n);
       });

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "engine/cpu/bf16/unit.h"
+#include "flat/cpu/inlined.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 

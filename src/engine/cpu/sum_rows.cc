@@ -23,10 +23,10 @@ constexpr size_t kChunkRows = 128;
 // sums[.] (+)= sum over rows
 template <class T>
 void SumChunk(const T* x, size_t rows, size_t columns, float* sums, bool add) {
-  ForStrips(columns, [&](auto strip) HWY_ATTR {
+  ForStrips(columns, [&](auto strip) TRIREME_INLINED {
     using S = decltype(strip);
     Sums<S> sum;
-    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) HWY_ATTR {
+    ForRows(strip, rows, [&](size_t i, size_t u, size_t v) TRIREME_INLINED {
       sum.parts[u][v] = hn::Add(sum.parts[u][v], strip.Load(x + i * columns + strip.j, v));
     });
     for (size_t v = 0; v < S::kVectors; ++v) {

@@ -131,7 +131,7 @@ struct Into {
 template <size_t R, size_t N>
 HWY_NOINLINE void StorePartTile(const float* sum, const Into& into) {
   for (size_t r = 0; r < R; ++r) {
-    ForLanes(0, into.columns, [&](size_t j, size_t n) HWY_ATTR {
+    ForLanes(0, into.columns, [&](size_t j, size_t n) TRIREME_INLINED {
       float* c = into.rows[r] + into.first + j;
       V value = LoadN(sum + r * N * kLanes + j, n);
       if (into.add) {
@@ -159,7 +159,7 @@ template <bool kWhole, size_t R, size_t N>
 HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
   const Floats d;
   const FirstLanes last(into.columns - (N - 1) * kLanes);
-  const auto load = [&](const float* p, size_t v) HWY_ATTR {
+  const auto load = [&](const float* p, size_t v) TRIREME_INLINED {
     return kWhole || v + 1 < N ? LoadAll(p + v * kLanes) : last.Load(p + v * kLanes);
   };
   float* rows[R];  // read before anything is stored
@@ -167,22 +167,23 @@ HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
   for (size_t r = 0; r < R; ++r) rows[r] = into.rows[r] + into.first;
   if (into.add) {
     ForTile<R, N>([&](size_t r, size_t v)
-                      HWY_ATTR { sum[r][v] = hn::Add(load(rows[r], v), sum[r][v]); });
+                      TRIREME_INLINED { sum[r][v] = hn::Add(load(rows[r], v), sum[r][v]); });
   } else if (into.bias) {
     V bias[N];
 #pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) bias[v] = load(into.bias + into.first, v);
-    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Add(sum[r][v], bias[v]); });
+    ForTile<R, N>([&](size_t r, size_t v)
+                      TRIREME_INLINED { sum[r][v] = hn::Add(sum[r][v], bias[v]); });
   }
   if (into.relu) {
-    ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = PositivePart(sum[r][v]); });
+    ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED { sum[r][v] = PositivePart(sum[r][v]); });
   }
   if (kWhole && into.stream) {
     ForTile<R, N>([&](size_t r, size_t v)
-                      HWY_ATTR { hn::Stream(sum[r][v], d, rows[r] + v * kLanes); });
+                      TRIREME_INLINED { hn::Stream(sum[r][v], d, rows[r] + v * kLanes); });
     return;
   }
-  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR {
+  ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED {
     if (kWhole || v + 1 < N) {
       StoreAll(sum[r][v], rows[r] + v * kLanes);
     } else {
@@ -199,8 +200,9 @@ HWY_INLINE void StoreTile(V (&sum)[R][N], const Into& into) {
     StoreSums<false>(sum, into);
   } else {
     HWY_ALIGN float lanes[R * N * kLanes];
-    ForTile<R, N>([&](size_t r, size_t v)
-                      HWY_ATTR { hn::Store(sum[r][v], Floats(), lanes + (r * N + v) * kLanes); });
+    ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED {
+      hn::Store(sum[r][v], Floats(), lanes + (r * N + v) * kLanes);
+    });
     StorePartTile<R, N>(lanes, into);
   }
 }
@@ -253,7 +255,7 @@ HWY_INLINE void MultiplyLanes(const float* HWY_RESTRICT a, const float* HWY_REST
 #pragma GCC unroll 16
   for (size_t r = 0; r < R; ++r) down[r] = hn::LoadU(Floats(), a + r * kGroup);
   (
-      [&]() HWY_ATTR {
+      [&]() TRIREME_INLINED {
         V across[N];
         LoadAcross(b + lane * N * kLanes, across);
 #pragma GCC unroll 16
@@ -297,7 +299,7 @@ HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
     for (size_t v = 0; v < N; ++v) hwy::Prefetch(into.rows[r] + into.first + v * kLanes);
   }
   V sum[R][N];
-  ForTile<R, N>([&](size_t r, size_t v) HWY_ATTR { sum[r][v] = hn::Zero(Floats()); });
+  ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED { sum[r][v] = hn::Zero(Floats()); });
   sum_up(sum);
   StoreTile(sum, into);
 }
@@ -305,7 +307,7 @@ HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
 template <Order order, size_t R, size_t N>
 void Tile(size_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
           const Into& into) {
-  ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
+  ComputeTile<R, N>(into, [&](V(&sum)[R][N]) TRIREME_INLINED {
     if constexpr (order == Order::kByDepth) {
       size_t k = 0;
       for (; k + kGroup <= depth;

@@ -32,12 +32,12 @@ struct WinogradInput {
   void Turn(size_t tile, size_t i, size_t high, size_t stride, float* rows) const {
     const TilePixels<W::kTile> pixels(images, tile, zeros);
     float* row = rows + i / high * PackedTileFloats(images.channels) + i % high * kGroup;
-    ForLanes(0, images.channels, [&](size_t c, size_t n) HWY_ATTR {
+    ForLanes(0, images.channels, [&](size_t c, size_t n) TRIREME_INLINED {
       float* to = row + c / kGroup * kTileRows * kGroup + c % kGroup;
       BothWays<typename W::Input>(
-          [&](size_t a, size_t b) HWY_ATTR { return LoadN(pixels.at[a][b] + c, n); },
+          [&](size_t a, size_t b) TRIREME_INLINED { return LoadN(pixels.at[a][b] + c, n); },
           [&](size_t a, size_t b, V value)
-              HWY_ATTR { hn::StoreU(value, Floats(), to + (a * W::kTile + b) * stride); });
+              TRIREME_INLINED { hn::StoreU(value, Floats(), to + (a * W::kTile + b) * stride); });
     });
   }
 };
@@ -59,12 +59,12 @@ struct WinogradOutput {
     const size_t rows = std::min(W::kOut, height - y0), columns = std::min(W::kOut, width - x0);
     float* to = y + ((tile / tiles * height + y0) * width + x0) * channels + first;
     const float* biases = finish.bias ? finish.bias + first : nullptr;
-    ForLanes(0, count, [&](size_t c, size_t n) HWY_ATTR {
+    ForLanes(0, count, [&](size_t c, size_t n) TRIREME_INLINED {
       const V bias = biases ? LoadN(biases + c, n) : hn::Zero(Floats());
       BothWays<typename W::Output>(
           [&](size_t a, size_t b)
-              HWY_ATTR { return LoadN(products + (a * W::kTile + b) * stride + c, n); },
-          [&](size_t a, size_t b, V value) HWY_ATTR {
+              TRIREME_INLINED { return LoadN(products + (a * W::kTile + b) * stride + c, n); },
+          [&](size_t a, size_t b, V value) TRIREME_INLINED {
             if (a >= rows || b >= columns) return;
             value = hn::Add(value, bias);
             if (finish.relu) value = PositivePart(value);

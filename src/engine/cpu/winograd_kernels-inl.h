@@ -65,8 +65,8 @@ struct WinogradKernels {
         const size_t n = std::min(kLanes, columns - at - v);
         BothWays<typename W::Kernel>(
             [&](size_t a, size_t b)
-                HWY_ATTR { return LoadN(from + (a * 3 + b) * depth * columns, n); },
-            [&](size_t a, size_t b, V value) HWY_ATTR {
+                TRIREME_INLINED { return LoadN(from + (a * 3 + b) * depth * columns, n); },
+            [&](size_t a, size_t b, V value) TRIREME_INLINED {
               hn::StoreU(value, Floats(),
                          to + (a * W::kTile + b) * stride + (k - first) * width + v);
             });
@@ -81,12 +81,12 @@ struct WinogradKernels {
     for (size_t c0 = 0; c0 < width; c0 += kAcross) {
       const size_t at = j * kTileColumns + c0, across = std::min(kAcross, columns - at);
       for (size_t i = 0; i < across; ++i) {
-        ForLanes(first, last, [&](size_t k, size_t n) HWY_ATTR {
+        ForLanes(first, last, [&](size_t k, size_t n) TRIREME_INLINED {
           const float* from = weights + (at + i) * depth + k;
           BothWays<typename W::Kernel>(
               [&](size_t a, size_t b)
-                  HWY_ATTR { return LoadN(from + (8 - a * 3 - b) * depth * columns, n); },
-              [&](size_t a, size_t b, V value) HWY_ATTR {
+                  TRIREME_INLINED { return LoadN(from + (8 - a * 3 - b) * depth * columns, n); },
+              [&](size_t a, size_t b, V value) TRIREME_INLINED {
                 hn::StoreU(value, Floats(), square[a * W::kTile + b] + i * kStep + k - first);
               });
         });

@@ -41,7 +41,7 @@ RowParts PartsOf(size_t tiles, size_t in, size_t out) {
 template <size_t R, size_t N>
 void WeightTile(size_t depth, const float* HWY_RESTRICT a, size_t a_stride,
                 const float* HWY_RESTRICT b, size_t b_stride, const Into& into) {
-  ComputeTile<R, N>(into, [&](V(&sum)[R][N]) HWY_ATTR {
+  ComputeTile<R, N>(into, [&](V(&sum)[R][N]) TRIREME_INLINED {
     size_t k = 0;
     for (; k + kGroup <= depth; k += kGroup) {
       if (into.fetcher) into.fetcher->Next();
@@ -88,9 +88,9 @@ struct WeightTask {
     const TilePixels<T::kFrom> pixels(images, tile, zeros);
     // A whole vector is written where less is left: rows are that far apart.
     static_assert(kLanes <= 16);
-    ForLanes(0, images.channels, [&](size_t c, size_t n) HWY_ATTR {
-      BothWays<T>([&](size_t a, size_t b) HWY_ATTR { return LoadN(pixels.at[a][b] + c, n); },
-                  [&](size_t a, size_t b, V value) HWY_ATTR {
+    ForLanes(0, images.channels, [&](size_t c, size_t n) TRIREME_INLINED {
+      BothWays<T>([&](size_t a, size_t b) TRIREME_INLINED { return LoadN(pixels.at[a][b] + c, n); },
+                  [&](size_t a, size_t b, V value) TRIREME_INLINED {
                     hn::StoreU(value, Floats(), to + (a * T::kTo + b) * stride + c);
                   });
     });
@@ -182,13 +182,14 @@ class WeightBlocks {
   void TurnBack(size_t begin, size_t end, const float* sums, float* dw, bool add) const {
     const size_t in = task_.in, out = task_.out, row_floats = hwy::RoundUpTo(out, 16);
     for (size_t i = begin; i < end; ++i) {
-      ForLanes(0, out, [&](size_t o, size_t n) HWY_ATTR {
+      ForLanes(0, out, [&](size_t o, size_t n) TRIREME_INLINED {
         const float* from = sums + i * row_floats + o;
         float* to = dw + i * out + o;
         BothWays<typename W::KernelGrad>(
-            [&](size_t a, size_t b)
-                HWY_ATTR { return LoadN(from + (a * W::kTile + b) * task_.strides.sums, n); },
-            [&](size_t a, size_t b, V value) HWY_ATTR {
+            [&](size_t a, size_t b) TRIREME_INLINED {
+              return LoadN(from + (a * W::kTile + b) * task_.strides.sums, n);
+            },
+            [&](size_t a, size_t b, V value) TRIREME_INLINED {
               float* tap = to + (a * 3 + b) * in * out;
               StoreN(add ? hn::Add(LoadN(tap, n), value) : value, tap, n);
             });

@@ -12,29 +12,30 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::loops::HWY_NAMESPACE {
 
 void Fill(float value, float* to, size_t n) {
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR { hn::StoreU(hn::Set(d, value), d, to + i); });
+  EachLane(n, [=](auto d, size_t i) TRIREME_INLINED { hn::StoreU(hn::Set(d, value), d, to + i); });
 }
 
 void Add(const float* from, float* to, size_t n) {
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=](auto d, size_t i) TRIREME_INLINED {
     hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
   });
 }
 
 void Blend(float a, const float* x, float b, float* y, size_t n) {
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=](auto d, size_t i) TRIREME_INLINED {
     const auto kept = hn::Mul(hn::Set(d, b), hn::LoadU(d, y + i));
     hn::StoreU(hn::MulAdd(hn::Set(d, a), hn::LoadU(d, x + i), kept), d, y + i);
   });
 }
 
 void Scale(float a, float* x, size_t n) {
-  EachLane(n, [=](auto d, size_t i)
-                  HWY_ATTR { hn::StoreU(hn::Mul(hn::Set(d, a), hn::LoadU(d, x + i)), d, x + i); });
+  EachLane(n, [=](auto d, size_t i) TRIREME_INLINED {
+    hn::StoreU(hn::Mul(hn::Set(d, a), hn::LoadU(d, x + i)), d, x + i);
+  });
 }
 
 void SumInOrder(const float* start, const SliceList& parts, size_t at, float* out, size_t n) {
-  EachLane(n, [=, &parts](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &parts](auto d, size_t i) TRIREME_INLINED {
     auto sum = hn::LoadU(d, start + i);
     for (size_t p = 0; p < parts.size; ++p) {
       sum = hn::Add(sum, hn::LoadU(d, parts.items[p].data + at + i));
@@ -44,7 +45,7 @@ void SumInOrder(const float* start, const SliceList& parts, size_t at, float* ou
 }
 
 void ElasticPull(float alpha, const float* centre, float* weights, float* pull, size_t n) {
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=](auto d, size_t i) TRIREME_INLINED {
     const auto w = hn::LoadU(d, weights + i);
     const auto by = hn::Mul(hn::Set(d, alpha), hn::Sub(w, hn::LoadU(d, centre + i)));
     hn::StoreU(by, d, pull + i);

@@ -6,6 +6,7 @@
 #define TRIREME_FLAT_LANES_INL_H
 #endif
 
+#include "flat/cpu/inlined.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

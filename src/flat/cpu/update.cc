@@ -91,7 +91,7 @@ template <Decay kDecay, bool kMomentum, bool kNesterov, class G>
 void SgdLanes(const SgdRates& r, float factor, const float* HWY_RESTRICT decays, G g,
               float* HWY_RESTRICT v, float* HWY_RESTRICT w, size_t n) {
   const float rate = r.rate, momentum = r.momentum;
-  EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &g](auto d, size_t i) TRIREME_INLINED {
     if constexpr (G::kAhead > 0) PrefetchToWrite(w + i + G::kAhead);
     const auto weight = hn::LoadU(d, w + i);
     auto step = Seen<kDecay>(d, factor, decays, g, i, weight);
@@ -122,7 +122,7 @@ void SgdSkippingZeros(float rate, float factor, const float* HWY_RESTRICT g, flo
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   // Which runs of a group are not all zero, as bits.
-  const auto find = [=](size_t first) HWY_ATTR {
+  const auto find = [=](size_t first) TRIREME_INLINED {
     uint32_t found = 0;
     const size_t count = HWY_MIN(kGroup, runs - HWY_MIN(first, runs));
     for (size_t r = 0; r < count; ++r) {
@@ -193,7 +193,7 @@ void Sgd(const SgdRates& r, float factor, const float* decays, const GradientsAt
       n -= whole;
     }
   }
-  WithSource(g, [&](auto source) HWY_ATTR {
+  WithSource(g, [&](auto source) TRIREME_INLINED {
     if (!decays) return SgdDecayed<Decay::kNone>(r, factor, decays, source, v, w, n);
     SgdDecayed<Decay::kGradient>(r, factor, decays, source, v, w, n);
   });
@@ -206,7 +206,7 @@ void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decay
                float* HWY_RESTRICT mean, float* HWY_RESTRICT square, float* HWY_RESTRICT w,
                size_t n) {
   const AdamRates k = r;
-  EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &g](auto d, size_t i) TRIREME_INLINED {
     auto weight = hn::LoadU(d, w + i);
     const auto seen = Seen<kDecay>(d, factor, decays, g, i, weight);
     const auto m =
@@ -227,7 +227,7 @@ void AdamLanes(const AdamRates& r, float factor, const float* HWY_RESTRICT decay
 void Adam(const AdamRates& r, float factor, const float* decays, const GradientsAt& gradients,
           const KeptAt<AdamRates>& kept, float* w, size_t n) {
   float *const mean = kept[0], *const square = kept[1];
-  WithSource(gradients, [&](auto g) HWY_ATTR {
+  WithSource(gradients, [&](auto g) TRIREME_INLINED {
     if (!decays) return AdamLanes<Decay::kNone>(r, factor, decays, g, mean, square, w, n);
     if (!r.decoupled) return AdamLanes<Decay::kGradient>(r, factor, decays, g, mean, square, w, n);
     AdamLanes<Decay::kWeight>(r, factor, decays, g, mean, square, w, n);
@@ -239,7 +239,7 @@ template <Decay kDecay, class G>
 void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT decays, G g,
                   float* HWY_RESTRICT sum, float* HWY_RESTRICT w, size_t n) {
   const AdagradRates k = r;
-  EachLane(n, [=, &g](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=, &g](auto d, size_t i) TRIREME_INLINED {
     const auto weight = hn::LoadU(d, w + i);
     const auto seen = Seen<kDecay>(d, factor, decays, g, i, weight);
     const auto s = hn::MulAdd(seen, seen, hn::LoadU(d, sum + i));
@@ -252,14 +252,14 @@ void AdagradLanes(const AdagradRates& r, float factor, const float* HWY_RESTRICT
 void Adagrad(const AdagradRates& r, float factor, const float* decays, const GradientsAt& gradients,
              const KeptAt<AdagradRates>& kept, float* w, size_t n) {
   float* const sum = kept[0];
-  WithSource(gradients, [&](auto g) HWY_ATTR {
+  WithSource(gradients, [&](auto g) TRIREME_INLINED {
     if (!decays) return AdagradLanes<Decay::kNone>(r, factor, decays, g, sum, w, n);
     AdagradLanes<Decay::kGradient>(r, factor, decays, g, sum, w, n);
   });
 }
 
 void Track(float momentum, const float* HWY_RESTRICT seen, float* HWY_RESTRICT running, size_t n) {
-  EachLane(n, [=](auto d, size_t i) HWY_ATTR {
+  EachLane(n, [=](auto d, size_t i) TRIREME_INLINED {
     const auto old = hn::LoadU(d, running + i);
     const auto way = hn::Sub(hn::LoadU(d, seen + i), old);
     hn::StoreU(hn::MulAdd(hn::Set(d, momentum), way, old), d, running + i);
