@@ -28,8 +28,11 @@ struct ShardMarks {
 // (flat/host_memory.h).
 struct Batch {
   std::span<const float> inputs;    // count samples, NHWC
-  std::span<const int32_t> labels;  // count
+  std::span<const int32_t> labels;  // count; of a single output the bits of numbers (base/label.h)
   int count = 0;
+  // What the loss of a sample counts, by its class; empty: 1. Stays as it is while the executable
+  // has work.
+  std::span<const float> class_weights = {};
   float loss_scale = 1;        // 1 / samples of the step over all ranks
   float statistics_scale = 1;  // 1 / shards of the step that are not empty
   uint64_t random_key = 0;     // of (seed, epoch): dropout draws from it by position

@@ -22,6 +22,7 @@ class PretendExecutable : public Executable {
         scratch_(device, cpu::CallList::ScratchFloats(*program_, kernels, threads)),
         inputs_(device, size_t(program_->capacity) * size_t(program_->graph.input().size())),
         labels_(device, size_t(program_->capacity)),
+        class_weights_(device, size_t(program_->graph.num_classes())),
         calls_(*program_, kernels, team_,
                reinterpret_cast<std::byte*>(device.Inside(activations_).data),
                device.Inside(scratch_).data) {
@@ -107,7 +108,11 @@ class PretendExecutable : public Executable {
     TRIREME_ASSERT(batch.labels.size() <= labels_.slice().size);
     device_.CheckReach(batch.inputs.data(), batch.inputs.size_bytes());
     device_.CheckReach(batch.labels.data(), batch.labels.size_bytes());
-    queue_.Do([inside, inputs = batch.inputs, given = batch.labels] {
+    inside.class_weights = {device_.Inside(class_weights_).data, batch.class_weights.size()};
+    TRIREME_ASSERT(batch.class_weights.size() <= class_weights_.slice().size);
+    device_.CheckReach(batch.class_weights.data(), batch.class_weights.size_bytes());
+    queue_.Do([inside, inputs = batch.inputs, given = batch.labels, weights = batch.class_weights] {
+      std::ranges::copy(weights, const_cast<float*>(inside.class_weights.data()));
       std::ranges::copy(inputs, const_cast<float*>(inside.inputs.data()));
       std::ranges::copy(given, const_cast<int32_t*>(inside.labels.data()));
     });
@@ -130,7 +135,7 @@ class PretendExecutable : public Executable {
   PretendQueue& queue_;
   std::atomic<int>* const announced_;
   Team team_;  // of the queue's thread
-  Buffer activations_, scratch_, inputs_, labels_;
+  Buffer activations_, scratch_, inputs_, labels_, class_weights_;
   cpu::CallList calls_;
   int num_forward_ = 0;  // instructions
   Handover sums_;        // of batch-norm over all shards

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/label.h"
 #include "base/random.h"
 
 namespace trireme::check {
@@ -36,9 +37,14 @@ inline std::vector<float> RandomFloats(uint64_t key, size_t size) {
   return numbers;
 }
 
+// Of a single output: numbers.
 inline std::vector<int32_t> RandomLabels(uint64_t key, size_t size, int classes) {
   const Random random(key);
   std::vector<int32_t> labels(size);
+  if (classes == 1) {
+    for (size_t i = 0; i < size; ++i) labels[i] = LabelOfNumber(float(random.Normal(i)));
+    return labels;
+  }
   for (size_t i = 0; i < size; ++i) labels[i] = int32_t(random.Bits(i) % uint64_t(classes));
   return labels;
 }

@@ -23,11 +23,13 @@ class Loss {
       : program_(*Compile(graph, RefEngine(options.fusions), options.count, Mode::kTrain, 1)),
         forward_(program_),
         inputs_(RandomFloats(options.seed, size_t(options.count * graph.input().size()))),
-        labels_(RandomLabels(options.seed, size_t(options.count), graph.num_classes())) {
+        labels_(RandomLabels(options.seed, size_t(options.count), graph.num_classes())),
+        class_weights_(options.class_weights) {
     std::erase_if(forward_.instructions, [](const Instruction& i) { return i.backward; });
     batch_ = {.inputs = inputs_,
               .labels = labels_,
               .count = options.count,
+              .class_weights = class_weights_,
               .loss_scale = 1.0f / float(options.count),
               .random_key = options.seed};
   }
@@ -47,6 +49,7 @@ class Loss {
   Program program_, forward_;
   std::vector<float> inputs_;
   std::vector<int32_t> labels_;
+  std::vector<float> class_weights_;
   Batch batch_;
   std::vector<double> summand_;
 };

@@ -13,6 +13,7 @@ struct GradientOptions {
   int coordinates = 4;  // of each parameter, drawn at random (all, if it has no more)
   double tolerance = 1e-6;
   uint64_t seed = 1;
+  std::vector<float> class_weights = {};
   std::vector<Fusion> fusions = {};  // chains to be joined before backward
 };
 

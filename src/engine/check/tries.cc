@@ -71,9 +71,11 @@ std::vector<Setting> SettingsFor(const OpDef& def) {
   if (op == "layer_norm") return Join(Elementwise(1), Elementwise(1, {.affine = false}));
   if (op == "dropout") return Elementwise(1, {.rate = 0.3f, .layer = 2});
   if (op == "softmax_cross_entropy") return Join(Losses(), Losses({.smoothing = 0.1f}));
-  if (op == "squared_error" || op == "absolute_error") return Losses();
+  if (op == "squared_error" || op == "absolute_error") {
+    return Join(Losses(), {{{{1, 1, 1}}, {}}});  // a number
+  }
   if (op == "tally") {
-    std::vector<Setting> all = Losses();
+    std::vector<Setting> all = Join(Losses(), {{{{1, 1, 1}}, {}}});
     for (Setting& setting : all) setting.inputs.push_back({});
     return all;
   }

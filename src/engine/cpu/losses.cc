@@ -1,6 +1,8 @@
 // Losses, their gradients and the tally of a shard. Each sample is one row of outputs.
 #include <cmath>
 
+#include "base/label.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/losses.cc"
 #include "hwy/foreach_target.h"
@@ -49,6 +51,22 @@ HWY_INLINE V Sign(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, sign);
 }
 
+// What the outputs of a sample should be: `value` at one place, 0 elsewhere.
+struct Aim {
+  size_t place;
+  float value;
+};
+Aim AimOf(const Shard& shard, size_t sample, size_t classes) {
+  const int32_t label = shard.batch->labels[sample];
+  return classes == 1 ? Aim{0, NumberOfLabel(label)} : Aim{static_cast<size_t>(label), 1.0f};
+}
+
+// What the loss of a sample counts.
+float WeightOf(const Shard& shard, size_t sample) {
+  const std::span<const float> weights = shard.batch->class_weights;
+  return weights.empty() ? 1.0f : weights[static_cast<size_t>(shard.batch->labels[sample])];
+}
+
 // Calls each(sample) for all of the shard's samples, which cost about `cost` multiply-adds each.
 template <class F>
 void ForSamples(const Shard& shard, size_t cost, const F& each) {
@@ -74,7 +92,7 @@ void SoftmaxCrossEntropy(const Call& call, const Shard& shard) {
       for (size_t c = 0; c < classes; ++c) sum += x[c];
       target += smoothing / static_cast<float>(classes) * static_cast<float>(sum);
     }
-    losses[sample] = log_sum - target;
+    losses[sample] = (log_sum - target) * WeightOf(shard, sample);
   });
 }
 
@@ -82,12 +100,13 @@ void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard) {
   const size_t classes = call.inputs[0].size();
   const float* probabilities = call.inputs[0].floats();
   float* dx = call.outputs[0].floats();
-  const float scale = shard.batch->loss_scale, smoothing = call.attributes.smoothing;
+  const float smoothing = call.attributes.smoothing;
   const float rest = smoothing / static_cast<float>(classes);
   ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
     const float* p = probabilities + sample * classes;
     float* out = dx + sample * classes;
     const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
+    const float scale = shard.batch->loss_scale * WeightOf(shard, sample);
     const float of_label = (p[label] - (1 - smoothing) - rest) * scale;  // dx may be p
     const V factor = hn::Set(Floats(), scale), off = hn::Set(Floats(), rest);
     Map(p, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(hn::Sub(v, off), factor); });
@@ -101,13 +120,13 @@ void SquaredError(const Call& call, const Shard& shard) {
   float* losses = call.outputs[0].floats();
   ForSamples(shard, 2 * classes, [&](size_t sample) {
     const float* y = outputs + sample * classes;
-    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
+    const Aim aim = AimOf(shard, sample, classes);
     float sum = 0;
     for (size_t c = 0; c < classes; ++c) {
-      const float off = y[c] - (c == label ? 1.0f : 0.0f);
+      const float off = y[c] - (c == aim.place ? aim.value : 0.0f);
       sum += off * off;
     }
-    losses[sample] = 0.5f * sum;
+    losses[sample] = 0.5f * sum * WeightOf(shard, sample);
   });
 }
 
@@ -115,15 +134,15 @@ void SquaredErrorGrad(const Call& call, const Shard& shard) {
   const size_t classes = call.inputs[0].size();
   const float* outputs = call.inputs[0].floats();
   float* dx = call.outputs[0].floats();
-  const float scale = shard.batch->loss_scale;
   ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
     const float* y = outputs + sample * classes;
     float* out = dx + sample * classes;
-    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
-    const float of_label = (y[label] - 1) * scale;  // dx may be y
+    const Aim aim = AimOf(shard, sample, classes);
+    const float scale = shard.batch->loss_scale * WeightOf(shard, sample);
+    const float of_label = (y[aim.place] - aim.value) * scale;  // dx may be y
     const V factor = hn::Set(Floats(), scale);
     Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(v, factor); });
-    out[label] = of_label;
+    out[aim.place] = of_label;
   });
 }
 
@@ -133,10 +152,12 @@ void AbsoluteError(const Call& call, const Shard& shard) {
   float* losses = call.outputs[0].floats();
   ForSamples(shard, 2 * classes, [&](size_t sample) {
     const float* y = outputs + sample * classes;
-    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
+    const Aim aim = AimOf(shard, sample, classes);
     float sum = 0;
-    for (size_t c = 0; c < classes; ++c) sum += std::abs(y[c] - (c == label ? 1.0f : 0.0f));
-    losses[sample] = sum;
+    for (size_t c = 0; c < classes; ++c) {
+      sum += std::abs(y[c] - (c == aim.place ? aim.value : 0.0f));
+    }
+    losses[sample] = sum * WeightOf(shard, sample);
   });
 }
 
@@ -144,15 +165,15 @@ void AbsoluteErrorGrad(const Call& call, const Shard& shard) {
   const size_t classes = call.inputs[0].size();
   const float* outputs = call.inputs[0].floats();
   float* dx = call.outputs[0].floats();
-  const float scale = shard.batch->loss_scale;
   ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
     const float* y = outputs + sample * classes;
     float* out = dx + sample * classes;
-    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
-    const float off = y[label] - 1;  // dx may be y
+    const Aim aim = AimOf(shard, sample, classes);
+    const float scale = shard.batch->loss_scale * WeightOf(shard, sample);
+    const float off = y[aim.place] - aim.value;  // dx may be y
     const V factor = hn::Set(Floats(), scale);
     Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(Sign(v), factor); });
-    out[label] = scale * (off > 0 ? 1 : off < 0 ? -1 : off);
+    out[aim.place] = scale * (off > 0 ? 1 : off < 0 ? -1 : off);
   });
 }
 
@@ -164,8 +185,9 @@ void Tally(const Call& call, const Shard& shard) {
   size_t correct = 0;
   for (size_t sample = 0; sample < shard.count; ++sample) {
     const float* x = logits + sample * classes;
-    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
     loss += losses[sample];
+    if (classes == 1) continue;
+    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
     bool wins = x[label] == LargestOf(x, classes);
     for (size_t c = 0; wins && c < label; ++c) wins = x[c] != x[label];
     correct += wins;

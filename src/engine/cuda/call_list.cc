@@ -169,10 +169,12 @@ void CallList::CopyWeights(const float* state, int first, int last) {
 void CallList::Run(const Batch& batch, const float* state, float* summand, bool accumulate,
                    int first, int last) {
   TRIREME_ASSERT(batch.count > 0 && batch.count <= program_.capacity);
+  const SampleSlot& slot = memory_.slots[size_t(slot_)];
   const Shard shard = {.batch = &batch,
                        .count = size_t(batch.count),
                        .numbers = memory_.numbers,
-                       .labels = memory_.slots[size_t(slot_)].labels,
+                       .labels = slot.labels,
+                       .class_weights = batch.class_weights.empty() ? nullptr : slot.class_weights,
                        .state = state,
                        .copies = {memory_.copies, context_.narrow()},
                        .summand = summand,

@@ -22,6 +22,7 @@ size_t MostSums(const Program& program);
 struct SampleSlot {
   float* inputs = nullptr;
   int32_t* labels = nullptr;
+  float* class_weights = nullptr;
 };
 constexpr int kSlots = 2;  // the next shard's samples come while this one's are read
 constexpr int SlotsOf(Mode mode) { return mode == Mode::kTrain ? kSlots : 1; }

@@ -122,10 +122,11 @@ class CudaExecutable : public Executable {
 
   // Memory for the samples of a shard.
   struct Slot {
-    CardMemory inputs, labels;
+    CardMemory inputs, labels, class_weights;
     Event read;  // the shard that read it last is done
     SampleSlot addresses() const {
-      return {static_cast<float*>(inputs.data()), static_cast<int32_t*>(labels.data())};
+      return {static_cast<float*>(inputs.data()), static_cast<int32_t*>(labels.data()),
+              static_cast<float*>(class_weights.data())};
     }
   };
 
@@ -137,6 +138,8 @@ class CudaExecutable : public Executable {
     for (int i = 0; i < SlotsOf(program_->mode); ++i) {
       slots[size_t(i)].inputs = CardMemory(queue_.card(), samples * input, "samples");
       slots[size_t(i)].labels = CardMemory(queue_.card(), samples * sizeof(int32_t), "samples");
+      slots[size_t(i)].class_weights = CardMemory(
+          queue_.card(), size_t(program_->graph.num_classes()) * sizeof(float), "samples");
     }
     return slots;
   }
@@ -158,6 +161,7 @@ class CudaExecutable : public Executable {
     };
     copy(slot.inputs, batch.inputs);
     copy(slot.labels, batch.labels);
+    copy(slot.class_weights, batch.class_weights);
     const Event taken = sample_queue_.Record();
     queue_.Wait(taken);
     return taken;

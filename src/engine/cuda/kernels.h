@@ -45,9 +45,10 @@ struct Shard {
   size_t count;        // samples, at least one
   const ShardNumbers* numbers;
   const int32_t* labels;
-  const float* state;  // weights, then running statistics
-  Array copies;        // of weights, as the libraries read them
-  float* summand;      // null in evaluation
+  const float* class_weights;  // null: all are 1
+  const float* state;          // weights, then running statistics
+  Array copies;                // of weights, as the libraries read them
+  float* summand;              // null in evaluation
   bool accumulate;
   std::byte* scratch;  // 256-byte aligned
   size_t scratch_bytes;

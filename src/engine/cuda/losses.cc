@@ -10,7 +10,8 @@ Outputs OutputsOf(const Call& call, const Shard& shard) {
   return {.samples = shard.count,
           .classes = int(values.size()),
           .values = values.floats(),
-          .labels = shard.labels};
+          .labels = shard.labels,
+          .class_weights = shard.class_weights};
 }
 
 }  // namespace

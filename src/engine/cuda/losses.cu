@@ -30,6 +30,11 @@ __device__ float Target(const Outputs& o, size_t n, int i, float smoothing) {
   return (i == o.labels[n] ? 1 - smoothing : 0) + smoothing / float(o.classes);
 }
 
+// What the loss of a sample counts.
+__device__ float WeightOf(const Outputs& o, size_t n) {
+  return o.class_weights == nullptr ? 1.0f : o.class_weights[o.labels[n]];
+}
+
 __global__ void SoftmaxCrossEntropy(Outputs o, float smoothing, float* losses,
                                     float* probabilities) {
   ForEachSample(o.samples, [&](size_t n) {
@@ -46,7 +51,7 @@ __global__ void SoftmaxCrossEntropy(Outputs o, float smoothing, float* losses,
       probabilities[n * o.classes + i] = expf(x[i] - log_sum);
     });
     loss = SumWarp(loss);
-    if (IsFirstOfWarp()) losses[n] = loss;
+    if (IsFirstOfWarp()) losses[n] = loss * WeightOf(o, n);
   });
 }
 
@@ -56,12 +61,13 @@ __global__ void SoftmaxCrossEntropyGrad(Outputs o, float smoothing, const ShardN
   ForEachItem(o.samples * o.classes, [=](size_t at) {
     const size_t n = at / unsigned(o.classes);
     const int i = int(at % unsigned(o.classes));
-    d_logits[at] = (o.values[at] - Target(o, n, i, smoothing)) * loss_scale;
+    d_logits[at] = (o.values[at] - Target(o, n, i, smoothing)) * (loss_scale * WeightOf(o, n));
   });
 }
 
 __device__ float ErrorOf(const Outputs& o, size_t n, int i) {
-  return o.values[n * o.classes + i] - (i == o.labels[n] ? 1 : 0);
+  const float target = o.classes == 1 ? __int_as_float(o.labels[n]) : i == o.labels[n] ? 1 : 0;
+  return o.values[n * o.classes + i] - target;
 }
 
 template <Difference kKind>
@@ -73,7 +79,7 @@ __global__ void DifferenceOf(Outputs o, float* losses) {
       loss += kKind == Difference::kSquared ? error * error / 2 : fabsf(error);
     });
     loss = SumWarp(loss);
-    if (IsFirstOfWarp()) losses[n] = loss;
+    if (IsFirstOfWarp()) losses[n] = loss * WeightOf(o, n);
   });
 }
 
@@ -81,9 +87,10 @@ template <Difference kKind>
 __global__ void DifferenceGrad(Outputs o, const ShardNumbers* numbers, float* dx) {
   const float loss_scale = numbers->loss_scale;
   ForEachItem(o.samples * o.classes, [=](size_t at) {
-    const float error = ErrorOf(o, at / unsigned(o.classes), int(at % unsigned(o.classes)));
+    const size_t n = at / unsigned(o.classes);
+    const float error = ErrorOf(o, n, int(at % unsigned(o.classes)));
     const float sign = error > 0 ? 1 : error < 0 ? -1 : error;  // not a number stays so
-    dx[at] = (kKind == Difference::kSquared ? error : sign) * loss_scale;
+    dx[at] = (kKind == Difference::kSquared ? error : sign) * (loss_scale * WeightOf(o, n));
   });
 }
 
@@ -115,7 +122,7 @@ __global__ void TallyUp(Outputs o, Tally t) {
     const int predicted = Predicted(o, n);
     if (!IsFirstOfWarp()) return;
     loss += t.losses[n];
-    correct += predicted == o.labels[n];
+    correct += o.classes > 1 && predicted == o.labels[n];
   });
   loss = SumBlock(loss);
   correct = SumBlock(correct);

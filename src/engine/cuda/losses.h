@@ -8,12 +8,14 @@
 
 namespace trireme::cuda {
 
-// The outputs of a network, a row of `classes` for each sample, and what they should have been.
+// The outputs of a network, a row of `classes` for each sample, and what they should have been: the
+// numbers of classes, or of a single output the bits of a float.
 struct Outputs {
   size_t samples;
   int classes;
   const float* values;
   const int32_t* labels;
+  const float* class_weights = nullptr;  // what a sample's loss counts; null: 1
 };
 
 void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float smoothing,

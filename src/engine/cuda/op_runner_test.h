@@ -35,14 +35,17 @@ class CudaRunner : public check::OpRunner {
     const CardMemory weights = ToCard(std::as_bytes(state));
     const CardMemory sums = ToCard(std::as_bytes(summand));
     const CardMemory labels = ToCard(std::as_bytes(batch.labels));
-    CallList calls(*program, context_,
-                   {.activations = static_cast<std::byte*>(values.data()),
-                    .slots = {SampleSlot{.labels = static_cast<int32_t*>(labels.data())}},
-                    .numbers = static_cast<ShardNumbers*>(numbers_.data()),
-                    .copies = copies.data(),
-                    .scratch = static_cast<std::byte*>(scratch_.data()),
-                    .scratch_bytes = scratch_.bytes()},
-                   /*check=*/false);
+    const CardMemory class_weights = ToCard(std::as_bytes(batch.class_weights));
+    CallList calls(
+        *program, context_,
+        {.activations = static_cast<std::byte*>(values.data()),
+         .slots = {SampleSlot{.labels = static_cast<int32_t*>(labels.data()),
+                              .class_weights = static_cast<float*>(class_weights.data())}},
+         .numbers = static_cast<ShardNumbers*>(numbers_.data()),
+         .copies = copies.data(),
+         .scratch = static_cast<std::byte*>(scratch_.data()),
+         .scratch_bytes = scratch_.bytes()},
+        /*check=*/false);
     const auto* from = static_cast<const float*>(weights.data());
     auto* to = static_cast<float*>(sums.data());
     calls.WriteNumbers(batch);

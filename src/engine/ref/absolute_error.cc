@@ -8,8 +8,8 @@ void AbsoluteError(const Call& call) {
   const int64_t classes = call.inputs[0].shape().size();
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
-      const double error = call.inputs[0].sample(n)[i] - (i == call.batch.labels[n] ? 1 : 0);
-      call.outputs[0].values[n] += std::abs(error);
+      const double error = call.inputs[0].sample(n)[i] - call.Target(n, i);
+      call.outputs[0].values[n] += std::abs(error) * call.Weight(n);
     }
   }
 }
@@ -18,9 +18,9 @@ void AbsoluteErrorGrad(const Call& call) {
   const int64_t classes = call.inputs[0].shape().size();
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
-      const double error = call.inputs[0].sample(n)[i] - (i == call.batch.labels[n] ? 1 : 0);
+      const double error = call.inputs[0].sample(n)[i] - call.Target(n, i);
       const double sign = error > 0 ? 1 : error < 0 ? -1 : error;  // not a number stays so
-      call.outputs[0].sample(n)[i] = sign * call.batch.loss_scale;
+      call.outputs[0].sample(n)[i] = sign * call.batch.loss_scale * call.Weight(n);
     }
   }
 }

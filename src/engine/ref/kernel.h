@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/label.h"
 #include "graph/engine.h"
 
 namespace trireme::ref {
@@ -28,6 +29,18 @@ struct Call {
   std::span<double> metrics;
 
   int64_t samples() const { return batch.count; }
+
+  // What output `i` of a sample should be, of the first input: 1 for its class and 0 for others; a
+  // single output is a number itself.
+  double Target(int64_t sample, int64_t i) const {
+    const int32_t label = batch.labels[size_t(sample)];
+    return inputs[0].shape().size() == 1 ? NumberOfLabel(label) : i == label ? 1 : 0;
+  }
+  // What its loss counts.
+  double Weight(int64_t sample) const {
+    if (batch.class_weights.empty()) return 1;
+    return batch.class_weights[size_t(batch.labels[size_t(sample)])];
+  }
 };
 
 using Kernel = void (*)(const Call&);

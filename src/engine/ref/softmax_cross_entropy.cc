@@ -9,7 +9,7 @@ namespace {
 
 double Target(const Call& call, int64_t n, int64_t i, int64_t classes) {
   const double smoothing = call.attributes.smoothing;
-  return (i == call.batch.labels[n] ? 1 - smoothing : 0) + smoothing / double(classes);
+  return (1 - smoothing) * call.Target(n, i) + smoothing / double(classes);
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ void SoftmaxCrossEntropy(const Call& call) {
     for (int64_t i = 0; i < classes; ++i) sum += std::exp(x[i] - largest);
     const double log_sum = largest + std::log(sum);
     for (int64_t i = 0; i < classes; ++i) {
-      call.outputs[0].values[n] += Target(call, n, i, classes) * (log_sum - x[i]);
+      call.outputs[0].values[n] += Target(call, n, i, classes) * (log_sum - x[i]) * call.Weight(n);
       call.outputs[1].sample(n)[i] = std::exp(x[i] - log_sum);
     }
   }
@@ -33,8 +33,8 @@ void SoftmaxCrossEntropyGrad(const Call& call) {
   const int64_t classes = call.inputs[0].shape().size();
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
-      call.outputs[0].sample(n)[i] =
-          (call.inputs[0].sample(n)[i] - Target(call, n, i, classes)) * call.batch.loss_scale;
+      call.outputs[0].sample(n)[i] = (call.inputs[0].sample(n)[i] - Target(call, n, i, classes)) *
+                                     call.batch.loss_scale * call.Weight(n);
     }
   }
 }

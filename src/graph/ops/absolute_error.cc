@@ -19,7 +19,9 @@ void Gradient(GradientBuilder& g) {
 extern constinit const OpDef kAbsoluteError = {.name = "absolute_error",
                                                .summary =
                                                    "loss of each sample: the sum over classes of "
-                                                   "the absolute value of (output - one-hot label)",
+                                                   "the absolute value of (output - one-hot "
+                                                   "label); of a single output that of (output - "
+                                                   "number)",
                                                .inputs = {"outputs"},
                                                .outputs = {"loss"},
                                                .infer = Infer,
@@ -27,7 +29,9 @@ extern constinit const OpDef kAbsoluteError = {.name = "absolute_error",
 extern constinit const OpDef kAbsoluteErrorGrad = {
     .name = "absolute_error_grad",
     .summary =
-        "the sign of (output - one-hot label), or 0 where both are equal, / samples of the step",
+        "the sign of (output - one-hot label or number), or 0 where both are equal, / samples of "
+        "the "
+        "step",
     .inputs = {"outputs"},
     .outputs = {"dx"}};
 

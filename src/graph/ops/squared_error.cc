@@ -18,14 +18,16 @@ void Gradient(GradientBuilder& g) {
 
 extern constinit const OpDef kSquaredError = {
     .name = "squared_error",
-    .summary = "loss of each sample: half the sum over classes of (output - one-hot label)^2",
+    .summary =
+        "loss of each sample: half the sum over classes of (output - one-hot label)^2; of a "
+        "single output half of (output - number)^2",
     .inputs = {"outputs"},
     .outputs = {"loss"},
     .infer = Infer,
     .gradient = Gradient};
 extern constinit const OpDef kSquaredErrorGrad = {
     .name = "squared_error_grad",
-    .summary = "(output - one-hot label) / samples of the step",
+    .summary = "(output - one-hot label or number) / samples of the step",
     .inputs = {"outputs"},
     .outputs = {"dx"}};
 

@@ -13,7 +13,7 @@ Signature Infer(std::span<const ValueSpec> inputs, const Attributes&) {
 
 extern constinit const OpDef kTally = {
     .name = "tally",
-    .summary = "adds the losses and the correct predictions to the end of the summand",
+    .summary = "adds the losses and, of classes, the correct predictions to the end of the summand",
     .inputs = {"logits", "loss"},
     .outputs = {},
     .infer = Infer};
