@@ -180,6 +180,9 @@ class DocumentsTest : public WholeTest {
     for (int i = 0; i < 30; ++i) {
       rows += fmt::format("{},{},{},{},{}\n", i, i * 7 % 5, i % 11, i % 3, i % 3 ? "elm" : "oak");
     }
+    std::string prices = "size,rooms,price\n";
+    for (int i = 0; i < 30; ++i) prices += fmt::format("{},{},{}.5\n", i * 7 % 30, i % 4, i);
+    Write("prices.csv", prices);
     for (const char* name : {"FILE", "FILE.csv", "mine.csv", "your.csv"}) Write(name, rows);
     Write("hosts.txt", "localhost 4\n");
     Write("secret", "oars");

@@ -117,6 +117,7 @@ class Report {
     json.Add("source", data_.name);
     json.Add("shape",
              std::vector<int>{data_.shape.height, data_.shape.width, data_.shape.channels});
+    if (data_.task == Task::kRegression) json.Add("task", NameOf(data_.task));
     json.Add("classes", data_.classes);
     for (const PartSurvey& part : survey_.parts) json.Add(part.name, part.samples);
     if (!pack_.empty()) AddPack(json);
@@ -146,6 +147,7 @@ class Report {
       text += fmt::format("  {}: {}\n", data_.classes[c],
                           PartsText(count("train"), count("validation"), count("test")));
     }
+    if (data_.task == Task::kRegression) text += TargetText();
     if (!read_) return text;
     text += Sizes();
     text += "values of the training part:\n";
@@ -179,6 +181,7 @@ class Report {
   Json PartJson(const PartSurvey& part) const {
     Json json = Json::Object();
     json.Add("samples", part.samples).Add("classes", part.classes);
+    if (part.target.channels() > 0) json.Add("target", TargetJson(part));
     if (!read_) return json;
     json.Add("repeated", part.repeated);
     if (&part != &survey_.parts[0]) json.Add("in_training", part.in_training);
@@ -189,6 +192,20 @@ class Report {
       sizes.Append(std::vector<int>{size.width, size.height});
     }
     return json.Add("sizes", std::move(sizes));
+  }
+
+  Json TargetJson(const PartSurvey& part) const {
+    return RowJson({data_.columns.label, "numbers", {0}}, nullptr, part.target);
+  }
+
+  // A line for each part.
+  std::string TargetText() const {
+    std::string text = fmt::format("numbers to predict{}{}:\n",
+                                   data_.columns.label.empty() ? "" : ", ", data_.columns.label);
+    for (const PartSurvey& part : survey_.parts) {
+      text += RowText({TitleOf(part), "numbers", {0}}, nullptr, part.target);
+    }
+    return text;
   }
 
   std::string Head() const {
@@ -203,8 +220,11 @@ class Report {
         s.height == 1 && s.width == 1 ? fmt::format("rows of {}", Counted(s.channels, "value"))
         : data_.train->cuts()         ? "images"
                               : fmt::format("images of {}x{}x{}", s.height, s.width, s.channels);
-    return fmt::format("{}: {} {}, {} classes, {}\n", data_.name, FormatCount(all), what,
-                       data_.classes.size(), PartsText(all - test - validation, validation, test));
+    const std::string learnt = data_.task == Task::kRegression
+                                   ? "a number to predict"
+                                   : fmt::format("{} classes", data_.classes.size());
+    return fmt::format("{}: {} {}, {}, {}\n", data_.name, FormatCount(all), what, learnt,
+                       PartsText(all - test - validation, validation, test));
   }
 
   std::string Sizes() const {

@@ -45,6 +45,10 @@ int Run(const Args& args, Process& process) {
                 model.card.shape.width, model.card.shape.channels);
   }
 
+  if (data.task != model.card.task()) {
+    throw Error("{} is for {}, the model for {}", data.name, NameOf(data.task),
+                NameOf(model.card.task()));
+  }
   const auto queue = backend.engine->device().NewQueue();
   const Buffer state(backend.engine->device(), model.layout.state);
   flat::PutNow(*queue, model.state, state);

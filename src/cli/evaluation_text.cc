@@ -63,6 +63,13 @@ std::string ClassesText(const Evaluation& evaluation, const RocCurves& roc,
 
 std::string EvaluationText(const Evaluation& evaluation, const RocCurves& roc,
                            const std::vector<std::string>& classes, const std::string& which) {
+  if (evaluation.errors) {
+    const NumberRecord numbers = RecordOf(*evaluation.errors);
+    return fmt::format(
+        "samples    {} ({})\nloss       {}\nRMSE       {:.6g}\nMAE        {:.6g}\nR2         {}\n",
+        FormatCount(evaluation.samples), which, FormatLoss(evaluation.loss), numbers.rmse,
+        numbers.mae, numbers.r2 ? fmt::format("{:.5f}", *numbers.r2) : "-");
+  }
   std::string text = fmt::format("samples    {} ({})\nloss       {}\naccuracy   {:.2f} %\n",
                                  FormatCount(evaluation.samples), which,
                                  FormatLoss(evaluation.loss), 100 * evaluation.accuracy);
@@ -77,13 +84,17 @@ std::string EvaluationText(const Evaluation& evaluation, const RocCurves& roc,
 std::string EvaluationJson(const Evaluation& evaluation, const RocCurves& roc,
                            const std::vector<std::string>& classes, const std::string& which) {
   Json json = Json::Object();
-  json.Add("test_accuracy", evaluation.accuracy)
-      .Add("test_top5", evaluation.top5)
+  json.Add("test_accuracy", evaluation.errors ? Json() : Json(evaluation.accuracy))
+      .Add("test_top5", evaluation.errors ? Json() : Json(evaluation.top5))
       .Add("test_loss", evaluation.loss)
       .Add("samples", evaluation.samples)
       .Add("of", which)
       .Add("classes", classes);
-  AddClasses(json, evaluation.confusion, roc);
+  if (evaluation.errors) {
+    AddNumbers(json, "test", RecordOf(*evaluation.errors));
+  } else {
+    AddClasses(json, evaluation.confusion, roc);
+  }
   return json.Text() + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/files.h"
@@ -26,8 +27,8 @@ constexpr size_t kTogether = 256;  // pictures
 constexpr Flag kFlags[] = {
     {"--top", "K", "classes to show for each record (default: 3)"},
     {"--logits", "", "raw outputs as JSON, one object per record"},
-    {"--json", "", "classes and probabilities as JSON, one object per record"},
-    {"--csv", "", "classes and probabilities as a table, one line per record"},
+    {"--json", "", "classes and probabilities, or numbers, as JSON, one object per record"},
+    {"--csv", "", "classes and probabilities, or numbers, as a table, one line per record"},
     {"--checkpoint", "WHICH", "best, last or a step (default: last)"},
     {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     kDeviceFlag,
@@ -52,8 +53,9 @@ std::vector<double> Doubles(std::span<const float> values) {
 
 class Printer {
  public:
-  Printer(const Args& args, const std::vector<std::string>& classes, Output& out)
-      : classes_(classes),
+  Printer(const Args& args, const ModelCard& card, Output& out)
+      : classes_(card.classes),
+        target_(card.normalizer.target()),
         out_(out),
         top_(args.Number<int>("--top", 3)),
         logits_(args.Has("--logits")),
@@ -64,12 +66,13 @@ class Printer {
       throw UsageError("--csv prints a table, --json and --logits print objects; choose one");
     }
     if (!csv_) return;
-    std::string head = "file,record,class";
-    for (const std::string& name : classes) head += "," + CsvField(name);
+    std::string head = target_ ? "file,record,prediction" : "file,record,class";
+    for (const std::string& name : classes_) head += "," + CsvField(name);
     out_.Write(head + "\n");
   }
 
   void Print(const std::string& file, int64_t index, const Prediction& prediction) {
+    if (target_) return PrintNumber(file, index, prediction);
     const std::vector<int> best = Best(prediction.probabilities, size_t(top_));
     if (csv_) {
       std::string line =
@@ -92,7 +95,18 @@ class Printer {
   }
 
  private:
+  void PrintNumber(const std::string& file, int64_t index, const Prediction& prediction) {
+    const double number = target_->Original(prediction.logits[0]);
+    if (csv_) return out_.Write(fmt::format("{},{},{:.7g}\n", CsvField(file), index, number));
+    if (!logits_ && !json_) return out_.Write(fmt::format("{} {}  {:.7g}\n", file, index, number));
+    Json json = Json::Object();
+    json.Add("file", file).Add("record", index).Add("prediction", number);
+    if (logits_) json.Add("logits", Doubles(prediction.logits));
+    out_.Write(json.Text() + "\n");
+  }
+
   const std::vector<std::string>& classes_;
+  const std::optional<TargetScale> target_;  // none: classes
   Output& out_;
   int top_;
   bool logits_, json_, csv_;
@@ -223,7 +237,7 @@ int Run(const Args& args, Process& process) {
     throw UsageError("FILE is missing; name a file of records, or - for the standard input");
   }
   const auto [model, backend] = OpenModel(args, log);
-  Printer printer(args, model.card.classes, process.out);
+  Printer printer(args, model.card, process.out);
   Inquiry inquiry(model, *backend.engine, printer, log, files.size());
   for (const std::string& file : files) inquiry.Ask(file);
   inquiry.Flush();

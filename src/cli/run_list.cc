@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "record/progress_text.h"
 #include "report/plot/ticks.h"
 #include "report/run_reader.h"
 
@@ -60,7 +61,15 @@ void ReadAccuracy(const RunData& run, ListedRun& row) {
     row.accuracy = line.test_accuracy;
     row.best = std::max(row.best.value_or(0), line.test_accuracy);
   }
+  for (const MetricsLine& line : run.epochs) {
+    if (!std::isfinite(line.test_rmse)) continue;
+    row.rmse = line.test_rmse;
+    row.best_rmse = std::min(row.best_rmse.value_or(line.test_rmse), line.test_rmse);
+  }
   if (!run.summary) return;
+  if (const auto last = NumberIn(*run.summary, "test_rmse")) row.rmse = last;
+  if (const auto best = NumberIn(*run.summary, "best_rmse")) row.best_rmse = best;
+  if (row.rmse) row.best_rmse = std::min(row.best_rmse.value_or(*row.rmse), *row.rmse);
   if (const auto last = NumberIn(*run.summary, "test_accuracy")) row.accuracy = last;
   if (const auto best = NumberIn(*run.summary, "best_accuracy")) row.best = best;
   if (row.accuracy) row.best = std::max(row.best.value_or(0), *row.accuracy);
@@ -102,6 +111,10 @@ void KeepIfEqual(std::string& word, const std::string& other) {
   if (word != other) word = "several";
 }
 
+void KeepLower(std::optional<double>& number, const std::optional<double>& other) {
+  if (other && (!number || *other < *number)) number = other;
+}
+
 ListedRun StudyRow(const std::string& folder, const std::vector<std::string>& runs) {
   ListedRun row = ReadRow(runs[0]);
   int over = 0;
@@ -115,6 +128,8 @@ ListedRun StudyRow(const std::string& folder, const std::vector<std::string>& ru
     row.epochs = std::max(row.epochs, one.epochs);
     if (one.accuracy > row.accuracy) row.accuracy = one.accuracy;
     if (one.best > row.best) row.best = one.best;
+    KeepLower(row.rmse, one.rmse);
+    KeepLower(row.best_rmse, one.best_rmse);
     over += one.state.starts_with("done");
   }
   row.path = folder;
@@ -125,6 +140,10 @@ ListedRun StudyRow(const std::string& folder, const std::vector<std::string>& ru
 
 std::string Percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.2f} %", 100 * *share) : "-";
+}
+
+std::string ResultText(const std::optional<double>& accuracy, const std::optional<double>& rmse) {
+  return rmse ? RmseText(*rmse) : Percent(accuracy);
 }
 
 std::string DateText(std::time_t time) {
@@ -179,7 +198,8 @@ std::string RunTable(const std::vector<ListedRun>& runs, bool coloured) {
   for (const ListedRun& run : runs) {
     lines.push_back({Printable(run.path), DateText(run.started), Shortened(Printable(run.data), 24),
                      Shortened(Printable(run.model), 20), StrategyText(run), ValueText(run.epochs),
-                     Percent(run.accuracy), Percent(run.best), run.state});
+                     ResultText(run.accuracy, run.rmse), ResultText(run.best, run.best_rmse),
+                     run.state});
   }
   std::vector<size_t> widths(lines[0].size());
   for (const auto& line : lines) {
@@ -211,6 +231,7 @@ Json RunListJson(const std::vector<ListedRun>& runs) {
     json.Add("model", run.model).Add("strategy", run.strategy).Add("ranks", run.ranks);
     json.Add("epochs", run.epochs).Add("test_accuracy", number(run.accuracy));
     json.Add("best_accuracy", number(run.best)).Add("state", run.state);
+    if (run.rmse) json.Add("test_rmse", number(run.rmse)).Add("best_rmse", number(run.best_rmse));
     if (run.runs > 0) json.Add("runs", run.runs);
     list.Append(std::move(json));
   }

@@ -15,8 +15,9 @@ struct ListedRun {
   std::time_t started = 0;  // last; the time of its files where it does not say
   std::string data, model, strategy;
   int ranks = 1;
-  double epochs = 0;                     // done
-  std::optional<double> accuracy, best;  // on test samples: the last one and the best
+  double epochs = 0;                      // done
+  std::optional<double> accuracy, best;   // on test samples: the last one and the best
+  std::optional<double> rmse, best_rmse;  // the same where numbers are predicted
   std::string state;
   int runs = 0;  // of a study: how many it holds. Accuracy and best are those of its best run
 };

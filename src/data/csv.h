@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "data/options.h"
 #include "data/sample.h"
 #include "data/source.h"
+#include "data/task.h"
 
 namespace trireme {
 
@@ -15,13 +17,15 @@ namespace trireme {
 struct CsvRequest {
   std::string label;  // column by name or number from 1; empty: the last
   std::string id;     // columns to leave out, likewise, with commas between; empty: none
-  // If not empty: the labels' names in order, and others are refused. Else they are collected.
+  // If not empty: the labels' names in order, and others are refused. Else they are collected, if
+  // they are no numbers to predict.
   std::span<const std::string> classes = {};
   // If not empty: a file with a header must have these columns, in any order; one without has them
   // in this order.
   ColumnNames columns = {};
   // If not empty: how columns become inputs. Else that is learnt, where the classes are, too.
   ColumnCodes codes = {};
+  std::optional<Task> task = {};  // none: as the labels are
   int categories = 0;    // different texts that a column may hold; 0: columns of text are refused
   bool fill_in = false;  // missing fields, instead of refusing them
 
@@ -33,11 +37,12 @@ CsvRequest MakeCsvRequest(const DataOptions& options, const KnownData& known);
 
 struct CsvTable {
   std::unique_ptr<Source> rows;
+  Task task = Task::kClassification;
   std::vector<std::string> classes;  // numbers in their order, else texts in theirs
   ColumnNames columns;
   ColumnCodes codes;
   bool labelled = true;
-  std::string summary;             // of how its columns become inputs; empty: as they are
+  std::string summary;             // of how its columns are understood; empty: as they are
   std::vector<std::string> notes;  // what may be wrong with it, a sentence each
 };
 

@@ -45,20 +45,11 @@ bool LooksLikeHeader(const std::vector<std::string>& first, std::span<const int3
   return rows[size_t(labels[0])] == 1 && std::count(rows.begin(), rows.end(), 1) == 1;
 }
 
-// Many numbers with few rows each. (Where hardly one comes twice, the table is refused.)
-bool LooksLikeQuantity(std::span<const std::string> classes, size_t rows) {
-  constexpr size_t kMany = 50, kFewEach = 20;
-  return classes.size() > kMany && rows < kFewEach * classes.size() &&
-         std::all_of(classes.begin(), classes.end(),
-                     [](const std::string& name) { return ParseField(name).has_value(); });
-}
-
 }  // namespace
 
 std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns& columns,
                                       const ColumnCodes& codes, std::span<const float> values,
-                                      std::span<const int32_t> labels,
-                                      std::span<const std::string> classes) {
+                                      std::span<const int32_t> labels) {
   std::vector<std::string> notes;
   size_t input = 0;
   for (size_t i = 0; i < codes.size(); input += size_t(codes[i++].inputs())) {
@@ -79,12 +70,6 @@ std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns&
         "{}: the first line is read as a sample, but looks like column names; if it is, {}", path,
         usable ? "name the label's column: --set data.label=" + label
                : "give the columns names that are not numbers"));
-  }
-  if (LooksLikeQuantity(classes, labels.size())) {
-    notes.push_back(fmt::format(
-        "{}: {} classes in {} rows, all of them numbers; if the label is a quantity, a class for "
-        "each value is probably not what you want",
-        path, FormatCount(int64_t(classes.size())), FormatCount(int64_t(labels.size()))));
   }
   return notes;
 }

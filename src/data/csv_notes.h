@@ -8,10 +8,10 @@
 
 namespace trireme {
 
-// What may still be wrong with a table that could be read, a sentence each.
+// What may still be wrong with a table that could be read, a sentence each. `labels`: the numbers
+// of classes, or none.
 std::vector<std::string> NotesOnTable(const std::string& path, const CsvColumns& columns,
                                       const ColumnCodes& codes, std::span<const float> values,
-                                      std::span<const int32_t> labels,
-                                      std::span<const std::string> classes);
+                                      std::span<const int32_t> labels);
 
 }  // namespace trireme

@@ -62,7 +62,8 @@ std::vector<std::string> CutFiles(const std::string& argument) {
 DataSet OpenCsv(const std::string& argument, const DataOptions& options, const KnownData& known) {
   const std::vector<std::string> files = CutFiles(argument);
   CsvTable train = ReadCsv(files[0], MakeCsvRequest(options, known));
-  DataSet data{.shape = train.rows->shape(), .classes = std::move(train.classes)};
+  DataSet data{
+      .shape = train.rows->shape(), .task = train.task, .classes = std::move(train.classes)};
   data.train = std::move(train.rows);
   data.columns = std::move(train.columns);
   data.codes = std::move(train.codes);
@@ -70,7 +71,7 @@ DataSet OpenCsv(const std::string& argument, const DataOptions& options, const K
   data.notes = std::move(train.notes);
   const auto open = [&](const std::string& file) {
     CsvTable table =
-        ReadCsv(file, MakeCsvRequest(options, {data.classes, data.columns, data.codes}));
+        ReadCsv(file, MakeCsvRequest(options, {data.classes, data.columns, data.codes, data.task}));
     if (table.rows->shape() != data.shape) {
       throw Error("{}: {} values in a row, but {} has {}", file, table.rows->shape().channels,
                   files[0], data.shape.channels);

@@ -1,5 +1,6 @@
 #include "data/csv.h"
 
+#include "base/label.h"
 #include "base/text.h"
 #include "data/csv_reader.h"
 #include "data/testing.h"
@@ -131,7 +132,6 @@ TEST_F(CsvTest, RefusesBrokenTablesWithLineAndReason) {
   }
   EXPECT_TRUE(Holds(Refused("1,x\n2, \n"), {"t.csv:2:", "label is empty"}));
   EXPECT_TRUE(Holds(Refused("1,x\n2,x\n"), {"every row has the label 'x'"}));
-  EXPECT_TRUE(Holds(Refused("1,0.5\n2,1.5\n"), {"'0.5' is not a whole number", "data.label"}));
   EXPECT_TRUE(Holds(Refused("x\ny\n"), {"t.csv:1: 1 column;"}));
   EXPECT_TRUE(Holds(Refused("1,2,x\n", {.label = "kind"}),
                     {"no column 'kind' (data.label)", "'1', '2', 'x'"}));
@@ -260,7 +260,8 @@ TEST_F(CsvTest, LabelsThatNameEachRowAreRefused) {
     names += fmt::format("{},owner {}\n", i % 7, i);
     classes += fmt::format("{},{}\n", i % 7, i % 30);
   }
-  EXPECT_TRUE(Holds(Refused(prices), {"60 different labels in 60 rows", "'100000'", "a quantity"}));
+  EXPECT_TRUE(Holds(Refused(prices, {.task = Task::kClassification}),
+                    {"60 different labels in 60 rows", "'100000'", "a quantity", "data.task"}));
   EXPECT_TRUE(Holds(Refused(names), {"60 different labels", "a name for each row", "data.label"}));
   EXPECT_EQ(Read(classes).classes.size(), 30u);
   EXPECT_EQ(Read("1,a\n2,b\n3,c\n").classes.size(), 3u);  // few rows
@@ -306,18 +307,72 @@ TEST_F(CsvTest, AFirstLineOfNumbersThatFitsNoRowIsNoted) {
   EXPECT_TRUE(Read("0.5,7,9\n" + rows).notes.empty());  // no name is a fraction
 }
 
-TEST_F(CsvTest, ManyNumbersAsClassesAreNoted) {
+std::vector<float> Numbers(const CsvTable& table) {
+  std::vector<float> numbers;
+  for (const int label : LabelsOf(table)) numbers.push_back(NumberOfLabel(label));
+  return numbers;
+}
+
+TEST_F(CsvTest, NumbersThatAreNoClassesArePredicted) {
+  const CsvTable table = Read("size,price\n1,0.5\n2,1.5\n3,1.5\n");
+  EXPECT_EQ(table.task, Task::kRegression);
+  EXPECT_EQ(Numbers(table), (Floats{0.5f, 1.5f, 1.5f}));
+  EXPECT_TRUE(table.classes.empty());
+  EXPECT_TRUE(Holds(table.summary, {"column 2 ('price')", "number", "data.task=classification"}));
+  EXPECT_EQ(Numbers(Read("a;b\n1;2,5\n2;-1e3\n")), (Floats{2.5f, -1000}));
+
+  // As classes, if they are asked for, and the other way round.
+  const CsvTable classes = Read("1,0.5\n2,1.5\n", {.task = Task::kClassification});
+  EXPECT_EQ(classes.classes, (Names{"0.5", "1.5"}));
+  const CsvTable whole = Read("1,2\n2,3\n3,2\n", {.task = Task::kRegression});
+  EXPECT_EQ(whole.task, Task::kRegression);
+  EXPECT_EQ(Numbers(whole), (Floats{2, 3, 2}));
+  EXPECT_EQ(whole.summary, "");  // nothing was found by itself
+  EXPECT_EQ(Read("1,2\n2,3\n3,2\n").task, Task::kClassification);
+  EXPECT_EQ(Read("1,2.0\n2,3.0\n3,2.0\n").classes, (Names{"2.0", "3.0"}));
+
+  EXPECT_TRUE(Holds(Refused("1,2\n2,x\n", {.task = Task::kRegression}),
+                    {"t.csv:2:", "label 'x' is not a finite number"}));
+  EXPECT_TRUE(Holds(Refused("1,2\n2,NA\n", {.task = Task::kRegression}),
+                    {"t.csv:2:", "'NA'", "remove the row"}));
+  EXPECT_TRUE(Holds(Refused("1,2.5\n2,NA\n3,3.5\n"), {"some are missing ('NA')"}));
+  EXPECT_TRUE(Holds(Refused("1,2.5\n2,2.5\n"), {"every row has the label '2.5'"}));
+}
+
+TEST_F(CsvTest, ATableToTestWithIsReadAsTheTrainingWas) {
+  const CsvTable train = Read("a,price\n1,0.5\n2,1.5\n");
+  const CsvRequest as_trained{.columns = train.columns, .codes = train.codes, .task = train.task};
+  EXPECT_EQ(Numbers(Read("price,a\n2,1\n2,2\n", as_trained)),
+            (Floats{2, 2}));  // even if all are equal
+  EXPECT_TRUE(Holds(Refused("a,price\n1,cheap\n", as_trained), {"t.csv:2:", "'cheap'"}));
+}
+
+TEST_F(CsvTest, LabelsThatCannotBeLearntAreRefused) {
+  std::string names = "rooms,owner\n", dates = "rooms,when\n", nothing = "rooms,price\n";
+  for (int i = 0; i < 20'000; ++i) names += fmt::format("{},owner {}\n", i % 7, i % 5000);
+  for (int i = 0; i < 50; ++i) {
+    dates += fmt::format("{},2024-01-{:02}\n", i % 7, i % 28 + 1);
+    nothing += fmt::format("{},NA\n", i % 7);
+  }
+  EXPECT_TRUE(Holds(Refused(names), {"5,000 different labels in 20,000 rows", "data.label",
+                                     "data.task=classification"}));
+  EXPECT_EQ(Read(names, {.task = Task::kClassification}).classes.size(), 5000u);
+  EXPECT_TRUE(Holds(Refused(dates), {"the label, column 2 ('when'), holds dates", "'2024-01-01'",
+                                     "write a number instead", "data.label"}));
+  EXPECT_TRUE(Holds(Refused(nothing), {"the label, column 2 ('price')", "every field is missing"}));
+}
+
+TEST_F(CsvTest, ManyNumbersWithFewRowsEachArePredicted) {
   std::string prices, words, few;
   for (int i = 0; i < 300; ++i) {
     prices += fmt::format("{},{}\n", i % 7, 1000 * (i % 60));
     words += fmt::format("{},street {}\n", i % 7, i % 60);
     few += fmt::format("{},{}\n", i % 7, i % 10);
   }
-  const Names notes = Read(prices).notes;
-  ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(Holds(notes[0], {"60 classes in 300 rows", "quantity"}));
-  EXPECT_TRUE(Read(words).notes.empty());
-  EXPECT_TRUE(Read(few).notes.empty());
+  EXPECT_EQ(Read(prices).task, Task::kRegression);
+  EXPECT_EQ(Read(prices, {.task = Task::kClassification}).classes.size(), 60u);
+  EXPECT_EQ(Read(words).task, Task::kClassification);
+  EXPECT_EQ(Read(few).task, Task::kClassification);
 }
 
 TEST_F(CsvTest, SeveralColumnsMayBeLeftOut) {

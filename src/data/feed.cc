@@ -65,6 +65,7 @@ void Feed::Fill(const Positions& range, float* inputs, int32_t* labels, FetchTim
     const std::span<int64_t> samples(indices.data(), count);
     order_.Fill(range.epoch, begin, samples);
     Gather(range.epoch, samples, inputs, labels, times);
+    normalizer_.ApplyToLabels({labels, count});
     if (augment_.active()) {
       const double began = times ? Now() : 0;
       for (size_t i = 0; i < count; ++i) {

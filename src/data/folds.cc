@@ -14,11 +14,12 @@ constexpr uint64_t kFoldStream = 0x666f6c6473;  // other random numbers than the
 
 }  // namespace
 
-std::vector<int> FoldsOf(const Source& samples, int folds, uint64_t seed) {
+std::vector<int> FoldsOf(const Source& samples, int folds, uint64_t seed, Task task) {
   using Ticket = std::pair<uint64_t, int64_t>;  // random number, sample
   std::map<int32_t, std::vector<Ticket>> classes;
   for (int64_t i = 0; i < samples.size(); ++i) {
-    classes[samples.label(i)].emplace_back(Hash(seed, kFoldStream, uint64_t(i)), i);
+    classes[task == Task::kRegression ? 0 : samples.label(i)].emplace_back(
+        Hash(seed, kFoldStream, uint64_t(i)), i);
   }
   std::vector<int> fold_of(size_t(samples.size()));
   int next = 0;  // goes on from class to class, so that no fold gets all the odd ones
@@ -42,7 +43,7 @@ void TakeFold(DataSet& data, int folds, int fold, uint64_t seed) {
     throw UsageError("data.folds = {}: {} has only {} samples", folds, data.name, whole->size());
   }
   std::vector<int64_t> train, test;
-  const std::vector<int> fold_of = FoldsOf(*whole, folds, seed);
+  const std::vector<int> fold_of = FoldsOf(*whole, folds, seed, data.task);
   for (int64_t i = 0; i < whole->size(); ++i) {
     (fold_of[size_t(i)] == fold - 1 ? test : train).push_back(i);
   }

@@ -37,6 +37,17 @@ std::set<int64_t> IdsOf(const Source& source) {
   return ids;
 }
 
+TEST(Folds, OfNumbersAreNotStratified) {
+  const auto samples = Numbers(101, 50, 3);
+  const std::vector<int> folds = FoldsOf(*samples, 4, 1, Task::kRegression);
+  for (int fold = 0; fold < 4; ++fold) {
+    const auto size = std::count(folds.begin(), folds.end(), fold);
+    EXPECT_TRUE(size == 25 || size == 26) << size;
+  }
+  const FloatSource others({1, 1, 1}, std::vector<float>(101), std::vector<int32_t>(101));
+  EXPECT_EQ(folds, FoldsOf(others, 4, 1, Task::kRegression));  // whatever the numbers are
+}
+
 TEST(Folds, EverySampleIsTestedInExactlyOneFold) {
   for (const int folds : {2, 3, 5, 10}) {
     for (const int64_t samples : {10, 57, 200}) {

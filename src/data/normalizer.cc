@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/label.h"
 #include "data/options.h"
 #include "data/source.h"
 
@@ -58,6 +59,11 @@ Normalizer::Normalizer(std::vector<float> scale, std::vector<float> shift)
 
 Normalizer Normalizer::Identity(int channels) {
   return {std::vector<float>(channels, 1.0f), std::vector<float>(channels, 0.0f)};
+}
+
+void Normalizer::ApplyToLabels(std::span<int32_t> labels) const {
+  if (!target_) return;
+  for (int32_t& label : labels) label = LabelOfNumber(target_->Standard(NumberOfLabel(label)));
 }
 
 // Chan, Golub, LeVeque 1979.
@@ -114,6 +120,14 @@ Normalizer KnownNormalizer(std::span<const double> mean, std::span<const double>
     shift.push_back(static_cast<float>(-mean[c] / deviation[c]));
   }
   return {std::move(scale), std::move(shift)};
+}
+
+TargetScale FitTarget(const Source& train) {
+  ChannelStatistics statistics(1);
+  for (int64_t i = 0; i < train.size(); ++i) statistics.Add(0, NumberOfLabel(train.label(i)));
+  const auto& c = statistics.channel(0);
+  if (c.max == c.min) return {c.mean, 1};
+  return {c.mean, std::sqrt(c.squares / c.count)};
 }
 
 Normalizer MakeNormalizer(const Source& train, const DataOptions& options) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,17 @@ namespace trireme {
 class Source;
 struct DataOptions;
 
+// Numbers to predict: a network learns (number - mean) / deviation.
+struct TargetScale {
+  double mean = 0, deviation = 1;
+
+  float Standard(float number) const { return static_cast<float>((number - mean) / deviation); }
+  double Original(float standard) const { return mean + deviation * standard; }
+};
+
 // What a network sees of a raw value: value * scale + shift, per channel of an image or column of
-// a table. A value to copy; saved with a model as its two vectors.
+// a table; and of the label, if that is a number. A value to copy; saved with a model as its two
+// vectors and the target's scale.
 class Normalizer {
  public:
   Normalizer(std::vector<float> scale, std::vector<float> shift);
@@ -21,6 +31,10 @@ class Normalizer {
   int channels() const { return static_cast<int>(scale_.size()); }
   const std::vector<float>& scale() const { return scale_; }
   const std::vector<float>& shift() const { return shift_; }
+
+  const std::optional<TargetScale>& target() const { return target_; }  // none: classes
+  void SetTarget(const TargetScale& target) { target_ = target; }
+  void ApplyToLabels(std::span<int32_t> labels) const;  // those of classes stay as they are
 
   // Values of whole samples, channels last. `out` may be `in`.
   void Apply(std::span<const uint8_t> in, float* out) const { ScaleBytes(in, pattern(), out); }
@@ -32,6 +46,7 @@ class Normalizer {
   }
 
   std::vector<float> scale_, shift_;
+  std::optional<TargetScale> target_;
   std::vector<float> scale_pattern_, shift_pattern_;  // repeated to the length of some vectors
 };
 
@@ -61,6 +76,9 @@ Normalizer FitNormalizer(const Source& train, std::string_view kind);
 
 // Mean 0 and deviation 1 where these are the training set's.
 Normalizer KnownNormalizer(std::span<const double> mean, std::span<const double> deviation);
+
+// Mean and deviation of labels that are numbers; of equal ones the deviation is 1.
+TargetScale FitTarget(const Source& train);
 
 // As the options say; "imagenet" and "given" measure nothing.
 Normalizer MakeNormalizer(const Source& train, const DataOptions& options);

@@ -11,12 +11,18 @@ void Describe(OptionTable<DataOptions>& t) {
         "csv: the label's column, by name or number from 1; empty: the last one");
   t.Add("id", &D::id, Any(), kRun,
         "csv: columns to leave out, by name or number, comma-separated; empty: none");
+  t.Add("task", &D::task, OneOf({"auto", "classification", "regression"}), kRun,
+        "csv: what is learnt of the label, its class or a number; auto: a number if the labels are "
+        "numbers with fractions, or whole ones with few rows each");
   t.Add("categories", &D::categories, Between(0, 100'000), kRun,
         "csv: most different texts in a column of text, which becomes one input for each; 0: such "
         "columns are refused");
   t.Add("missing", &D::missing, OneOf({"median", "fail"}), kRun,
         "csv: what to do with empty fields (also ?, NA, N/A, NaN, null, none); median: numbers are "
         "filled in with their column's, and another input tells which; fail: stop the run");
+  t.Add("balance", &D::balance, Any(), kRun,
+        "weigh the loss of training samples inversely to the frequency of their class, so that "
+        "all classes count the same");
   t.Add("test_fraction", &D::test_fraction, Between(-1, 1), kRun,
         "share of the samples held out for testing, above 0 and below 1, if the source has no test "
         "part; -1: 0.2");

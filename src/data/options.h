@@ -15,10 +15,14 @@ struct DataOptions {
   std::string label;
   // csv: columns to leave out, by name or number from 1, with commas between; empty: none.
   std::string id;
+  // csv: whether the label is a class or a number to predict; auto: as it is.
+  std::string task = "auto";
   // csv: a column of text becomes one input for each of its texts, up to this many; 0: refused.
   int categories = 100;
   // csv: missing fields are filled in (median), or end the run (fail).
   std::string missing = "median";
+  // Weighs the loss of each training sample by its class, so that all classes count the same.
+  bool balance = false;
   // Share of the samples held out for the test, for sources without a test part; -1: 0.2.
   double test_fraction = -1;
   // Share of the training samples, once the test part is held out, that validate; 0: none.

@@ -77,7 +77,8 @@ Records OpenRecords(const std::string& spec, const SampleShape& shape, const Kno
                 found.height, found.width, found.channels, shape.height, shape.width,
                 shape.channels);
   }
-  for (int64_t i = 0; i < records.samples->size(); ++i) {
+  const bool classes = known.task != Task::kRegression;
+  for (int64_t i = 0; classes && i < records.samples->size(); ++i) {
     if (records.samples->label(i) >= static_cast<int64_t>(known.classes.size())) {
       throw Error("{}: label {} of record {} is out of range; the model has {} classes", path,
                   records.samples->label(i), i, known.classes.size());

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "data/framing.h"
 #include "data/normalizer.h"
 #include "data/sample.h"
+#include "data/task.h"
 
 namespace trireme {
 
@@ -25,7 +27,7 @@ class Source {
   const SampleShape& shape() const { return shape_; }
   int64_t size() const { return size_; }
 
-  // The class, or -1 where it is not known.
+  // The class, or -1 where it is not known; of numbers to predict the bits of one (base/label.h).
   virtual int32_t label(int64_t index) const = 0;
 
   // The raw values; bytes as value / 255.
@@ -92,19 +94,24 @@ struct KnownData {
   std::span<const std::string> classes = {};
   ColumnNames columns = {};
   ColumnCodes codes = {};
+  std::optional<Task> task = {};
 };
 
 struct DataSet {
   std::string name;  // as it was asked for
   SampleShape shape;
-  std::vector<std::string> classes;  // the label is the index
+  Task task = Task::kClassification;
+  std::vector<std::string> classes;  // the label is the index; none where it is a number
   std::unique_ptr<Source> train, test;
   std::unique_ptr<Source> validation;  // what decides about the training; null: none
   ColumnNames columns;                 // of csv files
   ColumnCodes codes;                   // likewise
-  std::string summary;                 // of how columns become inputs; empty: as they are
+  std::string summary;                 // of how columns are understood; empty: as they are
   std::vector<std::string> left_out;   // what is wrong with each file that is not used
   std::vector<std::string> notes;      // what may be wrong with those that are, a sentence each
+
+  // Of a network that learns it.
+  int outputs() const { return task == Task::kRegression ? 1 : static_cast<int>(classes.size()); }
 };
 
 // "96 to train, 24 to validate, 30 to test"; a validation part only where there is one.

@@ -164,6 +164,10 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
         "'{}'",
         options.source);
   }
+  if (!csv && options.task == NameOf(Task::kRegression)) {
+    throw UsageError("data.task = regression needs csv:FILE, but data.source is '{}'",
+                     options.source);
+  }
   if (!kind.cuts &&
       !(options.size == 0 && options.train_folder.empty() && options.validation_folder.empty() &&
         options.test_folder.empty() && options.on_error == "fail")) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/label.h"
 #include "base/random.h"
 #include "base/team.h"
 
@@ -97,6 +98,8 @@ DataSurvey SurveyData(const DataSet& data, int threads) {
     part.name = name;
     part.samples = source->size();
     part.classes.resize(data.classes.size());
+    const bool numbers = data.task == Task::kRegression;
+    if (numbers) part.target = ChannelStatistics(1);
     Samples samples{.read = std::vector<uint8_t>(size_t(source->size()))};
     if (threads > 0) {
       samples = ReadAll(*source, threads, part, training ? &survey.values : nullptr);
@@ -104,7 +107,11 @@ DataSurvey SurveyData(const DataSet& data, int threads) {
     std::unordered_map<uint64_t, int32_t> own;
     for (int64_t i = 0; i < source->size(); ++i) {
       const int32_t label = source->label(i);
-      if (label >= 0) ++part.classes[size_t(label)];
+      if (numbers) {
+        part.target.Add(0, NumberOfLabel(label));
+      } else if (label >= 0) {
+        ++part.classes[size_t(label)];
+      }
       if (!samples.read[size_t(i)]) continue;
       const uint64_t hash = samples.hashes[size_t(i)];
       part.repeated += !own.emplace(hash, label).second;

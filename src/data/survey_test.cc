@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/label.h"
 #include "data/memory_source.h"
 
 namespace trireme {
@@ -50,6 +51,18 @@ TEST(Survey, CountsClassesRepeatsAndWhatIsShared) {
     EXPECT_EQ(survey.values.channel(1).max, 6);
     EXPECT_NEAR(survey.values.channel(1).squares, 11, 1e-12);  // of 2, 4, 2, 6
   }
+}
+
+TEST(Survey, MeasuresNumbersToPredict) {
+  DataSet data{.name = "made", .shape = {1, 1, 2}, .task = Task::kRegression};
+  data.train = std::make_unique<Rows>(
+      std::vector<float>{1, 2, 3, 4, 1, 2},
+      std::vector<int32_t>{LabelOfNumber(-1), LabelOfNumber(2.5f), LabelOfNumber(0)});
+  const DataSurvey survey = SurveyData(data, 1);
+  EXPECT_EQ(survey.parts[0].target.channel(0).mean, 0.5);
+  EXPECT_EQ(survey.parts[0].target.channel(0).min, -1);
+  EXPECT_EQ(survey.contradictions, 1);
+  EXPECT_EQ(SurveyData(data, 0).parts[0].target.channel(0).max, 2.5);
 }
 
 TEST(Survey, CountsWithoutReading) {

@@ -1,14 +1,18 @@
 #include "model/evaluation.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/assert.h"
+#include "base/label.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
 
 namespace trireme {
 namespace {
+
+constexpr size_t kNumberSums = 5;  // of a chunk: samples, errors^2, |errors|, truths, truths^2
 
 // How many classes stand before the label when outputs are sorted; the first of equals wins, and
 // an output that is not a number stands last.
@@ -24,34 +28,82 @@ int RankOfLabel(std::span<const float> outputs, int label) {
 
 }  // namespace
 
-Score::Score(int classes, int64_t num_chunks)
+Score::Score(int classes, int64_t num_chunks, const std::optional<TargetScale>& target)
     : classes_(classes),
-      sums_(size_t(num_chunks) + 1 + size_t(classes) * classes),
-      num_chunks_(num_chunks) {}
+      sums_(size_t(num_chunks) +
+            (target ? kNumberSums * size_t(num_chunks) : 1 + size_t(classes) * classes)),
+      num_chunks_(num_chunks),
+      target_(target) {}
 
 void Score::Add(int64_t chunk, std::span<const float> logits, std::span<const float> losses,
                 std::span<const int32_t> labels) {
   TRIREME_ASSERT(logits.size() == labels.size() * classes_ && losses.size() == labels.size());
+  for (const float loss : losses) sums_[chunk] += loss;
+  if (target_) {
+    AddNumbers(chunk, logits, labels);
+  } else {
+    AddClasses(logits, labels);
+  }
+}
+
+void Score::AddNumbers(int64_t chunk, std::span<const float> outputs,
+                       std::span<const int32_t> labels) {
+  double* const sums = sums_.data() + num_chunks_ + kNumberSums * chunk;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double truth = NumberOfLabel(labels[i]), error = outputs[i] - truth;
+    sums[0] += 1;
+    sums[1] += error * error;
+    sums[2] += std::abs(error);
+    sums[3] += truth;
+    sums[4] += truth * truth;
+  }
+}
+
+void Score::AddClasses(std::span<const float> logits, std::span<const int32_t> labels) {
   double* const top5 = sums_.data() + num_chunks_;
   double* const confusion = top5 + 1;
   for (size_t i = 0; i < labels.size(); ++i) {
     const auto outputs = logits.subspan(i * classes_, classes_);
     const auto predicted = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
-    sums_[chunk] += losses[i];
     *top5 += RankOfLabel(outputs, labels[i]) < 5;
     ++confusion[size_t(labels[i]) * classes_ + predicted];
   }
 }
 
 void Score::SumOver(Group& group) {
-  // Exact: each chunk's loss is not zero on one rank only, and the rest are counts.
+  // Exact: each chunk's sums are not zero on one rank only, and the rest are counts.
   AllReduceSum(group, kTagScore, sums_);
 }
 
 Evaluation Score::Result() const {
-  Evaluation result;
+  Evaluation result = target_ ? NumberResult() : ClassResult();
   double loss = 0;
   for (int64_t i = 0; i < num_chunks_; ++i) loss += sums_[i];
+  if (result.samples > 0) result.loss = loss / double(result.samples);
+  return result;
+}
+
+// Networks learn standard numbers: these have a mean near 0, so that their squares lose nothing.
+Evaluation Score::NumberResult() const {
+  std::array<double, kNumberSums> all{};
+  for (int64_t i = 0; i < num_chunks_; ++i) {
+    for (size_t k = 0; k < all.size(); ++k) all[k] += sums_[num_chunks_ + kNumberSums * i + k];
+  }
+  const auto& [count, squares, absolutes, truths, truth_squares] = all;
+  Evaluation result{.samples = int64_t(count)};
+  result.errors.emplace();
+  if (count == 0) return result;
+  const double mean = truths / count, unit = target_->deviation;
+  result.errors = {.samples = result.samples,
+                   .squares = unit * unit * squares,
+                   .absolutes = unit * absolutes,
+                   .mean = target_->mean + unit * mean,
+                   .spread = unit * unit * std::max(0.0, truth_squares - mean * truths)};
+  return result;
+}
+
+Evaluation Score::ClassResult() const {
+  Evaluation result;
   const double* confusion = sums_.data() + num_chunks_ + 1;
   int64_t correct = 0;
   for (int label = 0; label < classes_; ++label) {
@@ -61,7 +113,6 @@ Evaluation Score::Result() const {
     correct += result.confusion[label][label];
   }
   if (result.samples == 0) return result;
-  result.loss = loss / double(result.samples);
   result.accuracy = double(correct) / double(result.samples);
   result.top5 = sums_[num_chunks_] / double(result.samples);
   return result;
@@ -76,6 +127,7 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
                      const Normalizer& normalizer, const LoaderThreads& threads)
     : samples_(samples),
       classes_(graph.num_classes()),
+      target_(normalizer.target()),
       chunk_size_(ChunkFeed::ChunkSize(graph.input().size())),
       capacity_(Capacity(engine, graph, samples)),
       executable_(engine.Load(Compile(graph, engine, capacity_, Mode::kEvaluate, 0), queue)),
@@ -88,7 +140,7 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                           const Observer& observer, int64_t step) {
   const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
-  Score score(classes_, num_chunks);
+  Score score(classes_, num_chunks, target_);
   tally_.Clear();
   if (worker >= 0) chunks_.Begin(worker, workers);
   for (int64_t done = 0; worker >= 0; ++done) {
@@ -109,7 +161,7 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                 logits.subspan(begin * classes_, size * classes_), losses.subspan(begin, size),
                 labels.subspan(begin, size));
     }
-    tally_.Add(probabilities, labels);
+    if (!target_) tally_.Add(probabilities, labels);
     chunks_.Release();
   }
   observer.Tell(Phase::kScore, step);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/observer.h"
@@ -11,6 +12,7 @@
 #include "model/chunk_feed.h"
 #include "model/roc_tally.h"
 #include "record/class_report.h"
+#include "record/error_sums.h"
 #include "transport/group.h"
 
 namespace trireme {
@@ -18,25 +20,34 @@ namespace trireme {
 // How well a state does on the test samples.
 struct Evaluation {
   int64_t samples = 0;
-  double loss = 0;                // mean
-  double accuracy = 0, top5 = 0;  // fractions
-  Confusion confusion;            // [label][prediction]
+  double loss = 0;                  // mean
+  double accuracy = 0, top5 = 0;    // fractions
+  Confusion confusion;              // [label][prediction]
+  std::optional<ErrorSums> errors;  // where numbers are predicted: then there are no fractions
 };
 
-// Adds up predictions. Sums are kept per chunk of samples and added in chunk order, so the result
-// has the same bits however the chunks were shared among ranks.
+// Adds up predictions. A single output is a number, of which `target` is the scale. Sums are kept
+// per chunk of samples and added in chunk order, so the result has the same bits however the chunks
+// were shared among ranks.
 class Score {
  public:
-  Score(int classes, int64_t num_chunks);
+  Score(int classes, int64_t num_chunks, const std::optional<TargetScale>& target = {});
   void Add(int64_t chunk, std::span<const float> logits, std::span<const float> losses,
            std::span<const int32_t> labels);
   void SumOver(Group& group);  // all ranks call it; all get the total
   Evaluation Result() const;
 
  private:
+  void AddClasses(std::span<const float> logits, std::span<const int32_t> labels);
+  void AddNumbers(int64_t chunk, std::span<const float> outputs, std::span<const int32_t> labels);
+  Evaluation ClassResult() const;
+  Evaluation NumberResult() const;
+
   int classes_;
-  std::vector<double> sums_;  // chunk losses, then top-5 hits, then the confusion matrix
+  // Chunk losses; then top-5 hits and the confusion matrix, or what numbers sum up to by chunk.
+  std::vector<double> sums_;
   int64_t num_chunks_;
+  std::optional<TargetScale> target_;
 };
 
 // Runs the test samples through a program of its own. One thread.
@@ -55,12 +66,15 @@ class Evaluator {
                  const Observer& observer = {}, int64_t step = 0);
 
   // The ROC curves of the last Run, at rank 0 of the group; all who took part in it call it.
-  RocCurves Curves(Group* group = nullptr) const { return tally_.Result(group); }
+  RocCurves Curves(Group* group = nullptr) const {
+    return target_ ? RocCurves() : tally_.Result(group);
+  }
   const RocTally& tally() const { return tally_; }  // what this rank saw in the last Run
 
  private:
   const Source& samples_;
   const int classes_;
+  const std::optional<TargetScale> target_;
   const int chunk_size_, capacity_;
   std::unique_ptr<Executable> executable_;
   const HostBuffer<float> logits_, probabilities_, losses_;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/label.h"
 #include "base/random.h"
 #include "data/memory_source.h"
 #include "engine/engines.h"
@@ -87,6 +90,70 @@ TEST(Evaluator, SumsAreThoseOfChunks) {
       EXPECT_EQ(got.confusion, want.confusion);
       EXPECT_EQ(got.top5, want.top5);
     }
+  }
+}
+
+// Against plain loops over the network's answers; the same bits on any number of ranks.
+TEST(Evaluator, NumbersAreJudgedInTheirOwnUnit) {
+  constexpr int kSamples = 530;
+  const Graph graph = BuildModel({.name = "mlp:2-4-1"}, {1, 1, 2}, 1);
+  const Layout layout = LayOut(graph);
+  const std::vector<float> state = InitialState(graph, layout, 7);
+  const Random random(5);
+  std::vector<float> values(2 * kSamples);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = float(random.Normal(i));
+  std::vector<int32_t> labels(kSamples);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = LabelOfNumber(float(1000 + 20 * random.Normal(7000 + i)));
+  }
+  const FloatSource samples({1, 1, 2}, values, labels);
+  Normalizer normalizer = Normalizer::Identity(2);
+  normalizer.SetTarget(FitTarget(samples));
+  const auto evaluate = [&](int ranks) {
+    Evaluation result;
+    RunRanks(ranks, 60, [&](World& world) {
+      RefEngine engine;
+      const auto queue = engine.device().NewQueue();
+      const Buffer on_device(engine.device(), layout.state);
+      flat::PutNow(*queue, state, on_device);
+      Evaluator evaluator(graph, engine, *queue, samples, normalizer);
+      const Evaluation own = evaluator.Run(on_device, world.rank(), ranks, &world.group());
+      EXPECT_TRUE(evaluator.Curves(&world.group()).classes.empty());
+      if (world.rank() == 0) result = own;
+    });
+    return result;
+  };
+  RefEngine engine;
+  const auto queue = engine.device().NewQueue();
+  const auto executable = engine.Load(Compile(graph, engine, kSamples, Mode::kEvaluate, 0), *queue);
+  Buffer on_device(engine.device(), layout.state);
+  flat::PutNow(*queue, state, on_device);
+  std::vector<float> answers(kSamples);
+  executable->Evaluate({.inputs = values, .labels = labels, .count = kSamples}, on_device,
+                       {.logits = answers});
+  double squares = 0, absolutes = 0, mean = 0, spread = 0;
+  for (const int32_t label : labels) mean += NumberOfLabel(label) / double(kSamples);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double truth = NumberOfLabel(labels[i]);
+    const double error = normalizer.target()->Original(answers[i]) - truth;
+    squares += error * error;
+    absolutes += std::abs(error);
+    spread += (truth - mean) * (truth - mean);
+  }
+  const Evaluation want = evaluate(1);
+  ASSERT_TRUE(want.errors);
+  EXPECT_EQ(want.samples, kSamples);
+  EXPECT_NEAR(want.errors->Rmse(), std::sqrt(squares / kSamples), 1e-4);
+  EXPECT_NEAR(want.errors->Mae(), absolutes / kSamples, 1e-4);
+  EXPECT_NEAR(want.errors->R2().value(), 1 - squares / spread, 1e-5);
+  EXPECT_NEAR(want.loss, squares / kSamples / 2 / std::pow(normalizer.target()->deviation, 2),
+              1e-4);
+  for (const int ranks : {2, 3, 7}) {
+    const Evaluation got = evaluate(ranks);
+    EXPECT_EQ(got.loss, want.loss) << ranks << " ranks";
+    EXPECT_EQ(got.errors->R2(), want.errors->R2());
+    EXPECT_EQ(got.errors->Rmse(), want.errors->Rmse());
+    EXPECT_EQ(got.errors->Mae(), want.errors->Mae());
   }
 }
 

@@ -47,6 +47,10 @@ void ModelCard::Save(StateWriter& writer) const {
   const int64_t channels[] = {normalizer.channels()};
   writer.Tensor("data.scale", channels, normalizer.scale());
   writer.Tensor("data.shift", channels, normalizer.shift());
+  if (const auto& target = normalizer.target()) {
+    writer.Real("data.target_mean", target->mean);
+    writer.Real("data.target_deviation", target->deviation);
+  }
 }
 
 namespace {
@@ -69,6 +73,10 @@ ModelCard ModelCard::Load(const StateReader& reader) {
   std::vector<float> scale(shape.channels), shift(shape.channels);
   reader.Tensor("data.scale", channels, scale);
   reader.Tensor("data.shift", channels, shift);
+  Normalizer normalizer(std::move(scale), std::move(shift));
+  if (reader.Has("data.target_mean")) {
+    normalizer.SetTarget({reader.Real("data.target_mean"), reader.Real("data.target_deviation")});
+  }
   std::vector<int64_t> samples;
   if (reader.Has("data.samples")) samples = reader.Ints("data.samples");
   ColumnCodes codes;
@@ -89,7 +97,7 @@ ModelCard ModelCard::Load(const StateReader& reader) {
   }
   return {shape,
           std::move(classes),
-          Normalizer(std::move(scale), std::move(shift)),
+          std::move(normalizer),
           std::move(samples),
           std::move(columns),
           std::move(codes)};

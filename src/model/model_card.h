@@ -13,14 +13,16 @@ namespace trireme {
 // prediction see samples as training did.
 struct ModelCard {
   SampleShape shape;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;  // none where a number is predicted
   Normalizer normalizer;
   // Training's, the test's and, where there is such a part, validation's; empty: not known.
   std::vector<int64_t> samples = {};
   ColumnNames columns = {};
   ColumnCodes codes = {};
 
-  KnownData known() const { return {classes, columns, codes}; }
+  Task task() const { return normalizer.target() ? Task::kRegression : Task::kClassification; }
+  int outputs() const { return task() == Task::kRegression ? 1 : int(classes.size()); }
+  KnownData known() const { return {classes, columns, codes, task()}; }
   void Save(StateWriter& writer) const;
   static ModelCard Load(const StateReader& reader);
 };

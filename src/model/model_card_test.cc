@@ -35,6 +35,16 @@ TEST(ModelCard, ComesBackAsItWasSaved) {
   EXPECT_EQ(loaded.normalizer.shift(), card.normalizer.shift());
 }
 
+TEST(ModelCard, KnowsTheScaleOfNumbers) {
+  ModelCard card = {{1, 1, 2}, {}, Normalizer::Identity(2), {7, 3}};
+  card.normalizer.SetTarget({123.25, 1.0 / 3});
+  const ModelCard loaded = SaveAndLoad(card);
+  EXPECT_EQ(loaded.task(), Task::kRegression);
+  EXPECT_EQ(loaded.outputs(), 1);
+  EXPECT_EQ(loaded.normalizer.target()->mean, 123.25);
+  EXPECT_EQ(loaded.normalizer.target()->deviation, 1.0 / 3);
+}
+
 TEST(ModelCard, KnowsTheColumns) {
   const ModelCard card = {{1, 1, 2},
                           {"x", "y"},

@@ -21,7 +21,7 @@ Predictor::~Predictor() { queue_->Sync(); }
 
 void Predictor::Run(const Source& samples,
                     FunctionRef<void(int64_t index, const Prediction&)> use) {
-  const size_t values = size_t(model_.card.shape.size()), classes = model_.card.classes.size();
+  const size_t values = size_t(model_.card.shape.size()), classes = size_t(model_.card.outputs());
   Device& device = queue_->device();
   const HostBuffer<float> logits(device, capacity_ * classes);
   const HostBuffer<float> shares(device, capacity_ * classes);

@@ -24,7 +24,7 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log, const std::str
   const Checkpoint& checkpoint = found->checkpoint;
   ModelCard card = ModelCard::Load(checkpoint.state());
   Graph graph = BuildModel(recipe.model, {card.shape.height, card.shape.width, card.shape.channels},
-                           int(card.classes.size()));
+                           card.outputs());
   Layout layout = LayOut(graph);
   std::vector<float> state = InitialState(graph, layout, 0);
   ReadModel(graph, layout, checkpoint.model(), state);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "data/image_parts.h"
+#include "data/task.h"
 #include "record/run_directory.h"
 
 namespace trireme {
@@ -113,10 +114,29 @@ void KeepTwoParts(std::vector<TomlEntry>& entries) {
 
 }  // namespace
 
+namespace {
+
+// A run from before numbers could be predicted learns classes, whatever its labels look like.
+void KeepClasses(std::vector<TomlEntry>& entries) {
+  const auto is = [](std::string_view key) {
+    return [key](const TomlEntry& entry) { return entry.section == "data" && entry.key == key; };
+  };
+  if (std::ranges::any_of(entries, is("task"))) return;
+  const auto source = std::ranges::find_if(entries, is("source"));
+  if (source == entries.end()) return;
+  TomlEntry task = *source;
+  task.key = "task";
+  task.value.text = NameOf(Task::kClassification);
+  entries.push_back(std::move(task));
+}
+
+}  // namespace
+
 void LoadRunRecipe(Sections& sections, const std::string& run) {
   const std::string file = run + "/config.toml";
   std::vector<TomlEntry> entries = ParseToml(ReadRunConfig(run), file);
   KeepTwoParts(entries);
+  KeepClasses(entries);
   sections.Load(entries, file);
 }
 

@@ -63,8 +63,9 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "the run");
   t.Add(
       "patience", &T::patience, AtLeast(0), kJob,
-      "evaluations without a better accuracy (on the validation samples, or on the test samples if "
-      "there are none) after which training stops and returns to the best checkpoint; 0: never");
+      "evaluations without a better accuracy, or RMSE of numbers (on the validation samples, or on "
+      "the test samples if there are none) after which training stops and returns to the best "
+      "checkpoint; 0: never");
   t.Add("target_accuracy", &T::target_accuracy, Between(0, 1), kJob,
         "stop when the accuracy (as for patience) reaches this; 0: never");
   t.Add("checkpoint_steps", &T::checkpoint_steps, AtLeast(0), kJob,

@@ -58,6 +58,15 @@ Json ToJson(const std::vector<ClientRecord>& records) {
 
 }  // namespace
 
+NumberRecord RecordOf(const ErrorSums& errors) {
+  return {errors.R2(), errors.Rmse(), errors.Mae()};
+}
+
+void AddNumbers(Json& json, const std::string& part, const NumberRecord& numbers) {
+  json.AddNew(part + "_r2", OrNull(numbers.r2)).AddNew(part + "_rmse", numbers.rmse);
+  json.AddNew(part + "_mae", numbers.mae);
+}
+
 LoaderRecord LoaderRecord::Since(const LoaderRecord& before) const {
   return {.threads = threads,
           .requests = requests - before.requests,
@@ -128,6 +137,8 @@ Json ToJson(const EpochRecord& record) {
   AddIfKnown(json, "test_top5", record.test_top5);
   AddIfKnown(json, "validation_loss", record.validation_loss);
   AddIfKnown(json, "validation_accuracy", record.validation_accuracy);
+  if (record.test_numbers) AddNumbers(json, "test", *record.test_numbers);
+  if (record.validation_numbers) AddNumbers(json, "validation", *record.validation_numbers);
   json.AddNew("lr", record.lr).AddNew("samples_per_second", record.samples_per_second);
   json.AddNew("seconds", record.seconds);
   json.AddNew("samples", record.samples).AddNew("time", record.time);
@@ -171,9 +182,12 @@ Json ToJson(const Summary& summary) {
   json.AddNew("test_top5", OrNull(summary.test_top5));
   json.AddNew("test_loss", OrNull(summary.test_loss));
   json.AddNew("train_loss", OrNull(summary.train_loss));
+  if (summary.test_numbers) AddNumbers(json, "test", *summary.test_numbers);
   AddIfKnown(json, "validation_accuracy", summary.validation_accuracy);
+  if (summary.validation_numbers) AddNumbers(json, "validation", *summary.validation_numbers);
   AddIfKnown(json, "validation_loss", summary.validation_loss);
   json.AddNew("best_accuracy", OrNull(summary.best_accuracy));
+  AddIfKnown(json, "best_rmse", summary.best_rmse);
   json.AddNew("best_epoch", summary.best_epoch ? Json(*summary.best_epoch) : Json());
   json.AddNew("end_reason", summary.end_reason);
   json.AddNew("started_at", summary.started_at).AddNew("ended_at", summary.ended_at);
@@ -193,7 +207,7 @@ Json ToJson(const Summary& summary) {
   json.AddNew("version", summary.version).AddNew("commit", summary.commit);
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes);
-  AddClasses(json, summary.confusion, summary.roc);
+  if (!summary.test_numbers) AddClasses(json, summary.confusion, summary.roc);
   const ClientsRecord& clients = summary.clients;
   if (clients.all.updates) {
     json.AddNew("updates", clients.all.updates);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "record/class_report.h"
+#include "record/error_sums.h"
 #include "record/json.h"
 #include "record/roc.h"
 
@@ -83,6 +84,13 @@ struct ClientsRecord {
   ClientRecord all;
 };
 
+// How well numbers are predicted, in their own unit (ErrorSums).
+struct NumberRecord {
+  std::optional<double> r2;  // none where all true numbers are equal
+  double rmse = 0, mae = 0;
+};
+NumberRecord RecordOf(const ErrorSums& errors);
+
 // What was not measured is left out of the JSON.
 struct EpochRecord {
   double epoch = 0;  // epochs finished; 2.4: the run ended within its third
@@ -90,6 +98,7 @@ struct EpochRecord {
   std::optional<double> train_loss, train_accuracy;
   std::optional<double> test_loss, test_accuracy, test_top5;
   std::optional<double> validation_loss, validation_accuracy;
+  std::optional<NumberRecord> test_numbers, validation_numbers;
   double lr = 0;
   double samples_per_second = 0;
   double seconds = 0;   // of training in this epoch
@@ -126,6 +135,8 @@ struct Summary {
   std::optional<double> test_accuracy, test_top5, test_loss, train_loss;
   std::optional<double> validation_accuracy, validation_loss;  // where there is such a part
   std::optional<double> best_accuracy;  // of all evaluations, of what decides about the training
+  std::optional<NumberRecord> test_numbers, validation_numbers;
+  std::optional<double> best_rmse;  // as best_accuracy
   std::optional<int64_t> best_epoch;
   std::string end_reason;                  // done, target, patience, converged
   std::string started_at, ended_at, host;  // times as UtcNow() writes them
@@ -154,6 +165,9 @@ Json ToJson(const InputRecord& record);
 Json ToJson(const EpochRecord& record);  // {"event":"epoch", ...}
 Json ToJson(const StepRecord& record);   // {"event":"step", ...}
 Json ToJson(const Summary& summary);
+
+// test_r2, test_rmse, test_mae: `part` and what it is.
+void AddNumbers(Json& json, const std::string& part, const NumberRecord& numbers);
 
 // What the confusion and the curves say of each class and of all: per_class_..., macro_..., roc.
 void AddClasses(Json& json, const Confusion& confusion, const RocCurves& roc);

@@ -124,8 +124,9 @@ void Progress::Epoch(const EpochRecord& record, int64_t epochs) {
   }
   last_epoch_line_ = now;
   const std::string line = EpochLine(record, epochs);
-  const std::string accuracy =
-      record.test_accuracy ? fmt::format("{:.2f} %", 100 * *record.test_accuracy) : "";
+  std::string accuracy;
+  if (record.test_accuracy) accuracy = fmt::format("{:.2f} %", 100 * *record.test_accuracy);
+  if (record.test_numbers) accuracy = RmseText(record.test_numbers->rmse);
   const size_t at = line.find(accuracy, std::min(line.size(), line.find("| test ")));
   output_.line(line, at == line.npos ? Highlight{} : Highlight{at, accuracy.size(), Ink::kGreen});
   if (style_ == ProgressStyle::kPlain) next_show_ = now + Interval(style_);

@@ -27,11 +27,13 @@ std::string Join(const std::vector<std::string>& fields) {
 }
 
 std::string LossAndAccuracy(const char* set, const std::optional<double>& loss,
-                            const std::optional<double>& accuracy) {
+                            const std::optional<double>& accuracy,
+                            const std::optional<NumberRecord>& numbers = {}) {
   if (!loss && !accuracy) return "";
   std::string text = set;
   if (loss) text.append(" loss ").append(FormatLoss(*loss));
   if (accuracy) text += fmt::format("{} {:.2f} %", loss ? "," : "", 100 * *accuracy);
+  if (numbers) text += ", " + RmseText(numbers->rmse);
   return text;
 }
 
@@ -62,10 +64,18 @@ std::string StepLine(const StepProgress& progress, const Pace& pace, int width) 
 std::string EpochLine(const EpochRecord& record, int64_t epochs) {
   return Join({OfText("epoch", EpochsText(record.epoch), epochs),
                LossAndAccuracy("train", record.train_loss, record.train_accuracy),
-               LossAndAccuracy("validation", record.validation_loss, record.validation_accuracy),
-               LossAndAccuracy("test", record.test_loss, record.test_accuracy),
+               LossAndAccuracy("validation", record.validation_loss, record.validation_accuracy,
+                               record.validation_numbers),
+               LossAndAccuracy("test", record.test_loss, record.test_accuracy, record.test_numbers),
                CountText(record.samples_per_second) + " samples/s", FormatSeconds(record.seconds),
                record.late, WaitingText(record)});
+}
+
+std::string RmseText(double rmse) { return fmt::format("RMSE {:.4g}", rmse); }
+
+std::string NumbersText(const NumberRecord& numbers) {
+  return fmt::format("{}, MAE {:.4g}, R2 {}", RmseText(numbers.rmse), numbers.mae,
+                     numbers.r2 ? fmt::format("{:.4f}", *numbers.r2) : "-");
 }
 
 std::string EpochsText(double epochs) {

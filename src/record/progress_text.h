@@ -29,6 +29,9 @@ std::string StepLine(const StepProgress& progress, const Pace& pace, int width);
 // "epoch 3/10 | train loss 0.4321, 91.20 % | test loss 0.4500, 90.80 % | 12.3k samples/s | 4.1 s"
 std::string EpochLine(const EpochRecord& record, int64_t epochs);
 
+std::string RmseText(double rmse);                     // "RMSE 3.21"
+std::string NumbersText(const NumberRecord& numbers);  // "RMSE 3.21, MAE 2.5, R2 0.8712"
+
 std::string EpochsText(double epochs);  // "3", "2.4", "0.03"
 
 Json StepEvent(const StepProgress& progress, const Pace& pace);  // {"event":"progress", ...}

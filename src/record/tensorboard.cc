@@ -166,6 +166,12 @@ Scalars ScalarsOf(const EpochRecord& record) {
   add("accuracy/test", record.test_accuracy);
   add("accuracy/validation", record.validation_accuracy);
   add("accuracy/top5", record.test_top5);
+  if (record.test_numbers) {
+    add("rmse/test", record.test_numbers->rmse);
+    add("mae/test", record.test_numbers->mae);
+    add("r2/test", record.test_numbers->r2);
+  }
+  if (record.validation_numbers) add("rmse/validation", record.validation_numbers->rmse);
   add("epoch/learning_rate", record.lr);
   add("epoch/samples_per_second", record.samples_per_second);
   add("epoch/seconds", record.seconds);

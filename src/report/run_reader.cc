@@ -75,6 +75,8 @@ MetricsLine LineOf(const Json& json, const MetricsLine* before) {
   line.train_accuracy = NumberIn(json, "train_accuracy");
   line.test_loss = NumberIn(json, "test_loss");
   line.test_accuracy = NumberIn(json, "test_accuracy");
+  line.test_rmse = NumberIn(json, "test_rmse");
+  line.test_r2 = NumberIn(json, "test_r2");
   line.lr = NumberIn(json, "lr");
   line.samples_per_second = NumberIn(json, "samples_per_second");
   line.seconds = NumberOrZero(json, "seconds");
@@ -263,6 +265,10 @@ void RunReader::AddFinalValues() {
     if (std::isnan(last.test_loss)) last.test_loss = NumberIn(*data_.summary, "test_loss");
     if (std::isnan(last.test_accuracy)) {
       last.test_accuracy = NumberIn(*data_.summary, "test_accuracy");
+    }
+    if (std::isnan(last.test_rmse)) {
+      last.test_rmse = NumberIn(*data_.summary, "test_rmse");
+      last.test_r2 = NumberIn(*data_.summary, "test_r2");
     }
   } catch (const Error&) {  // damaged: then there is none
   }

@@ -21,6 +21,7 @@ struct MetricsLine {
   double samples = NAN, time_s = NAN;  // since the run began
   double train_loss = NAN, train_accuracy = NAN;
   double test_loss = NAN, test_accuracy = NAN;
+  double test_rmse = NAN, test_r2 = NAN;  // where numbers are predicted
   double lr = NAN, samples_per_second = NAN;
   double seconds = 0;  // from the line before, of the same kind
   StepTimes times;

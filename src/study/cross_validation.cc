@@ -13,6 +13,7 @@
 #include "flat/staging.h"
 #include "model/saved_model.h"
 #include "record/metrics.h"
+#include "record/progress_text.h"
 #include "record/run_lock.h"
 #include "study/child.h"
 #include "study/run_queue.h"
@@ -81,8 +82,11 @@ std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fo
   if (code != 0) throw Error("fold {}: {}", fold + 1, ChildError(log, code));
   const auto summary = ReadDone(plan.Folder(fold));
   if (!summary) throw Error("fold {} succeeded but left no summary.json", fold + 1);
-  return fmt::format("fold {}: test accuracy {:.2f} %", fold + 1,
-                     100 * summary->At("test_accuracy").AsDouble());
+  const Json& accuracy = summary->At("test_accuracy");
+  if (!accuracy.IsNull()) {
+    return fmt::format("fold {}: test accuracy {:.2f} %", fold + 1, 100 * accuracy.AsDouble());
+  }
+  return fmt::format("fold {}: test {}", fold + 1, RmseText(summary->At("test_rmse").AsDouble()));
 }
 
 // One fold's model on its fold.
@@ -97,12 +101,16 @@ void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
                       EvaluationThreads(model.recipe, *data.test));
   const Evaluation one = evaluator.Run(state);
   queue->Sync();
-  tally.Add(evaluator.tally());
+  if (!one.errors) tally.Add(evaluator.tally());
   Evaluation& all = result.pooled;  // sums until all are there
   const double samples = double(one.samples);
   all.samples += one.samples;
   all.loss += one.loss * samples;
   all.top5 += one.top5 * samples;
+  if (one.errors) {
+    if (!all.errors) all.errors.emplace();
+    all.errors->Add(*one.errors);
+  }
   for (size_t r = 0; r < one.confusion.size(); ++r) {
     for (size_t c = 0; c < one.confusion.size(); ++c) {
       all.confusion[r][c] += one.confusion[r][c];
@@ -112,7 +120,9 @@ void AddFold(const SavedModel& model, FoldsResult& result, RocTally& tally) {
 
 int64_t SamplesOf(const Json& summary) {
   int64_t samples = 0;
-  for (const Json& row : summary.At("confusion").Items()) {
+  const Json* confusion = summary.Find("confusion");
+  if (!confusion) return 0;  // numbers
+  for (const Json& row : confusion->Items()) {
     for (const Json& count : row.Items()) samples += count.AsInt();
   }
   return samples;
@@ -120,6 +130,9 @@ int64_t SamplesOf(const Json& summary) {
 
 constexpr FoldNumber kNumbers[] = {
     {"test_accuracy", "test accuracy", true},
+    {"test_rmse", "test RMSE", false},
+    {"test_mae", "test MAE", false},
+    {"test_r2", "test R2", false},
     {"test_top5", "top 5", true},
     {"test_loss", "test loss", false},
     {"train_loss", "training loss", false},
@@ -184,7 +197,7 @@ FoldsResult ReadFolds(const FoldsPlan& plan, const Log& log) {
     if (!tally) {
       result.classes = model.card.classes;
       result.pooled.confusion.assign(classes, std::vector<int64_t>(classes));
-      tally.emplace(int(classes), samples);
+      tally.emplace(std::max(1, int(classes)), samples);
     }
     if (model.card.classes != result.classes) {
       throw Error("the classes of {} differ from those of {}", plan.Folder(fold), plan.Folder(0));
@@ -197,13 +210,14 @@ FoldsResult ReadFolds(const FoldsPlan& plan, const Log& log) {
   pooled.accuracy = double(correct) / double(pooled.samples);
   pooled.loss /= double(pooled.samples);
   pooled.top5 /= double(pooled.samples);
-  result.roc = tally->Result(nullptr);
+  if (!pooled.errors) result.roc = tally->Result(nullptr);
   return result;
 }
 
 Json FoldsJson(const FoldsPlan& plan, const FoldsResult& result) {
   Json mean = Json::Object(), deviation = Json::Object(), runs = Json::Array();
   for (const FoldNumber& number : kNumbers) {
+    if (!result.summaries[0].Find(number.name)) continue;  // not of this task
     const auto values = result.Numbers(number.name);
     const Moments moments = values ? MomentsOf(*values) : Moments{};
     mean.Add(number.name, values ? Json(moments.mean) : Json());
@@ -214,6 +228,7 @@ Json FoldsJson(const FoldsPlan& plan, const FoldsResult& result) {
     Json run = Json::Object();
     run.Add("fold", fold + 1).Add("run", fmt::format("fold-{}", fold + 1));
     for (const FoldNumber& number : kNumbers) {
+      if (!result.summaries[0].Find(number.name)) continue;
       const Json* value = summary.Find(number.name);
       run.Add(number.name, value ? *value : Json());
     }
@@ -225,10 +240,13 @@ Json FoldsJson(const FoldsPlan& plan, const FoldsResult& result) {
   Json json = Json::Object();
   json.Add("folds", plan.folds()).Add("samples", result.pooled.samples);
   json.Add("mean", std::move(mean)).Add("deviation", std::move(deviation));
-  json.Add("test_accuracy", result.pooled.accuracy).Add("test_top5", result.pooled.top5);
+  const Evaluation& pooled = result.pooled;
+  json.Add("test_accuracy", pooled.errors ? Json() : Json(pooled.accuracy));
+  json.Add("test_top5", pooled.errors ? Json() : Json(pooled.top5));
+  if (pooled.errors) AddNumbers(json, "test", RecordOf(*pooled.errors));
   json.Add("test_loss", result.pooled.loss).Add("version", Version());
   json.Add("runs", std::move(runs)).Add("classes", result.classes);
-  AddClasses(json, result.pooled.confusion, result.roc);
+  if (!pooled.errors) AddClasses(json, pooled.confusion, result.roc);
   return json;
 }
 

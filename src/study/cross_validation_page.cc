@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "record/progress_text.h"
 #include "report/page/run_sections.h"
 #include "study/cross_validation.h"
 #include "study/statistics.h"
@@ -55,9 +56,8 @@ Page FoldsPage(const FoldsPlan& plan, const FoldsResult& result, const std::stri
   const auto rows = RowsOf(result);
   PageTable table{.title = "Each fold", .header = rows[0]};
   table.rows.assign(rows.begin() + 1, rows.end());
-  table.caption =
-      "Each model is tested on its fold and trained on the others. F1 and AUC are means over "
-      "classes.";
+  table.caption = "Each model is tested on its fold and trained on the others.";
+  if (!result.pooled.errors) table.caption += " F1 and AUC are means over classes.";
   page.sections.push_back({"Result", {std::move(table)}});
 
   std::vector<RunData> folds;
@@ -66,6 +66,17 @@ Page FoldsPage(const FoldsPlan& plan, const FoldsResult& result, const std::stri
   for (const RunData& fold : folds) named.push_back({fold.name, &fold});
   page.sections.push_back({"Learning", LearningCharts(named)});
 
+  Commands how{{command, ShellLine(std::vector<std::string>{"trireme", "report", plan.out})}};
+  if (result.pooled.errors) {
+    page.sections.push_back(
+        {"All folds together",
+         {Paragraph{fmt::format("Each of {} samples is tested once, by the model not trained on "
+                                "it: {}.",
+                                FormatCount(result.pooled.samples),
+                                NumbersText(RecordOf(*result.pooled.errors)))}}});
+    page.sections.push_back({"How", {std::move(how)}});
+    return page;
+  }
   RunData together;
   together.summary = FoldsJson(plan, result);
   const NamedRun all[] = {{"all folds", &together}};
@@ -78,9 +89,7 @@ Page FoldsPage(const FoldsPlan& plan, const FoldsResult& result, const std::stri
           "Curves rank the scores of {} models as if they came from one.",
           100 * result.pooled.accuracy, FormatCount(result.pooled.samples), plan.folds())});
   page.sections.push_back(std::move(classes));
-  page.sections.push_back(
-      {"How",
-       {Commands{{command, ShellLine(std::vector<std::string>{"trireme", "report", plan.out})}}}});
+  page.sections.push_back({"How", {std::move(how)}});
   return page;
 }
 

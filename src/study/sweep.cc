@@ -36,6 +36,8 @@ std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
     run.samples_per_second = summary.At("samples_per_second").AsDouble();
     const Json& accuracy = summary.At("test_accuracy");
     if (!accuracy.IsNull()) run.test_accuracy = accuracy.AsDouble();
+    const Json* rmse = summary.Find("test_rmse");
+    if (rmse && !rmse->IsNull()) run.test_rmse = rmse->AsDouble();
     const Json* loss = summary.Find("test_loss");
     if (loss && !loss->IsNull()) run.test_loss = loss->AsDouble();
     const Json* peak = summary.Find("peak_memory_bytes");

@@ -24,7 +24,7 @@ struct SweepRun {
   std::string error;  // the rest is empty then
   double seconds = 0;
   double samples_per_second = 0;
-  std::optional<double> test_accuracy, test_loss;
+  std::optional<double> test_accuracy, test_rmse, test_loss;
   std::optional<double> peak_bytes;  // of the process that recorded the run
 };
 

@@ -13,6 +13,7 @@ namespace trireme {
 namespace {
 
 std::optional<Spread> SecondsOf(const SweepNumbers& row) { return row.seconds; }
+std::optional<Spread> RmseOf(const SweepNumbers& row) { return row.rmse; }
 std::optional<Spread> LossOf(const SweepNumbers& row) { return row.loss; }
 std::optional<Spread> AccuracyOf(const SweepNumbers& row) {
   if (!row.accuracy) return {};
@@ -84,6 +85,7 @@ void AddCharts(const SweepPlan& plan, std::span<const SweepNumbers> rows, size_t
   const auto learned = [&] {
     add("Test accuracy", {.title = "accuracy", .unit = "%", .from_zero = false}, AccuracyOf,
         nullptr);
+    add("Test RMSE", {.title = "RMSE", .from_zero = false}, RmseOf, nullptr);
     add("Test loss", {.title = "loss", .from_zero = false}, LossOf, nullptr);
   };
   if (!parallelism) learned();
@@ -109,6 +111,7 @@ void AddBars(std::span<const SweepNumbers> rows, Section& section) {
     if (!chart.bars.empty()) section.blocks.push_back(std::move(chart));
   };
   add("Test accuracy", {.title = "accuracy", .unit = "%"}, AccuracyOf);
+  add("Test RMSE", {.title = "RMSE"}, RmseOf);
   add("Test loss", {.title = "loss"}, LossOf);
   add("Training time", {.title = "training time", .unit = "s"}, SecondsOf);
 }

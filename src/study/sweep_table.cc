@@ -25,7 +25,7 @@ size_t BaseOf(const SweepPlan& plan, const Combination& combination) {
 }
 
 void ReadNumbers(SweepNumbers& row) {
-  std::vector<double> seconds, rates, accuracies, losses;
+  std::vector<double> seconds, rates, accuracies, rmses, losses;
   for (const SweepRun& run : row.runs) {
     if (!run.error.empty()) {
       if (row.error.empty()) row.error = run.error;
@@ -34,11 +34,13 @@ void ReadNumbers(SweepNumbers& row) {
     seconds.push_back(run.seconds);
     rates.push_back(run.samples_per_second);
     if (run.test_accuracy) accuracies.push_back(*run.test_accuracy);
+    if (run.test_rmse) rmses.push_back(*run.test_rmse);
     if (run.test_loss) losses.push_back(*run.test_loss);
   }
   if (!seconds.empty()) row.seconds = SpreadOf(seconds);
   if (!rates.empty()) row.rate = SpreadOf(rates);
   if (!accuracies.empty()) row.accuracy = SpreadOf(accuracies);
+  if (!rmses.empty()) row.rmse = SpreadOf(rmses);
   if (!losses.empty()) row.loss = SpreadOf(losses);
 }
 
@@ -63,7 +65,11 @@ std::vector<std::string> CellsOf(const SweepNumbers& row, bool counts) {
     cells.push_back(row.error.empty() ? "not run" : "failed: " + row.error);
     return cells;
   }
-  cells.push_back(row.accuracy ? fmt::format("{:.2f} %", 100 * row.accuracy->median) : "-");
+  if (row.rmse) {
+    cells.push_back(fmt::format("{:.4g}", row.rmse->median));
+  } else {
+    cells.push_back(row.accuracy ? fmt::format("{:.2f} %", 100 * row.accuracy->median) : "-");
+  }
   cells.push_back(row.loss ? FormatLoss(row.loss->median) : "-");
   cells.push_back(fmt::format("{:.3g}", row.seconds->median));
   cells.push_back(fmt::format("{:.1f} %", 100 * row.seconds->share()));
@@ -75,11 +81,11 @@ std::vector<std::string> CellsOf(const SweepNumbers& row, bool counts) {
   return cells;
 }
 
-std::vector<std::string> Header(const SweepPlan& plan) {
+std::vector<std::string> Header(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
   std::vector<std::string> header;
   for (const Variation& variation : plan.vary) header.push_back(variation.key);
-  header.insert(header.end(),
-                {"runs", "accuracy", "test loss", "training s", "spread", "samples/s"});
+  header.insert(header.end(), {"runs", PredictsNumbers(rows) ? "RMSE" : "accuracy", "test loss",
+                               "training s", "spread", "samples/s"});
   if (CountsAny(plan)) header.insert(header.end(), {"speed-up", "efficiency"});
   return header;
 }
@@ -101,6 +107,7 @@ Json ToJson(const SweepRun& run) {
   if (!run.error.empty()) return std::move(json.Add("error", run.error));
   json.Add("train_seconds", run.seconds).Add("samples_per_second", run.samples_per_second);
   json.Add("test_accuracy", run.test_accuracy ? Json(*run.test_accuracy) : Json());
+  if (run.test_rmse) json.Add("test_rmse", *run.test_rmse);
   json.Add("test_loss", run.test_loss ? Json(*run.test_loss) : Json());
   return json;
 }
@@ -120,6 +127,11 @@ std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const Sweep
   return all;
 }
 
+bool PredictsNumbers(std::span<const SweepNumbers> rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const SweepNumbers& row) { return row.rmse.has_value(); });
+}
+
 bool CountsAny(const SweepPlan& plan) {
   return std::any_of(plan.vary.begin(), plan.vary.end(),
                      [](const Variation& v) { return SetsParallelism(v.key); });
@@ -129,6 +141,7 @@ std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumber
   const bool fastest = CountsAny(plan);
   const auto worth = [&](const SweepNumbers& row) -> std::optional<double> {
     if (fastest) return row.seconds ? std::optional(-row.seconds->median) : std::nullopt;
+    if (row.rmse) return -row.rmse->median;
     return row.accuracy ? std::optional(row.accuracy->median) : std::nullopt;
   };
   std::optional<size_t> best;
@@ -150,7 +163,7 @@ std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumber
 }
 
 std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
-  std::vector<std::vector<std::string>> lines{Header(plan)};
+  std::vector<std::vector<std::string>> lines{Header(plan, rows)};
   const auto best = BestRow(plan, rows);
   for (const SweepNumbers& row : rows) {
     lines.push_back(CellsOf(row, CountsAny(plan)));
@@ -178,7 +191,9 @@ std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows)
 std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
   std::string text;
   for (const Variation& variation : plan.vary) text += variation.key + ",";
-  text += "repetition,train_seconds,samples_per_second,test_accuracy,test_loss,error\n";
+  const bool numbers = PredictsNumbers(rows);
+  text += fmt::format("repetition,train_seconds,samples_per_second,{},test_loss,error\n",
+                      numbers ? "test_rmse" : "test_accuracy");
   for (const SweepNumbers& row : rows) {
     for (size_t i = 0; i < row.runs.size(); ++i) {
       const SweepRun& run = row.runs[i];
@@ -188,8 +203,9 @@ std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows) 
         const auto field = [](const std::optional<double>& value) {
           return value ? fmt::format("{:.6g}", *value) : "";
         };
-        text += fmt::format("{:.6g},{:.6g},{},{},\n", run.seconds, run.samples_per_second,
-                            field(run.test_accuracy), field(run.test_loss));
+        text +=
+            fmt::format("{:.6g},{:.6g},{},{},\n", run.seconds, run.samples_per_second,
+                        field(numbers ? run.test_rmse : run.test_accuracy), field(run.test_loss));
       } else {
         text += ",,,," + CsvField(run.error) + "\n";
       }
@@ -211,6 +227,7 @@ Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
     if (row.seconds) entry.Add("train_seconds", ToJson(*row.seconds));
     if (row.rate) entry.Add("samples_per_second", ToJson(*row.rate));
     if (row.accuracy) entry.Add("test_accuracy", ToJson(*row.accuracy));
+    if (row.rmse) entry.Add("test_rmse", ToJson(*row.rmse));
     if (row.loss) entry.Add("test_loss", ToJson(*row.loss));
     if (row.speedup) entry.Add("speedup", ToJson(*row.speedup));
     if (row.efficiency) entry.Add("efficiency", *row.efficiency);
@@ -225,7 +242,7 @@ Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
 }
 
 PageTable SweepPageTable(const SweepPlan& plan, std::span<const SweepNumbers> rows) {
-  PageTable table{.title = "All combinations", .header = Header(plan)};
+  PageTable table{.title = "All combinations", .header = Header(plan, rows)};
   table.header.push_back("remark");
   const auto best = BestRow(plan, rows);
   bool remarks = false;
@@ -254,8 +271,9 @@ PageTable SweepPageTable(const SweepPlan& plan, std::span<const SweepNumbers> ro
       "summary.json), without process starts, evaluation and checkpoints. Spread is half the "
       "distance between the slowest and the fastest run.";
   if (best) {
-    table.caption += CountsAny(plan) ? " Best: the shortest training time."
-                                     : " Best: the highest test accuracy.";
+    table.caption += CountsAny(plan)         ? " Best: the shortest training time."
+                     : PredictsNumbers(rows) ? " Best: the lowest test RMSE."
+                                             : " Best: the highest test accuracy.";
   }
   return table;
 }

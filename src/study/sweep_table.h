@@ -19,7 +19,7 @@ struct SweepNumbers {
   Combination combination;
   std::vector<SweepRun> runs;
   std::optional<double> parallelism;
-  std::optional<Spread> seconds, rate, accuracy, loss;  // of the runs that did not fail
+  std::optional<Spread> seconds, rate, accuracy, rmse, loss;  // of the runs that did not fail
   std::optional<Spread> speedup;
   std::optional<double> efficiency;
   std::string error;  // the first one
@@ -27,9 +27,10 @@ struct SweepNumbers {
 
 std::vector<SweepNumbers> NumbersOf(const SweepPlan& plan, std::span<const SweepRow> rows);
 
-// The row that a reader looks for: of settings, the one with the highest test accuracy; of numbers
-// that work, the fastest. Nothing where all are alike.
+// The row that a reader looks for: of settings, the one with the highest test accuracy or the
+// lowest RMSE; of numbers that work, the fastest. Nothing where all are alike.
 std::optional<size_t> BestRow(const SweepPlan& plan, std::span<const SweepNumbers> rows);
+bool PredictsNumbers(std::span<const SweepNumbers> rows);  // they have an RMSE, no accuracy
 bool CountsAny(const SweepPlan& plan);  // a key that says how many work is varied
 
 std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows);

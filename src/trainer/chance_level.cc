@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/label.h"
 #include "graph/models/losses.h"
 #include "optimizer/rules.h"
 
@@ -41,24 +42,51 @@ std::string Advice(const Job& job, int64_t steps) {
 
 }  // namespace
 
-double GuessingLoss(const ModelOptions& model, const Source& train, int classes) {
-  return FindLoss(model.loss).guessing(Shares(train, classes), model.smoothing);
+double GuessingLoss(const ModelOptions& model, const Source& train, int classes,
+                    std::span<const float> class_weights) {
+  std::vector<double> shares = Shares(train, classes);
+  for (size_t c = 0; c < class_weights.size(); ++c) shares[c] *= double(class_weights[c]);
+  return LossFor(model.loss, classes).guessing(shares, model.smoothing);
 }
 
+double GuessingLoss(const ModelOptions& model, const Source& train, const TargetScale& target) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    numbers.push_back(target.Standard(NumberOfLabel(train.label(i))));
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return LossFor(model.loss, 1).guessing_number(numbers);
+}
+
+namespace {
+
+double GuessingLossOf(const Job& job) {
+  const Source& train = *job.data.train;
+  const auto& target = job.normalizer.target();
+  if (target) return GuessingLoss(job.recipe.model, train, *target);
+  return GuessingLoss(job.recipe.model, train, job.data.outputs(), job.class_weights);
+}
+
+std::string GuessingText(const Job& job) {
+  if (!job.classifies()) return "guessing the same number every time";
+  return fmt::format("guessing among {} classes", job.data.classes.size());
+}
+
+}  // namespace
+
 std::string LearnedNothing(const Job& job, const Summary& summary) {
-  const int classes = int(job.data.classes.size());
   if (summary.steps < kFewSteps) return "";
-  const double guessing = GuessingLoss(job.recipe.model, *job.data.train, classes);
+  const double guessing = GuessingLossOf(job);
   if (guessing < kNothingToLearn) return "";
   // An epoch's mean holds its first steps, too: the test tells how good the network is now. Where a
   // loss is not finite, others say so.
   const double train = summary.train_loss.value_or(NAN);
-  const double test = summary.test_loss.value_or(train);
+  // Where classes are weighed in training, the test's loss is another one.
+  const double test = job.class_weights.empty() ? summary.test_loss.value_or(train) : train;
   if (!std::isfinite(train + test) || std::min(train, test) < kAlmost * guessing) return "";
   return fmt::format(
-      "the network has learned nothing: the training loss {:.4g} is {} guessing among {} classes "
-      "({:.4g}); {}",
-      train, train > 1.1 * guessing ? "worse than that of" : "that of", classes, guessing,
+      "the network has learned nothing: the training loss {:.4g} is {} {} ({:.4g}); {}", train,
+      train > 1.1 * guessing ? "worse than that of" : "that of", GuessingText(job), guessing,
       Advice(job, summary.steps));
 }
 

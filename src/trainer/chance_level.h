@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 
 #include "data/source.h"
@@ -8,8 +9,12 @@
 
 namespace trireme {
 
-// The least loss of an answer that is the same for every sample: how often each class occurs.
-double GuessingLoss(const ModelOptions& model, const Source& train, int classes);
+// The least loss of an answer that is the same for every sample: how often each class occurs, of
+// which some may count more.
+double GuessingLoss(const ModelOptions& model, const Source& train, int classes,
+                    std::span<const float> class_weights = {});
+// The same where labels are numbers.
+double GuessingLoss(const ModelOptions& model, const Source& train, const TargetScale& target);
 
 // Of a run that is over and whose loss is no better than that: a sentence with what to try. Empty
 // if it has learned something, or is too short to tell.

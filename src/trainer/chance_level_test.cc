@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "base/label.h"
+#include "data/balance.h"
 #include "data/memory_source.h"
 
 namespace trireme {
@@ -24,6 +26,23 @@ TEST(GuessingLoss, IsThatOfTheClassesShares) {
   EXPECT_NEAR(GuessingLoss({.loss = "absolute-error"}, *Labelled({0, 1, 2, 3}), 4), 1, 1e-12);
   EXPECT_NEAR(GuessingLoss({.loss = "absolute-error"}, *Labelled({0, 0, 0, 1}), 2), 0.5, 1e-12);
   EXPECT_EQ(GuessingLoss({}, *Labelled({1, 1}), 2), 0);
+}
+
+TEST(GuessingLoss, OfNumbersIsThatOfTheBestOne) {
+  std::vector<int32_t> labels;
+  for (const float number : {10.0f, 12.0f, 14.0f, 20.0f, 24.0f}) {
+    labels.push_back(LabelOfNumber(number));
+  }
+  const TargetScale target{16, 2};
+  EXPECT_NEAR(GuessingLoss({.loss = "squared-error"}, *Labelled(labels), target), 27.2 / 4 / 2,
+              1e-6);
+  EXPECT_NEAR(GuessingLoss({.loss = "absolute-error"}, *Labelled(labels), target), 22.0 / 5 / 2,
+              1e-6);
+}
+
+TEST(GuessingLoss, OfBalancedClassesIsThatOfEqualOnes) {
+  const auto samples = Labelled({0, 0, 0, 1});
+  EXPECT_NEAR(GuessingLoss({}, *samples, 2, BalancedWeights(*samples, 2)), std::log(2.0), 1e-6);
 }
 
 class LearnedNothingTest : public testing::Test {

@@ -14,7 +14,8 @@ LoaderThreads ThreadsFor(const Job& job, const Source& samples) {
 
 double Findings::Judged() const {
   const Evaluation& judge = validation ? *validation : test;
-  return std::isfinite(judge.loss) ? judge.accuracy : std::numeric_limits<double>::quiet_NaN();
+  if (!std::isfinite(judge.loss)) return std::numeric_limits<double>::quiet_NaN();
+  return judge.errors ? -judge.errors->Rmse() : judge.accuracy;
 }
 
 bool Findings::Finite() const {
@@ -23,11 +24,15 @@ bool Findings::Finite() const {
 
 void Findings::AddTo(EpochRecord& record) const {
   record.test_loss = test.loss;
+  if (validation) record.validation_loss = validation->loss;
+  if (test.errors) {
+    record.test_numbers = RecordOf(*test.errors);
+    if (validation) record.validation_numbers = RecordOf(*validation->errors);
+    return;
+  }
   record.test_accuracy = test.accuracy;
   record.test_top5 = test.top5;
-  if (!validation) return;
-  record.validation_loss = validation->loss;
-  record.validation_accuracy = validation->accuracy;
+  if (validation) record.validation_accuracy = validation->accuracy;
 }
 
 Examiner::Examiner(const Job& job, Engine& engine, Queue& queue)

@@ -14,7 +14,8 @@ struct Findings {
   std::optional<Evaluation> validation;  // where the data have such a part
 
   // What decides about the training (best, patience, target): the validation part where there is
-  // one, else the test part. Not a number where the loss is not finite.
+  // one, else the test part: the accuracy, or the negative RMSE of numbers. Not a number where the
+  // loss is not finite.
   double Judged() const;
   bool Finite() const;  // all losses
   void AddTo(EpochRecord& record) const;

@@ -7,8 +7,10 @@
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "data/balance.h"
 #include "data/sources.h"
 #include "graph/layout.h"
+#include "graph/models/losses.h"
 #include "graph/models/models.h"
 #include "health/emulate.h"
 #include "launch/transports.h"
@@ -158,13 +160,34 @@ struct Opened {
   std::string chosen;  // in words
 };
 
+// What only classes have.
+void RefuseForNumbers(const Recipe& recipe) {
+  if (recipe.data.task == NameOf(Task::kClassification)) return;
+  if (recipe.trainer.target_accuracy > 0) {
+    throw UsageError(
+        "trainer.target_accuracy = {:g}: the label is a number, and there is no accuracy; set it "
+        "to 0",
+        recipe.trainer.target_accuracy);
+  }
+  if (recipe.data.balance) {
+    throw UsageError("data.balance weighs classes, but the label is a number; set it to false");
+  }
+}
+
 // Opens the data and fills what the recipe leaves open.
 Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& recipe) {
   Opened opened;
   const std::string size = FillOpenSize(open, recipe.data);
   opened.data = OpenData(recipe.data, recipe.trainer.seed);
+  const DataSet& data = opened.data;
+  recipe.data.task = NameOf(data.task);
+  if (data.task == Task::kClassification && data.classes.size() < 2) {
+    throw UsageError("a classifier needs at least 2 classes, got {}", data.classes.size());
+  }
   opened.plan = PlanOf(recipe.trainer, strategy, opened.data.train->size());
   opened.chosen = FillOpenKeys(open, opened.data, opened.plan, recipe);
+  recipe.model.loss = LossFor(recipe.model.loss, data.outputs()).name;
+  RefuseForNumbers(recipe);
   if (!size.empty()) opened.chosen = size + (opened.chosen.empty() ? "" : ", ") + opened.chosen;
   return opened;
 }
@@ -243,9 +266,13 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   Plan& plan = job.plan;
   plan = opened.plan;
   job.normalizer = MakeNormalizer(*job.data.train, recipe.data);
+  if (!job.classifies()) job.normalizer.SetTarget(FitTarget(*job.data.train));
+  if (recipe.data.balance) {
+    job.class_weights = BalancedWeights(*job.data.train, job.data.outputs());
+  }
   const SampleShape shape = job.data.shape;
-  job.graph = BuildModel(recipe.model, {shape.height, shape.width, shape.channels},
-                         int(job.data.classes.size()));
+  job.graph =
+      BuildModel(recipe.model, {shape.height, shape.width, shape.channels}, job.data.outputs());
   job.layout = LayOut(job.graph);
   if (weights) job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
 

@@ -25,7 +25,8 @@ struct Job {
   Normalizer normalizer = Normalizer::Identity(1);
   Graph graph;
   Layout layout;
-  std::string chosen;  // in words, of keys that nobody gave; empty: none
+  std::vector<float> class_weights;  // data.balance; empty: all are 1
+  std::string chosen;                // in words, of keys that nobody gave; empty: none
   Plan plan;
   std::optional<Schedule> schedule;  // always there after PrepareJob
   StrategyChoice strategy;
@@ -42,6 +43,7 @@ struct Job {
   MakeBackend make_backend;
 
   int workers() const { return strategy.workers(); }
+  bool classifies() const { return data.task == Task::kClassification; }
   int64_t epochs() const {  // begun ones
     return (plan.steps + plan.steps_per_epoch() - 1) / plan.steps_per_epoch();
   }

@@ -30,6 +30,7 @@ Portions::Portions(const Job& job, Engine& engine, int rank, SpanSink* spans)
   const size_t values = size_t(job.graph.input().size());
   inputs_ = {engine.device(), num_slots * capacity * values};
   labels_ = {engine.device(), num_slots * capacity};
+  class_weights_ = {engine.device(), std::span(job.class_weights)};
   for (size_t i = 0; i < num_slots; ++i) {
     slots_.push_back({inputs_.values().subspan(i * capacity * values, capacity * values),
                       labels_.values().subspan(i * capacity, capacity)});
@@ -64,6 +65,7 @@ PortionSums Portions::Run(Slice summand, bool accumulate) {
       .inputs = slot.inputs.first(size_t(filled.count) * size_t(job_.graph.input().size())),
       .labels = slot.labels.first(size_t(filled.count)),
       .count = filled.count,
+      .class_weights = class_weights_,
       .loss_scale = 1.0f / float(all_.batch),
       .statistics_scale = 1.0f / float(all_.filled_shards),
       .first_position = filled.range.begin,

@@ -42,6 +42,7 @@ class Portions : public PortionGradient {
   Buffer state_;
   HostBuffer<float> inputs_;
   HostBuffer<int32_t> labels_;
+  HostBuffer<float> class_weights_;
   HostBuffer<float> metrics_;
   std::vector<Slot> slots_;
   std::unique_ptr<Loader> loader_;

@@ -88,6 +88,14 @@ std::string TextsOf(const ColumnCodes& codes) {
   return fmt::format(", texts {}", Sha256Hex(texts).substr(0, 12));
 }
 
+// What the network's number stands for: own samples must be on the same scale.
+std::string TargetOf(const Job& job) {
+  const auto& target = job.normalizer.target();
+  if (!target) return "";
+  return fmt::format(", a number with mean {:g} and deviation {:g}", target->mean,
+                     target->deviation);
+}
+
 Words WordsOf(const Job& job, int rank) {
   // Other instructions round otherwise; that matters only where bits are promised.
   std::string target;
@@ -195,10 +203,10 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
 
 std::string FingerprintOf(const Job& job) {
   const Shape input = job.graph.input();
-  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights{}\n{}\n{}", BuildText(),
+  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights{}{}\n{}\n{}", BuildText(),
                      input.height, input.width, input.channels, job.data.classes.size(),
-                     job.layout.weights, TextsOf(job.data.codes), Sha256Hex(DataText(job)),
-                     BoundText(job.recipe, Binds::kJob));
+                     job.layout.weights, TextsOf(job.data.codes), TargetOf(job),
+                     Sha256Hex(DataText(job)), BoundText(job.recipe, Binds::kJob));
 }
 
 namespace {

@@ -70,7 +70,7 @@ EpochRecord CloseEpoch(const Job& job, double epoch, TrainState& at) {
   if (at.samples) {
     at.train_loss = at.loss_sum / double(at.samples);
     record.train_loss = at.train_loss;
-    record.train_accuracy = at.correct / double(at.samples);
+    if (job.classifies()) record.train_accuracy = at.correct / double(at.samples);
   }
   at.loss_sum = at.correct = 0;
   at.samples = 0;
@@ -135,7 +135,7 @@ void Recorder::Step(const StepResult& result, const TrainState& at,
     shown.steps = job_.plan.steps;
     shown.samples = at.all_samples;
     shown.loss = at.loss_sum / double(at.samples);
-    if (at.samples) shown.accuracy = at.correct / double(at.samples);
+    if (at.samples && job_.classifies()) shown.accuracy = at.correct / double(at.samples);
     return shown;
   });
 }
@@ -219,18 +219,24 @@ void Recorder::Summarize(std::span<const float> state, const TrainState& at, End
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
   const Evaluation& evaluation = findings.test;
-  if (findings.validation) {
-    summary.validation_accuracy = findings.validation->accuracy;
-    summary.validation_loss = findings.validation->loss;
-  }
   summary.end_reason = ReasonOf(ending);
+  EpochRecord found;
+  findings.AddTo(found);
+  summary.test_loss = found.test_loss;
+  summary.test_accuracy = found.test_accuracy;
+  summary.test_top5 = found.test_top5;
+  summary.test_numbers = found.test_numbers;
+  summary.validation_loss = found.validation_loss;
+  summary.validation_accuracy = found.validation_accuracy;
+  summary.validation_numbers = found.validation_numbers;
   if (at.best_step >= 0) {
-    summary.best_accuracy = at.best_accuracy;
     summary.best_epoch = at.best_epoch;
+    if (evaluation.errors) {
+      summary.best_rmse = -at.best_score;
+    } else {
+      summary.best_accuracy = at.best_score;
+    }
   }
-  summary.test_accuracy = evaluation.accuracy;
-  summary.test_top5 = evaluation.top5;
-  summary.test_loss = evaluation.loss;
   // A run may end within an epoch: then its part counts.
   summary.train_loss = at.samples ? at.loss_sum / double(at.samples) : at.train_loss;
   summary.confusion = evaluation.confusion;

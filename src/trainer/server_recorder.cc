@@ -79,7 +79,7 @@ void ServerRecorder::Look(const Server& server) {
       shown.steps = job_.plan.steps;
       shown.samples = progress.positions;
       shown.loss = progress.loss_sum / double(progress.samples);
-      shown.accuracy = progress.correct / double(progress.samples);
+      if (job_.classifies()) shown.accuracy = progress.correct / double(progress.samples);
       return shown;
     });
   }

@@ -23,6 +23,10 @@ std::string SamplesText(const std::vector<int64_t>& samples) {
 void CheckData(const ModelCard& then, const ModelCard& now) {
   constexpr char kOther[] = "the data differ from those that the run began with";
   constexpr char kWay[] = "start a new run from its weights with --init";
+  if (then.task() != now.task()) {
+    throw Error("{}: they were for {} and are now for {}; {}", kOther, NameOf(then.task()),
+                NameOf(now.task()), kWay);
+  }
   for (size_t i = 0; i < std::max(then.classes.size(), now.classes.size()); ++i) {
     const auto name = [i](const ModelCard& card) {
       return i < card.classes.size() ? "\"" + card.classes[i] + "\"" : "missing";

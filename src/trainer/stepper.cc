@@ -62,6 +62,7 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
   inputs_ = {engine.device(), num_slots * job.shard_capacity * values};
   labels_ = {engine.device(), num_slots * job.shard_capacity};
+  class_weights_ = {engine.device(), std::span(job.class_weights)};
   for (size_t i = 0; i < num_slots; ++i) {
     const size_t begin = i * job.shard_capacity;
     slots_.push_back({inputs_.values().subspan(begin * values, job.shard_capacity * values),
@@ -124,7 +125,8 @@ void Stepper::TakeGenerated(const Shard& shard, Batch& batch) {
 // The next shard of the loader's, as a batch of the step in replica_.work.
 Batch Stepper::NextBatch(const Shard& shard, float vote, Form form) {
   const Work& work = replica_.work;
-  Batch batch{.loss_scale = 1.0f / float(work.batch),
+  Batch batch{.class_weights = class_weights_,
+              .loss_scale = 1.0f / float(work.batch),
               .statistics_scale = 1.0f / float(work.filled_shards),
               .random_key = RandomKey(work.epoch),
               .vote = vote,

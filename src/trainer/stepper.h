@@ -103,6 +103,7 @@ class Stepper {
 
   HostBuffer<float> inputs_;
   HostBuffer<int32_t> labels_;
+  HostBuffer<float> class_weights_;
   std::vector<Slot> slots_;
   Generator* const generator_;      // null: there is none
   std::vector<int64_t> generated_;  // that are taken in this step

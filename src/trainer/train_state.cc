@@ -1,5 +1,7 @@
 #include "trainer/train_state.h"
 
+#include <cmath>
+
 namespace trireme {
 
 const char* ReasonOf(Ending ending) {
@@ -17,22 +19,22 @@ const char* ReasonOf(Ending ending) {
   }
 }
 
-std::optional<Ending> TrainState::Judge(double accuracy, const TrainerOptions& options) {
-  if (accuracy > best_accuracy) {
-    best_accuracy = accuracy;
+std::optional<Ending> TrainState::Judge(double score, const TrainerOptions& options) {
+  if (score > best_score || (best_step < 0 && !std::isnan(score))) {
+    best_score = score;
     best_epoch = epochs_done;
     best_step = step;
     evaluations_since_best = 0;
   } else {
     ++evaluations_since_best;
   }
-  if (options.target_accuracy > 0 && accuracy >= options.target_accuracy) return Ending::kTarget;
+  if (options.target_accuracy > 0 && score >= options.target_accuracy) return Ending::kTarget;
   return EndingFor(options);
 }
 
 std::optional<Ending> TrainState::EndingFor(const TrainerOptions& options) const {
   const double target = options.target_accuracy;
-  if (target > 0 && best_step == step && best_accuracy >= target) return Ending::kTarget;
+  if (target > 0 && best_step == step && best_score >= target) return Ending::kTarget;
   if (options.patience && evaluations_since_best >= options.patience) return Ending::kPatience;
   return {};
 }
@@ -44,7 +46,7 @@ bool TrainState::CheckpointIsDue(const TrainerOptions& options) const {
 }
 
 void TrainState::ForgetBest() {
-  best_accuracy = -1;
+  best_score = -1;
   best_epoch = 0;
   best_step = -1;
   evaluations_since_best = 0;
@@ -61,7 +63,7 @@ void TrainState::Save(StateWriter& writer) const {
   writer.Int("epoch_samples", samples);
   writer.Int("all_samples", all_samples);
   writer.Real("train_loss", train_loss);
-  writer.Real("best_accuracy", best_accuracy);
+  writer.Real("best_accuracy", best_score);
   writer.Int("best_epoch", best_epoch);
   writer.Int("best_step", best_step);
   writer.Int("evaluations_since_best", evaluations_since_best);
@@ -78,7 +80,7 @@ TrainState TrainState::Load(const StateReader& reader) {
                 .samples = reader.Int("epoch_samples"),
                 .all_samples = reader.Int("all_samples"),
                 .train_loss = reader.Real("train_loss"),
-                .best_accuracy = reader.Real("best_accuracy"),
+                .best_score = reader.Real("best_accuracy"),
                 .best_epoch = reader.Int("best_epoch"),
                 .evaluations_since_best = reader.Int("evaluations_since_best")};
   if (reader.Has("best_step")) {

@@ -23,14 +23,14 @@ struct TrainState {
   int64_t samples = 0;
   int64_t all_samples = 0;  // of the run
   double train_loss = 0;    // of the last whole epoch, or of the part that there was
-  double best_accuracy = -1;
+  double best_score = -1;   // of the evaluations (Findings::Judged)
   int64_t best_epoch = 0;
   int64_t best_step = -1;  // -1: no evaluation yet
   int64_t evaluations_since_best = 0;
 
-  // Counts an evaluation; a reason to end the run, if it is one. An accuracy that is not a number
-  // is no better than any.
-  std::optional<Ending> Judge(double accuracy, const TrainerOptions& options);
+  // Counts an evaluation; a reason to end the run, if it is one. Higher scores are better; one that
+  // is not a number is no better than any.
+  std::optional<Ending> Judge(double score, const TrainerOptions& options);
   // The same for a run that was killed before its end.
   std::optional<Ending> EndingFor(const TrainerOptions& options) const;
   // At the end of an epoch: every so many, and where the evaluation was the best so far.

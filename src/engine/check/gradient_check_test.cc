@@ -103,6 +103,20 @@ TEST(Gradient, OfEveryMlpAgreesWithDifferences) {
   }
 }
 
+TEST(Gradient, OfANumberAgreesWithDifferences) {
+  for (const char* loss : {"squared-error", "absolute-error"}) {
+    const Graph graph = BuildModel({.name = "mlp:6-9-1", .loss = loss}, {1, 1, 6}, 1);
+    EXPECT_TRUE(CheckGradient(graph, {.count = 5})) << loss;
+  }
+}
+
+TEST(Gradient, OfWeightedClassesAgreesWithDifferences) {
+  for (const LossKind& loss : LossKinds()) {
+    const Graph graph = BuildModel({.name = "mlp:6-9-3", .loss = loss.name}, {1, 1, 6}, 3);
+    EXPECT_TRUE(CheckGradient(graph, {.count = 5, .class_weights = {0.5f, 2, 1.25f}})) << loss.name;
+  }
+}
+
 TEST(Gradient, OfTheCnnAgreesWithDifferences) {
   for (const char* norm : {"batch", "none"}) {
     const Graph graph = BuildModel({.name = "cnn", .norm = norm, .dropout = 0.2}, {8, 8, 1}, 3);

@@ -35,7 +35,7 @@ Graph FinishWithLoss(Builder build, const ModelOptions& options, ValueId logits)
   if (!(options.smoothing >= 0 && options.smoothing < 1)) {
     throw UsageError("model.smoothing must be at least 0 and below 1, got {}", options.smoothing);
   }
-  const LossKind& loss = FindLoss(options.loss);
+  const LossKind& loss = LossFor(options.loss, build.shape(logits).channels);
   if (options.smoothing > 0 && !loss.smooths) {
     throw UsageError("model.smoothing = {} needs model.loss = \"cross-entropy\"",
                      options.smoothing);

@@ -33,16 +33,32 @@ double RarerSides(std::span<const double> shares, double) {
   return sum;
 }
 
+double HalfVarianceOfNumbers(std::span<const double> numbers) {
+  double sum = 0, squares = 0;
+  for (const double number : numbers) sum += number;
+  const double mean = sum / double(numbers.size());
+  for (const double number : numbers) squares += (number - mean) * (number - mean);
+  return squares / double(numbers.size()) / 2;
+}
+
+double DistanceFromMedian(std::span<const double> numbers) {
+  double sum = 0;
+  for (const double number : numbers) sum += std::abs(number - numbers[numbers.size() / 2]);
+  return sum / double(numbers.size());
+}
+
 constexpr LossKind kLosses[] = {
     {.name = "cross-entropy", .op = "softmax_cross_entropy", .smooths = true, .guessing = Entropy},
     {.name = "squared-error",
      .op = "squared_error",
      .compares_outputs = true,
-     .guessing = HalfVariance},
+     .guessing = HalfVariance,
+     .guessing_number = HalfVarianceOfNumbers},
     {.name = "absolute-error",
      .op = "absolute_error",
      .compares_outputs = true,
-     .guessing = RarerSides},
+     .guessing = RarerSides,
+     .guessing_number = DistanceFromMedian},
 };
 
 }  // namespace
@@ -53,6 +69,17 @@ std::vector<std::string> LossNames() {
   std::vector<std::string> names;
   for (const LossKind& kind : kLosses) names.emplace_back(kind.name);
   return names;
+}
+
+const LossKind& LossFor(std::string_view name, int outputs) {
+  const auto fits = [&](const LossKind& kind) { return outputs > 1 || kind.guessing_number; };
+  if (name == kAutoLoss) return *std::ranges::find_if(kLosses, fits);
+  const LossKind& loss = FindLoss(name);
+  if (fits(loss)) return loss;
+  throw UsageError(
+      "model.loss = \"{}\" learns classes, but the label is a number; leave it out, or set "
+      "data.task=classification",
+      name);
 }
 
 const LossKind& FindLoss(std::string_view name) {

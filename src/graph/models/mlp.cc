@@ -39,7 +39,7 @@ std::vector<int> LayerSizes(const ModelOptions& options, const std::string& text
   if (sizes.size() < 2 || sizes.front() != input.size() || sizes.back() != classes) {
     throw UsageError(
         "model.name \"{}\": the first size must be that of the input, {} ({}), and the last the "
-        "number of classes, {}; --model mlp takes both from the data",
+        "number of classes (1 for a number), {}; --model mlp takes both from the data",
         options.name, input.size(), ToText(input), classes);
   }
   return sizes;
@@ -68,7 +68,7 @@ Graph BuildMlp(const ModelOptions& options, const std::string& text, Shape input
     if (options.dropout != 0) x = AddDropout(build, options, x, next());
   }
   x = build.Add("dense", {x}, {.channels = sizes.back()}, next());
-  if (FindLoss(options.loss).compares_outputs &&
+  if (sizes.back() > 1 && LossFor(options.loss, sizes.back()).compares_outputs &&
       FindActivation(options.activation).follows_output) {
     x = AddActivation(build, options, x, next());
   }

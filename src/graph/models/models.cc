@@ -68,7 +68,7 @@ const ModelDef& FindModel(const std::string& name) {
 }
 
 Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
-  if (classes < 2) throw UsageError("a classifier needs at least 2 classes, got {}", classes);
+  if (classes < 1) throw UsageError("a network needs at least 1 output, got {}", classes);
   const ModelDef& model = FindModel(options.name);
   const size_t colon = options.name.find(':');
   const std::string sizes = colon == std::string::npos ? "" : options.name.substr(colon + 1);

@@ -37,7 +37,8 @@ struct InputKind {
 std::span<const InputKind> InputKinds();
 const InputKind& KindOf(Shape input);
 
-// Throws UsageError when no model has the name or an option does not fit.
+// `classes`: the outputs; a single one is a number. Throws UsageError when no model has the name or
+// an option does not fit.
 Graph BuildModel(const ModelOptions& options, Shape input, int classes);
 
 struct ModelSize {

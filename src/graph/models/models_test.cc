@@ -103,6 +103,14 @@ TEST(Mlp, InTheClassicSettingNormalisesHiddenLayersAndSquashesOutputs) {
   EXPECT_EQ(graph.parameters.size(), 4u);  // the norm has none
 }
 
+TEST(Mlp, ANumberIsNotSquashed) {
+  for (const char* loss : {"auto", "squared-error"}) {
+    const Graph graph =
+        BuildModel({.name = "mlp:4-8-1", .activation = "tanh", .loss = loss}, {.channels = 4}, 1);
+    EXPECT_EQ(Ops(graph), (std::vector<std::string>{"dense", "tanh", "dense", "squared_error"}));
+  }
+}
+
 TEST(Mlp, ALossThatComparesOutputsSquashesThem) {
   for (const LossKind& loss : LossKinds()) {
     const Graph graph = BuildModel({.activation = "tanh", .loss = loss.name}, {.channels = 4}, 3);
@@ -162,7 +170,8 @@ TEST(BuildModel, RefusesWhatAModelCannotUse) {
   EXPECT_TRUE(refused({.name = "resnet18", .dropout = 0.1}, "dropout"));
   EXPECT_TRUE(refused({.name = "resnet18", .stem = "5x5"}, "model.stem"));
   EXPECT_THROW(BuildModel({.name = "cnn"}, {3, 3, 1}, 10), UsageError);
-  EXPECT_THROW(BuildModel({.name = "mlp"}, {1, 1, 4}, 1), UsageError);
+  EXPECT_THROW(BuildModel({.name = "mlp"}, {1, 1, 4}, 0), UsageError);
+  EXPECT_THROW(BuildModel({.name = "mlp", .loss = "cross-entropy"}, {1, 1, 4}, 1), UsageError);
 }
 
 TEST(ModelOptions, DescribesEveryKey) {

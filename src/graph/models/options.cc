@@ -26,9 +26,12 @@ void Describe(OptionTable<ModelOptions>& t) {
   t.Add("norm", &O::norm, OneOf({"auto", "none", "batch", "layer", "layer-plain"}), kRun,
         "normalization between a hidden layer and its activation (mlp, cnn); layer-plain: no scale "
         "and shift; auto: batch, but none for an mlp");
-  t.Add("loss", &O::loss, OneOf(LossNames()), kRun,
-        "softmax cross-entropy, half the squared distance to the one-hot label, or the sum of the "
-        "absolute differences from it");
+  std::vector<std::string> losses = LossNames();
+  losses.insert(losses.begin(), kAutoLoss);
+  t.Add("loss", &O::loss, OneOf(losses), kRun,
+        "softmax cross-entropy, half the squared distance to the one-hot label (or to a number), "
+        "or the sum of the absolute differences from it; auto: cross-entropy for classes, "
+        "squared-error for numbers");
   t.Add("dropout", &O::dropout, AtLeast(0) && Below(1), kJob,
         "share of hidden values set to zero (mlp; cnn: around its first dense layer)");
   t.Add("smoothing", &O::smoothing, AtLeast(0) && Below(1), kJob,

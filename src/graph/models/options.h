@@ -9,12 +9,12 @@ namespace trireme {
 // use is an error.
 struct ModelOptions {
   std::string name = "mlp:4-30-20-3";
-  std::string activation = "relu";     // see activations.h
-  std::string norm = "auto";           // auto, none, batch, layer, layer-plain (without affine)
-  std::string loss = "cross-entropy";  // a row of graph/models/losses.h
-  double dropout = 0;                  // share of values set to zero
-  float smoothing = 0;                 // of the labels, with cross-entropy
-  std::string stem = "auto";           // auto, 7x7, 3x3: resnets
+  std::string activation = "relu";  // see activations.h
+  std::string norm = "auto";        // auto, none, batch, layer, layer-plain (without affine)
+  std::string loss = "auto";        // auto, or a row of graph/models/losses.h
+  double dropout = 0;               // share of values set to zero
+  float smoothing = 0;              // of the labels, with cross-entropy
+  std::string stem = "auto";        // auto, 7x7, 3x3: resnets
 };
 
 void Describe(OptionTable<ModelOptions>& t);

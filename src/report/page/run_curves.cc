@@ -205,6 +205,10 @@ std::vector<Block> LearningCharts(std::span<const NamedRun> runs) {
           &MetricsLine::test_loss, 1, time);
   AddPair(blocks, runs, {"Accuracy", {"accuracy", "%", false, false}, {}},
           &MetricsLine::train_accuracy, &MetricsLine::test_accuracy, 100, time);
+  AddChoice(blocks, {"RMSE on test samples", {"RMSE", ""}, Quantity::kLoss},
+            OfAll(runs, "test", &MetricsLine::test_rmse, true), time);
+  AddChoice(blocks, {"R2 on test samples", {"R2", "", false, false}, {}},
+            OfAll(runs, "test", &MetricsLine::test_r2, true), time);
   return blocks;
 }
 

@@ -60,6 +60,10 @@ std::string FactText(const Json& summary, const Fact& fact) {
 constexpr Fact kResults[] = {
     {"test accuracy", "test_accuracy", Fact::kShare, Fact::kHigher, true},
     {"best test accuracy", "best_accuracy", Fact::kShare, Fact::kHigher, true},
+    {"test RMSE", "test_rmse", Fact::kFour, Fact::kLower, true},
+    {"best test RMSE", "best_rmse", Fact::kFour, Fact::kLower, true},
+    {"test MAE", "test_mae", Fact::kFour, Fact::kLower},
+    {"test R2", "test_r2", Fact::kFour, Fact::kHigher},
     {"top 5", "test_top5", Fact::kShare, Fact::kHigher},
     {"test loss", "test_loss", Fact::kLoss, Fact::kLower, true},
     {"F1, mean over classes", "macro_f1", Fact::kShare, Fact::kHigher},
@@ -139,6 +143,7 @@ PageTable FactTable(std::span<const NamedRun> runs, std::span<const Fact> facts)
 struct RunNumbers {
   double accuracy = NAN, loss = NAN, train_loss = NAN, seconds = NAN, rate = NAN, epochs = NAN;
   double best = NAN, best_epoch = NAN, steps = NAN;
+  double rmse = NAN, best_rmse = NAN, r2 = NAN;  // where numbers are predicted
 };
 
 RunNumbers NumbersOf(const RunData& run) {
@@ -149,6 +154,8 @@ RunNumbers NumbersOf(const RunData& run) {
         if (std::isfinite(from)) to = from;
       };
       take(numbers.accuracy, line.test_accuracy);
+      take(numbers.rmse, line.test_rmse);
+      take(numbers.r2, line.test_r2);
       take(numbers.loss, line.test_loss);
       take(numbers.train_loss, line.train_loss);
       take(numbers.seconds, line.time_s);
@@ -157,6 +164,11 @@ RunNumbers NumbersOf(const RunData& run) {
       take(numbers.steps, line.step);
       if (line.test_accuracy > numbers.best || std::isnan(numbers.best)) {
         numbers.best = line.test_accuracy;
+        numbers.best_epoch = line.epoch;
+      }
+      if (line.test_rmse < numbers.best_rmse ||
+          (std::isfinite(line.test_rmse) && std::isnan(numbers.best_rmse))) {
+        numbers.best_rmse = line.test_rmse;
         numbers.best_epoch = line.epoch;
       }
     }
@@ -173,12 +185,16 @@ RunNumbers NumbersOf(const RunData& run) {
   say(numbers.epochs, "epochs");
   say(numbers.steps, "steps");
   say(numbers.best, "best_accuracy");
+  say(numbers.rmse, "test_rmse");
+  say(numbers.r2, "test_r2");
+  say(numbers.best_rmse, "best_rmse");
   say(numbers.best_epoch, "best_epoch");
   return numbers;
 }
 
 // Plain numbers, so that they can be sorted.
 std::string Hundredths(double share) { return fmt::format("{:.2f}", 100 * share); }
+std::string FourDigits(double number) { return NumberText(number, Fact::kFour); }
 std::string WholeText(double number) { return ValueText(std::round(number)); }
 
 struct RowColumn {
@@ -191,6 +207,8 @@ struct RowColumn {
 constexpr RowColumn kRowColumns[] = {
     {"test accuracy (%)", &RunNumbers::accuracy, Hundredths, Fact::kHigher},
     {"best (%)", &RunNumbers::best, Hundredths, Fact::kHigher},
+    {"test RMSE", &RunNumbers::rmse, FourDigits, Fact::kLower},
+    {"test R2", &RunNumbers::r2, FourDigits, Fact::kHigher},
     {"test loss", &RunNumbers::loss, FormatLoss, Fact::kLower},
     {"training loss", &RunNumbers::train_loss, FormatLoss, Fact::kLower},
     {"epochs", &RunNumbers::epochs, ValueText, Fact::kNone},
@@ -211,6 +229,12 @@ Figures FiguresOfOne(const RunData& run) {
       better_before ? fmt::format("best: {} in epoch {}", NumberText(n.best, Fact::kShare),
                                   ValueText(n.best_epoch))
                     : "");
+  const auto best_text = [&](double best) {
+    return fmt::format("best: {} in epoch {}", FourDigits(best), ValueText(n.best_epoch));
+  };
+  add(NumberText(n.rmse, Fact::kFour), "test RMSE",
+      n.best_rmse < n.rmse ? best_text(n.best_rmse) : "");
+  add(NumberText(n.r2, Fact::kFour), "test R2", "");
   add(LossOf(n.loss), "test loss",
       std::isnan(n.train_loss) ? "" : "on training samples " + LossOf(n.train_loss));
   add(NumberText(n.seconds, Fact::kSeconds), "training time",
@@ -226,7 +250,10 @@ Figures FiguresOfOne(const RunData& run) {
 
 }  // namespace
 
-double TestAccuracyOf(const RunData& run) { return NumbersOf(run).accuracy; }
+double TestScoreOf(const RunData& run) {
+  const RunNumbers numbers = NumbersOf(run);
+  return std::isnan(numbers.rmse) ? numbers.accuracy : -numbers.rmse;
+}
 
 PageTable ResultTable(std::span<const NamedRun> runs) {
   PageTable table = FactTable(runs, kResults);
@@ -260,29 +287,54 @@ Figures HeadFigures(std::span<const NamedRun> runs) {
                              title, runs[best].name});
   };
   add(&RunNumbers::accuracy, "best test accuracy", Fact::kShare, Fact::kHigher);
+  add(&RunNumbers::rmse, "lowest test RMSE", Fact::kFour, Fact::kLower);
   add(&RunNumbers::loss, "lowest test loss", Fact::kLoss, Fact::kLower);
   add(&RunNumbers::seconds, "shortest training time", Fact::kSeconds, Fact::kLower);
   add(&RunNumbers::rate, "most samples/s", Fact::kPlain, Fact::kHigher);
   return block;
 }
 
+namespace {
+
+// Runs predict classes or numbers; of what none of them does there is no column.
+std::vector<RowColumn> ColumnsFor(std::span<const RunNumbers> all) {
+  const auto says = [&](double RunNumbers::*value) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const RunNumbers& numbers) { return std::isfinite(numbers.*value); });
+  };
+  const bool numbers = says(&RunNumbers::rmse), classes = says(&RunNumbers::accuracy) || !numbers;
+  std::vector<RowColumn> columns;
+  for (const RowColumn& column : kRowColumns) {
+    const bool of_numbers = column.value == &RunNumbers::rmse || column.value == &RunNumbers::r2;
+    const bool of_classes =
+        column.value == &RunNumbers::accuracy || column.value == &RunNumbers::best;
+    if ((of_numbers && !numbers) || (of_classes && !classes)) continue;
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+}  // namespace
+
 PageTable RowsOfRuns(std::span<const NamedRun> runs) {
   PageTable table;
   table.sortable = true;
   table.header = {"run"};
-  for (const RowColumn& column : kRowColumns) table.header.emplace_back(column.title);
+  std::vector<RunNumbers> all;
+  for (const NamedRun& run : runs) all.push_back(NumbersOf(*run.data));
+  const std::vector<RowColumn> shown = ColumnsFor(all);
+  for (const RowColumn& column : shown) table.header.emplace_back(column.title);
   const PageTable different = SettingsTable(runs, WhichSettings::kDifferent);
   const size_t settings = std::min(different.rows.size(), kMostSettingColumns);
   for (size_t i = 0; i < settings; ++i) table.header.push_back(different.rows[i][0]);
   table.header.emplace_back("state");
-  std::vector<std::vector<double>> columns(std::size(kRowColumns));
+  std::vector<std::vector<double>> columns(shown.size());
   for (size_t r = 0; r < runs.size(); ++r) {
-    const RunNumbers numbers = NumbersOf(*runs[r].data);
     std::vector<std::string> row{runs[r].name};
-    for (size_t c = 0; c < std::size(kRowColumns); ++c) {
-      const double value = numbers.*kRowColumns[c].value;
+    for (size_t c = 0; c < shown.size(); ++c) {
+      const double value = all[r].*shown[c].value;
       columns[c].push_back(value);
-      row.push_back(std::isnan(value) ? "-" : kRowColumns[c].text(value));
+      row.push_back(std::isnan(value) ? "-" : shown[c].text(value));
     }
     for (size_t i = 0; i < settings; ++i) row.push_back(different.rows[i][r + 1]);
     row.push_back(StateText(runs[r].data->state));
@@ -290,7 +342,7 @@ PageTable RowsOfRuns(std::span<const NamedRun> runs) {
     table.styles.push_back(runs[r].style);
   }
   for (size_t c = 0; c < columns.size(); ++c) {
-    for (const size_t r : BestOf(columns[c], kRowColumns[c].better)) {
+    for (const size_t r : BestOf(columns[c], shown[c].better)) {
       table.bold.push_back({r, c + 1});
     }
   }

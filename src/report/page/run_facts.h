@@ -18,7 +18,8 @@ Figures HeadFigures(std::span<const NamedRun> runs);
 // Many runs: a row for each, with the settings in which they differ. Sorted by a click.
 PageTable RowsOfRuns(std::span<const NamedRun> runs);
 
-// The number in the summary, or, where a run has none yet, in its last lines; not a number: none.
-double TestAccuracyOf(const RunData& run);
+// The accuracy, or the negative RMSE: of the summary, or, where a run has none yet, of its last
+// lines; not a number: none.
+double TestScoreOf(const RunData& run);
 
 }  // namespace trireme

@@ -30,7 +30,7 @@ std::vector<NamedRun> NameRuns(std::span<const RunData> runs) {
   if (runs.size() < kManyRuns) return named;
   // The best come first and have the colours that can be told apart.
   std::stable_sort(named.begin(), named.end(), [](const NamedRun& a, const NamedRun& b) {
-    const double left = TestAccuracyOf(*a.data), right = TestAccuracyOf(*b.data);
+    const double left = TestScoreOf(*a.data), right = TestScoreOf(*b.data);
     return std::isnan(right) ? !std::isnan(left) : left > right;
   });
   for (size_t i = 0; i < named.size(); ++i) {

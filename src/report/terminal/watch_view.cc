@@ -7,6 +7,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "record/progress_text.h"
 #include "report/page/run_curves.h"
 #include "report/plot/ticks.h"
 #include "report/terminal/text_plot.h"
@@ -99,6 +100,8 @@ std::vector<std::string> WatchFields(const RunData& run, double now) {
       std::isfinite(accuracy)) {
     fields.push_back(fmt::format("test accuracy {:.2f} %", 100 * accuracy));
   }
+  add("test RMSE", LastSaid(run.epochs, &MetricsLine::test_rmse));
+  add("test R2", LastSaid(run.epochs, &MetricsLine::test_r2));
   if (std::isfinite(last.samples_per_second)) {
     fields.push_back(ValueText(std::round(last.samples_per_second)) + " samples/s");
   }
@@ -119,6 +122,9 @@ std::string WatchTitle(const RunData& run) {
   if (const double accuracy = LastSaid(run.epochs, &MetricsLine::test_accuracy);
       std::isfinite(accuracy)) {
     text += fmt::format(", {:.2f} %", 100 * accuracy);
+  }
+  if (const double rmse = LastSaid(run.epochs, &MetricsLine::test_rmse); std::isfinite(rmse)) {
+    text += ", " + RmseText(rmse);
   }
   return fmt::format("{} - {}", text, run.name);
 }
