@@ -164,7 +164,7 @@ struct Reader {
 template <class T>
 std::string WriteToml(const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return QuoteToml(value);
+    return value.find('\n') == value.npos ? QuoteToml(value) : QuoteTomlLines(value);
   } else if constexpr (std::is_same_v<T, IntOrWord>) {
     return value.is_word() ? QuoteToml(value.word) : WriteToml(value.number);
   } else if constexpr (std::is_same_v<T, uint64_t>) {

@@ -105,20 +105,31 @@ std::string TomlValue::Shown() const {
   return fmt::format("[{}]", fmt::join(shown, ", "));
 }
 
-std::string QuoteToml(std::string_view text) {
-  std::string quoted = "\"";
+namespace {
+
+std::string Escape(std::string_view text, std::string_view kept) {
+  std::string escaped;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      quoted += fmt::format("\\u{:04X}", byte);
+      escaped += '\\';
+      escaped += c;
+    } else if ((byte < 0x20 || byte == 0x7F) && kept.find(c) == kept.npos) {
+      escaped += fmt::format("\\u{:04X}", byte);
     } else {
-      quoted += c;
+      escaped += c;
     }
   }
-  return quoted + '"';
+  return escaped;
+}
+
+}  // namespace
+
+std::string QuoteToml(std::string_view text) { return '"' + Escape(text, "") + '"'; }
+
+// The first line break belongs to the quotes.
+std::string QuoteTomlLines(std::string_view text) {
+  return "\"\"\"\n" + Escape(text, "\n\t") + "\"\"\"";
 }
 
 std::vector<TomlEntry> ParseToml(std::string_view text, std::string_view name) try {

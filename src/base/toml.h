@@ -28,6 +28,7 @@ struct TomlEntry {
 std::vector<TomlEntry> ParseToml(std::string_view text, std::string_view name);
 std::vector<TomlEntry> ReadTomlFile(const std::string& path);
 
-std::string QuoteToml(std::string_view text);  // as a basic string, with quotes and escapes
+std::string QuoteToml(std::string_view text);       // as a basic string, with quotes and escapes
+std::string QuoteTomlLines(std::string_view text);  // the same over several lines: """..."""
 
 }  // namespace trireme

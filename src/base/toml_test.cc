@@ -92,6 +92,14 @@ TEST(Toml, ReadsOnlyFilesThatAreThere) {
   EXPECT_TRUE(ReadTomlFile("/dev/null").empty());
 }
 
+TEST(Toml, QuotesLinesSoThatTheTextComesBack) {
+  for (const std::string text : {"\n", "\n\na\n", "a\\\n b\t\"\"\"\"c\"", "a\r\nb\x01\\"}) {
+    const auto entries = ParseToml("[a]\nb = " + QuoteTomlLines(text) + "\nc = 1\n", "r.toml");
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].value.text, text);
+  }
+}
+
 TEST(Toml, QuotesSoThatTheTextComesBack) {
   std::string every;
   for (int c = 0; c < 128; ++c) every += static_cast<char>(c);
