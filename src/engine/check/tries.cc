@@ -67,6 +67,13 @@ std::vector<Setting> SettingsFor(const OpDef& def) {
   if (op == "dense") return DenseLayers();
   if (op == "conv2d") return Convolutions();
   if (op == "max_pool" || op == "average_pool") return Windows(0);
+  if (op == "pad_channels") {
+    return {{{{5, 7, 3}}, {.channels = 8, .stride = 2}},
+            {{{6, 4, 16}}, {.channels = 32, .stride = 2}},
+            {{{4, 5, 5}}, {.channels = 6, .stride = 1}},
+            {{{7, 8, 9}}, {.channels = 9, .stride = 3}},
+            {{{1, 1, 4}}, {.channels = 10, .stride = 2}}};
+  }
   if (op == "add") return Elementwise(2);
   if (op == "layer_norm") return Join(Elementwise(1), Elementwise(1, {.affine = false}));
   if (op == "dropout") return Elementwise(1, {.rate = 0.3f, .layer = 2});
@@ -97,6 +104,7 @@ std::vector<Attributes> GradientTriesFor(std::string_view op) {
   if (op == "average_pool") {
     return {{.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 2, .stride = 1}};
   }
+  if (op == "pad_channels") return {{.channels = 40, .stride = 2}, {.channels = 41}};
   if (op == "dropout") return {{.rate = 0.4f}};
   return {Attributes{}};
 }

@@ -37,6 +37,8 @@
   PLAIN("layer_norm_grad", LayerNormGrad)                                                       \
   PLAIN("max_pool", MaxPool, kOne)                                                              \
   PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                              \
+  PLAIN("pad_channels", PadChannels, kOne)                                                      \
+  PLAIN("pad_channels_grad", PadChannelsGrad, kOne)                                             \
   PLAIN("relu", Relu, kOne)                                                                     \
   PLAIN("relu_grad", ReluGrad, kPair)                                                           \
   PLAIN("sigmoid", Sigmoid, kOne)                                                               \

@@ -47,6 +47,8 @@
   SCRATCH("max_pool_batch_norm_relu_grad", MaxPoolBatchNormReluGrad,                              \
           MaxPoolBatchNormReluGradScratchBytes, {0b110, 0b1})                                     \
   PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                                \
+  PLAIN("pad_channels", PadChannels)                                                              \
+  PLAIN("pad_channels_grad", PadChannelsGrad)                                                     \
   PLAIN("relu", Relu, kOne)                                                                       \
   PLAIN("relu_grad", ReluGrad, kPair)                                                             \
   PLAIN("sigmoid", Sigmoid, kOne)                                                                 \

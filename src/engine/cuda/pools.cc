@@ -31,6 +31,18 @@ void AveragePoolGrad(const Call& call, const Shard& shard, Context& context) {
                         call.inputs[0].array(), call.outputs[0].array());
 }
 
+void PadChannels(const Call& call, const Shard& shard, Context& context) {
+  const Value& y = call.outputs[0];
+  LaunchPadChannels(context.stream(), Over(call, call.inputs[0], y), y.shape.channels, shard.count,
+                    call.inputs[0].floats(), y.floats());
+}
+
+void PadChannelsGrad(const Call& call, const Shard& shard, Context& context) {
+  const Value& dy = call.inputs[0];
+  LaunchPadChannelsGrad(context.stream(), Over(call, call.outputs[0], dy), dy.shape.channels,
+                        shard.count, dy.floats(), call.outputs[0].floats());
+}
+
 void GlobalAveragePool(const Call& call, const Shard& shard, Context& context) {
   const Value& x = call.inputs[0];
   LaunchGlobalAveragePool(context.stream(), x.array(), call.outputs[0].array(), shard.count,

@@ -22,6 +22,12 @@ void LaunchAveragePool(cudaStream_t stream, const Window& window, size_t samples
 void LaunchAveragePoolGrad(cudaStream_t stream, const Window& window, size_t samples, Array dy,
                            Array dx);
 
+// Every stride-th pixel, with channels of zeros behind its own, `padded` in all.
+void LaunchPadChannels(cudaStream_t stream, const Window& window, int padded, size_t samples,
+                       const float* x, float* y);
+void LaunchPadChannelsGrad(cudaStream_t stream, const Window& window, int padded, size_t samples,
+                           const float* dy, float* dx);
+
 // x: samples of `pixels` rows of `channels` values.
 void LaunchGlobalAveragePool(cudaStream_t stream, Array x, Array y, size_t samples, int pixels,
                              int channels);

@@ -25,6 +25,8 @@
   ROW("layer_norm_grad", LayerNormGrad)                      \
   ROW("max_pool", MaxPool)                                   \
   ROW("max_pool_grad", MaxPoolGrad)                          \
+  ROW("pad_channels", PadChannels)                           \
+  ROW("pad_channels_grad", PadChannelsGrad)                  \
   ROW("relu", Relu)                                          \
   ROW("relu_grad", ReluGrad)                                 \
   ROW("sigmoid", Sigmoid)                                    \

@@ -38,6 +38,8 @@
   OP(kAveragePoolGrad)          \
   OP(kGlobalAveragePool)        \
   OP(kGlobalAveragePoolGrad)    \
+  OP(kPadChannels)              \
+  OP(kPadChannelsGrad)          \
   OP(kFlatten)                  \
   OP(kUnflatten)                \
   OP(kDropout)                  \
