@@ -157,7 +157,7 @@ class DocumentsTest : public WholeTest {
     return With(words, {"--steps", "2"});
   }
 
-  // DIR, FILE, RUN, SCENES, *.jpg: what only the reader has, under just these names.
+  // DIR, FILE, RUN, NETWORK, SCENES, *.jpg: what only the reader has, under just these names.
   void MakeStandIns(const fs::path& document) {
     const auto bytes = [](std::string_view hex) {
       std::string out;
@@ -184,6 +184,7 @@ class DocumentsTest : public WholeTest {
     for (int i = 0; i < 30; ++i) prices += fmt::format("{},{},{}.5\n", i * 7 % 30, i % 4, i);
     Write("prices.csv", prices);
     for (const char* name : {"FILE", "FILE.csv", "mine.csv", "your.csv"}) Write(name, rows);
+    Write("NETWORK", "hidden: dense 12\nrelu\nout: dense classes\n");
     Write("hosts.txt", "localhost 4\n");
     Write("secret", "oars");
     fs::remove_all(At("RUN"));

@@ -13,6 +13,7 @@
 #include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
+#include "graph/models/text_model.h"
 #include "trainer/job.h"
 
 namespace trireme {
@@ -196,13 +197,11 @@ Graph BenchModel(const Args& args) {
   if (name.find(':') != std::string::npos && in && out) {  // mlp:784-200-10 says it all
     return BuildModel(options, {.channels = *in}, *out);
   }
-  Shape input{.height = 224, .width = 224, .channels = 3};
-  int classes = 1000;
-  for (const ModelDef& model : AllModels()) {
-    if (model.name == name) input = model.typical, classes = model.typical_classes;
-  }
+  const ModelDef& model = FindModel(name);
+  Shape input = model.typical;
   input.height = input.width = AtLeastOne(args, "--size", input.height, 1 << 14);
-  return BuildModel(options, input, classes);
+  if (model.written) options.layers = ReadLayers(AfterColon(name));
+  return BuildModel(options, input, model.typical_classes);
 }
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "graph/models/models.h"
 #include "launch/transports.h"
 #include "model/evaluation.h"
 #include "optimizer/rules.h"
@@ -73,7 +74,9 @@ std::string PlanText(const Job& job) {
       Compile(job.graph, *backend.engine,
               Evaluator::Capacity(*backend.engine, job.graph, *job.data.test), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
-  return Describe(*program) + MemoryText(job, *backend.engine, *program, *evaluation) +
+  const bool written = FindModel(job.recipe.model.name).written;
+  return (written ? DescribeLayers(job.graph) : "") + Describe(*program) +
+         MemoryText(job, *backend.engine, *program, *evaluation) +
          fmt::format("samples: {}\n",
                      PartsText(data.train->size(), data.validation ? data.validation->size() : 0,
                                data.test->size())) +

@@ -16,6 +16,22 @@ std::string Operation(const Node& node) {
 
 }  // namespace
 
+std::string DescribeLayers(const Graph& graph) {
+  const auto line = [](std::string_view layer, std::string_view operation, std::string_view output,
+                       std::string_view parameters) {
+    return fmt::format("{:<32} {:<24} {:>14} {:>12}\n", layer, operation, output, parameters);
+  };
+  std::string text = line("layer", "operation", "output", "parameters");
+  text += line("", "input", ToText(graph.input()), "");
+  for (const Node& node : graph.nodes) {
+    int64_t parameters = 0;
+    for (const int p : node.parameters) parameters += graph.parameters[p].size();
+    text += line(node.name, node.op->name, ToText(graph.values[node.outputs[0]].shape),
+                 parameters ? fmt::format("{}", parameters) : "");
+  }
+  return text + "\n";
+}
+
 std::string Describe(const Program& program) {
   const Graph& graph = program.graph;
   std::string text;

@@ -64,5 +64,7 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
 
 // The plan as text: operations after fusion, bytes, parameters, buckets.
 std::string Describe(const Program& program);
+// The layers as a model's file has them, before any pass, with their shapes.
+std::string DescribeLayers(const Graph& graph);
 
 }  // namespace trireme

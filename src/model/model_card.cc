@@ -43,6 +43,7 @@ void ModelCard::Save(StateWriter& writer) const {
     writer.Text("data.label_column", columns.label);
     writer.Text("data.id_columns", Json(columns.ids).Text());
   }
+  if (!layers.empty()) writer.Text("model.layers", layers);
   if (!codes.empty()) writer.Text("data.codes", CodesJson(codes).Text());
   const int64_t channels[] = {normalizer.channels()};
   writer.Tensor("data.scale", channels, normalizer.scale());
@@ -100,7 +101,8 @@ ModelCard ModelCard::Load(const StateReader& reader) {
           std::move(normalizer),
           std::move(samples),
           std::move(columns),
-          std::move(codes)};
+          std::move(codes),
+          reader.Has("model.layers") ? reader.Text("model.layers") : ""};
 }
 
 }  // namespace trireme

@@ -9,8 +9,8 @@
 
 namespace trireme {
 
-// What a trained model must remember of its data: a checkpoint carries it, so that evaluation and
-// prediction see samples as training did.
+// What a trained model must remember of its data, and of a network of its own: a checkpoint carries
+// it, so that evaluation and prediction see samples as training did.
 struct ModelCard {
   SampleShape shape;
   std::vector<std::string> classes;  // none where a number is predicted
@@ -19,6 +19,7 @@ struct ModelCard {
   std::vector<int64_t> samples = {};
   ColumnNames columns = {};
   ColumnCodes codes = {};
+  std::string layers = {};  // the network, where it is written as text
 
   Task task() const { return normalizer.target() ? Task::kRegression : Task::kClassification; }
   int outputs() const { return task() == Task::kRegression ? 1 : int(classes.size()); }

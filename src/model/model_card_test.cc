@@ -59,6 +59,9 @@ TEST(ModelCard, KnowsTheColumns) {
 
 TEST(ModelCard, KnowsHowColumnsBecomeInputs) {
   ModelCard card = {{1, 1, 6}, {"x", "y"}, Normalizer::Identity(6), {7, 3}};
+  EXPECT_EQ(SaveAndLoad(card).layers, "");
+  card.layers = "flatten\ndense classes  # \"x\"\n";
+  EXPECT_EQ(SaveAndLoad(card).layers, card.layers);
   card.columns = {{"colour", "a", "b", "c"}, "kind", {}};
   card.codes = {{{"blue", "\"red\", dark"}, 0.0f}, {{}, 0.1f, true}, {{}, -3.0f}, {}};
   EXPECT_EQ(SaveAndLoad(card).codes, card.codes);

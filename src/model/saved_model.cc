@@ -23,6 +23,7 @@ SavedModel LoadSavedModel(const std::string& run, const Log& log, const std::str
   if (!found->warning.empty()) log.Warn("load", "{}", found->warning);
   const Checkpoint& checkpoint = found->checkpoint;
   ModelCard card = ModelCard::Load(checkpoint.state());
+  if (!card.layers.empty()) recipe.model.layers = card.layers;
   Graph graph = BuildModel(recipe.model, {card.shape.height, card.shape.width, card.shape.channels},
                            card.outputs());
   Layout layout = LayOut(graph);

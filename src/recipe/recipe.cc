@@ -10,6 +10,8 @@
 #include "base/toml.h"
 #include "data/image_parts.h"
 #include "data/task.h"
+#include "graph/models/models.h"
+#include "graph/models/text_model.h"
 #include "record/run_directory.h"
 
 namespace trireme {
@@ -50,11 +52,31 @@ void SettleBatch(const Sections& sections, TrainerOptions& trainer) {
   }
 }
 
+// model.name and model.layers: which of them says more of the network. Its file is read here, once:
+// from then on the text is part of the recipe.
+void SettleNetwork(const Sections& sections, ModelOptions& model) {
+  const Origin name = sections.GivenBy("model.name");
+  const Origin layers = sections.GivenBy("model.layers");
+  const std::string file = AfterColon(model.name);
+  const bool has_text = !model.layers.empty();
+  if (FindModel(model.name).written) {
+    if (!file.empty() && (!has_text || name > layers)) model.layers = ReadLayers(file);
+  } else if (has_text && layers > name) {
+    model.name = WrittenModel().name;
+  } else if (has_text && name > layers) {
+    model.layers.clear();
+  } else if (has_text) {
+    throw UsageError("model.name \"{}\" ({}) and model.layers ({}) exclude each other; give one",
+                     model.name, sections.Where("model.name"), sections.Where("model.layers"));
+  }
+}
+
 }  // namespace
 
 void SettlePairs(const Sections& sections, Recipe& recipe) {
   SettleLength(sections, recipe.trainer);
   SettleBatch(sections, recipe.trainer);
+  SettleNetwork(sections, recipe.model);
 }
 
 std::string ConfigText(Recipe recipe) {

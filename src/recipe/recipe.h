@@ -32,7 +32,8 @@ struct Recipe {
 void Bind(Sections& sections, Recipe& recipe);
 
 // Settles pairs of keys of which one is enough, when all are given: one from the command line wins
-// over the other in a recipe (trainer.epochs and steps, trainer.batch and batch_per_worker).
+// over the other in a recipe (trainer.epochs and steps, trainer.batch and batch_per_worker,
+// model.name and layers). Reads the file of a network that is written as text.
 // UsageError where the command line gives both.
 void SettlePairs(const Sections& sections, Recipe& recipe);
 

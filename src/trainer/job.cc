@@ -127,8 +127,8 @@ int FreeCapacity(const Job& job) {
 ModelCard ModelCardOf(const Job& job) {
   std::vector<int64_t> samples = {job.data.train->size(), job.data.test->size()};
   if (job.data.validation) samples.push_back(job.data.validation->size());
-  return {job.data.shape,     job.data.classes, job.normalizer,
-          std::move(samples), job.data.columns, job.data.codes};
+  return {job.data.shape,   job.data.classes, job.normalizer,         std::move(samples),
+          job.data.columns, job.data.codes,   job.recipe.model.layers};
 }
 
 void AdoptPlan(Job& job, const Plan& plan) {

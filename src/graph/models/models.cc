@@ -6,6 +6,7 @@
 #include "graph/models/cnn.h"
 #include "graph/models/mlp.h"
 #include "graph/models/resnet.h"
+#include "graph/models/text_model.h"
 #include "graph/op.h"
 
 namespace trireme {
@@ -34,6 +35,13 @@ const ModelDef kModels[] = {
      BuildResNet101, true},
     {"resnet152", "resnet152", "residual network of 152 layers, bottlenecks", kImageNet, 1000,
      BuildResNet152, true},
+    {.name = "text",
+     .pattern = "text:FILE",
+     .summary = "a network as text, from a file or model.layers",
+     .typical = {28, 28, 1},
+     .typical_classes = 10,
+     .build = BuildText,
+     .written = true},
 };
 
 constexpr int kFolds = 4;   // a cnn halves its pictures twice
@@ -67,13 +75,21 @@ const ModelDef& FindModel(const std::string& name) {
   throw UsageError("model.name: there is no model \"{}\"; choose from {}", family, known);
 }
 
+std::string AfterColon(const std::string& name) {
+  const size_t colon = name.find(':');
+  return colon == std::string::npos ? "" : name.substr(colon + 1);
+}
+
+const ModelDef& WrittenModel() {
+  return *std::ranges::find_if(kModels, [](const ModelDef& model) { return model.written; });
+}
+
 Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
   if (classes < 1) throw UsageError("a network needs at least 1 output, got {}", classes);
   const ModelDef& model = FindModel(options.name);
-  const size_t colon = options.name.find(':');
-  const std::string sizes = colon == std::string::npos ? "" : options.name.substr(colon + 1);
-  if (colon != std::string::npos && sizes.empty()) {
-    throw UsageError("model.name \"{}\": there are no sizes after the colon", options.name);
+  const std::string sizes = AfterColon(options.name);
+  if (options.name.ends_with(':')) {
+    throw UsageError("model.name \"{}\": nothing follows the colon", options.name);
   }
   return model.build(options, sizes, input, classes);
 }
@@ -92,6 +108,10 @@ std::string ModelsPage() {
       fmt::format("  {:<28} {:>12} {:>14}  {}\n", "name", "parameters", "multiply-adds",
                   "what it is (counted for this input and number of classes)");
   for (const ModelDef& model : kModels) {
+    if (model.written) {
+      page += fmt::format("  {:<28} {:>12} {:>14}  {}\n", model.pattern, "-", "-", model.summary);
+      continue;
+    }
     const ModelSize size =
         Measure(BuildModel({.name = model.name}, model.typical, model.typical_classes));
     page += fmt::format("  {:<28} {:>12} {:>12.2f} M  {} ({}, {})\n", model.pattern,

@@ -18,6 +18,8 @@ struct ModelDef {
   // the model cannot use.
   Graph (*build)(const ModelOptions& options, const std::string& sizes, Shape input, int classes);
   bool warms_up = false;  // deep: the rate of its first steps grows, where nobody says otherwise
+  // Its layers are written in model.layers; what follows the colon is the file that has them.
+  bool written = false;
 };
 
 // The one list of models (graph/models/models.cc).
@@ -25,6 +27,10 @@ std::span<const ModelDef> AllModels();
 
 // Of "mlp:784-200-10" the row of mlp. Throws UsageError when no model has the name.
 const ModelDef& FindModel(const std::string& name);
+// What follows the colon of a model's name; empty: nothing does.
+std::string AfterColon(const std::string& name);
+// The row whose layers are written.
+const ModelDef& WrittenModel();
 
 // What a network may see, and the model for it where nobody names one.
 struct InputKind {

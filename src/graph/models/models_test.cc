@@ -179,7 +179,7 @@ TEST(ModelOptions, DescribesEveryKey) {
   std::vector<Option> rows;
   OptionTable<ModelOptions> table(options, rows);
   Describe(table);
-  EXPECT_EQ(rows.size(), 7u);
+  EXPECT_EQ(rows.size(), 8u);
   for (Option& row : rows) EXPECT_FALSE(row.help().empty()) << row.key();
 }
 

@@ -39,6 +39,9 @@ void Describe(OptionTable<ModelOptions>& t) {
   t.Add("stem", &O::stem, OneOf({"auto", "7x7", "3x3"}), kRun,
         "first layers of a resnet: 7x7 with stride 2 and pooling, or 3x3; auto: 3x3 for images of "
         "at most 64 px");
+  t.Add("layers", &O::layers, Any(), kRun,
+        "the network as text, layer by layer; model.name is then text, or text:FILE, which reads "
+        "it from a file");
 }
 
 }  // namespace trireme
