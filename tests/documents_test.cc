@@ -94,6 +94,7 @@ const Exception kExceptions[] = {
     {"/tmp/tb/bin/python", Exception::kNot, "needs TensorBoard"},
     {"scripts/check", Exception::kNot, "compiles everything once more"},
     {"scripts/compare-with-pytorch", Exception::kNot, "needs PyTorch"},
+    {"scripts/compare-with-onnxruntime", Exception::kNot, "needs onnxruntime"},
     {"scripts/make-pictures", Exception::kNot, "writes into docs/pictures/"},
     {"for link in", Exception::kNot, "eight trainings in a loop of the shell"},
     {"trireme train fashion-mlp --model mlp:784-512", Exception::kNot, "is in that loop"},

@@ -17,6 +17,7 @@ extern const Command kDataShow;
 extern const Command kDataVerify;
 extern const Command kDoctor;
 extern const Command kEval;
+extern const Command kExport;
 extern const Command kJoin;
 extern const Command kLaunchSlurm;
 extern const Command kLicenses;
@@ -34,11 +35,11 @@ extern const Command kWatch;
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,       &kWatch,       &kReport,     &kEval,      &kPredict,    &kList,
-      &kDoctor,      &kSweep,       &kCompare,    &kReplay,    &kScale,      &kJoin,
-      &kMemoryBox,   &kBenchPeak,   &kBenchGemm,  &kBenchConv, &kBenchStep,  &kBenchAllReduce,
-      &kBenchMemory, &kBenchImages, &kDataPack,   &kDataInfo,  &kDataVerify, &kDataShow,
-      &kLaunchSlurm, &kMan,         &kCompletion, &kLicenses,
+      &kTrain,          &kWatch,       &kReport,      &kEval,       &kPredict,   &kExport,
+      &kList,           &kDoctor,      &kSweep,       &kCompare,    &kReplay,    &kScale,
+      &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm,  &kBenchConv, &kBenchStep,
+      &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataPack,   &kDataInfo,  &kDataVerify,
+      &kDataShow,       &kLaunchSlurm, &kMan,         &kCompletion, &kLicenses,
   };
   return kAll;
 }

@@ -1,0 +1,68 @@
+#include "model/onnx/onnx_export.h"
+
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "graph/op.h"
+#include "model/onnx/onnx_graph.h"
+#include "model/onnx/onnx_input.h"
+#include "model/onnx/onnx_rules.h"
+#include "record/json.h"
+
+namespace trireme {
+namespace {
+
+// Messages of protocol buffers are at most 2 GiB long.
+constexpr double kLongestMessage = 2e9;
+
+void RefuseWhatOnnxLacks(const SavedModel& model) {
+  std::vector<std::string> missing;
+  for (const Node& node : model.graph.nodes) {
+    if (&node == &model.graph.loss() || FindOnnxRule(node.op->name)) continue;
+    missing.push_back(fmt::format("{} ({})", node.name, node.op->name));
+  }
+  if (!missing.empty()) {
+    throw Error("the network cannot be written as ONNX: there is no rule for {}",
+                fmt::join(missing, ", "));
+  }
+  const double bytes = 4.0 * double(model.layout.state);
+  if (bytes > kLongestMessage) {
+    throw Error("the network has {} of weights; an ONNX file holds at most {}", FormatBytes(bytes),
+                FormatBytes(kLongestMessage));
+  }
+}
+
+}  // namespace
+
+std::string OnnxBytes(const SavedModel& model) {
+  RefuseWhatOnnxLacks(model);
+  OnnxGraph onnx;
+  OnnxRuleContext context{onnx, model};
+  const Graph& graph = model.graph;
+  const Shape input = graph.input();
+  std::map<ValueId, OnnxValue> values;
+  values[0] = {AddOnnxInput(onnx, model.card), input, input.height > 1 || input.width > 1, input};
+  const Node& loss = graph.loss();
+  for (const Node& node : graph.nodes) {
+    if (&node == &loss) break;
+    context.node = &node;
+    context.inputs.clear();
+    for (const ValueId value : node.inputs) context.inputs.push_back(values.at(value));
+    values[node.outputs[0]] = FindOnnxRule(node.op->name)(context);
+  }
+  context.inputs = {values.at(graph.logits())};
+  const std::string logits = context.Row().name;
+  const std::vector<int64_t> shape = {graph.num_classes()};
+  onnx.Output("logits", logits, shape);
+  const bool softmax = std::string_view(loss.op->name) == "softmax_cross_entropy";
+  onnx.Output("probabilities",
+              softmax ? onnx.Add("Softmax", {logits}, OnnxAttributes().Int("axis", 1)) : logits,
+              shape);
+  return onnx.Bytes(model.recipe.model.name, {{"classes", Json(model.card.classes).Text()},
+                                              {"step", fmt::format("{}", model.step)}});
+}
+
+}  // namespace trireme
