@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "transport/check/what_of.h"
 #include "transport/memory/box.h"
 #include "transport/memory/mapped.h"
@@ -139,13 +142,17 @@ TEST_F(MemoryFile, ACutFileIsRefused) {
 }
 
 // Whatever bytes of the records change, the file opens or is refused with an Error, and what opens
-// can be used. The sanitizer builds make it sharp.
+// can be used. The sanitizer builds make it sharp; TRIREME_FUZZ_S in the environment goes on for so
+// many seconds.
 TEST_F(MemoryFile, RandomChangesAreRefusedOrHarmless) {
+  const char* const wanted = std::getenv("TRIREME_FUZZ_S");
+  const double seconds = wanted ? ParseNumber<double>(wanted).value_or(0) : 0;
+  const Stopwatch watch;
   Fill();
   const std::string whole = ReadFile(path_);
   constexpr size_t kRecords = offsetof(BoxHeader, aside);
   int refused = 0;
-  for (uint64_t i = 0; i < 60; ++i) {
+  for (uint64_t i = 0; i < 60 || watch.seconds() < seconds; ++i) {
     std::string bytes = whole;
     for (uint64_t k = 0; k < 1 + Hash(i, 1) % 3; ++k) {
       // Half of them where the first records are.
