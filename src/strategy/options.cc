@@ -56,7 +56,7 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "allreduce: megabytes of gradients that are summed at a time while backward continues");
   t.Add("period", &StrategyOptions::period, AtLeast(-1), kJob,
         "merges of weights: local steps between meetings with the centre; 0: once an epoch; -1: "
-        "the strategy's (10; async-ps: 0; allreduce-weights: 1)");
+        "the strategy's (10; async-ps: 0; pgas: 2; allreduce-weights: 1)");
   t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10), kJob,
         "local-sgd: how far the anchor moves towards the workers' mean at a meeting");
   t.Add("servers", &StrategyOptions::servers, AtLeast(1) && AtMost(64), kJob,
@@ -66,16 +66,17 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "inner allreduce or hogwild with a centre: groups of workers that sum their gradients or "
         "share weights; 0: 2");
   t.Add("neighbours", &StrategyOptions::neighbours, AtLeast(1) && AtMost(64), kJob,
-        "merge neighbours: others, drawn at random, into whose inboxes a worker writes its weights "
-        "at a meeting");
+        "merge gossip and neighbours: others, drawn at random, into whose inboxes a worker writes "
+        "its "
+        "weights at a meeting");
   t.Add("push", &StrategyOptions::push, AtLeast(0), kJob,
         "merge gradient: steps between pushes of the summed gradients; 0: the strategy's");
   t.Add("fetch", &StrategyOptions::fetch, AtLeast(0), kJob,
         "merge gradient: steps between fetches of newer weights; 0: the strategy's");
   t.Add("alpha", &StrategyOptions::alpha, Between(0, 1), kJob,
         "elastic: fraction of the distance given up at a meeting; 0: 0.9 / clients. average: "
-        "weight of a client that did its share; 0: 1 / workers. neighbours: fraction of the "
-        "distance to a neighbour; 0: 1/2");
+        "weight of a client that did its share; 0: 1 / workers. gossip, neighbours: fraction of "
+        "the distance to a neighbour; 0: 1/2");
   t.Add("outer_momentum", &StrategyOptions::outer_momentum, AtLeast(0) && Below(1), kJob,
         "local-sgd, federated: fraction of the centre's velocity kept from meeting to meeting");
   t.Add("staleness", &StrategyOptions::staleness, AtLeast(-1), kJob,

@@ -75,12 +75,14 @@ constexpr StrategyPreset kPresets[] = {
      .pace = "free"},
     {.name = "pgas",
      .help = "workers train alone; every strategy.period steps each writes its weights into the "
-             "memory of strategy.neighbours others and mixes in what it finds in its own, if its "
-             "steps lead nearer to that (Keuper, Pfreundt 2015)",
+             "memory of strategy.neighbours others and mixes in what it finds in its own; with "
+             "strategy.merge = neighbours only if its steps lead nearer to that (Keuper, Pfreundt "
+             "2015)",
      .inner = "alone",
      .centre = "memory",
-     .merge = "neighbours",
-     .pace = "free"},
+     .merge = "gossip",
+     .pace = "free",
+     .period = 2},
     {.name = "dogwild",
      .help = "the workers of each of strategy.groups groups share weights without locks, as in "
              "hogwild; they push gradients to the server and fetch its weights now and then (Noel, "

@@ -339,7 +339,8 @@ std::vector<Case> Cases() {
   add("wait", {.name = "async-ps", .merge = "gradient", .staleness = 1, .stale = "wait"},
       {.lr = 0.02, .momentum = 0});
   add("elastic_memory", {.name = "easgd", .centre = "memory", .alpha = 0.3f});
-  add("neighbours", {.name = "pgas"});
+  add("gossip", {.name = "pgas"});
+  add("neighbours", {.name = "pgas", .merge = "neighbours"});
   add("elastic_wait", {.name = "easgd", .alpha = 0.3f, .staleness = 0, .stale = "wait"});
   add("downpour", {.name = "downpour", .push = 3, .fetch = 2}, {.lr = 0.02, .momentum = 0});
   add("clock", {.name = "ssp", .staleness = 2});

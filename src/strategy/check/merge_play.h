@@ -16,7 +16,7 @@ constexpr int kWorkers = 3;
 constexpr std::array<int64_t, kWorkers> kSamples = {10, 20, 45};  // of a push
 constexpr double kUsualSamples = 20;
 
-enum class Formula { kGradients, kPull, kHalve, kAverage, kNeighbours };
+enum class Formula { kGradients, kPull, kHalve, kAverage, kGossip, kNeighbours };
 
 struct Row {
   const char* name;
@@ -80,7 +80,7 @@ class Play {
     Player& p = players[size_t(worker)];
     if (row_.Is(Formula::kPull) && p.since + 1 >= row_.period) Fetch(p);
     if (row_.Is(Formula::kGradients) && p.old >= row_.fetch) Take(p);
-    if (row_.Is(Formula::kNeighbours) && p.since + 1 >= row_.period) Look(p);
+    if (MeetsNeighbours() && p.since + 1 >= row_.period) Look(p);
   }
   void End(int worker) {
     Player& p = players[size_t(worker)];
@@ -108,7 +108,7 @@ class Play {
         p.state[i] -= pull;
         centre[i] += pull;
       }
-    } else if (row_.Is(Formula::kNeighbours)) {
+    } else if (MeetsNeighbours()) {
       MeetNeighbours(p);
     } else {
       Mix(worker, p);
@@ -144,6 +144,9 @@ class Play {
   int mixed = 0;      // neighbours' weights that were
 
  private:
+  bool MeetsNeighbours() const {
+    return row_.Is(Formula::kGossip) || row_.Is(Formula::kNeighbours);
+  }
   static void Look(Player& p) {
     if (std::exchange(p.looks, true)) return;
     p.finds = p.inbox_version > p.seen;
@@ -160,9 +163,10 @@ class Play {
       before += (p.written[j] - p.fetched[j]) * (p.written[j] - p.fetched[j]);
     }
     const double alpha = row_.alpha > 0 ? row_.alpha : 0.5;
-    mixed += now < before;
+    const bool mixes = p.finds && (row_.Is(Formula::kGossip) || now < before);
+    mixed += mixes;
     for (size_t i = 0; i < kFloats; ++i) {
-      if (now < before) p.state[i] += alpha * (p.fetched[i] - p.state[i]);
+      if (mixes) p.state[i] += alpha * (p.fetched[i] - p.state[i]);
       centre[i] += (p.state[i] - p.written[i]) / kWorkers;
     }
     p.written = p.state;

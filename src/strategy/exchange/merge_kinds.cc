@@ -34,10 +34,16 @@ std::unique_ptr<Merge> MakeElastic(MergeNeeds needs) {
 
 std::unique_ptr<ServerRule> ElasticRule(const RuleNeeds&) { return MakeAddRule(); }
 
-std::unique_ptr<Merge> MakeNeighbours(MergeNeeds needs) {
+std::unique_ptr<Merge> MakeInboxes(MergeNeeds needs, MergeNeighbours::Mixes mixes) {
   TRIREME_ASSERT(needs.inboxes);
-  return std::make_unique<MergeNeighbours>(needs.centre, std::move(needs.inboxes), needs.alpha,
-                                           needs.clients);
+  return std::make_unique<MergeNeighbours>(needs.centre, std::move(needs.inboxes), mixes,
+                                           needs.alpha, needs.clients);
+}
+std::unique_ptr<Merge> MakeGossip(MergeNeeds needs) {
+  return MakeInboxes(std::move(needs), MergeNeighbours::Mixes::kAll);
+}
+std::unique_ptr<Merge> MakeNeighbours(MergeNeeds needs) {
+  return MakeInboxes(std::move(needs), MergeNeighbours::Mixes::kNearer);
 }
 
 std::unique_ptr<Merge> MakeWeights(MergeNeeds needs) {
@@ -93,9 +99,18 @@ constexpr MergeKind kMerges[] = {
      .adds = true,
      .make = MakeElastic,
      .rule = ElasticRule},
+    {.name = "gossip",
+     .help =
+         "workers write their weights into inboxes of each other and mix in what they find; the "
+         "centre is the mean",
+     .gradients = false,
+     .stale = StaleKind::kDrop,
+     .inboxes = true,
+     .adds = true,
+     .make = MakeGossip,
+     .rule = ElasticRule},
     {.name = "neighbours",
-     .help = "workers write their weights into inboxes of each other and mix in what they find, if "
-             "their own steps lead nearer to it; the centre is the mean",
+     .help = "as gossip, but only what a worker's own steps lead nearer to is mixed in",
      .gradients = false,
      .stale = StaleKind::kDrop,
      .inboxes = true,

@@ -26,7 +26,7 @@ void MergeNeighbours::Take(Replica& r) {
 void MergeNeighbours::Meet(Replica& r, PushHead head, std::span<const int64_t> leases) {
   if (const auto theirs = inboxes_->Take(r.state.size)) {
     centre_.Put(r.queue, {.state = *theirs}, theirs_);
-    if (Nearer(r)) {  // weights += alpha (theirs - weights)
+    if (mixes_ == Mixes::kAll || Nearer(r)) {  // weights += alpha (theirs - weights)
       flat::Blend(r.queue, alpha_, theirs_, 1 - alpha_, r.state);
       moved_ = true;
     }

@@ -7,17 +7,20 @@
 namespace trireme {
 
 // Asynchronous SGD in a partitioned global address space (Keuper, Pfreundt 2015). At a meeting a
-// worker looks at what others have left in its inbox, mixes it with its own weights if its own
-// steps lead nearer to it, and writes its weights into the inboxes of a few others. The centre is
-// the mean of what all have written, for whoever wants to see it; no worker takes it but to begin.
+// worker looks at what others have left in its inbox, mixes it with its own weights, always or only
+// if its own steps lead nearer to it, and writes its weights into the inboxes of a few others. The
+// centre is the mean of what all have written, for whoever wants to see it; no worker takes it but
+// to begin.
 class MergeNeighbours : public Merge {
  public:
+  enum class Mixes { kAll, kNearer };
   // `alpha`: how far it goes towards a neighbour; 0: half of the way. `clients`: how many there
   // are.
-  MergeNeighbours(Centre& centre, std::unique_ptr<NeighbourInboxes> inboxes, float alpha,
-                  int clients)
+  MergeNeighbours(Centre& centre, std::unique_ptr<NeighbourInboxes> inboxes, Mixes mixes,
+                  float alpha, int clients)
       : centre_(centre),
         inboxes_(std::move(inboxes)),
+        mixes_(mixes),
         alpha_(alpha > 0 ? alpha : 0.5f),
         part_(1 / float(clients)) {}
   void Begin(Replica& replica) override;
@@ -34,6 +37,7 @@ class MergeNeighbours : public Merge {
 
   Centre& centre_;
   const std::unique_ptr<NeighbourInboxes> inboxes_;
+  const Mixes mixes_;
   const float alpha_, part_;
   Buffer written_;          // the weights at the end of the last meeting
   Buffer theirs_;           // a neighbour's

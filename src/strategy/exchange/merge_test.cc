@@ -397,6 +397,12 @@ INSTANTIATE_TEST_SUITE_P(Rows, Merges,
                                              .period = 2,
                                              .alpha = 0.3f,
                                              .memory = true},
+                                         Row{.name = "gossip",
+                                             .merge = "gossip",
+                                             .formula = Formula::kGossip,
+                                             .optimizer = kMomentum,
+                                             .period = 2,
+                                             .memory = true},
                                          Row{.name = "neighbours",
                                              .merge = "neighbours",
                                              .formula = Formula::kNeighbours,
@@ -429,8 +435,8 @@ TEST(MergeOracle, KnowsEveryMerge) {
   for (const MergeKind& kind : MergeKinds()) {
     if (kind.make) with_server.push_back(kind.name);
   }
-  EXPECT_EQ(with_server,
-            (std::vector<std::string>{"gradient", "halve", "average", "elastic", "neighbours"}));
+  EXPECT_EQ(with_server, (std::vector<std::string>{"gradient", "halve", "average", "elastic",
+                                                   "gossip", "neighbours"}));
 }
 
 }  // namespace
