@@ -12,8 +12,8 @@
 #include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
-#include "graph/program.h"
 #include "graph/models/text_model.h"
+#include "graph/program.h"
 #include "trainer/job.h"
 
 namespace trireme {

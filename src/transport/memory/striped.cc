@@ -17,7 +17,7 @@ namespace trireme {
 namespace {
 
 constexpr size_t kWorthThreads = 64 << 10;  // bytes: less goes to the boxes one after another
-constexpr double kFindPause_s = 0.01;            // between looks for a region that nobody has made yet
+constexpr double kFindPause_s = 0.01;       // between looks for a region that nobody has made yet
 
 // Calls fn(k) for stripes 1 ... count - 1, at the same time where that is worth it.
 void ForOthers(size_t count, size_t bytes, FunctionRef<void(size_t stripe)> fn) {
