@@ -56,22 +56,13 @@ std::string OnnxBytes(const SavedModel& model) {
   context.inputs = {values.at(graph.logits())};
   const std::string logits = context.Row().name;
   const std::vector<int64_t> shape = {graph.num_classes()};
-  const std::pair<std::string, std::string> step = {"step", fmt::format("{}", model.step)};
-  if (const auto& target = model.card.normalizer.target()) {  // a number, in the label's unit
-    const float deviation = float(target->deviation), mean = float(target->mean);
-    const std::string scaled =
-        onnx.Add("Mul", {logits, onnx.Floats("label.deviation", {1}, std::span(&deviation, 1))});
-    onnx.Output("prediction",
-                onnx.Add("Add", {scaled, onnx.Floats("label.mean", {1}, std::span(&mean, 1))}),
-                shape);
-    return onnx.Bytes(model.recipe.model.name, {step});
-  }
   onnx.Output("logits", logits, shape);
   const bool softmax = std::string_view(loss.op->name) == "softmax_cross_entropy";
   onnx.Output("probabilities",
               softmax ? onnx.Add("Softmax", {logits}, OnnxAttributes().Int("axis", 1)) : logits,
               shape);
-  return onnx.Bytes(model.recipe.model.name, {{"classes", Json(model.card.classes).Text()}, step});
+  return onnx.Bytes(model.recipe.model.name, {{"classes", Json(model.card.classes).Text()},
+                                              {"step", fmt::format("{}", model.step)}});
 }
 
 }  // namespace trireme

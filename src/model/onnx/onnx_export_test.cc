@@ -258,19 +258,6 @@ TEST(Onnx, HasSoftmaxOnlyWhereTheLossHas) {
   }
 }
 
-TEST(Onnx, PredictsNumbersInTheirUnit) {
-  SavedModel model = MakeModel({.name = "mlp", .loss = "squared-error"}, {1, 1, 4});
-  model.card.normalizer.SetTarget({.mean = 21.5, .deviation = 4});
-  const std::string bytes = OnnxBytes(model);
-  const ReadOnnx read(bytes);
-  read.ExpectSound();
-  EXPECT_EQ(read.outputs.size(), 1u);
-  EXPECT_TRUE(read.outputs.contains("prediction"));
-  EXPECT_EQ(read.tensors.at("label.deviation").floats(), std::vector<float>{4});
-  EXPECT_EQ(read.tensors.at("label.mean").floats(), std::vector<float>{21.5f});
-  EXPECT_FALSE(read.facts.contains("classes"));
-}
-
 TEST(Onnx, HasARuleForEveryLayer) {
   for (const LayerKind& kind : LayerKinds()) EXPECT_TRUE(FindOnnxRule(kind.op)) << kind.op;
   EXPECT_TRUE(FindOnnxRule("add"));
