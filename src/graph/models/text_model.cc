@@ -52,7 +52,7 @@ class TextBuilder {
     if (layers_ == 0) RefuseText({}, "the text has no layer");
     const Shape wanted{.channels = classes_};
     if (build_.shape(end) != wanted) {
-      RefuseText(last_, fmt::format("the last layer, {}, makes {}; the data have {} classes, so "
+      RefuseText(last_, fmt::format("the last layer, {}, makes {}; the data want {}, so "
                                     "end with: dense classes",
                                     makers_.at(end), ToText(build_.shape(end)), classes_));
     }

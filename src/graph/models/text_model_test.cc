@@ -161,7 +161,7 @@ TEST(TextModel, SaysWhereAndWhatIsWrong) {
   expect("residual { repeat 0 { relu } } shortcut { }", {"no layer"});
   expect("", {"needs model.layers"});
   expect("# nothing", {"has no layer"});
-  expect("flatten", {"\"0\" (flatten)", "makes 768", "10 classes", "dense classes"});
+  expect("flatten", {"\"0\" (flatten)", "makes 768", "want 10", "dense classes"});
   expect("a: dense classes", {"\"a\" (dense)", "the input", "16x16x3", "flatten"});
   expect("p: max_pool 16\nq: max_pool 2",
          {":2:4:", "\"q\" (max_pool)", "\"p\" (max_pool)", "makes 3", "2x2"});

@@ -35,6 +35,27 @@ void RefuseWhatOnnxLacks(const SavedModel& model) {
   }
 }
 
+void AddOutputs(OnnxGraph& onnx, const std::string& logits, const SavedModel& model) {
+  const std::vector<int64_t> shape = {model.graph.num_classes()};
+  if (const auto& target = model.card.normalizer.target()) {
+    // Networks learn standard numbers; outside they have their own unit.
+    const auto number = [&](const char* name, double value) {
+      const auto narrow = float(value);
+      return onnx.Floats(name, {1}, std::span(&narrow, 1));
+    };
+    const std::string scaled =
+        onnx.Add("Mul", {logits, number("data.target_deviation", target->deviation)});
+    onnx.Output("prediction", onnx.Add("Add", {scaled, number("data.target_mean", target->mean)}),
+                shape);
+    return;
+  }
+  onnx.Output("logits", logits, shape);
+  const bool softmax = std::string_view(model.graph.loss().op->name) == "softmax_cross_entropy";
+  onnx.Output("probabilities",
+              softmax ? onnx.Add("Softmax", {logits}, OnnxAttributes().Int("axis", 1)) : logits,
+              shape);
+}
+
 }  // namespace
 
 std::string OnnxBytes(const SavedModel& model) {
@@ -54,13 +75,7 @@ std::string OnnxBytes(const SavedModel& model) {
     values[node.outputs[0]] = FindOnnxRule(node.op->name)(context);
   }
   context.inputs = {values.at(graph.logits())};
-  const std::string logits = context.Row().name;
-  const std::vector<int64_t> shape = {graph.num_classes()};
-  onnx.Output("logits", logits, shape);
-  const bool softmax = std::string_view(loss.op->name) == "softmax_cross_entropy";
-  onnx.Output("probabilities",
-              softmax ? onnx.Add("Softmax", {logits}, OnnxAttributes().Int("axis", 1)) : logits,
-              shape);
+  AddOutputs(onnx, context.Row().name, model);
   return onnx.Bytes(model.recipe.model.name, {{"classes", Json(model.card.classes).Text()},
                                               {"step", fmt::format("{}", model.step)}});
 }

@@ -258,6 +258,21 @@ TEST(Onnx, HasSoftmaxOnlyWhereTheLossHas) {
   }
 }
 
+TEST(Onnx, PredictsNumbersInTheirOwnUnit) {
+  SavedModel model = MakeModel({.name = "mlp"}, {1, 1, 4});
+  model.graph = BuildModel({.name = "mlp"}, {1, 1, 4}, 1);
+  model.layout = LayOut(model.graph);
+  model.card.classes.clear();
+  model.card.normalizer.SetTarget({.mean = 100, .deviation = 20});
+  const std::string bytes = OnnxBytes(model);
+  const ReadOnnx read(bytes);
+  read.ExpectSound();
+  EXPECT_EQ(read.outputs.size(), 1u);
+  EXPECT_EQ(read.outputs.at("prediction").shape, (std::vector<std::string>{"samples", "1"}));
+  EXPECT_EQ(read.tensors.at("data.target_deviation").floats(), std::vector<float>{20});
+  EXPECT_EQ(read.tensors.at("data.target_mean").floats(), std::vector<float>{100});
+}
+
 TEST(Onnx, HasARuleForEveryLayer) {
   for (const LayerKind& kind : LayerKinds()) EXPECT_TRUE(FindOnnxRule(kind.op)) << kind.op;
   EXPECT_TRUE(FindOnnxRule("add"));
