@@ -51,8 +51,8 @@ TEST(Recipe, KeysSayWhatTheyBind) {
       "transport.meet",   "transport.bind",  "transport.listen",      "transport.memory"};
   EXPECT_EQ(KeysThat([](Binds binds) { return Includes(binds, kLocal); }), local);
   std::set<std::string> differ = local;  // between ranks
-  differ.insert({"engine.check", "trainer.pin", "transport.name", "transport.ranks",
-                 "transport.join_s", "transport.timeout_s", "transport.throttle",
+  differ.insert({"engine.check", "engine.measure", "trainer.pin", "transport.name",
+                 "transport.ranks", "transport.join_s", "transport.timeout_s", "transport.throttle",
                  "transport.latency_ms", "transport.plugin"});
   EXPECT_EQ(KeysThat([](Binds binds) { return !Includes(binds, kRanks); }), differ);
   differ.insert({"data.source", "data.ledger", "data.threads", "trainer.device", "trainer.init",
