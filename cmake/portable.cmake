@@ -22,8 +22,14 @@ foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
 
-# zig adds debug information and no position independence unless told.
-foreach(language C CXX)
-  set(CMAKE_${language}_FLAGS_INIT "-g0 -fPIE")
-endforeach()
+# zig adds debug information and no position independence unless told. What is written in C are the
+# MPI plugins, libraries that it refuses to link with -fPIE.
+set(CMAKE_C_FLAGS_INIT "-g0")
+set(CMAKE_CXX_FLAGS_INIT "-g0 -fPIE")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-s -pie")
+
+# What the MPI plugins inside the program are compiled with (src/transport/mpi/CMakeLists.txt).
+set(TRIREME_MPI_HEADERS
+  openmpi=${TRIREME_PORTABLE_ROOT}/usr/lib/${TRIREME_PORTABLE}-linux-gnu/openmpi/include
+  mpich=${TRIREME_PORTABLE_ROOT}/usr/include/${TRIREME_PORTABLE}-linux-gnu/mpich
+  abi=${TRIREME_PORTABLE_ROOT}/../mpi-abi)

@@ -84,6 +84,74 @@ TEST_F(CardRunsTest, OtherStrategiesTrainOnIt) {
   }
 }
 
+// All of the way that sums between cards take, with nobody to add to.
+TEST_F(CardRunsTest, OneRankSumsByNccl) {
+  const Words words =
+      kCnn + kOnCard + Words{"--set", "engine.measure=false", "--steps", "30", "--out"};
+  Succeed(words + Words{"plain"});
+  const Outcome outcome = Run(words + Words{"nccl", "--set", "strategy.algorithm=device", "--set",
+                                            "strategy.bucket_mb=0.01"});
+  if (outcome.err.find("needs NCCL 2") != std::string::npos) GTEST_SKIP() << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Hash("nccl"), Hash("plain"));
+}
+
+TEST_F(CardRunsTest, RanksThatShareACardSaySo) {
+  Words words = kCnn + Words{"--device", "cuda:0", "--steps", "5", "--ranks", "2", "--out", "a"};
+  std::erase(words, "--quiet");
+  const Outcome outcome = Succeed(words);
+  const std::string said = "gradients are summed through the host: ";
+  EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.err;
+}
+
+// Pictures of bytes, augmented: on the card, on their way to it, and changed by the processor.
+TEST_F(CardRunsTest, ResidentSamplesGiveTheHashOfTravellingOnes) {
+  for (const auto& [part, count] : {std::pair("train", 700), std::pair("t10k", 90)}) {
+    const auto head = [](int dimensions, std::initializer_list<int> sizes) {
+      std::string bytes{0, 0, 8, char(dimensions)};
+      for (const int size : sizes) bytes += {0, 0, char(size >> 8), char(size & 255)};
+      return bytes;
+    };
+    std::string images = head(3, {count, 13, 17}), labels = head(1, {count});
+    for (int i = 0; i < count; ++i) {
+      labels += char(i % 5);
+      for (int k = 0; k < 13 * 17; ++k) images += char(45 * (i % 5) + (i * 31 + k * 17) % 60);
+    }
+    Write("set/" + std::string(part) + "-images-idx3-ubyte", images);
+    Write("set/" + std::string(part) + "-labels-idx1-ubyte", labels);
+  }
+  const Words processor = {"train",
+                           "--model",
+                           "cnn",
+                           "--data",
+                           "idx:set",
+                           "--set",
+                           "data.augment=flip,pad-crop,erase",
+                           "--batch",
+                           "64",
+                           "--lr",
+                           "0.05",
+                           "--deterministic",
+                           "--set",
+                           "trainer.shards=4",
+                           "--epochs",
+                           "3"};
+  const Words words = processor + kOnCard;
+  const Outcome resident = Succeed(words + Words{"--out", "lie"});
+  EXPECT_NE(resident.err.find("700 samples"), std::string::npos) << resident.err;
+  EXPECT_NE(resident.err.find("lie on cuda:0"), std::string::npos) << resident.err;
+  const Outcome travelling =
+      Succeed(words + Words{"--set", "engine.samples_mb=0", "--out", "travel"});
+  EXPECT_NE(travelling.err.find("samples travel as bytes"), std::string::npos) << travelling.err;
+  EXPECT_EQ(Hash("travel"), Hash("lie"));
+  EXPECT_EQ(Number("travel", "test_loss"), Number("lie", "test_loss"));
+  Succeed(words + Words{"--ranks", "2", "--transport", "shm", "--out", "two"});
+  EXPECT_EQ(Hash("two"), Hash("lie"));
+  Succeed(processor + Words{"--device", "cpu", "--out", "cpu"});
+  EXPECT_NEAR(Number("cpu", "test_loss"), Number("lie", "test_loss"), 0.05);
+  EXPECT_GT(Number("lie", "test_accuracy"), 0.9);
+}
+
 TEST_F(CardRunsTest, NoMemoryEndsTheRunWithWhatFits) {
   const Outcome outcome =
       Run(kCnn + kOnCard + Words{"--set", "engine.memory_mb=1", "--steps", "1", "--out", "a"});

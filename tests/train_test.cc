@@ -149,6 +149,17 @@ TEST_F(TrainTest, LinesOfStepsLeaveOutEvaluations) {
   EXPECT_LT(stepping, last - first + evaluating / 2);
 }
 
+TEST_F(TrainTest, TheStepsOfARunAreMeasuredWithoutItsData) {
+  Succeed({"train", "--batch", "10", "--epochs", "3", "--quiet", "--out", "a"});
+  const Words words = {"bench", "step", "--run", "a", "--repeat", "1", "--json"};
+  const Json step = ParseJson(Succeed(words).out, "bench").Items().at(0);
+  EXPECT_EQ(step.At("batch").AsInt(), 10);
+  const double steps = step.At("trained_per_s").AsDouble() / 10;
+  EXPECT_NEAR(step.At("share_of_step").AsDouble(), steps * 1e-3 * step.At("ms").AsDouble(), 1e-6);
+  Refuse({"bench", "step"}, 2, {"MODEL is missing", "--run"});
+  Refuse({"bench", "step", "--run", "a", "--batch", "3"}, 2, {"remove MODEL, --batch"});
+}
+
 TEST_F(TrainTest, TheConfigRepeatsTheRun) {
   Succeed({"train", "--out", "a", "--seed", "3", "--lr", "0.0123", "--optimizer", "adamw",
            "--ranks", "2", "--threads", "2", "--epochs", "7.3"});

@@ -97,8 +97,8 @@ inline constexpr Flag kSizeFlag = {"--size", "N",
                                    "width of an image in pixels (default: the model's)"};
 inline constexpr Flag kWinogradFlag = {"--winograd", "HOW", "off, f2, f4 or auto (default: auto)",
                                        "engine.winograd"};
-inline constexpr Flag kPrecisionFlag = {"--precision", "NAME", "f32, tf32 or bf16 (default: f32)",
-                                        "trainer.precision"};
+inline constexpr Flag kPrecisionFlag = {
+    "--precision", "NAME", "f32, tf32, bf16 or fp16 (default: f32)", "trainer.precision"};
 inline constexpr Flag kBenchJsonFlag = {"--json", "", "print JSON"};
 
 int ThreadsOf(const Args& args);

@@ -11,6 +11,7 @@ extern const Command kBenchPeak;
 extern const Command kBenchStep;
 extern const Command kCompare;
 extern const Command kCompletion;
+extern const Command kDataGet;
 extern const Command kDataInfo;
 extern const Command kDataPack;
 extern const Command kDataShow;
@@ -35,11 +36,11 @@ extern const Command kWatch;
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,          &kWatch,       &kReport,      &kEval,       &kPredict,   &kExport,
-      &kList,           &kDoctor,      &kSweep,       &kCompare,    &kReplay,    &kScale,
-      &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm,  &kBenchConv, &kBenchStep,
-      &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataPack,   &kDataInfo,  &kDataVerify,
-      &kDataShow,       &kLaunchSlurm, &kMan,         &kCompletion, &kLicenses,
+      &kTrain,          &kWatch,       &kReport,      &kEval,      &kPredict,    &kExport,
+      &kList,           &kDoctor,      &kSweep,       &kCompare,   &kReplay,     &kScale,
+      &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm, &kBenchConv,  &kBenchStep,
+      &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataGet,   &kDataPack,   &kDataInfo,
+      &kDataVerify,     &kDataShow,    &kLaunchSlurm, &kMan,       &kCompletion, &kLicenses,
   };
   return kAll;
 }

@@ -20,8 +20,10 @@ namespace trireme {
 namespace {
 
 struct MpiPlugin {
-  std::string path;     // empty: there is none
-  std::string library;  // empty: it does not load
+  std::string path;      // empty: there is none
+  std::string library;   // empty: it does not load
+  std::string why;       // the library fits, and where it was found; empty: the plugin names it
+  std::string starters;  // what starts its ranks
   std::string problem;
 };
 
@@ -41,17 +43,27 @@ void FindLaunch(Findings& all) {
     all.launch_problem = error.what();
   }
   try {
-    all.plugin.path = FindMpiPlugin("", std::getenv("TRIREME_MPI_PLUGIN"),
-                                    all.launched ? all.launched->launcher : "");
-    all.plugin.library = MpiLibrary(all.plugin.path).Name();
+    const std::string_view launcher = all.launched ? all.launched->launcher : std::string_view();
+    all.plugin.path = FindMpiPlugin("", std::getenv("TRIREME_MPI_PLUGIN"), launcher);
+    if (all.plugin.path.empty()) {
+      RequireMpiPlugin();
+      all.plugin.path = "built in";
+    }
+    const MpiLibrary library = OpenMpi({.launcher = launcher});
+    all.plugin = {.path = library.path(),
+                  .library = library.Name(),
+                  .why = library.why(),
+                  .starters = std::string(library.Starters())};
   } catch (const Error& error) {
     all.plugin.problem = error.what();
   }
 }
 
 Findings Examine() {
-  Findings all{ReadMachine(), UsableCores(ReadCoreFacts()), FindParts()};
+  Findings all{.machine = ReadMachine(), .cores = UsableCores(ReadCoreFacts())};
+  // First: to look for parts loads libraries, which may not be those of the job's MPI.
   FindLaunch(all);
+  all.parts = FindParts();
   return all;
 }
 
@@ -87,7 +99,8 @@ std::string LauncherText(const Findings& all) {
 std::string PluginText(const MpiPlugin& plugin) {
   if (plugin.path.empty()) return "none";
   if (plugin.library.empty()) return plugin.problem;
-  return fmt::format("{}: {}", plugin.path, plugin.library);
+  const std::string why = plugin.why.empty() ? "" : fmt::format(" ({})", plugin.why);
+  return fmt::format("{}: {}{}", plugin.path, plugin.library, why);
 }
 
 // The first line, and further ones about devices of its own.
@@ -128,6 +141,7 @@ std::string ToText(const Findings& all) {
   text += "\nranks as processes\n";
   text += row("launcher", LauncherText(all));
   text += row("MPI plugin", PluginText(all.plugin));
+  if (!all.plugin.starters.empty()) text += row("MPI launcher", all.plugin.starters);
   text += row("to build one", fmt::format("trireme doctor --write-mpi-plugin DIR, then in DIR: {}",
                                           kMpiPluginCommand));
   return text;
@@ -145,7 +159,10 @@ nlohmann::ordered_json LaunchedJson(const Findings& all) {
 nlohmann::ordered_json PluginJson(const MpiPlugin& plugin) {
   if (plugin.path.empty()) return nullptr;
   if (plugin.library.empty()) return {{"path", plugin.path}, {"problem", plugin.problem}};
-  return {{"path", plugin.path}, {"library", plugin.library}};
+  return {{"path", plugin.path},
+          {"library", plugin.library},
+          {"why", plugin.why},
+          {"started_by", plugin.starters}};
 }
 
 nlohmann::ordered_json ToJson(const Findings& all) {

@@ -26,7 +26,7 @@ inline constexpr Flag kRecipeFlags[] = {
     {"--seed", "N", "seed of weights, order, augmentation and split", "trainer.seed"},
     {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     {"--precision", "NAME",
-     "f32, tf32 (cards), bf16, or bf16-or-f32: bf16 where this machine has it",
+     "f32, tf32 (cards), bf16, fp16 (cards), or bf16-or-f32: bf16 where this machine has it",
      "trainer.precision"},
     kDeviceFlag,
     {"--ranks", "N", "replicas that train together", "transport.ranks"},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -21,9 +22,52 @@ void FrameFlip(const AugmentContext&, uint64_t draw, Framing& framing) {
   framing.mirrored = (draw & 1) != 0;
 }
 
-void Flip(const AugmentContext& context, uint64_t draw, std::span<float> picture) {
+void Flip(const AugmentContext& context, uint64_t draw, SampleChange& change) {
   if ((draw & 1) == 0) return;
+  const int width = context.shape.width;
+  change.mirrored = !change.mirrored;
+  change.right = -change.right;
+  change.left = std::exchange(change.end, width - change.left);
+  change.left = width - change.left;
+}
+
+void PadCrop(const AugmentContext& context, uint64_t draw, SampleChange& change) {
+  const auto [height, width, channels] = context.shape;
+  const int margin = std::min({kMargin, height, width});
+  const auto places = static_cast<uint64_t>(2 * margin + 1);
+  change.down = static_cast<int>((draw >> 8 & 0xffffff) * places >> 24) - margin;
+  change.right = static_cast<int>((draw >> 32 & 0xffffff) * places >> 24) - margin;
+  change.top = std::clamp(change.top + change.down, 0, height);
+  change.bottom = std::clamp(change.bottom + change.down, 0, height);
+  change.left = std::clamp(change.left + change.right, 0, width);
+  change.end = std::clamp(change.end + change.right, 0, width);
+}
+
+void FrameCrop(const AugmentContext& context, uint64_t draw, Framing& framing) {
+  framing.least_area = context.least_area;
+  framing.key = Hash(draw, kCropStream);
+}
+
+// Zhong et al. 2017, with the numbers of torchvision.
+void Erase(const AugmentContext& context, uint64_t draw, SampleChange& change) {
   const SampleShape& shape = context.shape;
+  const Random random(Hash(draw, kEraseStream));
+  if (random.Uniform(0) < 0.5) return;
+  for (uint64_t i = 1; i < 41; i += 4) {
+    const double area = (0.02 + 0.31 * random.Uniform(i)) * shape.height * shape.width;
+    const double form = std::exp(std::log(3.3) * (2 * random.Uniform(i + 1) - 1));
+    const int height = static_cast<int>(std::lround(std::sqrt(area * form)));
+    const int width = static_cast<int>(std::lround(std::sqrt(area / form)));
+    if (height < 1 || width < 1 || height >= shape.height || width >= shape.width) continue;
+    change.top = static_cast<int>(random.Uniform(i + 2) * double(shape.height - height));
+    change.left = static_cast<int>(random.Uniform(i + 3) * double(shape.width - width));
+    change.bottom = change.top + height;
+    change.end = change.left + width;
+    return;
+  }
+}
+
+void MirrorPicture(const SampleShape& shape, std::span<float> picture) {
   const int c = shape.channels;
   const ptrdiff_t row = ptrdiff_t{shape.width} * c;
   for (int y = 0; y < shape.height; ++y) {
@@ -34,9 +78,8 @@ void Flip(const AugmentContext& context, uint64_t draw, std::span<float> picture
 }
 
 // In place: rows are visited from the side they move to, so none is overwritten before it moved.
-void Shift(const AugmentContext& context, int down, int right, std::span<float> picture) {
-  const SampleShape& shape = context.shape;
-  const std::vector<float>& black = context.black;
+void MovePicture(const SampleShape& shape, const std::vector<float>& black, int down, int right,
+                 std::span<float> picture) {
   const ptrdiff_t c = shape.channels;
   const ptrdiff_t row = shape.width * c;
   const ptrdiff_t kept = row - std::abs(right) * c;
@@ -55,40 +98,6 @@ void Shift(const AugmentContext& context, int down, int right, std::span<float> 
       std::copy(from + (row - kept), from + row, to);
       std::copy_n(black.begin(), row - kept, to + kept);
     }
-  }
-}
-
-void PadCrop(const AugmentContext& context, uint64_t draw, std::span<float> picture) {
-  const int margin = std::min({kMargin, context.shape.height, context.shape.width});
-  const auto places = static_cast<uint64_t>(2 * margin + 1);
-  const int down = static_cast<int>((draw >> 8 & 0xffffff) * places >> 24) - margin;
-  const int right = static_cast<int>((draw >> 32 & 0xffffff) * places >> 24) - margin;
-  Shift(context, down, right, picture);
-}
-
-void FrameCrop(const AugmentContext& context, uint64_t draw, Framing& framing) {
-  framing.least_area = context.least_area;
-  framing.key = Hash(draw, kCropStream);
-}
-
-// Zhong et al. 2017, with the numbers of torchvision.
-void Erase(const AugmentContext& context, uint64_t draw, std::span<float> picture) {
-  const SampleShape& shape = context.shape;
-  const Random random(Hash(draw, kEraseStream));
-  if (random.Uniform(0) < 0.5) return;
-  for (uint64_t i = 1; i < 41; i += 4) {
-    const double area = (0.02 + 0.31 * random.Uniform(i)) * shape.height * shape.width;
-    const double form = std::exp(std::log(3.3) * (2 * random.Uniform(i + 1) - 1));
-    const auto height = static_cast<ptrdiff_t>(std::lround(std::sqrt(area * form)));
-    const auto width = static_cast<ptrdiff_t>(std::lround(std::sqrt(area / form)));
-    if (height < 1 || width < 1 || height >= shape.height || width >= shape.width) continue;
-    const auto top = static_cast<ptrdiff_t>(random.Uniform(i + 2) * double(shape.height - height));
-    const auto left = static_cast<ptrdiff_t>(random.Uniform(i + 3) * double(shape.width - width));
-    for (ptrdiff_t y = top; y < top + height; ++y) {
-      std::fill_n(picture.data() + (y * shape.width + left) * shape.channels,
-                  width * shape.channels, 0.0f);
-    }
-    return;
   }
 }
 
@@ -123,6 +132,10 @@ Augment::Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape
   if (kinds == "none") return;
   for (const std::string& name : Split(kinds == "crop-flip" ? "flip,pad-crop" : kinds, ',')) {
     const AugmentKind& kind = FindKind(Trim(name), kinds);
+    for (const auto& known : {frames_, changes_}) {
+      if (std::ranges::find(known, &kind) == known.end()) continue;
+      throw UsageError("data.augment = '{}' names {} twice", kinds, kind.name);
+    }
     if (cut && kind.frame != nullptr) {
       frames_.push_back(&kind);
     } else if (kind.change != nullptr) {
@@ -139,8 +152,7 @@ Augment::Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape
                      shape.height, shape.width, shape.channels);
   }
   for (int x = 0; x < shape.width; ++x) {
-    context_.black.insert(context_.black.end(), normalizer.shift().begin(),
-                          normalizer.shift().end());
+    black_.insert(black_.end(), normalizer.shift().begin(), normalizer.shift().end());
   }
 }
 
@@ -156,9 +168,24 @@ Framing Augment::Frame(int64_t epoch, int64_t sample) const {
   return framing;
 }
 
-void Augment::Apply(int64_t epoch, int64_t sample, std::span<float> picture) const {
+SampleChange Augment::Change(int64_t epoch, int64_t sample) const {
+  SampleChange change;
+  if (changes_.empty()) return change;
   const uint64_t draw = Draw(epoch, sample);
-  for (const AugmentKind* kind : changes_) kind->change(context_, draw, picture);
+  for (const AugmentKind* kind : changes_) kind->change(context_, draw, change);
+  return change;
+}
+
+void Augment::Apply(const SampleChange& change, std::span<float> picture) const {
+  const SampleShape& shape = context_.shape;
+  if (change.mirrored) MirrorPicture(shape, picture);
+  if (change.down || change.right) {
+    MovePicture(shape, black_, change.down, change.right, picture);
+  }
+  for (ptrdiff_t y = change.top; y < change.bottom && change.left < change.end; ++y) {
+    std::fill_n(picture.data() + (y * shape.width + change.left) * shape.channels,
+                ptrdiff_t{change.end - change.left} * shape.channels, 0.0f);
+  }
 }
 
 }  // namespace trireme

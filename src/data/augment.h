@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/sample_change.h"
 #include "data/framing.h"
 #include "data/normalizer.h"
 #include "data/sample.h"
@@ -13,7 +14,6 @@ namespace trireme {
 // What an augmentation may need to know of the samples.
 struct AugmentContext {
   SampleShape shape;
-  std::vector<float> black;  // one row, normalised
   double least_area = 0.08;  // data.least_area
 };
 
@@ -23,7 +23,8 @@ struct AugmentKind {
   const char* name;
   const char* help;
   void (*frame)(const AugmentContext& context, uint64_t draw, Framing& framing);
-  void (*change)(const AugmentContext& context, uint64_t draw, std::span<float> picture);
+  // Goes on with a change that others have begun.
+  void (*change)(const AugmentContext& context, uint64_t draw, SampleChange& change);
 };
 
 std::span<const AugmentKind> AugmentKinds();
@@ -34,9 +35,9 @@ class Augment {
  public:
   Augment() = default;  // changes nothing
 
-  // `kinds` is "none" or names of AugmentKinds() with commas between, in their order; "crop-flip"
-  // stands for "flip,pad-crop". `normalizer` says what black has become; `cut` whether pictures
-  // are cut when they are read.
+  // `kinds` is "none" or names of AugmentKinds() with commas between, in their order, none of them
+  // twice; "crop-flip" stands for "flip,pad-crop". `normalizer` says what black has become; `cut`
+  // whether pictures are cut when they are read.
   Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape,
           const Normalizer& normalizer, bool cut = false, double least_area = 0.08);
 
@@ -45,14 +46,21 @@ class Augment {
 
   bool active() const { return !changes_.empty(); }
 
+  // What becomes of the picture.
+  SampleChange Change(int64_t epoch, int64_t sample) const;
+
   // Changes the normalised picture in place.
-  void Apply(int64_t epoch, int64_t sample, std::span<float> picture) const;
+  void Apply(const SampleChange& change, std::span<float> picture) const;
+  void Apply(int64_t epoch, int64_t sample, std::span<float> picture) const {
+    Apply(Change(epoch, sample), picture);
+  }
 
  private:
   uint64_t Draw(int64_t epoch, int64_t sample) const;
 
   uint64_t seed_ = 0;
   AugmentContext context_;
+  std::vector<float> black_;  // one row, normalised
   std::vector<const AugmentKind*> frames_, changes_;
 };
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/random.h"
+#include "base/text.h"
 #include "data/testing.h"
 
 namespace trireme {
@@ -129,6 +131,38 @@ TEST(Augment, EraseMakesARectangleOfZerosEveryOtherTime) {
     EXPECT_LE(zeros, 2400 * 0.35);
   }
   EXPECT_NEAR(erased, 200, 50);
+}
+
+// Numbers applied to bytes give the bits of a picture that is normalised, then changed by one kind
+// after the other, whatever their order.
+TEST(Augment, ChangesOfBytesAreThoseOfValues) {
+  const Random random(1);
+  std::vector<uint8_t> bytes(kShape.size());
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(random.Bits(i));
+  const Normalizer normalizer({2.1f, 3.7f}, {-0.53f, -0.26f});
+  const ByteLook look{kShape.height, kShape.width, kShape.channels, normalizer.scale().data(),
+                      normalizer.shift().data()};
+  for (const char* kinds : {"none", "flip", "pad-crop", "erase", "flip,pad-crop", "pad-crop,flip",
+                            "flip,pad-crop,erase", "flip,erase,pad-crop", "pad-crop,flip,erase",
+                            "pad-crop,erase,flip", "erase,flip,pad-crop", "erase,pad-crop,flip"}) {
+    const Augment augment(kinds, 3, kShape, normalizer);
+    std::vector<Augment> each;
+    for (const std::string& kind : Split(kinds, ','))
+      each.emplace_back(kind, 3, kShape, normalizer);
+    for (int64_t sample = 0; sample < 300; ++sample) {
+      std::vector<float> plain(bytes.size()), values(bytes.size()), drawn(bytes.size());
+      normalizer.Apply(bytes, plain.data());
+      values = plain;
+      for (const Augment& one : each) one.Apply(2, sample, plain);
+      const SampleChange change = augment.Change(2, sample);
+      augment.Apply(change, values);
+      DrawSample(bytes.data(), look, change, drawn.data());
+      ASSERT_EQ(values, plain) << kinds << ", sample " << sample;
+      ASSERT_EQ(drawn, plain) << kinds << ", sample " << sample;
+    }
+  }
+  EXPECT_TRUE(Holds(Refusal([&] { Augment("flip,erase, flip", 3, kShape, normalizer); }),
+                    {"data.augment", "names flip twice"}));
 }
 
 TEST(Augment, WhereReadingCutsItAlsoFlips) {

@@ -33,24 +33,80 @@ Feed Feed::ForEvaluation(const Source& source, const Normalizer& normalizer) {
   return {source, normalizer, Order(0, source.size(), false), Augment()};
 }
 
+size_t Slot::Room(size_t values) const {
+  size_t samples = labels.size();
+  if (!numbers.empty()) return std::min(samples, numbers.size());
+  return std::min(samples, std::max(inputs.size(), bytes.size()) / values);
+}
+
+Slot Slot::Part(size_t first, size_t count, size_t values) const {
+  const auto part = [=](auto span, size_t each) {
+    return span.empty() ? span : span.subspan(first * each, count * each);
+  };
+  return {.inputs = part(inputs, values),
+          .labels = part(labels, 1),
+          .bytes = part(bytes, values),
+          .numbers = part(numbers, 1),
+          .changes = part(changes, 1)};
+}
+
 // A chunk of at most kChunk samples.
-void Feed::Gather(int64_t epoch, std::span<const int64_t> samples, float* inputs, int32_t* labels,
+void Feed::Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
                   FetchTimes* times) const {
   const double began = times ? Now() : 0;
-  if (!source_->cuts()) {
-    source_->Gather(samples, normalizer_, inputs, labels);
+  int32_t* const labels = slot.labels.data();
+  if (!slot.numbers.empty()) {
+    for (size_t i = 0; i < samples.size(); ++i) {
+      slot.numbers[i] = static_cast<int32_t>(samples[i]);
+      labels[i] = source_->label(samples[i]);
+    }
     if (times) times->read += Now() - began;
     return;
   }
-  std::array<Framing, kChunk> framings;
+  if (!source_->cuts()) {
+    if (slot.bytes.empty()) {
+      source_->Gather(samples, normalizer_, slot.inputs.data(), labels);
+    } else {
+      source_->GatherBytes(samples, {}, slot.bytes.data(), labels, nullptr);
+    }
+    if (times) times->read += Now() - began;
+    return;
+  }
+  std::array<Framing, kChunk> all;
+  const std::span framings(all.data(), samples.size());
   for (size_t i = 0; i < samples.size(); ++i) framings[i] = augment_.Frame(epoch, samples[i]);
   FetchTimes some;
-  source_->GatherFramed(samples, {framings.data(), samples.size()}, normalizer_, inputs, labels,
-                        times ? &some : nullptr);
+  FetchTimes* const timed = times ? &some : nullptr;
+  if (slot.bytes.empty()) {
+    source_->GatherFramed(samples, framings, normalizer_, slot.inputs.data(), labels, timed);
+  } else {
+    source_->GatherBytes(samples, framings, slot.bytes.data(), labels, timed);
+  }
   if (times) times->AddLike(some, Now() - began);
 }
 
+// Values are changed here, bytes where they are normalised.
+void Feed::Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
+                  FetchTimes* times) const {
+  const double began = times ? Now() : 0;
+  const size_t values = shape().size();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const SampleChange change = augment_.Change(epoch, samples[i]);
+    if (slot.inputs.empty()) {
+      slot.changes[i] = change;
+    } else {
+      augment_.Apply(change, slot.inputs.subspan(i * values, values));
+    }
+  }
+  if (times) times->resize += Now() - began;
+}
+
 void Feed::Fill(const Positions& range, float* inputs, int32_t* labels, FetchTimes* times) const {
+  const auto count = static_cast<size_t>(range.count());
+  Fill(range, Slot{{inputs, count * shape().size()}, {labels, count}}, times);
+}
+
+void Feed::Fill(const Positions& range, const Slot& slot, FetchTimes* times) const {
   TRIREME_ASSERT(range.begin >= 0 && range.begin <= range.end && range.end <= size());
   const double worked = times ? ThreadSeconds() : 0;
   if (decode_s_ > 0) {
@@ -58,24 +114,16 @@ void Feed::Fill(const Positions& range, float* inputs, int32_t* labels, FetchTim
     std::this_thread::sleep_for(std::chrono::duration<double>(decode_s_ * double(range.count())));
     if (times) times->decode += pretended.seconds();
   }
-  const size_t values = shape().size();
   std::array<int64_t, kChunk> indices;
   for (int64_t begin = range.begin; begin < range.end;) {
     const size_t count = std::min<size_t>(indices.size(), range.end - begin);
     const std::span<int64_t> samples(indices.data(), count);
+    const Slot piece = slot.Part(static_cast<size_t>(begin - range.begin), count, shape().size());
     order_.Fill(range.epoch, begin, samples);
-    Gather(range.epoch, samples, inputs, labels, times);
-    normalizer_.ApplyToLabels({labels, count});
-    if (augment_.active()) {
-      const double began = times ? Now() : 0;
-      for (size_t i = 0; i < count; ++i) {
-        augment_.Apply(range.epoch, samples[i], {inputs + i * values, values});
-      }
-      if (times) times->resize += Now() - began;
-    }
+    Gather(range.epoch, samples, piece, times);
+    normalizer_.ApplyToLabels(piece.labels);
+    if (augment_.active()) Change(range.epoch, samples, piece, times);
     begin += static_cast<int64_t>(count);
-    inputs += count * values;
-    labels += count;
   }
   if (times) times->cpu += ThreadSeconds() - worked;
 }

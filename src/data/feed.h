@@ -19,6 +19,22 @@ struct Positions {
   bool operator==(const Positions&) const = default;
 };
 
+// Host memory for samples, lent by the caller. They come in one of three forms: as values, the way
+// a network sees them; as bytes and their changes, for whoever normalises and changes them itself
+// (base/sample_change.h); as their numbers in the source and changes, where the bytes lie there
+// already.
+struct Slot {
+  std::span<float> inputs;
+  std::span<int32_t> labels;
+  std::span<uint8_t> bytes = {};
+  std::span<int32_t> numbers = {};
+  std::span<SampleChange> changes = {};
+
+  // So many of its samples, each of so many values.
+  Slot Part(size_t first, size_t count, size_t values) const;
+  size_t Room(size_t values) const;  // in samples
+};
+
 // What a network is shown at each position: all that decides it is here, and none of it is a rank
 // or a thread. Every thread may call Fill. The source is borrowed.
 class Feed {
@@ -32,6 +48,9 @@ class Feed {
   int64_t size() const { return order_.size(); }
   const Order& order() const { return order_; }
   const SampleShape& shape() const { return source_->shape(); }
+  const Source& source() const { return *source_; }
+  const Normalizer& normalizer() const { return normalizer_; }
+  bool changes() const { return augment_.active(); }  // else those of a slot are left as they are
 
   // Every sample takes so much longer to fetch, as if it were to be decoded (emulate.decode_ms).
   void PretendDecoding(double seconds_per_sample) { decode_s_ = seconds_per_sample; }
@@ -39,11 +58,14 @@ class Feed {
 
   // Allocates nothing, unless the source does. Where `times` is not null, the time it takes is
   // added to it.
+  void Fill(const Positions& range, const Slot& slot, FetchTimes* times = nullptr) const;
   void Fill(const Positions& range, float* inputs, int32_t* labels,
             FetchTimes* times = nullptr) const;
 
  private:
-  void Gather(int64_t epoch, std::span<const int64_t> samples, float* inputs, int32_t* labels,
+  void Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
+              FetchTimes* times) const;
+  void Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
               FetchTimes* times) const;
   Feed(const Source& source, const Normalizer& normalizer, const Order& order, Augment augment);
 

@@ -260,6 +260,34 @@ std::string HashOfEpochs(const DataSet& data, const DataOptions& options, int th
   return Sha256Hex(all);
 }
 
+// Resizing makes values between bytes, so these are the nearest.
+TEST(Images, BytesAreTheRoundedValues) {
+  Pictures pictures;
+  for (int i = 0; i < 12; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 3, i), 20 * i);
+  DataOptions options = pictures.options(16);
+  options.augment = "random-resized-crop,flip,pad-crop,erase";
+  const DataSet data = OpenData(options, 1);
+  ASSERT_TRUE(data.train->has_bytes());
+  const Normalizer normalizer = Normalizer::Identity(3);
+  const Feed feed = Feed::ForTraining(*data.train, normalizer, options, 5);
+  const auto count = static_cast<size_t>(feed.size()), values = size_t(data.shape.size());
+  std::vector<float> inputs(count * values), drawn(values);
+  std::vector<uint8_t> bytes(count * values);
+  std::vector<int32_t> labels(count), others(count);
+  std::vector<SampleChange> changes(count);
+  const Positions all{.epoch = 1, .begin = 0, .end = feed.size()};
+  feed.Fill(all, inputs.data(), labels.data());
+  feed.Fill(all, {.inputs = {}, .labels = others, .bytes = bytes, .changes = changes});
+  EXPECT_EQ(labels, others);
+  const ByteLook look{16, 16, 3, normalizer.scale().data(), normalizer.shift().data()};
+  for (size_t i = 0; i < count; ++i) {
+    DrawSample(bytes.data() + i * values, look, changes[i], drawn.data());
+    for (size_t k = 0; k < values; ++k) {
+      ASSERT_NEAR(drawn[k], std::clamp(inputs[i * values + k], 0.0f, 1.0f), 0.502f / 255);
+    }
+  }
+}
+
 TEST(Images, ThreadsAndRanksShowTheSameBytes) {
   Pictures pictures;
   for (int i = 0; i < 23; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 3, i), 10 * i);

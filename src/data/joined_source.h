@@ -16,6 +16,7 @@ class JoinedSource : public Source {
         parts_(std::move(parts)) {
     for (const auto& part : parts_) {
       TRIREME_ASSERT(part->cuts() && part->size() == 1 && part->shape() == shape());
+      TRIREME_ASSERT(part->has_bytes() == has_bytes());
     }
   }
 
@@ -29,6 +30,16 @@ class JoinedSource : public Source {
     for (size_t i = 0; i < indices.size(); ++i) {
       parts_[indices[i]]->GatherFramed({&kOnly, 1}, framings.subspan(i, 1), normalizer,
                                        out + i * shape().size(), labels + i, times);
+    }
+  }
+
+  bool has_bytes() const override { return parts_.front()->has_bytes(); }
+  void GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                   uint8_t* out, int32_t* labels, FetchTimes* times) const override {
+    constexpr int64_t kOnly = 0;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      parts_[indices[i]]->GatherBytes({&kOnly, 1}, framings.subspan(i, 1), out + i * shape().size(),
+                                      labels + i, times);
     }
   }
 

@@ -42,7 +42,9 @@ LoaderThreads ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_r
     const int most = static_cast<int>(std::clamp<int64_t>(cores, 1, kMaxThreads));
     return {std::clamp(cores - computing, 1, most), most};
   }
-  const int number = cores > 1 && values_per_request >= kWorthAThread ? 1 : 0;
+  const int64_t parts = std::min(values_per_request / kWorthAThread, kMaxThreads);
+  if (cores <= 1 || parts == 0) return {0, 0};
+  const int number = std::clamp(cores - computing, 1, static_cast<int>(parts));
   return {number, number};
 }
 
@@ -92,9 +94,8 @@ void Loader::Want(const Positions& range) {
   TRIREME_ASSERT(HasRoom());
   TRIREME_ASSERT(range.begin >= 0 && range.begin < range.end && range.end <= feed_.size());
   const int slot = static_cast<int>(wanted_ % num_slots());
-  TRIREME_ASSERT(range.count() <= static_cast<int64_t>(slots_[slot].labels.size()) &&
-                 range.count() * feed_.shape().size() <=
-                     static_cast<int64_t>(slots_[slot].inputs.size()));
+  TRIREME_ASSERT(static_cast<size_t>(range.count()) <=
+                 slots_[slot].Room(static_cast<size_t>(feed_.shape().size())));
   Request& next = requests_[slot];
   next.filled = {.slot = slot, .count = static_cast<int>(range.count()), .range = range};
   if (threads_.empty()) {
@@ -150,14 +151,14 @@ void Loader::CountReady(int change) {
 void Loader::TakeInline(Request& oldest) {
   const Filled& filled = oldest.filled;
   const Slot& slot = slots_[filled.slot];
-  const bool tiny = filled.count * feed_.shape().size() <= kTinyRequest;
+  const bool tiny = filled.count * Work() <= kTinyRequest;
   if (tiny && taken_ % kTinyInterval != 0) {
-    feed_.Fill(filled.range, slot.inputs.data(), slot.labels.data());
+    feed_.Fill(filled.range, slot);
     return;
   }
   FetchTimes times;
   const Stopwatch watch;
-  feed_.Fill(filled.range, slot.inputs.data(), slot.labels.data(), &times);
+  feed_.Fill(filled.range, slot, &times);
   const int stands_for = tiny ? kTinyInterval : 1;
   numbers_.waited_s += watch.seconds() * stands_for;
   numbers_.fetched.Add(times, stands_for);
@@ -176,11 +177,14 @@ void Loader::TakeFromThreads(Request& oldest) {
   CountReady(-1);
 }
 
+int64_t Loader::Work() const {
+  return slots_[0].numbers.empty() ? feed_.shape().size() : kNumberWork;
+}
+
 // A share of what is left (see ShareOf).
 Positions Loader::Claim(Request& request) const {
   const Positions& range = request.filled.range;
-  const int64_t worth =
-      feed_.decodes() ? 1 : std::max<int64_t>(1, kWorthAThread / feed_.shape().size());
+  const int64_t worth = feed_.decodes() ? 1 : std::max<int64_t>(1, kWorthAThread / Work());
   const int64_t count = ShareOf(range.count() - request.claimed, request.threads, worth);
   const int64_t begin = range.begin + request.claimed;
   request.claimed += count;
@@ -188,9 +192,9 @@ Positions Loader::Claim(Request& request) const {
 }
 
 void Loader::FillPiece(const Filled& filled, const Positions& piece, FetchTimes& times) const {
-  const int64_t first = piece.begin - filled.range.begin;
-  const Slot& slot = slots_[filled.slot];
-  feed_.Fill(piece, slot.inputs.data() + first * feed_.shape().size(), slot.labels.data() + first,
+  const auto first = static_cast<size_t>(piece.begin - filled.range.begin);
+  const auto values = static_cast<size_t>(feed_.shape().size());
+  feed_.Fill(piece, slots_[filled.slot].Part(first, static_cast<size_t>(piece.count()), values),
              &times);
 }
 

@@ -13,12 +13,6 @@
 
 namespace trireme {
 
-// Host memory for the samples of one request, lent by the caller.
-struct Slot {
-  std::span<float> inputs;
-  std::span<int32_t> labels;
-};
-
 // A request that lies ready in a slot.
 struct Filled {
   int slot = 0;
@@ -38,10 +32,14 @@ struct LoaderNumbers {
   FetchTimes fetched;
 };
 
+// What it takes to find out a sample's number, label and change: as much as copying so many values.
+constexpr int64_t kNumberWork = 64;
+
 // How many threads a loader should have: `threads` if it is a number. "auto": none where a request
-// is filled faster than a thread is woken, or where there is but one core; where samples are
-// decoded as many as computing leaves of the cores, and more, up to the cores, as long as they
-// help.
+// is filled faster than a thread is woken, or where there is but one core; else as many as
+// computing leaves of the cores, at least one, and no more than a request has parts that are worth
+// a thread. Where samples are decoded each is worth one, and there are more threads, up to the
+// cores, as long as they help.
 LoaderThreads ChooseLoaderThreads(const IntOrWord& threads, int64_t values_per_request, int cores,
                                   int computing, bool decodes);
 
@@ -57,7 +55,7 @@ class Loader {
   Loader(Feed feed, std::vector<Slot> slots, int threads)
       : Loader(std::move(feed), std::move(slots), LoaderThreads{threads, threads}) {}
 
-  // Every slot holds one request from Want to Release.
+  // Every slot, all of the same form, holds one request from Want to Release.
   bool HasRoom() const { return wanted_ - released_ < num_slots(); }
   void Want(const Positions& range);  // not empty; only with HasRoom()
 
@@ -83,6 +81,7 @@ class Loader {
   };
 
   int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
+  int64_t Work() const;  // that a sample is, in values to copy
   Request& request(int64_t number) { return requests_[number % num_slots()]; }
   Positions Claim(Request& request) const;  // samples that nobody has, under mutex_
   void FillPiece(const Filled& filled, const Positions& piece, FetchTimes& times) const;

@@ -37,6 +37,53 @@ DataOptions Pictures(const char* augment) {
   return {.source = "synthetic:32x32x3:10:340", .augment = augment};
 }
 
+// Bytes and changes, or numbers and changes, as the values that they stand for.
+std::vector<float> Drawn(const Feed& feed, bool numbers, int count, int num_slots, int threads) {
+  const size_t values = static_cast<size_t>(feed.shape().size()), capacity = size_t(count);
+  const auto slot_of = [&](auto& all, size_t i, size_t size) {
+    return std::span(all).subspan(i * size, size);
+  };
+  std::vector<uint8_t> bytes(numbers ? 0 : num_slots * capacity * values);
+  std::vector<int32_t> of_samples(numbers ? num_slots * capacity : 0);
+  std::vector<int32_t> labels(num_slots * capacity);
+  std::vector<SampleChange> changes(num_slots * capacity);
+  std::vector<Slot> slots;
+  for (size_t i = 0; i < size_t(num_slots); ++i) {
+    slots.push_back({.inputs = {},
+                     .labels = slot_of(labels, i, capacity),
+                     .bytes = slot_of(bytes, i, numbers ? 0 : capacity * values),
+                     .numbers = slot_of(of_samples, i, numbers ? capacity : 0),
+                     .changes = slot_of(changes, i, capacity)});
+  }
+  const ByteLook look{feed.shape().height, feed.shape().width, feed.shape().channels,
+                      feed.normalizer().scale().data(), feed.normalizer().shift().data()};
+  Loader loader(feed, slots, threads);
+  std::vector<float> all;
+  std::vector<uint8_t> sample(values);
+  for (int64_t epoch = 0; epoch < 2; ++epoch) {
+    for (int64_t begin = 0; begin < feed.size(); begin += count) {
+      loader.Want({epoch, begin, std::min(begin + count, feed.size())});
+      const Filled& filled = loader.Take();
+      const Slot& slot = slots[filled.slot];
+      for (size_t i = 0; i < size_t(filled.count); ++i) {
+        if (numbers) {
+          const int64_t index = slot.numbers[i];
+          int32_t label = -1;
+          feed.source().GatherBytes({&index, 1}, {}, sample.data(), &label, nullptr);
+          EXPECT_EQ(label, slot.labels[i]);
+        } else {
+          std::copy_n(slot.bytes.data() + i * values, values, sample.data());
+        }
+        all.resize(all.size() + values);
+        DrawSample(sample.data(), look, slot.changes[i], all.data() + all.size() - values);
+      }
+      all.insert(all.end(), slot.labels.begin(), slot.labels.begin() + filled.count);
+      loader.Release();
+    }
+  }
+  return all;
+}
+
 // All samples and labels of some epochs, asked for in ranges of `count`.
 std::vector<float> Consume(const Feed& feed, int count, int num_slots, int threads) {
   Memory memory(num_slots, count, feed.shape());
@@ -73,6 +120,31 @@ TEST(Loader, ContentsDoNotDependOnThreadsSlotsOrAugmentation) {
     EXPECT_EQ(expected.size(), 2 * 340 * (32 * 32 * 3 + 1u));
     for (const int threads : {1, 2, 4}) {
       for (const int slots : {1, 3}) EXPECT_EQ(Consume(feed, 100, slots, threads), expected);
+    }
+  }
+}
+
+TEST(Loader, BytesAndNumbersStandForTheSameValues) {
+  TemporaryFolder folder;
+  for (const auto& [name, samples] : {std::pair{"train", 300u}, std::pair{"t10k", 10u}}) {
+    folder.Write(std::string(name) + "-images-idx3-ubyte",
+                 Idx({samples, 20, 12}, SomeBytes(samples * 20 * 12)));
+    folder.Write(std::string(name) + "-labels-idx1-ubyte", Idx({samples}, SomeLabels(samples, 10)));
+  }
+  for (const char* augment : {"none", "crop-flip", "erase,flip,pad-crop"}) {
+    for (const int64_t limit : {0, 130}) {  // all, or some: a subset
+      const DataOptions options{
+          .source = "idx:" + folder.path(), .limit = limit, .augment = augment};
+      const DataSet data = OpenData(options, 5);
+      ASSERT_TRUE(data.train->has_bytes());
+      const Normalizer normalizer = FitNormalizer(*data.train, "standard");
+      const Feed feed = Feed::ForTraining(*data.train, normalizer, options, 5);
+      EXPECT_EQ(feed.changes(), augment != std::string("none"));
+      const std::vector<float> values = Consume(feed, 70, 1, 0);
+      for (const int threads : {0, 3}) {
+        EXPECT_EQ(Drawn(feed, false, 70, 2, threads), values) << augment << threads;
+        EXPECT_EQ(Drawn(feed, true, 70, 2, threads), values) << augment << threads;
+      }
     }
   }
 }
@@ -341,6 +413,12 @@ TEST(ChooseLoaderThreads, KeepsSmallRequestsInTheStep) {
   EXPECT_EQ(ChooseLoaderThreads(3, 16, 1, 1, true).most, 3);
   EXPECT_TRUE(
       Holds(Refusal([] { ChooseLoaderThreads(5000, 16, 1, 1, false); }), {"data.threads", "5000"}));
+}
+
+TEST(ChooseLoaderThreads, TakesTheCoresThatComputingLeaves) {
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 8, 1, false).first, 7);
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 20, 64, 1, false).most, 16);  // parts of a request
+  EXPECT_EQ(ChooseLoaderThreads("auto", 1 << 17, 8, 1, false).first, 2);
 }
 
 TEST(ChooseLoaderThreads, DecodingBeginsWithTheCoresThatComputingLeaves) {

@@ -41,6 +41,16 @@ void ByteSource::Gather(std::span<const int64_t> indices, const Normalizer& norm
   }
 }
 
+void ByteSource::GatherBytes(std::span<const int64_t> indices, std::span<const Framing>,
+                             uint8_t* out, int32_t* labels, FetchTimes*) const {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (i + 1 < indices.size()) Prefetch(sample(indices[i + 1]));
+    const std::span<const uint8_t> bytes = sample(indices[i]);
+    out = std::copy(bytes.begin(), bytes.end(), out);
+    labels[i] = labels_[indices[i]];
+  }
+}
+
 void ByteSource::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {
   const size_t channels = shape().channels;
   if (channels > 64) return Source::Measure(indices, statistics);

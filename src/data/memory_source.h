@@ -18,6 +18,9 @@ class ByteSource : public Source {
   void Read(int64_t index, std::span<float> out) const override;
   void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
               int32_t* labels) const override;
+  bool has_bytes() const override { return true; }
+  void GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                   uint8_t* out, int32_t* labels, FetchTimes* times) const override;
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
  private:

@@ -36,9 +36,9 @@ void Describe(OptionTable<DataOptions>& t) {
         "the fold to test on, from 1; the others are trained on");
   t.Add("limit", &D::limit, AtLeast(0), kRun, "largest number of training samples; 0: all");
   t.Add("threads", &D::threads, AtLeast(0) || OneOf({"auto"}), kRanks,
-        "threads that fetch samples in advance; 0: each step fetches its own; auto: none or one "
-        "for samples in memory; for samples to decode, the cores that computing leaves free, and "
-        "more while training waits and they help");
+        "threads that fetch samples in advance; 0: each step fetches its own; auto: none where "
+        "fetching takes no time, else the cores that computing leaves free, at least one; for "
+        "samples to decode, more while training waits and they help");
   t.Add("shuffle", &D::shuffle, Any(), kRun, "visit the training samples in random order");
   t.Add("normalize", &D::normalize, OneOf({"standard", "minmax", "imagenet", "given", "none"}),
         kRun,

@@ -54,10 +54,9 @@ void PictureSource::Gather(std::span<const int64_t> indices, const Normalizer& n
   GatherFramed(indices, framings, normalizer, out, labels, nullptr);
 }
 
-void PictureSource::GatherFramed(std::span<const int64_t> indices,
-                                 std::span<const Framing> framings, const Normalizer& normalizer,
-                                 float* out, int32_t* labels, FetchTimes* times) const {
-  const Colours colours = ColoursOf(normalizer);
+template <class F>
+void PictureSource::ForEach(std::span<const int64_t> indices, std::span<const Framing> framings,
+                            int32_t* labels, FetchTimes* times, const F& draw) const {
   const std::unique_ptr<PictureReader> reader = NewReader();
   Renderer renderer;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -68,15 +67,34 @@ void PictureSource::GatherFramed(std::span<const int64_t> indices,
     const double fetched = timed ? Now() : 0;
     Decoder& picture = reader->Open();
     const double opened = timed ? Now() : 0;
-    renderer.Draw(picture, ChooseView(framings[i], picture.size(), centre_),
-                  {shape().width, shape().height}, colours, out + i * shape().size(),
-                  timed ? &decode_s : nullptr);
+    draw(renderer, i, picture, ChooseView(framings[i], picture.size(), centre_),
+         timed ? &decode_s : nullptr);
     labels[i] = label(indices[i]);
     if (!timed) continue;
     times->read += fetched - began;
     times->decode += opened - fetched + decode_s;
     times->resize += Now() - opened - decode_s;
   }
+}
+
+void PictureSource::GatherFramed(std::span<const int64_t> indices,
+                                 std::span<const Framing> framings, const Normalizer& normalizer,
+                                 float* out, int32_t* labels, FetchTimes* times) const {
+  const Colours colours = ColoursOf(normalizer);
+  ForEach(indices, framings, labels, times,
+          [&](Renderer& renderer, size_t i, Decoder& picture, const View& view, double* decode_s) {
+            renderer.Draw(picture, view, {shape().width, shape().height}, colours,
+                          out + i * shape().size(), decode_s);
+          });
+}
+
+void PictureSource::GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                                uint8_t* out, int32_t* labels, FetchTimes* times) const {
+  ForEach(indices, framings, labels, times,
+          [&](Renderer& renderer, size_t i, Decoder& picture, const View& view, double* decode_s) {
+            renderer.Draw(picture, view, {shape().width, shape().height}, out + i * shape().size(),
+                          decode_s);
+          });
 }
 
 void PictureSource::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {

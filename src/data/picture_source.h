@@ -6,6 +6,7 @@
 #include "data/options.h"
 #include "data/source.h"
 #include "image/decoder.h"
+#include "image/renderer.h"
 
 namespace trireme {
 
@@ -33,6 +34,9 @@ class PictureSource : public Source {
   void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
                     const Normalizer& normalizer, float* out, int32_t* labels,
                     FetchTimes* times) const override;
+  bool has_bytes() const override { return true; }
+  void GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                   uint8_t* out, int32_t* labels, FetchTimes* times) const override;
   // Decoding all would take as long as an epoch: some hundred tell enough.
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
@@ -40,6 +44,11 @@ class PictureSource : public Source {
   int SmallSide() const;
 
  private:
+  // Of one picture after the other: draw(renderer, i, picture, view, decode_s).
+  template <class F>
+  void ForEach(std::span<const int64_t> indices, std::span<const Framing> framings, int32_t* labels,
+               FetchTimes* times, const F& draw) const;
+
   const double centre_;
 };
 

@@ -27,6 +27,11 @@ void Source::GatherFramed(std::span<const int64_t>, std::span<const Framing>, co
   TRIREME_ASSERT(!"this source does not cut");
 }
 
+void Source::GatherBytes(std::span<const int64_t>, std::span<const Framing>, uint8_t*, int32_t*,
+                         FetchTimes*) const {
+  TRIREME_ASSERT(!"this source has no bytes");
+}
+
 void Source::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {
   std::vector<float> sample(shape_.size());
   for (const int64_t index : indices) {
@@ -60,17 +65,30 @@ void Subset::Gather(std::span<const int64_t> indices, const Normalizer& normaliz
 void Subset::GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
                           const Normalizer& normalizer, float* out, int32_t* labels,
                           FetchTimes* times) const {
-  std::vector<int64_t> mapped;
-  mapped.reserve(indices.size());
-  for (const int64_t index : indices) mapped.push_back(indices_[index]);
-  whole_->GatherFramed(mapped, framings, normalizer, out, labels, times);
+  whole_->GatherFramed(Mapped(indices), framings, normalizer, out, labels, times);
+}
+
+void Subset::GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                         uint8_t* out, int32_t* labels, FetchTimes* times) const {
+  std::array<int64_t, 64> mapped;
+  for (size_t begin = 0; begin < indices.size(); begin += mapped.size()) {
+    const size_t count = std::min(mapped.size(), indices.size() - begin);
+    for (size_t i = 0; i < count; ++i) mapped[i] = indices_[indices[begin + i]];
+    whole_->GatherBytes({mapped.data(), count},
+                        framings.empty() ? framings : framings.subspan(begin, count),
+                        out + begin * shape().size(), labels + begin, times);
+  }
 }
 
 void Subset::Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const {
+  whole_->Measure(Mapped(indices), statistics);
+}
+
+std::vector<int64_t> Subset::Mapped(std::span<const int64_t> indices) const {
   std::vector<int64_t> mapped;
   mapped.reserve(indices.size());
   for (const int64_t index : indices) mapped.push_back(indices_[index]);
-  whole_->Measure(mapped, statistics);
+  return mapped;
 }
 
 std::string PartsText(int64_t train, int64_t validation, int64_t test) {

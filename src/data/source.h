@@ -49,6 +49,15 @@ class Source {
                             const Normalizer& normalizer, float* out, int32_t* labels,
                             FetchTimes* times) const;
 
+  // Whether it also gives its samples as bytes. Where it cuts, these are rounded: resizing makes
+  // values between them.
+  virtual bool has_bytes() const { return false; }
+
+  // As Gather or GatherFramed, but the bytes of each sample, not normalised; only of a source that
+  // has them. Framings only of one that cuts.
+  virtual void GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                           uint8_t* out, int32_t* labels, FetchTimes* times) const;
+
   // Adds the raw values of the samples to the statistics.
   virtual void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const;
 
@@ -73,9 +82,14 @@ class Subset : public Source {
   void GatherFramed(std::span<const int64_t> indices, std::span<const Framing> framings,
                     const Normalizer& normalizer, float* out, int32_t* labels,
                     FetchTimes* times) const override;
+  bool has_bytes() const override { return whole_->has_bytes(); }
+  void GatherBytes(std::span<const int64_t> indices, std::span<const Framing> framings,
+                   uint8_t* out, int32_t* labels, FetchTimes* times) const override;
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
  private:
+  std::vector<int64_t> Mapped(std::span<const int64_t> indices) const;
+
   std::shared_ptr<const Source> whole_;  // shared by the training and the test part
   std::vector<int64_t> indices_;
 };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/bytes.h"
+#include "data/catalogue.h"
 #include "data/cifar.h"
 #include "data/csv_source.h"
 #include "data/folds.h"
@@ -53,30 +54,39 @@ DataSet OpenIdxSource(const SourceRequest& request) {
   return OpenIdxFolder(RequireFolderArgument(request, "idx:DIR"), {});
 }
 
+// The folder that is named, else where `trireme data get` has put it, else where a package has.
+std::string FolderFor(const SourceRequest& request, const std::string& name,
+                      const char* packaged = nullptr, const char* package = "") {
+  std::string folder = request.argument;
+  if (folder.empty()) folder = FetchedFolder(name);
+  std::error_code ignored;
+  if (folder.empty() && packaged != nullptr && std::filesystem::exists(packaged, ignored)) {
+    folder = packaged;
+  }
+  if (folder.empty()) {
+    throw Error(
+        "{0} is not on this machine; fetch it: trireme data get {0}{1}, or name its folder: "
+        "{0}:DIR",
+        name, package);
+  }
+  RequireFolder(folder, request.spec);
+  return folder;
+}
+
 DataSet OpenMnistSource(const SourceRequest& request) {
-  return OpenIdxFolder(RequireFolderArgument(request, "mnist:DIR"),
+  return OpenIdxFolder(FolderFor(request, "mnist"),
                        {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
 }
 
 DataSet OpenFashionSource(const SourceRequest& request) {
-  std::string folder = request.argument;
-  if (folder.empty()) {
-    folder = kFashionFolder;
-    std::error_code ignored;
-    if (!std::filesystem::exists(folder, ignored)) {
-      throw Error(
-          "there is no folder {}; install the Debian package dataset-fashion-mnist, or give the "
-          "folder of the four files: fashion-mnist:DIR",
-          folder);
-    }
-  }
-  RequireFolder(folder, request.spec);
+  const std::string folder = FolderFor(request, "fashion-mnist", kFashionFolder,
+                                       ", or install the Debian package dataset-fashion-mnist");
   return OpenIdxFolder(folder, {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
                                 "Shirt", "Sneaker", "Bag", "Ankle boot"});
 }
 
 DataSet OpenCifarSource(const SourceRequest& request) {
-  return OpenCifarFolder(RequireFolderArgument(request, "cifar10:DIR"));
+  return OpenCifarFolder(FolderFor(request, "cifar10"));
 }
 
 DataSet OpenImagesSource(const SourceRequest& request) {
@@ -102,11 +112,16 @@ constexpr SourceKind kSources[] = {
      "images in MNIST's format: train-images-idx3-ubyte (or idx4), train-labels-idx1-ubyte, "
      "t10k-*; plain or .gz",
      OpenIdxSource},
-    {"mnist", "mnist:DIR", "handwritten digits, the four idx files", OpenMnistSource},
+    {"mnist", "mnist[:DIR]",
+     "handwritten digits, the four idx files; without DIR, those that trireme data get has fetched",
+     OpenMnistSource},
     {"fashion-mnist", "fashion-mnist[:DIR]",
-     "clothing, the four idx files; without DIR, those of Debian's dataset-fashion-mnist",
+     "clothing, the four idx files; without DIR, those that trireme data get has fetched, or those "
+     "of Debian's dataset-fashion-mnist",
      OpenFashionSource},
-    {"cifar10", "cifar10:DIR", "the binary version: data_batch*.bin, test_batch*.bin; plain or .gz",
+    {"cifar10", "cifar10[:DIR]",
+     "the binary version: data_batch*.bin, test_batch*.bin; plain or .gz; without DIR, those that "
+     "trireme data get has fetched",
      OpenCifarSource},
     {"images", "images:DIR",
      "JPEG and PNG files, one folder per class; DIR holds train and test (or val), train, val and "

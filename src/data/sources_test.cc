@@ -233,7 +233,7 @@ TEST(OpenData, RefusesWhatMakesNoSense) {
   const TemporaryFolder folder;
   const std::string missing = folder.path() + "/missing";
   EXPECT_TRUE(
-      Holds(Refused({.source = "imagenet"}), {"no source 'imagenet'", "iris", "mnist:DIR"}));
+      Holds(Refused({.source = "imagenet"}), {"no source 'imagenet'", "iris", "mnist[:DIR]"}));
   EXPECT_TRUE(Holds(Refused({.source = ""}), {"no source ''"}));
   EXPECT_TRUE(Holds(Refused({.source = "mnits:x"}), {"did you mean mnist?"}));
   for (const auto& [name, word] :
@@ -246,7 +246,11 @@ TEST(OpenData, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(Holds(Refused({.source = std::string("csv:/\0x", 7)}), {"zero byte"}));
   EXPECT_TRUE(Holds(Refused({.source = "iris:x"}), {"iris:x", "takes no file"}));
   EXPECT_TRUE(Holds(Refused({.source = "csv"}), {"csv:FILE"}));
-  EXPECT_TRUE(Holds(Refused({.source = "mnist:"}), {"mnist:DIR"}));
+  setenv("TRIREME_DATA", missing.c_str(), 1);
+  for (const std::string name : {"mnist", "cifar10"}) {
+    EXPECT_TRUE(Holds(Refused({.source = name}), {"trireme data get " + name, name + ":DIR"}));
+  }
+  unsetenv("TRIREME_DATA");
   EXPECT_TRUE(Holds(Refused({.source = "csv:" + folder.path()}), {folder.path(), "is a folder"}));
   EXPECT_TRUE(Holds(Refused({.source = "mnist:" + missing}), {missing, "no folder"}));
   EXPECT_TRUE(Holds(Refused({.source = "cifar10:" + folder.Write("f", "x")}), {"/f is a file"}));

@@ -18,6 +18,9 @@ namespace {
 
 std::string WhyNotOnCpu(Precision precision) {
   if (precision == Precision::kTf32) return "processors have no tf32; use f32 or bf16-or-f32";
+  if (precision == Precision::kFp16) {
+    return "device cpu does not compute in fp16; use bf16-or-f32";
+  }
   const bool can = precision == Precision::kF32 || cpu::FindMatrixUnit();
   return can ? "" : cpu::WhyNoMatrixUnit();
 }
@@ -50,16 +53,19 @@ Ceiling CeilingOfCpu(int threads, std::optional<int>) {
 std::vector<std::string> TargetsOfRef() { return {std::string(RefEngine().target())}; }
 
 std::string WhyNotOnRef(Precision precision) {
-  return precision == Precision::kF32 ? "" : "device ref computes in float64";
+  const bool can = precision == Precision::kF32 || precision == Precision::kFp16;
+  return can ? "" : "device ref computes in float64, and rounds only to fp16";
 }
 
-Backend MakeRef(Precision, const EngineOptions&, const BackendNeeds&) {
-  return {.engine = std::make_unique<RefEngine>()};
+Backend MakeRef(Precision precision, const EngineOptions&, const BackendNeeds&) {
+  return {.engine = std::make_unique<RefEngine>(std::vector<Fusion>(), precision)};
 }
 
 Backend MakeCuda(Precision precision, const EngineOptions& options, const BackendNeeds& needs) {
   cuda::Made made = cuda::Make(precision, options, needs.number, needs.place);
-  return {.device = std::move(made.device), .engine = std::move(made.engine)};
+  return {.device = std::move(made.device),
+          .engine = std::move(made.engine),
+          .groups = std::move(made.groups)};
 }
 
 Ceiling CeilingOfCuda(int, std::optional<int> number) {
@@ -195,7 +201,7 @@ DeviceChoice DeviceHere(const DeviceChoice& wanted, std::string& why) {
 Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted) {
   const bool falls_back = wanted == "bf16-or-f32";
   Precision precision = Precision::kBf16;
-  for (const Precision each : {Precision::kF32, Precision::kTf32}) {
+  for (const Precision each : kPrecisions) {
     if (NameOf(each) == wanted) precision = each;
   }
   const std::string why_not = kind.why_not(precision);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/team.h"
+#include "flat/device_group.h"
 #include "graph/engine.h"
 #include "graph/engine_options.h"
 
@@ -21,6 +22,7 @@ struct Backend {
   std::unique_ptr<Team> team;
   std::unique_ptr<Device> device;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<DeviceGroups> groups;  // of its device with those of other ranks, if it has any
 };
 
 // For whom a backend is made.
@@ -104,7 +106,8 @@ void RequireDevice(const DeviceChoice& choice);
 // its engine, or the host's engine. `why` is then said what it lacks.
 DeviceChoice DeviceHere(const DeviceChoice& wanted, std::string& why);
 
-// trainer.precision ("f32", "tf32", "bf16", or "bf16-or-f32": what there is) on this engine.
+// trainer.precision ("f32", "tf32", "bf16", "fp16", or "bf16-or-f32": what there is) on this
+// engine.
 // UsageError where it cannot.
 Precision ResolvePrecision(const EngineKind& kind, std::string_view wanted);
 // Likewise for a trained model: float32 where it cannot. Its weights are float32 in any case.

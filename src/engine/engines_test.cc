@@ -122,6 +122,26 @@ TEST(Engines, ProcessorsHaveNoTf32) {
   }
 }
 
+TEST(Engines, OnlySomeComputeInFp16) {
+  EXPECT_EQ(ResolvePrecision(FindEngine("ref"), "fp16"), Precision::kFp16);
+  EXPECT_EQ(PrecisionHere(FindEngine("cpu"), "fp16"), Precision::kF32);
+  try {
+    ResolvePrecision(FindEngine("cpu"), "fp16");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.what(),
+              std::string("trainer.precision = \"fp16\": device cpu does not compute in fp16; use "
+                          "bf16-or-f32"));
+  }
+}
+
+// Ranks with the same weights must round alike.
+TEST(Engines, TheTargetOfTheReferenceSaysWhatItRounds) {
+  const EngineKind& ref = FindEngine("ref");
+  EXPECT_NE(ref.make(Precision::kFp16, {}, {}).engine->target(),
+            ref.make(Precision::kF32, {}, {}).engine->target());
+}
+
 TEST(Engines, TheTargetSaysWhatBFloatsAreMultipliedWith) {
   const cpu::MatrixUnit* unit = cpu::FindMatrixUnit();
   const EngineKind& kind = FindEngine("cpu");

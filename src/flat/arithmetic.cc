@@ -90,11 +90,12 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
   TableOf(q, centre, weights, pull).elastic_pull(q, alpha, centre, weights, pull);
 }
 
-void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip, Slice scale) {
+void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip,
+                  const LossScaling& loss, Slice scale) {
   TRIREME_ASSERT(scale.size == UpdateScale::kSize);
   TRIREME_ASSERT(clip <= 0 || gradients.unwritten.empty());
   TableOf(q, gradients.values, statistics, scale)
-      .check_and_clip(q, gradients, statistics, clip, scale);
+      .check_and_clip(q, gradients, statistics, clip, loss, scale);
 }
 
 void CheckUpdate(const Queue& q, Slice scale, Slice decays, const Gradient& gradient,

@@ -7,6 +7,7 @@
 #include "flat/device.h"
 #include "flat/gradient.h"
 #include "flat/layout.h"
+#include "flat/update_scale.h"
 
 namespace trireme {
 
@@ -72,13 +73,6 @@ struct UpdateList {
 };
 using UpdateRules = UpdateList<SgdRates, AdamRates, AdagradRates>;
 
-// What CheckAndClip leaves on the device for an update.
-struct UpdateScale {
-  static constexpr size_t kFactor = 0;   // of the gradients; 0 skips the update
-  static constexpr size_t kSkipped = 1;  // updates skipped since the slice was filled with 0
-  static constexpr size_t kSize = 2;
-};
-
 // One table per device; every entry enqueues on the given queue (one of the same device) and
 // returns. Call through the functions below, which check lengths and devices.
 struct FlatTable {
@@ -92,7 +86,8 @@ struct FlatTable {
   void (*dot)(Queue&, Slice x, Slice y, Slice out);
   void (*sum_in_order)(Queue&, Slice start, const SliceList& parts, Slice out);
   void (*elastic_pull)(Queue&, float alpha, Slice centre, Slice weights, Slice pull);
-  void (*check_and_clip)(Queue&, Gradient gradients, Slice statistics, float clip, Slice scale);
+  void (*check_and_clip)(Queue&, Gradient gradients, Slice statistics, float clip,
+                         const LossScaling& loss, Slice scale);
   UpdateRules::Entries updates;
   void (*track)(Queue&, float momentum, Slice scale, Slice seen, Slice running);
   void (*digest)(Queue&, Slice from, const RangeList& ranges, Slice out);
@@ -127,9 +122,11 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
 
 // Before an update: scale[kFactor] = 0 if any gradient or statistic is not finite, else
 // clip / norm where the gradients' norm exceeds clip (clip > 0), else 1. A 0 also adds one to
-// scale[kSkipped]. The scale stays on the device: nobody asks the host. To clip, all gradients
-// must be written. Gradients that are known to be finite are read only to clip.
-void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip, Slice scale);
+// scale[kSkipped]. Where the loss is scaled, the factor unscales, too, and scale[kLoss] is the next
+// step's. The scale stays on the device: nobody asks the host. To clip, all gradients must be
+// written. Gradients that are known to be finite are read only to clip.
+void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip,
+                  const LossScaling& loss, Slice scale);
 
 // The lengths and devices of an update.
 void CheckUpdate(const Queue& q, Slice scale, Slice decays, const Gradient& gradient,

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -25,6 +26,8 @@ class Device {
   virtual Slice Allocate(size_t floats) = 0;  // zeroed, 64-byte aligned
   virtual void Free(Slice slice) noexcept = 0;
   virtual size_t allocated_bytes() const = 0;  // that Allocate gave and Free has not taken back
+  // That Allocate can still give, if nobody else takes it. Where host_visible(): not known.
+  virtual size_t free_bytes() const { return std::numeric_limits<size_t>::max(); }
 
   // Host memory that the device reaches by itself. Copies to and from it are enqueued like all
   // work; other host memory a step never copies to or from (flat::Put, flat::Get, Batch). Where

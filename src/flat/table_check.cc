@@ -50,7 +50,7 @@ class Bench {
     flat::GetNow(*queue_, slice, x);
     return x;
   }
-  Slice Scale1() { return Load({1, 0}); }
+  Slice Scale(float factor, float skipped = 0) { return Load({factor, skipped, 0, 0, 0}); }
 
   // Nothing was written outside the slices.
   void CheckFences() {
@@ -172,8 +172,8 @@ void CheckSumInOrder(Bench& bench) {
 
 void CheckClipFactor(Bench& bench) {
   const auto judge = [&](const Floats& g, const Floats& s, float clip) {
-    const Slice scale = bench.Load({-1, 5});
-    flat::CheckAndClip(bench.queue(), bench.Load(g), bench.Load(s), clip, scale);
+    const Slice scale = bench.Scale(-1, 5);
+    flat::CheckAndClip(bench.queue(), bench.Load(g), bench.Load(s), clip, {}, scale);
     const Floats got = bench.Read(scale);
     EXPECT_EQ(got[UpdateScale::kSkipped], got[UpdateScale::kFactor] == 0 ? 6 : 5);
     return got[UpdateScale::kFactor];
@@ -197,6 +197,39 @@ void CheckClipFactor(Bench& bench) {
   EXPECT_EQ(judge(g, {kNan, 0}, 1), 0);
 }
 
+// The loss scale: gradients are that much too large, an overflow makes it smaller, and updates
+// without one larger.
+void CheckLossScale(Bench& bench) {
+  const LossScaling loss{.growth = 4, .backoff = 0.25f, .interval = 2};
+  const Slice good = bench.Load(bench.Draw()), statistics = bench.Load({0.5f});
+  const Slice bad = bench.Load({kInf});
+  const Slice scale = bench.Load({-1, 5, 1024, -1, 0});
+  const auto judge = [&](Slice seen, float clip = 0, bool unscales = true) {
+    LossScaling by = loss;
+    by.unscales = unscales;
+    flat::CheckAndClip(bench.queue(), good, seen, clip, by, scale);
+    return bench.Read(scale);
+  };
+  const float inverse = 1 / 1024.0f;
+  EXPECT_EQ(judge(statistics), (Floats{inverse, 5, 1024, inverse, 1}));
+  EXPECT_EQ(judge(statistics), (Floats{inverse, 5, 4096, inverse, 0})) << "it grows";
+  EXPECT_EQ(judge(statistics), (Floats{inverse / 4, 5, 4096, inverse / 4, 1}));
+  EXPECT_EQ(judge(bad), (Floats{0, 6, 1024, 0, 0})) << "it falls";
+  EXPECT_EQ(judge(bad, 1, false), (Floats{0, 7, 256, 0, 0}));
+  EXPECT_EQ(judge(statistics, 0, false), (Floats{1, 7, 256, 1, 1})) << "moves are not scaled";
+  if (bench.n() == 0) return;
+  // The norm to clip is the unscaled one.
+  double squares = 0;
+  for (float v : bench.Read(good)) squares += double(v) * v;
+  const double norm = std::sqrt(squares);
+  EXPECT_NEAR(judge(statistics, float(norm))[UpdateScale::kFactor], 1 / 256.0, 1e-9);
+  const float clip = float(norm / 256 / 2);
+  flat::PutNow(bench.queue(), Floats{-1, 5, 256, -1, 0}, scale);
+  const Floats clipped = judge(statistics, clip);
+  EXPECT_NEAR(clipped[UpdateScale::kFactor], clip / norm, 1e-6 * clip / norm);
+  EXPECT_EQ(clipped[UpdateScale::kInverse], 1 / 256.0f);
+}
+
 // That gradients are known to be finite says nothing of their length, nor of statistics.
 void CheckClipOfKnown(Bench& bench) {
   const Slice values = bench.Load(bench.Draw());
@@ -205,9 +238,9 @@ void CheckClipOfKnown(Bench& bench) {
       const auto judge = [&](bool known) {
         Gradient gradients(values);
         gradients.known_finite = known;
-        const Slice scale = bench.Load({-1, 5});
+        const Slice scale = bench.Scale(-1, 5);
         flat::CheckAndClip(bench.queue(), gradients.First(bench.n()), bench.Load(statistics), clip,
-                           scale);
+                           {}, scale);
         return bench.Read(scale);
       };
       EXPECT_EQ(judge(true), judge(false)) << "clip " << clip;
@@ -218,13 +251,13 @@ void CheckClipOfKnown(Bench& bench) {
 // Wherever the bad value stands. Long slices: at some places only.
 void CheckClipFinds(Bench& bench) {
   const Floats good = bench.Draw();
-  const Slice scale = bench.Load({1, 0}), empty = bench.Load({}), slice = bench.Load(good);
+  const Slice scale = bench.Scale(1), empty = bench.Load({}), slice = bench.Load(good);
   float skipped = 0;
   for (size_t at = 0; at < bench.n(); at += bench.n() < 100 ? 1 : bench.n() / 37) {
     for (float bad : {kNan, kInf, -kInf}) {
       for (float clip : {0.0f, 1.0f}) {
         flat::PutNow(bench.queue(), {&bad, 1}, slice.Sub(at, 1));
-        flat::CheckAndClip(bench.queue(), slice, empty, clip, scale);
+        flat::CheckAndClip(bench.queue(), slice, empty, clip, {}, scale);
         flat::PutNow(bench.queue(), {&good[at], 1}, slice.Sub(at, 1));
         const Floats got = bench.Read(scale);
         ASSERT_EQ(got[UpdateScale::kFactor], 0) << bad << " at " << at << ", clip " << clip;
@@ -258,7 +291,7 @@ void CheckSgd(Bench& bench, bool decay) {
   for (double momentum : {0.0, 0.9}) {
     for (bool nesterov : {false, true}) {
       const Floats g = bench.Draw(), v = bench.Draw(), w = bench.Draw();
-      const Slice scale = bench.Load({float(factor), 0}), gradient = bench.Load(g);
+      const Slice scale = bench.Scale(float(factor)), gradient = bench.Load(g);
       const Slice velocity = momentum == 0 ? Slice{} : bench.Load(v), weight = bench.Load(w);
       flat::Update(bench.queue(), SgdRates{float(rate), float(momentum), nesterov}, scale,
                    decays.slice(), gradient, {velocity}, weight);
@@ -283,9 +316,9 @@ void CheckSgdSkippingZeros(Bench& bench) {
       if (i / period % 2 == 0) g[i] = 0;
     }
     const Slice gradient = bench.Load(g), weight = bench.Load(w), dense = bench.Load(w);
-    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, true}, bench.Scale1(), {}, gradient, {},
+    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, true}, bench.Scale(1), {}, gradient, {},
                  weight);
-    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, false}, bench.Scale1(), {}, gradient, {},
+    flat::Update(bench.queue(), SgdRates{0.1f, 0, false, false}, bench.Scale(1), {}, gradient, {},
                  dense);
     EXPECT_EQ(bench.Read(weight), bench.Read(dense)) << period;
   }
@@ -299,8 +332,8 @@ void CheckAdam(Bench& bench, bool decay) {
     const Slice mean = bench.Load(m), square = bench.Load(s), weight = bench.Load(w);
     const AdamRates rates = {float(rate), 0.9f,           0.1f,      0.99f,        0.01f,
                              float(root), float(epsilon), decoupled, float(shrink)};
-    flat::Update(bench.queue(), rates, bench.Load({float(factor), 0}), decays.slice(),
-                 bench.Load(g), {mean, square}, weight);
+    flat::Update(bench.queue(), rates, bench.Scale(float(factor)), decays.slice(), bench.Load(g),
+                 {mean, square}, weight);
     const auto seen = [&](size_t i) {
       return factor * g[i] + (decoupled ? 0 : decays.at(i) * w[i]);
     };
@@ -321,8 +354,8 @@ void CheckAdagrad(Bench& bench, bool decay) {
   const Decays decays(bench, decay);
   const Floats g = bench.Draw(), s = bench.Draw(0, 1), w = bench.Draw();
   const Slice sum = bench.Load(s), weight = bench.Load(w);
-  flat::Update(bench.queue(), AdagradRates{float(rate), float(epsilon)},
-               bench.Load({float(factor), 0}), decays.slice(), bench.Load(g), {sum}, weight);
+  flat::Update(bench.queue(), AdagradRates{float(rate), float(epsilon)}, bench.Scale(float(factor)),
+               decays.slice(), bench.Load(g), {sum}, weight);
   const auto seen = [&](size_t i) { return factor * g[i] + decays.at(i) * w[i]; };
   const auto sum1 = [&](size_t i) { return s[i] + seen(i) * seen(i); };
   ExpectNear(bench.Read(sum), sum1, "adagrad sum");
@@ -344,7 +377,7 @@ void CheckRules(Bench& bench) {
 void CheckTrack(Bench& bench) {
   const Floats x = bench.Draw(), y = bench.Draw();
   const Slice running = bench.Load(y);
-  flat::Track(bench.queue(), 0.1f, bench.Scale1(), bench.Load(x), running);
+  flat::Track(bench.queue(), 0.1f, bench.Scale(1), bench.Load(x), running);
   ExpectNear(
       bench.Read(running), [&](size_t i) { return y[i] + 0.1 * (x[i] - y[i]); }, "track");
 }
@@ -415,7 +448,7 @@ void CheckUnwritten(Bench& bench) {
   };
   Queue& q = bench.queue();
   for (const Decays* decays : {&none, &some}) {
-    const Slice d = decays->slice(), scale = bench.Load({0.5f, 0});
+    const Slice d = decays->slice(), scale = bench.Scale(0.5f);
     for (float momentum : {0.0f, 0.9f}) {
       for (bool skips : {false, true}) {
         compare("sgd", [&](Gradient g, Slice x, Slice, Slice weight) {
@@ -440,8 +473,8 @@ void CheckClipOfUnwritten(Bench& bench) {
   OuterCase outer(bench);
   const Slice empty = bench.Load({});
   const auto factor = [&] {
-    const Slice scale = bench.Load({-1, 0});
-    flat::CheckAndClip(bench.queue(), outer.unwritten(), empty, 0, scale);
+    const Slice scale = bench.Scale(-1);
+    flat::CheckAndClip(bench.queue(), outer.unwritten(), empty, 0, {}, scale);
     return bench.Read(scale)[UpdateScale::kFactor];
   };
   EXPECT_EQ(factor(), 1);
@@ -468,7 +501,7 @@ void CheckClipOfUnwritten(Bench& bench) {
 // A factor of 0: not one bit moves, though the gradient is full of NaN.
 void CheckSkip(Bench& bench) {
   const Floats a = bench.Draw(), b = bench.Draw(), c = bench.Draw();
-  const Slice scale = bench.Load({0, 0}), bad = bench.Load(Floats(bench.n(), kNan));
+  const Slice scale = bench.Scale(0), bad = bench.Load(Floats(bench.n(), kNan));
   const Slice x = bench.Load(a), y = bench.Load(b), z = bench.Load(c);
   const Decays decays(bench, true);
   flat::Update(bench.queue(), SgdRates{0.1f, 0.9f, true}, scale, decays.slice(), bad, {x}, y);
@@ -527,9 +560,10 @@ void CheckDigest(Bench& bench) {
 }  // namespace
 
 void CheckTable(Device& device, size_t n, size_t offset, uint64_t seed, bool unwritten) {
-  std::vector<void (*)(Bench&)> checks = {
-      CheckMoves, CheckSums,  CheckSumInOrder, CheckClipFactor, CheckClipOfKnown, CheckClipFinds,
-      CheckRules, CheckTrack, CheckSkip,       CheckDigest,     CheckDot};
+  std::vector<void (*)(Bench&)> checks = {CheckMoves,      CheckSums,      CheckSumInOrder,
+                                          CheckClipFactor, CheckLossScale, CheckClipOfKnown,
+                                          CheckClipFinds,  CheckRules,     CheckTrack,
+                                          CheckSkip,       CheckDigest,    CheckDot};
   if (unwritten) checks.insert(checks.end(), {CheckUnwritten, CheckClipOfUnwritten});
   for (const auto check : checks) {
     Bench bench(device, n, offset, seed);

@@ -61,7 +61,7 @@ inline void GradientOfFold(GradientBuilder& g) {
   for (const int i : {0, 1}) g.Set(i, gradients[size_t(i)]);
 }
 
-inline constinit const OpDef kFold = {.name = "conv2d_batch_norm_add_relu",
+inline constinit const OpDef kFold = {.name = "fold",
                                       .summary = "",
                                       .inputs = {"x", "residual"},
                                       .outputs = {"y", "mean", "inv_std"},

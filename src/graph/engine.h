@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/sample_change.h"
 #include "flat/device.h"
 #include "flat/gradient.h"
 #include "graph/program.h"
@@ -24,12 +25,26 @@ struct ShardMarks {
   std::vector<Wait> waits;  // for weights (Batch::await_bucket), inside forward: no computing
 };
 
+// Samples as bytes, which the engine normalises and changes as base/sample_change.h says. Their
+// memory is of the same kind as a batch's, but for what lies on the device.
+struct ByteSamples {
+  Shape shape = {};                            // of a picture, also where the network sees a row
+  std::span<const uint8_t> samples = {};       // one after the other; or
+  Slice set = {};                              // a set of them on the device, ...
+  std::span<const int32_t> numbers = {};       // ... and which of it they are
+  std::span<const SampleChange> changes = {};  // of each; empty: there are none
+  Slice look = {};                             // on the device: scales of all channels, then shifts
+
+  bool empty() const { return samples.empty() && numbers.empty(); }
+};
+
 // The samples of one shard, in host memory that the engine's device reaches by itself
 // (flat/host_memory.h).
 struct Batch {
   std::span<const float> inputs;    // count samples, NHWC
   std::span<const int32_t> labels;  // count; of a single output the bits of numbers (base/label.h)
   int count = 0;
+  ByteSamples bytes = {};  // instead of inputs, for an engine that takes them
   // What the loss of a sample counts, by its class; empty: 1. Stays as it is while the executable
   // has work.
   std::span<const float> class_weights = {};
@@ -38,6 +53,10 @@ struct Batch {
   uint64_t random_key = 0;     // of (seed, epoch): dropout draws from it by position
   float vote = 0;              // travels beside the loss: ranks that add up sums agree on it
   int64_t first_position = 0;  // sample i stands at position first_position + i
+  // Empty, or a number in the memory of the engine's device: what the gradient of the loss is
+  // multiplied by besides (Updater::loss_scale). Read when the work runs.
+  Slice gradient_scale = {};
+  float ScaleOnHost() const { return gradient_scale.size ? *gradient_scale.data : 1; }
   // Null, or sums over the shards of all ranks that compute this step at the same time, each with
   // at least one sample: batch-norm then sees the whole step. Takes host memory, is called on the
   // thread of RunShard, by every rank in the same order, and lives no longer than that call: where
@@ -65,7 +84,7 @@ struct Fusion {
   std::function<bool(const Graph&, std::span<const Node* const> chain, int capacity)> worth = {};
 };
 
-// Operands of a kernel that it takes in bf16 as well as in float32: bit i stands for operand i.
+// Operands of a kernel that it takes in 16 bits as well as in float32: bit i stands for operand i.
 struct NarrowOperands {
   unsigned inputs = 0, outputs = 0;
   bool alike = true;  // all of them or none
@@ -128,12 +147,16 @@ class Engine {
   // number that only this engine reads, and Node::how. Says what it decided; empty: there was no
   // choice.
   virtual std::string Choose(Graph&) const { return ""; }
-  // What the node's kernel takes in bf16, after Choose; asked of all nodes but views. Nothing: all
-  // values stay float32.
+  // What the node's kernel takes in 16 bits (of the type `narrow`), after Choose; asked of all
+  // nodes but views. Nothing: all values stay float32.
+  virtual Element narrow() const { return Element::kBFloat; }
   virtual NarrowOperands NarrowOperandsOf(const Node&) const { return {}; }
+  // For how many nodes after it what a node reads stays as it is: it may still run beside them.
+  virtual int Lingers(const Graph&, const Node&, int /*capacity*/) const { return 0; }
   virtual size_t alignment() const { return 64; }  // bytes, of values in a program's activations
   virtual std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program,
                                            Queue& queue) = 0;
+  virtual bool takes_bytes() const { return false; }  // Batch::bytes instead of inputs
   // Samples that it evaluates at once, if there are so many: fewer keep it waiting for the host.
   virtual int evaluation_samples() const { return 1; }
   // What Load would take beside the program's activations; nothing is taken.

@@ -10,6 +10,8 @@ std::string_view NameOf(Precision precision) {
       return "tf32";
     case Precision::kBf16:
       return "bf16";
+    case Precision::kFp16:
+      return "fp16";
   }
   return "";
 }
@@ -30,6 +32,10 @@ void Describe(OptionTable<EngineOptions>& t) {
       "order");
   t.Add("memory_mb", &EngineOptions::memory_mb, AtLeast(0), kLocal,
         "on a card: the most memory that a rank may take, in MB; 0: all there is");
+  t.Add("samples_mb", &EngineOptions::samples_mb, AtLeast(0) || OneOf({"auto"}), kLocal,
+        "on a card: samples of bytes (idx, cifar) that take at most so many MB lie there during "
+        "training, each part of the data for itself; auto: a quarter of the memory that is free "
+        "when training starts, divided by the ranks of the machine; 0: they travel with each step");
 }
 
 }  // namespace trireme

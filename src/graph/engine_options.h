@@ -10,9 +10,11 @@
 namespace trireme {
 
 // How products are computed; sums are float32 in each. tf32: operands with a mantissa of 10 bits,
-// values between layers stay float32.
-enum class Precision { kF32, kTf32, kBf16 };
-std::string_view NameOf(Precision precision);  // f32, tf32, bf16
+// values between layers stay float32. fp16: small gradients would vanish, so the loss is scaled.
+enum class Precision { kF32, kTf32, kBf16, kFp16 };
+inline constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kTf32, Precision::kBf16,
+                                            Precision::kFp16};
+std::string_view NameOf(Precision precision);  // f32, tf32, bf16, fp16
 
 // Section [engine] of a recipe.
 struct EngineOptions {
@@ -20,6 +22,7 @@ struct EngineOptions {
   bool check = false;             // wait for each operation: a fault is found where it happens
   bool measure = true;            // how products are computed is chosen by measurement
   int64_t memory_mb = 0;          // that a card's rank may take; 0: all there is
+  IntOrWord samples_mb = "auto";  // that a set of samples may take there; 0: they travel
 };
 
 void Describe(OptionTable<EngineOptions>& t);

@@ -19,9 +19,13 @@ struct Shape {
 };
 std::string ToText(const Shape& shape);  // 28x28x1, or 10 for 1x1x10
 
-enum class Element { kFloat, kBFloat, kByte };  // kBFloat: bf16, the upper half of a float
+// kBFloat: bf16, the upper half of a float; kHalf: fp16, of IEEE 754.
+enum class Element { kFloat, kBFloat, kHalf, kByte };
+constexpr bool IsNarrow(Element element) {
+  return element == Element::kBFloat || element == Element::kHalf;
+}
 constexpr int64_t BytesOf(Element element) {
-  return element == Element::kFloat ? 4 : element == Element::kBFloat ? 2 : 1;
+  return element == Element::kFloat ? 4 : IsNarrow(element) ? 2 : 1;
 }
 
 // One value that flows along an edge.

@@ -23,8 +23,9 @@ void Renderer::Draw(Decoder& picture, const View& view, PictureSize size, const 
   DrawAs(picture, view, size, of_bytes, pixels, turned_floats_, decode_s);
 }
 
-void Renderer::Draw(Decoder& picture, const View& view, PictureSize size, uint8_t* pixels) {
-  DrawAs(picture, view, size, {}, pixels, turned_bytes_, nullptr);
+void Renderer::Draw(Decoder& picture, const View& view, PictureSize size, uint8_t* pixels,
+                    double* decode_s) {
+  DrawAs(picture, view, size, {}, pixels, turned_bytes_, decode_s);
 }
 
 template <class T>

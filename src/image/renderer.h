@@ -29,7 +29,8 @@ class Renderer {
   // the decoder needed are added to it.
   void Draw(Decoder& picture, const View& view, PictureSize size, const Colours& colours,
             float* pixels, double* decode_s = nullptr);
-  void Draw(Decoder& picture, const View& view, PictureSize size, uint8_t* pixels);
+  void Draw(Decoder& picture, const View& view, PictureSize size, uint8_t* pixels,
+            double* decode_s = nullptr);
 
  private:
   struct Plan;

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "launch/batch_hosts.h"
 
 namespace trireme {
 namespace {
@@ -82,6 +85,33 @@ TEST(HostsFile, AMachineStandsInOneLine) {
   EXPECT_EQ(WhatOf([] { Own("127.0.0.1:7300 1\nnode2\nlocalhost 1", OwnNames()); }),
             "h:3: localhost is this machine, and so is 127.0.0.1 in line 1; write one line per "
             "machine, with all of its ranks");
+}
+
+// The lists of PBS and LSF, with a line for each slot, and that of Grid Engine.
+TEST(BatchHosts, TheListOfABatchSystemIsAHostsFile) {
+  const TemporaryDirectory folder;
+  std::map<std::string, std::string> variables;
+  const auto read = [&] {
+    return ReadBatchHosts([&](const char* name) -> const char* {
+      const auto at = variables.find(name);
+      return at == variables.end() ? nullptr : at->second.c_str();
+    });
+  };
+  EXPECT_NE(WhatOf([&] { read(); }).find("PBS_NODEFILE, LSB_DJOB_HOSTFILE, PE_HOSTFILE"),
+            std::string::npos);
+  ReplaceFile(folder / "slots", "node1\nnode1\nnode2.cluster\n\nnode1\n");
+  for (const char* name : {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE"}) {
+    variables = {{name, folder / "slots"}};
+    EXPECT_EQ(read().text, "node1 3\nnode2.cluster 1\n") << name;
+    EXPECT_EQ(ParseHosts(read().text, read().file).size(), 2u);
+  }
+  ReplaceFile(folder / "engine", "node1 4 all.q@node1 UNDEFINED\nnode2  2 all.q@node2 <NULL>\n");
+  variables = {{"PE_HOSTFILE", folder / "engine"}};
+  EXPECT_EQ(read().text, "node1 4\nnode2 2\n");
+  EXPECT_EQ(read().file, folder / "engine");
+  ReplaceFile(folder / "engine", "node1 4\nnode2 many\n");
+  EXPECT_NE(WhatOf([&] { read(); }).find("engine:2: expected a host name and a number of slots"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "launch/batch_hosts.h"
 #include "launch/hosts_file.h"
 #include "launch/memory_world.h"
 #include "launch/signal_poller.h"
@@ -91,18 +92,23 @@ void Launcher::Resolve(bool ranks_given) {
 }
 
 void Launcher::ReadHosts(bool ranks_given) {
-  const auto hosts = ParseHosts(ReadFile(options_.hosts), options_.hosts);
-  const int own = FindOwnLine(hosts, OwnNames(), options_.hosts);
-  if (own < 0)
-    throw UsageError("transport.hosts: {} does not name this machine; add a line for it",
-                     options_.hosts);
+  const bool batch = options_.hosts == kAutoHosts;
+  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+  const BatchHosts list =
+      batch ? ReadBatchHosts(variable) : BatchHosts{ReadFile(options_.hosts), options_.hosts};
+  const auto hosts = ParseHosts(list.text, list.file);
+  const int own = FindOwnLine(hosts, OwnNames(), list.file);
+  if (own < 0) {
+    throw UsageError("transport.hosts: {} does not name this machine; {}", list.file,
+                     batch ? "start the command on those that it names" : "add a line for it");
+  }
   int total = 0;
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (int(i) == own) first_ = total;
     total += hosts[i].ranks;
   }
   if (ranks_given && options_.ranks != total) {
-    throw UsageError("transport.ranks = {}, but {} lists {} ranks", options_.ranks, options_.hosts,
+    throw UsageError("transport.ranks = {}, but {} lists {} ranks", options_.ranks, list.file,
                      total);
   }
   options_.ranks = total;

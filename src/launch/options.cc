@@ -29,7 +29,8 @@ void Describe(OptionTable<TransportOptions>& t) {
         "tcp: HOST:PORT of rank 0, if neither a launcher nor transport.hosts says it");
   t.Add("hosts", &TransportOptions::hosts, Any(), kLocal,
         "tcp: a file with one line `HOST [RANKS]` per machine; the first host may have a port "
-        "(`HOST:PORT`); start the same command on each machine");
+        "(`HOST:PORT`); auto: the list of the batch system (PBS, LSF, Grid Engine); start the same "
+        "command on each machine");
   t.Add("bind", &TransportOptions::bind, Any(), kLocal,
         "tcp: the address that this machine listens on; empty: 127.0.0.1 for ranks of one machine, "
         "all addresses otherwise");
@@ -48,7 +49,11 @@ void Describe(OptionTable<TransportOptions>& t) {
   t.Add("latency_ms", &TransportOptions::latency_ms, AtLeast(0) && AtMost(10000), kNothing,
         "tcp: delay in milliseconds of all that reaches a rank, for experiments");
   t.Add("plugin", &TransportOptions::plugin, Any(), kNothing,
-        "mpi: path of the plugin; empty: the one beside the program (`trireme doctor`)");
+        "mpi: path of the plugin; empty: the one beside the program, else the one inside it for "
+        "this machine's MPI (`trireme doctor`)");
+  t.Add("mpi_library", &TransportOptions::mpi_library, Any(), kLocal,
+        "mpi: the file of this machine's MPI library, for the plugins inside the program; empty: "
+        "TRIREME_MPI_LIBRARY, or what is found");
 }
 
 }  // namespace trireme

@@ -22,6 +22,7 @@ struct TransportOptions {
   double throttle = 0;      // tcp: bytes per second
   double latency_ms = 0;    // tcp
   std::string plugin;       // mpi
+  std::string mpi_library;  // mpi
 };
 
 void Describe(OptionTable<TransportOptions>& t);

@@ -41,12 +41,13 @@ std::unique_ptr<World> JoinByTcp(const LocalRanks& rank) { return JoinTcp(rank.t
 
 std::unique_ptr<World> JoinByMpi(const LocalRanks& rank) {
   return JoinMpi({.plugin = rank.options.plugin,
+                  .library = rank.options.mpi_library,
                   .timeout_s = rank.options.timeout_s,
                   .launched = rank.launched});
 }
 
 std::vector<std::string> StartByMpirun(int ranks) {
-  FindMpiPlugin("", std::getenv("TRIREME_MPI_PLUGIN"), "");  // throws where there is none
+  RequireMpiPlugin();
   // More ranks than processors may be, none of them bound to one: in Open MPI's words, which other
   // libraries do not read.
   return {"env",

@@ -3,19 +3,6 @@
 #include <algorithm>
 
 namespace trireme {
-namespace {
-
-std::vector<Slot> CutSlots(std::span<float> inputs, std::span<int32_t> labels, int slots) {
-  std::vector<Slot> all;
-  const size_t values = inputs.size() / slots, samples = labels.size() / slots;
-  for (int i = 0; i < slots; ++i) {
-    all.push_back({inputs.subspan(i * values, values), labels.subspan(i * samples, samples)});
-  }
-  return all;
-}
-
-}  // namespace
-
 LoaderThreads EvaluationThreads(const DataOptions& options, const Source& samples, int cores,
                                 int computing) {
   const int64_t values = samples.shape().size();
@@ -40,16 +27,14 @@ int ChunkFeed::Capacity(int chunk_size, int wanted, int64_t samples) {
 }
 
 ChunkFeed::ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size,
-                     int capacity, const LoaderThreads& threads, Device& device)
+                     int capacity, const LoaderThreads& threads, Engine& engine,
+                     const ResidentSet* set)
     : size_(samples.size()),
       chunk_size_(chunk_size),
       capacity_(capacity),
-      values_(size_t(samples.shape().size())),
-      slots_(threads.first > 0 && size_ > capacity ? 2 : 1),
-      inputs_(device, slots_ * size_t(capacity) * values_),
-      labels_(device, slots_ * size_t(capacity)),
-      loader_(Feed::ForEvaluation(samples, normalizer), CutSlots(inputs_, labels_, slots_),
-              threads) {}
+      feed_(Feed::ForEvaluation(samples, normalizer)),
+      slots_(engine, feed_, threads.first > 0 && size_ > capacity ? 2 : 1, size_t(capacity), set),
+      loader_(feed_, slots_.slots(), set ? LoaderThreads{} : threads) {}
 
 void ChunkFeed::Begin(int64_t worker, int64_t workers) {
   at_once_ = Capacity(chunk_size_, capacity_, (size_ + workers - 1) / workers);
@@ -69,13 +54,10 @@ const Filled* ChunkFeed::Next() {
   return &filled;
 }
 
-std::span<const float> ChunkFeed::inputs(const Filled& filled) const {
-  return inputs_.values().subspan(filled.slot * size_t(capacity_) * values_,
-                                  size_t(filled.count) * values_);
-}
-
-std::span<const int32_t> ChunkFeed::labels(const Filled& filled) const {
-  return labels_.values().subspan(filled.slot * size_t(capacity_), size_t(filled.count));
+Batch ChunkFeed::BatchOf(const Filled& filled) const {
+  Batch batch;
+  slots_.Show(filled, batch);
+  return batch;
 }
 
 }  // namespace trireme

@@ -5,7 +5,7 @@
 
 #include "data/loader.h"
 #include "data/options.h"
-#include "flat/host_memory.h"
+#include "model/sample_slots.h"
 #include "recipe/recipe.h"
 
 namespace trireme {
@@ -26,9 +26,10 @@ class ChunkFeed {
   // As many whole chunks as give at least `wanted` samples, if there are so many: in samples.
   static int Capacity(int chunk_size, int wanted, int64_t samples);
 
-  // Samples lie in memory that `device` reaches. `capacity`: samples at a time, whole chunks.
+  // Samples for `engine`. `capacity`: so many at a time, whole chunks. `set`: where they lie on its
+  // device, for the feed's life; null: nowhere.
   ChunkFeed(const Source& samples, const Normalizer& normalizer, int chunk_size, int capacity,
-            const LoaderThreads& threads, Device& device);
+            const LoaderThreads& threads, Engine& engine, const ResidentSet* set = nullptr);
 
   // Worker w of n, from the first chunk: each takes some at a time in turn, and none takes so many
   // that others have nothing to do. All of the last time were taken.
@@ -36,16 +37,13 @@ class ChunkFeed {
   const Filled* Next();  // null: no more. Valid until released.
   void Release() { loader_.Release(); }
 
-  std::span<const float> inputs(const Filled& filled) const;
-  std::span<const int32_t> labels(const Filled& filled) const;
+  Batch BatchOf(const Filled& filled) const;  // its samples and labels
 
  private:
   const int64_t size_;
   const int chunk_size_, capacity_;
-  const size_t values_;  // of a sample
-  const int slots_;
-  const HostBuffer<float> inputs_;
-  const HostBuffer<int32_t> labels_;
+  const Feed feed_;
+  const SampleSlots slots_;
   int64_t at_once_ = 0;              // samples, for this number of workers
   int64_t wanted_ = 0, stride_ = 1;  // of so many each
   int64_t open_ = 0;                 // wanted and not taken

@@ -124,7 +124,8 @@ int Evaluator::Capacity(const Engine& engine, const Graph& graph, const Source& 
 }
 
 Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
-                     const Normalizer& normalizer, const LoaderThreads& threads)
+                     const Normalizer& normalizer, const LoaderThreads& threads,
+                     const ResidentSet* set)
     : samples_(samples),
       classes_(graph.num_classes()),
       target_(normalizer.target()),
@@ -135,7 +136,7 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
       probabilities_(engine.device(), logits_.size()),
       losses_(engine.device(), capacity_),
       tally_(classes_, samples.size()),
-      chunks_(samples, normalizer, chunk_size_, capacity_, threads, engine.device()) {}
+      chunks_(samples, normalizer, chunk_size_, capacity_, threads, engine, set) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                           const Observer& observer, int64_t step) {
@@ -148,12 +149,12 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
     const Filled* const filled = chunks_.Next();
     if (!filled) break;
     const int count = filled->count;
-    const auto inputs = chunks_.inputs(*filled);
-    const auto labels = chunks_.labels(*filled);
+    const Batch batch = chunks_.BatchOf(*filled);
+    const std::span<const int32_t> labels = batch.labels;
     const auto logits = logits_.values().first(size_t(count) * classes_);
     const auto probabilities = probabilities_.values().first(logits.size());
     const auto losses = losses_.values().first(count);
-    executable_->Evaluate({.inputs = inputs, .labels = labels, .count = count}, state,
+    executable_->Evaluate(batch, state,
                           {.logits = logits, .probabilities = probabilities, .losses = losses});
     for (int at = 0; at < count; at += chunk_size_) {
       const size_t begin = size_t(at), size = size_t(std::min(chunk_size_, count - at));

@@ -53,8 +53,10 @@ class Score {
 // Runs the test samples through a program of its own. One thread.
 class Evaluator {
  public:
+  // `set`: the samples on the engine's device, if they lie there as long as this lives.
   Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Source& samples,
-            const Normalizer& normalizer, const LoaderThreads& threads = {});
+            const Normalizer& normalizer, const LoaderThreads& threads = {},
+            const ResidentSet* set = nullptr);
 
   // Samples that its program has room for: some chunks, as many as the engine is fast with.
   static int Capacity(const Engine& engine, const Graph& graph, const Source& samples);

@@ -8,6 +8,7 @@
 namespace trireme {
 Predictor::Predictor(const SavedModel& model, Engine& engine)
     : model_(model),
+      engine_(engine),
       capacity_(
           std::max(ChunkFeed::ChunkSize(model.graph.input().size()), engine.evaluation_samples())),
       queue_(engine.device().NewQueue()),
@@ -21,22 +22,21 @@ Predictor::~Predictor() { queue_->Sync(); }
 
 void Predictor::Run(const Source& samples,
                     FunctionRef<void(int64_t index, const Prediction&)> use) {
-  const size_t values = size_t(model_.card.shape.size()), classes = size_t(model_.card.outputs());
+  const auto classes = size_t(model_.card.outputs());
   Device& device = queue_->device();
   const HostBuffer<float> logits(device, capacity_ * classes);
   const HostBuffer<float> shares(device, capacity_ * classes);
   // Unlabelled records: the loss is not asked for.
   const HostBuffer<int32_t> labels(device, capacity_);
   ChunkFeed chunks(samples, model_.card.normalizer, capacity_, capacity_,
-                   EvaluationThreads(model_.recipe, samples), device);
+                   EvaluationThreads(model_.recipe, samples), engine_);
   chunks.Begin();
   while (const Filled* filled = chunks.Next()) {
     const int64_t begin = filled->range.begin;
     const auto count = size_t(filled->count);
-    executable_->Evaluate({.inputs = chunks.inputs(*filled).first(count * values),
-                           .labels = labels.values().first(count),
-                           .count = int(count)},
-                          state_,
+    Batch batch = chunks.BatchOf(*filled);
+    batch.labels = labels.values().first(count);
+    executable_->Evaluate(batch, state_,
                           {.logits = logits.values().first(count * classes),
                            .probabilities = shares.values().first(count * classes)});
     chunks.Release();

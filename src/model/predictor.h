@@ -25,6 +25,7 @@ class Predictor {
 
  private:
   const SavedModel& model_;
+  Engine& engine_;
   const int capacity_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;

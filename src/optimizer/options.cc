@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "flat/update_scale.h"
 #include "optimizer/rules.h"
 
 namespace trireme {
@@ -70,6 +71,16 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   t.Add("scale_lr", &O::scale_lr, Any(), kJob, "multiply lr by global batch / scale_batch");
   t.Add("scale_batch", &O::scale_batch, AtLeast(1), kJob,
         "the batch that lr is meant for (scale_lr)");
+  t.Add("loss_scale", &O::loss_scale, Between(LossScaling::kLeast, LossScaling::kMost), kJob,
+        "trainer.precision = fp16: factor of the loss at the beginning, so that small gradients do "
+        "not vanish; the update takes it out again");
+  t.Add("loss_scale_growth", &O::loss_scale_growth, Between(1, 65536), kJob,
+        "factor by which the loss scale grows after loss_scale_steps steps without an overflow; 1: "
+        "never (fp16)");
+  t.Add("loss_scale_backoff", &O::loss_scale_backoff, Above(0) && Below(1), kJob,
+        "factor by which it falls after an overflow, whose step is skipped (fp16)");
+  t.Add("loss_scale_steps", &O::loss_scale_steps, Between(1, 1 << 24), kJob,
+        "steps without an overflow until the loss scale grows (fp16)");
 }
 
 }  // namespace trireme

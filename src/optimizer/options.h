@@ -34,7 +34,13 @@ struct OptimizerOptions {
   bool scale_lr = false;  // lr * global batch / scale_batch
   double scale_batch = 256;
 
+  double loss_scale = 65536;  // of gradients in float16: what it begins with
+  double loss_scale_growth = 2;
+  double loss_scale_backoff = 0.5;
+  int loss_scale_steps = 2000;
+
   double clip = 0;  // of the gradients' norm; 0: none. No key of its own: trainer.clip fills it.
+  bool scales_loss = false;  // nor this: trainer.precision says it
 };
 
 void Describe(OptionTable<OptimizerOptions>& t);

@@ -34,6 +34,20 @@ int64_t LoadCount(const StateReader& reader, const char* name) {
   return count;
 }
 
+float LoadLossScale(const StateReader& reader) {
+  const std::string key = KeyOf("loss_scale");
+  const double scale = reader.Real(key);
+  if (scale >= LossScaling::kLeast && scale <= LossScaling::kMost) return float(scale);
+  throw Error("checkpoint: {} must be from {:g} to {:g}, got {:g}", key, LossScaling::kLeast,
+              LossScaling::kMost, scale);
+}
+
+LossScaling LossScalingOf(const OptimizerOptions& options) {
+  return {.growth = float(options.loss_scale_growth),
+          .backoff = float(options.loss_scale_backoff),
+          .interval = options.scales_loss ? options.loss_scale_steps : 0};
+}
+
 }  // namespace
 
 Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, const Layout& layout,
@@ -43,13 +57,15 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
       weights_(layout.weights),
       statistics_(layout.state - layout.weights),
       clip_(float(options.clip)),
+      loss_(LossScalingOf(options)),
       scale_(device, UpdateScale::kSize) {
+  const std::unique_ptr<Queue> queue = device.NewQueue();
   if (options.weight_decay != 0) {
     const std::vector<float> decays = BlockDecays(layout, float(options.weight_decay));
     decays_ = Buffer(device, decays.size());
-    const std::unique_ptr<Queue> queue = device.NewQueue();
     flat::PutNow(*queue, decays, decays_);
   }
+  if (loss_.on()) flat::PutNow(*queue, std::array{float(options.loss_scale)}, loss_scale());
   for (const char* name : rule_->keeps()) {
     memory_.emplace_back(device, weights_);
     own_.push_back(memory_.back());
@@ -67,16 +83,23 @@ void Updater::Apply(Queue& queue, int64_t step, Gradient summand, Slice state) {
                          .weights = state.Sub(0, weights_),
                          .own = own_};
   const Slice seen = summand.values.Sub(weights_, statistics_);
-  flat::CheckAndClip(queue, update.gradients, seen, clip_, scale_);
+  flat::CheckAndClip(queue, update.gradients, seen, clip_, loss_, scale_);
   rule_->Apply(queue, update);
   if (statistics_ > 0) {
     flat::Track(queue, kTrackMomentum, scale_, seen, state.Sub(weights_, statistics_));
   }
 }
 
+void Updater::Check(Queue& queue, Slice summand) {
+  flat::CheckAndClip(queue, summand.Sub(0, weights_), summand.Sub(weights_, statistics_), 0, loss_,
+                     scale_);
+}
+
 void Updater::ApplyMove(Queue& queue, Slice summand, Slice state) {
   const Slice moves = summand.Sub(0, weights_), seen = summand.Sub(weights_, statistics_);
-  flat::CheckAndClip(queue, moves, seen, 0, scale_);
+  LossScaling loss = loss_;
+  loss.unscales = false;
+  flat::CheckAndClip(queue, moves, seen, 0, loss, scale_);
   const SgdRates forward{.rate = -1, .momentum = 0, .nesterov = false};
   flat::Update(queue, forward, scale_, {}, moves, {}, state.Sub(0, weights_));
   if (statistics_ > 0) {
@@ -89,10 +112,14 @@ void Updater::Reset(Queue& queue) {
   count_ = 0;
 }
 
-int64_t Updater::Skipped(Queue& queue) const {
-  std::array<float, UpdateScale::kSize> scale;
+Updater::ScaleOnHost Updater::GetScale(Queue& queue) const {
+  ScaleOnHost scale;
   flat::GetNow(queue, scale_, scale);
-  return int64_t(scale[UpdateScale::kSkipped]);
+  return scale;
+}
+
+int64_t Updater::Skipped(Queue& queue) const {
+  return int64_t(GetScale(queue)[UpdateScale::kSkipped]);
 }
 
 void Updater::Save(Queue& queue, StateWriter& writer) const {
@@ -101,8 +128,12 @@ void Updater::Save(Queue& queue, StateWriter& writer) const {
     flat::GetNow(queue, own.slice, host);
     writer.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
   }
+  const ScaleOnHost scale = GetScale(queue);
   writer.Int(KeyOf("updates"), count_);
-  writer.Int(KeyOf("skipped"), Skipped(queue));
+  writer.Int(KeyOf("skipped"), int64_t(scale[UpdateScale::kSkipped]));
+  if (!loss_.on()) return;
+  writer.Real(KeyOf("loss_scale"), double(scale[UpdateScale::kLoss]));
+  writer.Int(KeyOf("loss_scale_steps"), int64_t(scale[UpdateScale::kFinite]));
 }
 
 void Updater::Load(Queue& queue, const StateReader& reader) {
@@ -112,7 +143,12 @@ void Updater::Load(Queue& queue, const StateReader& reader) {
     flat::PutNow(queue, host, own.slice);
   }
   count_ = LoadCount(reader, "updates");
-  const std::array<float, UpdateScale::kSize> scale = {1, float(LoadCount(reader, "skipped"))};
+  ScaleOnHost scale = GetScale(queue);
+  scale[UpdateScale::kSkipped] = float(LoadCount(reader, "skipped"));
+  if (loss_.on() && reader.Has(KeyOf("loss_scale"))) {  // else the run was not in float16 so far
+    scale[UpdateScale::kLoss] = LoadLossScale(reader);
+    scale[UpdateScale::kFinite] = float(LoadCount(reader, "loss_scale_steps"));
+  }
   flat::PutNow(queue, scale, scale_);
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,21 +16,26 @@ namespace trireme {
 
 // CheckAndClip, optimizer and running statistics over one summand: runs wherever the update runs
 // (on a replica, on a server, on shared weights). Clips, skips an update that is not finite, spares
-// biases and norms from weight decay. Not thread-safe.
+// biases and norms from weight decay. Keeps the scale of the loss where gradients are float16.
+// Not thread-safe.
 class Updater {
  public:
   // Memory for the optimizer's own state is taken on `device`. `layout` is only read here.
   Updater(const OptimizerOptions& options, const Schedule& schedule, const Layout& layout,
           Device& device);
 
-  // Update number `step` of the run (the schedule depends on it). Only enqueues.
+  // Update number `step` of the run (the schedule depends on it). Only enqueues. Where the loss is
+  // scaled, the summand's gradients are.
   void Apply(Queue& queue, int64_t step, Gradient summand, Slice state);
+  // Instead of it, where others update: looks at the summand, and the loss scale follows.
+  void Check(Queue& queue, Slice summand);
   // May gradients be unwritten? To clip, they may not.
   bool forms_gradients() const { return clip_ <= 0; }
   // Where the summand holds not gradients but how far weights have moved already (elsewhere, by
-  // updates that are linear in the gradient): adds it up.
+  // updates that are linear in the gradient; not a number where one was skipped): adds it up.
   void ApplyMove(Queue& queue, Slice summand, Slice state);
-  void Reset(Queue& queue);  // forgets momentum and averages; the count of skipped updates stays
+  // Forgets momentum and averages; the count of skipped updates and the loss scale stay.
+  void Reset(Queue& queue);
 
   double rate(int64_t step) const { return schedule_.rate(step); }
 
@@ -40,11 +46,23 @@ class Updater {
   };
   std::span<const Named> slices() const { return named_; }
 
+  bool scales_loss() const { return loss_.on(); }
+  // An UpdateScale, as the last Apply or Check has left it. Replicas that update alike have equal
+  // ones; where one updates for all, the others take its.
+  Slice scale() const { return scale_; }
+  // What the loss must be multiplied by: a number on the device. Empty: it is not scaled.
+  Slice loss_scale() const {
+    return scales_loss() ? scale_.slice().Sub(UpdateScale::kLoss, 1) : Slice();
+  }
+
   // Updates skipped because a gradient or statistic was not finite. Blocks until the queue is done.
   int64_t Skipped(Queue& queue) const;
+  using ScaleOnHost = std::array<float, UpdateScale::kSize>;
+  ScaleOnHost GetScale(Queue& queue) const;  // likewise
 
-  // Slices under "optimizer.<name>", counts under "optimizer.updates", "optimizer.skipped".
-  // Both block until the queue is done.
+  // Slices under "optimizer.<name>", counts under "optimizer.updates", "optimizer.skipped"; where
+  // the loss is scaled "optimizer.loss_scale", "optimizer.loss_scale_steps". Both block until the
+  // queue is done.
   void Save(Queue& queue, StateWriter& writer) const;
   void Load(Queue& queue, const StateReader& reader);
 
@@ -53,7 +71,8 @@ class Updater {
   const std::unique_ptr<const Rule> rule_;
   const size_t weights_, statistics_;  // floats
   const float clip_;
-  Buffer scale_;
+  const LossScaling loss_;
+  Buffer scale_;   // an UpdateScale
   Buffer decays_;  // weight decay by block of weights; empty: none
   std::vector<Buffer> memory_;
   std::vector<Slice> own_;  // of memory_

@@ -222,10 +222,12 @@ class Memory : public StateWriter, public StateReader {
     EXPECT_TRUE(ints_.emplace(name, value).second) << name;
   }
   void Ints(std::string_view, std::span<const int64_t>) override { FAIL(); }
-  void Real(std::string_view, double) override { FAIL(); }
+  void Real(std::string_view name, double value) override {
+    EXPECT_TRUE(reals_.emplace(name, value).second) << name;
+  }
   void Text(std::string_view, std::string_view) override { FAIL(); }
 
-  bool Has(std::string_view) const override { return false; }
+  bool Has(std::string_view name) const override { return reals_.contains(std::string(name)); }
   std::vector<std::string> TensorNames() const override { return {}; }
   std::vector<int64_t> Shape(std::string_view) const override { return {}; }
   void Tensor(std::string_view name, std::span<const int64_t> shape,
@@ -237,12 +239,13 @@ class Memory : public StateWriter, public StateReader {
   }
   int64_t Int(std::string_view name) const override { return ints_.at(std::string(name)); }
   std::vector<int64_t> Ints(std::string_view) const override { return {}; }
-  double Real(std::string_view) const override { return 0; }
+  double Real(std::string_view name) const override { return reals_.at(std::string(name)); }
   std::string Text(std::string_view) const override { return {}; }
 
  private:
   std::map<std::string, std::vector<float>> tensors_;
   std::map<std::string, int64_t> ints_;
+  std::map<std::string, double> reals_;
 };
 
 TEST(Updater, GoesOnFromACheckpointWithTheSameBits) {
@@ -266,6 +269,60 @@ TEST(Updater, GoesOnFromACheckpointWithTheSameBits) {
     }
     EXPECT_TRUE(std::equal(first.state().begin(), first.state().end(), second.state().begin()));
     EXPECT_EQ(second.updater().Skipped(second.queue()), 1);
+  }
+}
+
+// Gradients of a scaled loss are that much larger, and move the weights as others do.
+TEST(Updater, UnscalesWhatAScaledLossHasMade) {
+  for (OptimizerOptions options : AllSettings()) {
+    Model plain(options);
+    options.scales_loss = true;
+    options.loss_scale = 4096;
+    Model scaled(options);
+    ASSERT_EQ(scaled.updater().loss_scale().size, 1u);
+    EXPECT_EQ(*scaled.updater().loss_scale().data, 4096);
+    EXPECT_EQ(plain.updater().loss_scale().size, 0u);
+    for (int64_t step = 0; step < 3; ++step) {
+      plain.DrawSummand();
+      scaled.DrawSummand();
+      for (size_t i = 0; i < plain.layout().weights; ++i) scaled.summand()[i] *= 4096;
+      plain.Apply(step);
+      scaled.Apply(step);
+    }
+    EXPECT_TRUE(std::equal(plain.state().begin(), plain.state().end(), scaled.state().begin()));
+  }
+}
+
+TEST(Updater, KeepsTheLossScaleInACheckpoint) {
+  const OptimizerOptions options{.loss_scale = 1024, .loss_scale_steps = 3, .scales_loss = true};
+  Model first(options), second(options);
+  first.summand()[0] = kNan;
+  first.Apply(0);
+  for (int64_t step = 1; step < 6; ++step) {
+    first.DrawSummand();
+    first.Apply(step);
+  }
+  Memory memory;
+  first.updater().Save(first.queue(), memory);
+  EXPECT_EQ(memory.Real("optimizer.loss_scale"), 1024);  // it fell and grew
+  EXPECT_EQ(memory.Int("optimizer.loss_scale_steps"), 2);
+  second.updater().Load(second.queue(), memory);
+  const auto got = second.updater().GetScale(second.queue());
+  EXPECT_EQ(got[UpdateScale::kSkipped], 1);
+  EXPECT_EQ(got[UpdateScale::kLoss], 1024);
+  EXPECT_EQ(got[UpdateScale::kFinite], 2);
+  second.DrawSummand();
+  second.Apply(6);
+  EXPECT_EQ(*second.updater().loss_scale().data, 2048);
+
+  for (const double bad : {0.0, -1.0, 1e300, double(kNan)}) {
+    Memory damaged;
+    damaged.Tensor("optimizer.velocity", {}, std::vector<float>(first.layout().weights));
+    damaged.Int("optimizer.updates", 1);
+    damaged.Int("optimizer.skipped", 0);
+    damaged.Int("optimizer.loss_scale_steps", 0);
+    damaged.Real("optimizer.loss_scale", bad);
+    EXPECT_THROW(second.updater().Load(second.queue(), damaged), Error) << bad;
   }
 }
 

@@ -9,6 +9,12 @@ void AddIfKnown(Json& object, const char* key, const std::optional<double>& valu
   if (value) object.AddNew(key, *value);
 }
 
+void AddScale(Json& object, const std::optional<double>& scale,
+              const std::optional<int64_t>& skipped) {
+  AddIfKnown(object, "loss_scale", scale);
+  if (skipped) object.AddNew("skipped_steps", *skipped);
+}
+
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 // One number of each class.
@@ -45,6 +51,7 @@ Json ToJson(const ClientRecord& record) {
   json.AddNew("updates", record.updates).AddNew("samples", record.samples);
   json.AddNew("refused", record.refused).AddNew("removed", record.removed);
   json.AddNew("waited_seconds", record.waited_seconds);
+  if (record.overflows) json.AddNew("overflows", record.overflows);
   json.AddNew("staleness_mean", record.staleness_mean);
   json.AddNew("staleness_max", record.staleness_max).AddNew("staleness", record.staleness);
   return json;
@@ -139,7 +146,9 @@ Json ToJson(const EpochRecord& record) {
   AddIfKnown(json, "validation_accuracy", record.validation_accuracy);
   if (record.test_numbers) AddNumbers(json, "test", *record.test_numbers);
   if (record.validation_numbers) AddNumbers(json, "validation", *record.validation_numbers);
-  json.AddNew("lr", record.lr).AddNew("samples_per_second", record.samples_per_second);
+  json.AddNew("lr", record.lr);
+  AddScale(json, record.loss_scale, record.skipped_steps);
+  json.AddNew("samples_per_second", record.samples_per_second);
   json.AddNew("seconds", record.seconds);
   json.AddNew("samples", record.samples).AddNew("time", record.time);
   AddIfKnown(json, "evaluation_seconds", record.evaluation_seconds);
@@ -203,7 +212,9 @@ Json ToJson(const Summary& summary) {
     json.AddNew("device_name", summary.device_name);
     json.AddNew("device_memory_bytes", summary.device_memory_bytes);
   }
-  json.AddNew("precision", summary.precision).AddNew("machine", summary.machine);
+  json.AddNew("precision", summary.precision);
+  AddScale(json, summary.loss_scale, summary.skipped_steps);
+  json.AddNew("machine", summary.machine);
   json.AddNew("version", summary.version).AddNew("commit", summary.commit);
   json.AddNew("parameters_sha256", summary.parameters_sha256);
   json.AddNew("classes", summary.classes);

@@ -75,6 +75,7 @@ struct ClientRecord {
   int64_t updates = 0, samples = 0;
   int64_t refused = 0, removed = 0;  // pushes that did not count; times it was given up
   double waited_seconds = 0;         // its worker stood still: for weights, for work
+  int64_t overflows = 0;             // steps that it took again, with a smaller loss scale
   double staleness_mean = 0;
   int64_t staleness_max = 0;
   std::vector<int64_t> staleness;
@@ -100,6 +101,8 @@ struct EpochRecord {
   std::optional<double> validation_loss, validation_accuracy;
   std::optional<NumberRecord> test_numbers, validation_numbers;
   double lr = 0;
+  std::optional<double> loss_scale;      // in fp16: at the end, of the next step
+  std::optional<int64_t> skipped_steps;  // in fp16: that overflowed, since the run began
   double samples_per_second = 0;
   double seconds = 0;   // of training in this epoch
   int64_t samples = 0;  // trained since the run began
@@ -153,6 +156,8 @@ struct Summary {
   std::string device_name;          // of a card, in its maker's words
   int64_t device_memory_bytes = 0;  // of it that a rank uses
   std::string strategy, transport, device, precision, machine, version, commit;
+  std::optional<double> loss_scale;  // as in the last EpochRecord
+  std::optional<int64_t> skipped_steps;
   ClientsRecord clients;                                      // of a free pace
   int loader_threads = 0;                                     // of a rank, at last
   std::optional<int64_t> left_out;                            // files, if data.on_error is skip

@@ -173,6 +173,7 @@ Scalars ScalarsOf(const EpochRecord& record) {
   }
   if (record.validation_numbers) add("rmse/validation", record.validation_numbers->rmse);
   add("epoch/learning_rate", record.lr);
+  add("epoch/loss_scale", record.loss_scale);
   add("epoch/samples_per_second", record.samples_per_second);
   add("epoch/seconds", record.seconds);
   AddTimes(scalars, record.times);

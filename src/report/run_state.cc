@@ -2,14 +2,28 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <csignal>
 
 namespace trireme {
 namespace {
 
+// Those that end a program. sigabbrev_np knows all, but is newer (glibc 2.32) than many a cluster.
+struct SignalName {
+  int number;
+  const char* name;
+};
+constexpr SignalName kSignals[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
+                                   {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
+                                   {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+                                   {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+                                   {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+                                   {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+
 std::string SignalText(int signal) {
-  const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
-  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+  for (const SignalName& known : kSignals) {
+    if (known.number == signal) return known.name;
+  }
+  return fmt::format("signal {}", signal);
 }
 
 }  // namespace

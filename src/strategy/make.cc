@@ -22,7 +22,7 @@
 namespace trireme {
 namespace {
 
-InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
+InnerNeeds InnerNeedsOf(const StrategySetup& setup, DeviceGroups* devices) {
   const StrategyChoice& c = setup.choice;
   InnerNeeds needs{.plan = setup.plan,
                    .ranks = c.ranks,
@@ -35,7 +35,9 @@ InnerNeeds InnerNeedsOf(const StrategySetup& setup) {
                    .overlap = c.overlap,
                    .algorithm = c.options.algorithm,
                    .wire = c.options.wire,
-                   .common = setup.common};
+                   .common = setup.common,
+                   .devices = devices,
+                   .log = setup.show_sums ? setup.log : nullptr};
   needs.bucket_bytes =
       std::min(size_t(c.options.bucket_mb * 1e6), setup.layout.summand * sizeof(float));
   return needs;
@@ -129,13 +131,14 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
 }
 
 // Of a run that servers keep, which record it.
-std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
+std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world,
+                                     DeviceGroups* devices) {
   constexpr bool kRecords = false;
   const StrategyChoice& c = setup.choice;
   // A client that is no rank counts as any.
   const int worker = std::max(0, world.rank() - c.servers);
   Group* const group = c.groups ? &GroupOf(c, world, worker) : nullptr;
-  InnerNeeds needs = InnerNeedsOf(setup);
+  InnerNeeds needs = InnerNeedsOf(setup, devices);
   // Each group for itself: they may lie on different machines, and none waits for another.
   if (group && c.inner->algorithm) {
     needs.algorithm = c.inner->algorithm(needs, *group);
@@ -170,11 +173,12 @@ std::unique_ptr<Strategy> MakeClient(const StrategySetup& setup, World& world) {
 }
 
 // Of a run that its workers keep.
-std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world) {
+std::unique_ptr<Strategy> MakePeer(const StrategySetup& setup, World& world,
+                                   DeviceGroups* devices) {
   const StrategyChoice& c = setup.choice;
   const bool records = world.rank() == kRecordingRank;
   const int worker = world.rank() - c.servers;
-  auto inner = c.inner->make(InnerNeedsOf(setup), &GroupOf(c, world, worker));
+  auto inner = c.inner->make(InnerNeedsOf(setup, devices), &GroupOf(c, world, worker));
   if (!c.in_step()) {
     auto queue = std::make_unique<SharedWorkQueue>(world.group(), setup.plan,
                                                    LeaseSize(setup.plan, c.workers()));
@@ -272,15 +276,17 @@ size_t MemoryBytes(const StrategyChoice& choice, const Layout& layout) {
   return state + kNotes + inboxes + 2 * clients * state;
 }
 
-std::string ResolveAlgorithm(const StrategySetup& setup, World& world) {
+std::string ResolveAlgorithm(const StrategySetup& setup, World& world, DeviceGroups* devices) {
   const StrategyChoice& c = setup.choice;
   if (c.leases_work() || !c.inner->algorithm) return c.options.algorithm;
-  return c.inner->algorithm(InnerNeedsOf(setup), world.group());
+  return c.inner->algorithm(InnerNeedsOf(setup, devices), world.group());
 }
 
-std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world) {
+std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world,
+                                     DeviceGroups* devices) {
   TRIREME_ASSERT(setup.choice.ranks == world.size());
-  return setup.choice.leases_work() ? MakeClient(setup, world) : MakePeer(setup, world);
+  return setup.choice.leases_work() ? MakeClient(setup, world, devices)
+                                    : MakePeer(setup, world, devices);
 }
 
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,

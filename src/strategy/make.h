@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/log.h"
+#include "flat/device_group.h"
 #include "strategy/choice.h"
 #include "strategy/inner/strategy_common.h"
 #include "strategy/server/server.h"
@@ -21,16 +22,21 @@ struct StrategySetup {
   const OptimizerOptions* optimizer = nullptr;
   const Schedule* schedule = nullptr;
   const Log* log = nullptr;
+  bool show_sums = false;   // log how gradients are summed, where a device could do it by itself
   int threads = 1;          // of a server that updates
   int64_t own_samples = 0;  // of a client with data of its own: leases only count them
   uint64_t seed = 0;        // for what is drawn at random
 };
 
 // strategy.algorithm as it is used, where it is left open. Every rank calls it before MakeWorker.
-std::string ResolveAlgorithm(const StrategySetup& setup, World& world);
+// `devices`, here and below: makes groups of this rank's device with others, and outlives what is
+// made here; null: it has none.
+std::string ResolveAlgorithm(const StrategySetup& setup, World& world,
+                             DeviceGroups* devices = nullptr);
 
 // For ranks that train and for those that take part in steps, and for servers of a free pace.
-std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world);
+std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world,
+                                     DeviceGroups* devices = nullptr);
 // `state` is the first server's: it gives the others their partitions.
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state);

@@ -22,9 +22,9 @@ void Describe(OptionTable<StrategyOptions>& t) {
   for (const StrategyPreset& preset : StrategyPresets()) names.push_back(preset.name);
   t.Add("name", &StrategyOptions::name, OneOf(names), kRun, "how replicas agree on weights");
   t.Add("algorithm", &StrategyOptions::algorithm, OneOf(AlgorithmNames()), kJob,
-        "allreduce and groups: how gradients are summed; shared: in place, in memory that all "
-        "ranks address; "
-        "auto: shared where possible, otherwise what is fastest by a measured model of the links");
+        "allreduce and groups: how gradients are summed; device: by the ranks' cards among "
+        "themselves (NCCL); shared: in place, in memory that all ranks address; auto: the first of "
+        "these that is possible, otherwise what is fastest by a measured model of the links");
   t.Add("wire", &StrategyOptions::wire, OneOf({"f32", "bf16"}), kJob,
         "allreduce and groups: how gradients travel; bf16 halves the bytes and rounds every "
         "partial sum");

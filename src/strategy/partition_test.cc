@@ -255,8 +255,9 @@ class ByHand {
                   .body = std::vector<float>(other_.size + more, value)});
   }
   void Push(int64_t lease, float value) {
-    first_.Send(
-        {.kind = kPush, .ints = {0, 0, 0, 0, lease}, .body = std::vector<float>(own_.size, value)});
+    std::vector<int64_t> ints(PushHead::kInts);
+    ints.push_back(lease);
+    first_.Send({.kind = kPush, .ints = ints, .body = std::vector<float>(own_.size, value)});
   }
   // The next word of the first server that is no encouragement; -1: none so soon.
   int Word(double within_s) {

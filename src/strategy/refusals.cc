@@ -294,6 +294,13 @@ constexpr Refusal kOthers[] = {
            "sees one worker's samples; unset trainer.deterministic and strategy.sync_batch_norm",
            x.preset.name);
      }},
+    {[](const Case& x) { return x.scene.host_memory && NeedsDevices(x.o.algorithm); },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.algorithm = \"{}\": the ranks compute on the processor; use auto, or cards "
+           "(--device cuda)",
+           x.o.algorithm);
+     }},
     {[](const Case& x) { return x.c.deterministic && !AddsInShardOrder(x.o.algorithm); },
      [](const Case& x) {
        return fmt::format(

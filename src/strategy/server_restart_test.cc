@@ -50,7 +50,7 @@ struct Scripted {
       link.Send({.kind = kFetch});
       const auto centre = Await(kCentre);
       if (!centre) continue;
-      Message push{.kind = kPush, .ints = {centre->ints.at(0), 0, 0, 0, grant->ints.at(1)}};
+      Message push{.kind = kPush, .ints = {centre->ints.at(0), 0, 0, 0, 0, grant->ints.at(1)}};
       const double place = double(grant->ints.at(0) * kSamples + grant->ints.at(2));
       for (size_t j = 0; j < centre->body.size(); ++j) {
         push.body.push_back(centre->body[j] - float(std::sin(place + double(j))));

@@ -75,10 +75,14 @@ void Strategy::Rehearse(Replica& replica) {
   inner_->Agree(replica, [] {});
   inner_->AwaitState(replica);
   replica.queue.Sync();
+  inner_->Check();
 }
 
 void Strategy::Update(Replica& replica) {
-  if (!exchange_->Updates()) return;  // others do
+  if (!exchange_->Updates()) {  // others do
+    if (replica.updater.scales_loss()) replica.updater.Check(replica.queue, replica.summands[0]);
+    return;
+  }
   const Observer& observer = replica.observer;
   observer.Tell(Phase::kUpdate, replica.work.step);
   const auto apply = [&] {
@@ -120,6 +124,7 @@ void Strategy::Snapshot(Replica& replica, Slice into) {
   inner_->AwaitState(replica);
   exchange_->Snapshot(replica, into);
   replica.queue.Sync();
+  inner_->Check();
 }
 
 // With a server it keeps the run, and momentum starts anew.

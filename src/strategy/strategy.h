@@ -76,6 +76,10 @@ class Strategy {
   // In step: like AfterStep, but the sum stays in summands[0] of rank 0 and the state as it was.
   void Rehearse(Replica& replica);
   void End(Replica& replica);  // the last updates of others are in
+  // Of what was enqueued and waited for: throws if it is worth nothing, because a rank was lost.
+  void Check() { inner_->Check(); }
+  // An exception ends the run on this rank, whose queues may still wait for others.
+  void GiveUp(std::string_view why) noexcept { inner_->GiveUp(why); }
 
   // What is evaluated and saved: weights and statistics. In step everyone takes part.
   void Snapshot(Replica& replica, Slice into);

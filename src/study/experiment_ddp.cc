@@ -88,7 +88,7 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
   const std::string device = size.device.value_or(TrainerOptions{}.device);
   part.plan.settings.push_back(Set("trainer.device", device));
   const EngineKind& engine = *FindDevice(device).kind;
-  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+  for (const Precision precision : kPrecisions) {
     const std::string name(NameOf(precision));
     if (const std::string why_not = engine.why_not(precision); why_not.empty()) {
       part.plan.vary[0].values.push_back(name);

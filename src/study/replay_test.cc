@@ -109,7 +109,7 @@ TEST(Replay, ADeviceStandsBesideTheProcessor) {
   EXPECT_NE(claims.Items()[1].At("ours").AsString().find("cpu takes "), std::string::npos);
 
   const Replay ddp = FindReplay("ddp-sweep").make({.device = "ref"});
-  EXPECT_EQ(ddp.parts[4].plan.vary[0].values, std::vector<std::string>{"f32"});
+  EXPECT_EQ(ddp.parts[4].plan.vary[0].values, (std::vector<std::string>{"f32", "fp16"}));
   EXPECT_NE(ddp.parts[4].text.find("tf32 row is left out"), std::string::npos);
 }
 

@@ -61,6 +61,7 @@ class StepProbe {
         .labels = labels_.values().first(size_t(samples)),
         .count = samples,
         .loss_scale = 1.0f / float(samples),
+        .gradient_scale = updater_.loss_scale(),
         .marks = &marks};
     executable_->RunShard(batch, state_, summand_, false, Ready(note)).Wait();
     queue_->Sync();

@@ -10,6 +10,11 @@ LoaderThreads ThreadsFor(const Job& job, const Source& samples) {
   return EvaluationThreads(job.recipe.data, samples, job.cores_per_rank, job.threads_per_rank);
 }
 
+Residence PlaceFor(const Job& job, const Source* samples, Engine& engine) {
+  if (!samples) return {};
+  return PlaceSamples(*samples, engine, job.recipe.engine.samples_mb, int(job.trainers.size()));
+}
+
 }  // namespace
 
 double Findings::Judged() const {
@@ -36,11 +41,13 @@ void Findings::AddTo(EpochRecord& record) const {
 }
 
 Examiner::Examiner(const Job& job, Engine& engine, Queue& queue)
-    : test_(job.graph, engine, queue, *job.data.test, job.normalizer,
-            ThreadsFor(job, *job.data.test)) {
+    : test_set_(PlaceFor(job, job.data.test.get(), engine)),
+      validation_set_(PlaceFor(job, job.data.validation.get(), engine)),
+      test_(job.graph, engine, queue, *job.data.test, job.normalizer,
+            ThreadsFor(job, *job.data.test), test_set_.set.get()) {
   if (!job.data.validation) return;
   validation_.emplace(job.graph, engine, queue, *job.data.validation, job.normalizer,
-                      ThreadsFor(job, *job.data.validation));
+                      ThreadsFor(job, *job.data.validation), validation_set_.set.get());
 }
 
 Findings Examiner::Run(Slice state, int worker, int workers, Group* group, const Observer& observer,

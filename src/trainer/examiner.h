@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "model/evaluation.h"
+#include "model/resident_set.h"
 #include "record/metrics.h"
 #include "trainer/job.h"
 
@@ -33,6 +34,7 @@ class Examiner {
   RocCurves Curves(Group* group = nullptr) const { return test_.Curves(group); }
 
  private:
+  const Residence test_set_, validation_set_;
   Evaluator test_;
   std::optional<Evaluator> validation_;
 };

@@ -252,13 +252,23 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   TrainerOptions& trainer = job.recipe.trainer;
   job.recipe.optimizer.clip = trainer.clip;
   job.strategy = ChooseStrategy(recipe);
-  trainer.precision = NameOf(ResolvePrecision(*FindDevice(trainer.device).kind, trainer.precision));
+  const Precision precision = ResolvePrecision(*FindDevice(trainer.device).kind, trainer.precision);
+  trainer.precision = NameOf(precision);
+  job.recipe.optimizer.scales_loss = precision == Precision::kFp16;
   if (trainer.shards && trainer.accumulate > 1 && !job.strategy.whole) {
     throw UsageError(
         "trainer.shards and trainer.accumulate both say how a batch is cut; set only one");
   }
 
-  if (job.strategy.whole) RefuseChanges(recipe);
+  if (job.strategy.whole) {
+    RefuseChanges(recipe);
+    if (precision == Precision::kFp16) {
+      throw UsageError(
+          "trainer.precision = \"fp16\": optimizer {} compares losses, whose gradients cannot be "
+          "skipped; use f32, tf32 or bf16",
+          recipe.optimizer.name);
+    }
+  }
 
   Opened opened = OpenFor(open, job.strategy, job.recipe);
   job.data = std::move(opened.data);

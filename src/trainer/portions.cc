@@ -23,19 +23,14 @@ Portions::Portions(const Job& job, Engine& engine, int rank, SpanSink* spans)
           Compile(job.graph, engine, job.shard_capacity, Mode::kTrain, job.bucket_floats()),
           *queue_)),
       state_(engine.device(), job.layout.state),
+      placed_(PlaceTraining(job, engine)),
       metrics_(engine.device(), Layout::kStepMetrics) {
   Feed feed = TrainingFeed(job);
-  const LoaderThreads threads = TrainingThreads(job, feed);
-  const size_t num_slots = size_t(SlotsFor(threads)), capacity = size_t(job.shard_capacity);
-  const size_t values = size_t(job.graph.input().size());
-  inputs_ = {engine.device(), num_slots * capacity * values};
-  labels_ = {engine.device(), num_slots * capacity};
+  const LoaderThreads threads = TrainingThreads(job, feed, placed_.set.get());
+  samples_ = {engine, feed, size_t(SlotsFor(threads)), size_t(job.shard_capacity),
+              placed_.set.get()};
   class_weights_ = {engine.device(), std::span(job.class_weights)};
-  for (size_t i = 0; i < num_slots; ++i) {
-    slots_.push_back({inputs_.values().subspan(i * capacity * values, capacity * values),
-                      labels_.values().subspan(i * capacity, capacity)});
-  }
-  loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
+  loader_ = std::make_unique<Loader>(std::move(feed), samples_.slots(), threads);
   WorkOf(job.plan, 0, {0, job.plan.shards}, all_);
 }
 
@@ -60,16 +55,12 @@ PortionSums Portions::Run(Slice summand, bool accumulate) {
   }
   const Filled filled = loader_->Take();
   const double computing = Now();
-  const Slot& slot = slots_[size_t(filled.slot)];
-  const Batch batch{
-      .inputs = slot.inputs.first(size_t(filled.count) * size_t(job_.graph.input().size())),
-      .labels = slot.labels.first(size_t(filled.count)),
-      .count = filled.count,
-      .class_weights = class_weights_,
-      .loss_scale = 1.0f / float(all_.batch),
-      .statistics_scale = 1.0f / float(all_.filled_shards),
-      .first_position = filled.range.begin,
-      .marks = &marks_};
+  Batch batch{.class_weights = class_weights_,
+              .loss_scale = 1.0f / float(all_.batch),
+              .statistics_scale = 1.0f / float(all_.filled_shards),
+              .first_position = filled.range.begin,
+              .marks = &marks_};
+  samples_.Show(filled, batch);
   // What the sums of all portions are made of stays apart: they are added in double.
   const Slice metrics = summand.Sub(job_.layout.loss(), Layout::kStepMetrics);
   if (accumulate) flat::Fill(*queue_, 0, metrics);

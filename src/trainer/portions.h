@@ -9,6 +9,7 @@
 #include "flat/work_times.h"
 #include "graph/engine.h"
 #include "health/emulate.h"
+#include "model/sample_slots.h"
 #include "record/metrics.h"
 #include "strategy/batch/batch_objective.h"
 #include "trainer/job.h"
@@ -40,11 +41,10 @@ class Portions : public PortionGradient {
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;
   Buffer state_;
-  HostBuffer<float> inputs_;
-  HostBuffer<int32_t> labels_;
+  const Residence placed_;
+  SampleSlots samples_;
   HostBuffer<float> class_weights_;
   HostBuffer<float> metrics_;
-  std::vector<Slot> slots_;
   std::unique_ptr<Loader> loader_;
   Work all_;  // its shards are the portions
   int64_t run_ = 0;

@@ -31,6 +31,7 @@ ClientRecord RecordOf(const ClientStats& numbers) {
           .refused = numbers.refused,
           .removed = numbers.removed,
           .waited_seconds = numbers.waited_s,
+          .overflows = numbers.overflows,
           .staleness_mean = numbers.staleness.mean(),
           .staleness_max = numbers.staleness.most(),
           .staleness = {counts.begin(), counts.end()}};
@@ -44,6 +45,7 @@ ClientsRecord RecordsOf(std::span<const ClientStats> clients) {
     all.pushes += numbers.pushes;
     all.samples += numbers.samples;
     all.waited_s += numbers.waited_s;
+    all.overflows += numbers.overflows;
     all.staleness.Add(numbers.staleness);
   }
   records.all = RecordOf(all);
@@ -138,6 +140,11 @@ void Recorder::Step(const StepResult& result, const TrainState& at,
     if (at.samples && job_.classifies()) shown.accuracy = at.correct / double(at.samples);
     return shown;
   });
+}
+
+void Recorder::ScaledBy(const Updater::ScaleOnHost& scale) {
+  summary_.loss_scale = scale[UpdateScale::kLoss];
+  summary_.skipped_steps = int64_t(scale[UpdateScale::kSkipped]);
 }
 
 void Recorder::Epoch(const EpochRecord& record) {
@@ -257,6 +264,9 @@ void Recorder::Summarize(std::span<const float> state, const TrainState& at, End
   summary.transport = recipe.transport.name;
   summary.device = recipe.trainer.device;
   summary.precision = recipe.trainer.precision;
+  if (recipe.optimizer.scales_loss && job_.strategy.leases_work()) {
+    summary.skipped_steps = clients.all.overflows;
+  }
   summary.machine = MachineText(job_);
   summary.version = Version();
   summary.commit = Commit();

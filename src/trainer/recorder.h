@@ -46,8 +46,9 @@ class Recorder {
   // Cheap: called after every step. `spent` since the last line is asked where one is written.
   void Step(const StepResult& result, const TrainState& at, FunctionRef<RankRecord()> spent);
   void Epoch(const EpochRecord& record);
-  void ComputedOn(const Device& device);  // for the summary
-  void Paused(double seconds);            // for an evaluation, a checkpoint: no time of steps
+  void ComputedOn(const Device& device);             // for the summary
+  void ScaledBy(const Updater::ScaleOnHost& scale);  // the loss, at last: likewise
+  void Paused(double seconds);  // for an evaluation, a checkpoint: no time of steps
   void Stopped(int signal, const TrainState& at);
   // What makes a state worthless: values that are not finite, in it or in what was found of it
   // (null: nothing yet). Empty: nothing does.

@@ -55,24 +55,19 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
   replica_.summands = summands_;
 
   const int shards = job.MostShards(worker);
-  const int64_t values = job.graph.input().size();
+  if (!generator && shards > 0) placed_ = PlaceTraining(job, engine);
+  const ResidentSet* const set = placed_.set.get();
   Feed feed = TrainingFeed(job);
-  const LoaderThreads threads = generator ? LoaderThreads{} : TrainingThreads(job, feed);
-  ahead_.resize(generator ? 1 : size_t(StepsInMemory(job)));
+  const LoaderThreads threads = generator ? LoaderThreads{} : TrainingThreads(job, feed, set);
+  ahead_.resize(generator ? 1 : size_t(StepsInMemory(job, set)));
   const size_t num_slots = std::max<size_t>(1, ahead_.size() * shards);
-  inputs_ = {engine.device(), num_slots * job.shard_capacity * values};
-  labels_ = {engine.device(), num_slots * job.shard_capacity};
+  samples_ = {engine, feed, num_slots, size_t(job.shard_capacity), set};
   class_weights_ = {engine.device(), std::span(job.class_weights)};
-  for (size_t i = 0; i < num_slots; ++i) {
-    const size_t begin = i * job.shard_capacity;
-    slots_.push_back({inputs_.values().subspan(begin * values, job.shard_capacity * values),
-                      labels_.values().subspan(begin, job.shard_capacity)});
-  }
   in_use_.reserve(num_slots);
   for (StepMetrics& metrics : metrics_) metrics.values = {engine.device(), Layout::kStepMetrics};
   generated_.reserve(num_slots);
   if (generator && worker == 0) generator->ShowQueue(observer.spans);
-  loader_ = std::make_unique<Loader>(std::move(feed), slots_, threads);
+  loader_ = std::make_unique<Loader>(std::move(feed), samples_.slots(), threads);
   if (!job.recipe.data.ledger.empty() && shards) ledger_.emplace(job.recipe.data.ledger, worker);
 }
 
@@ -131,13 +126,13 @@ Batch Stepper::NextBatch(const Shard& shard, float vote, Form form) {
               .random_key = RandomKey(work.epoch),
               .vote = vote,
               .first_position = shard.begin};
+  // A rehearsal compares gradients, which must not overflow.
+  if (form == Form::kNeeded) batch.gradient_scale = updater_.loss_scale();
   if (shard.size() && generator_ && form == Form::kNeeded) {
     TakeGenerated(shard, batch);
   } else if (shard.size()) {
     const Filled& filled = loader_->Take();
-    batch.count = filled.count;
-    batch.inputs = slots_[filled.slot].inputs.first(filled.count * job_.graph.input().size());
-    batch.labels = slots_[filled.slot].labels.first(filled.count);
+    samples_.Show(filled, batch);
     if (ledger_) taken_.push_back(filled.range);
   }
   return batch;
@@ -340,6 +335,7 @@ std::vector<float> Stepper::GradientOnHost() {
 bool Stepper::Collect(StepMetrics& metrics, StepResult& result) {
   if (!metrics.open) return false;
   metrics.event.Wait();
+  strategy_.Check();
   metrics.open = false;
   result = {.step = metrics.step,
             .samples = metrics.samples,

@@ -10,6 +10,7 @@
 #include "flat/work_times.h"
 #include "graph/engine.h"
 #include "health/emulate.h"
+#include "model/sample_slots.h"
 #include "record/metrics.h"
 #include "strategy/strategy.h"
 #include "trainer/job.h"
@@ -44,6 +45,7 @@ class Stepper {
 
   Replica& replica() { return replica_; }
   Queue& queue() { return *queue_; }
+  const std::string& placed() const { return placed_.text; }  // where its samples lie, in words
 
   // Fetches the next work; with kStep it is in replica().work.
   Turn Take(int64_t step);
@@ -101,10 +103,9 @@ class Stepper {
   std::vector<Slice> summands_;
   Replica replica_;
 
-  HostBuffer<float> inputs_;
-  HostBuffer<int32_t> labels_;
+  Residence placed_;
+  SampleSlots samples_;
   HostBuffer<float> class_weights_;
-  std::vector<Slot> slots_;
   Generator* const generator_;      // null: there is none
   std::vector<int64_t> generated_;  // that are taken in this step
   double waited_s_ = 0;             // for them

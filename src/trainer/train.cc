@@ -84,12 +84,21 @@ void WriteChoice(const Job& job, const RunContext& context, const StrategyOption
   context.directory->WriteConfig(ConfigText(recipe));
 }
 
+// Its queues may wait for others, which must hear of an error before they are drained.
+Ending RunOrGiveUp(Worker& worker, Strategy& strategy, const Start& start) {
+  try {
+    return worker.Run(start);
+  } catch (const std::exception& error) {
+    strategy.GiveUp(error.what());
+    throw;
+  }
+}
+
+// `backend` goes after the strategy, whose memory is on it.
 int RunWorker(const Job& job, const RunContext& context, const Start& start,
-              const StrategySetup& setup, World& world, RankWatch* watch, SpanSink* spans,
-              Generator* generator = nullptr) {
-  // Before the strategy, whose memory is on it.
-  Backend backend = job.make_backend(job.NeedsOf(world.rank()));
-  const auto strategy = MakeWorker(setup, world);
+              const StrategySetup& setup, World& world, Backend& backend, RankWatch* watch,
+              SpanSink* spans, Generator* generator = nullptr) {
+  const auto strategy = MakeWorker(setup, world, backend.groups.get());
   std::optional<Recorder> recorder;
   if (strategy->Records()) {
     recorder.emplace(job, *context.directory, context.progress, start.at);
@@ -99,7 +108,10 @@ int RunWorker(const Job& job, const RunContext& context, const Start& start,
   }
   Worker worker(job, world, backend, *strategy, recorder ? &*recorder : nullptr, context.signals,
                 watch, spans, generator);
-  const Ending ending = worker.Run(start);
+  if (context.show_ranks && world.rank() == job.strategy.servers && !worker.placed().empty()) {
+    context.log.Info("data", "{}", worker.placed());
+  }
+  const Ending ending = RunOrGiveUp(worker, *strategy, start);
   if (recorder) context.report({ending, recorder->summary(), worker.self_test()});
   return ending == Ending::kSignal ? worker.exit_code() : 0;
 }
@@ -132,9 +144,14 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, const
     CheckAgreement(group, job);
     if (context.show_ranks) ShowRanks(group, job, context.log);
   }
-  StrategySetup setup =
-      SetupOf(job, common.strategy.get(), context.log, job.NeedsOf(world.rank()).threads);
-  if (!job.strategy.whole) setup.choice.options.algorithm = ResolveAlgorithm(setup, world);
+  const BackendNeeds needs = job.NeedsOf(world.rank());
+  StrategySetup setup = SetupOf(job, common.strategy.get(), context.log, needs.threads);
+  setup.show_sums = context.show_ranks;
+  Backend backend;
+  if (!job.strategy.whole) {
+    backend = job.make_backend(needs);
+    setup.choice.options.algorithm = ResolveAlgorithm(setup, world, backend.groups.get());
+  }
   Tracing tracing(job.recipe.record, group);
   std::optional<RankWatch> watch;
   // A rank alone waits for nobody: a long step is no stall.
@@ -142,10 +159,11 @@ int RunRank(const Job& job, const RunContext& context, const Start& start, const
     watch.emplace(RankWatch::Setup{group, job.recipe.trainer.stall_seconds, context.log});
   bool trained = false;
   try {
-    const int status = job.strategy.whole
-                           ? RunBatchRank(job, context, start, world, tracing.buffer())
-                           : RunWorker(job, context, start, setup, world, watch ? &*watch : nullptr,
-                                       tracing.buffer(), common.generator.get());
+    const int status =
+        job.strategy.whole
+            ? RunBatchRank(job, context, start, world, tracing.buffer())
+            : RunWorker(job, context, start, setup, world, backend, watch ? &*watch : nullptr,
+                        tracing.buffer(), common.generator.get());
     trained = true;
     tracing.Share();
     return status;
@@ -169,13 +187,14 @@ int RunFreeRank(const Job& job, const RunContext& context, World& world) {
       CheckAgreement(world.group(), job);
       if (context.show_ranks) ShowRanks(world.group(), job, context.log);
     }
-    const StrategySetup setup =
-        SetupOf(job, nullptr, context.log, job.NeedsOf(world.rank()).threads);
+    StrategySetup setup = SetupOf(job, nullptr, context.log, job.NeedsOf(world.rank()).threads);
+    setup.show_sums = context.show_ranks;
     if (world.rank() == 0) return RunServer(job, context, OpenRun(job, context), setup, world);
     Start start;
     start.state = job.initial_state;  // and then the centre's
     if (world.rank() < job.strategy.servers) return RunServer(job, context, start, setup, world);
-    return RunWorker(job, context, start, setup, world, nullptr, nullptr);
+    Backend backend = job.make_backend(job.NeedsOf(world.rank()));
+    return RunWorker(job, context, start, setup, world, backend, nullptr, nullptr);
   } catch (const std::exception& error) {
     if (world.together()) world.group().Abort(error.what());
     throw;

@@ -11,9 +11,15 @@ Feed TrainingFeed(const Job& job) {
   return feed;
 }
 
-LoaderThreads TrainingThreads(const Job& job, const Feed& feed) {
-  return ChooseLoaderThreads(job.recipe.data.threads, job.graph.input().size() * job.shard_capacity,
-                             job.cores_per_rank, job.threads_per_rank, feed.decodes());
+LoaderThreads TrainingThreads(const Job& job, const Feed& feed, const ResidentSet* set) {
+  const int64_t work = set ? kNumberWork : job.graph.input().size();
+  return ChooseLoaderThreads(job.recipe.data.threads, work * job.shard_capacity, job.cores_per_rank,
+                             job.threads_per_rank, feed.decodes());
+}
+
+Residence PlaceTraining(const Job& job, Engine& engine) {
+  return PlaceSamples(*job.data.train, engine, job.recipe.engine.samples_mb,
+                      int(job.trainers.size()));
 }
 
 LoaderRecord RecordOf(const LoaderNumbers& numbers) {
@@ -28,9 +34,9 @@ LoaderRecord RecordOf(const LoaderNumbers& numbers) {
           .ready_s = numbers.ready_s};
 }
 
-int StepsInMemory(const Job& job) {
+int StepsInMemory(const Job& job, const ResidentSet* set) {
   const Feed feed = TrainingFeed(job);
-  const bool ahead = job.strategy.inner->one_source || TrainingThreads(job, feed).first > 0;
+  const bool ahead = job.strategy.inner->one_source || TrainingThreads(job, feed, set).first > 0;
   if (!job.strategy.in_step() || !ahead) return 1;
   return feed.decodes() ? 3 : 2;
 }

@@ -229,6 +229,13 @@ EpochRecord Worker::MeasureEpoch(double epoch) {
   record.bytes_sent = spent.bytes_sent;
   record.bytes_received = spent.bytes_received;
   record.loader = spent.loader;
+  Replica& replica = stepper_.replica();
+  if (recorder_ && replica.updater.scales_loss()) {
+    const Updater::ScaleOnHost scale = replica.updater.GetScale(replica.queue);
+    record.loss_scale = scale[UpdateScale::kLoss];
+    record.skipped_steps = int64_t(scale[UpdateScale::kSkipped]);
+    recorder_->ScaledBy(scale);
+  }
   return record;
 }
 

@@ -33,6 +33,7 @@ class Worker {
 
   Ending Run(const Start& start);
   int exit_code() const;  // after Ending::kSignal
+  const std::string& placed() const { return stepper_.placed(); }
   // On rank 0, after a self-test.
   const std::optional<GradientMatch>& self_test() const { return self_test_; }
 

@@ -110,6 +110,10 @@ void Worker::Finish(Ending ending) {
   if (!fault.empty()) ThrowDiverged(fault);
   if (!returned && at_.step % job_.plan.steps_per_epoch()) RecordPart();
   recorder_->ComputedOn(*snapshot_.slice().device);
+  Replica& replica = stepper_.replica();
+  if (replica.updater.scales_loss()) {
+    recorder_->ScaledBy(replica.updater.GetScale(replica.queue));
+  }
   recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
                        RecordsOf(strategy_.worker_stats()));
 }

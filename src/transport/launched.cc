@@ -78,12 +78,32 @@ std::optional<Launched> FromTorchrun(const Environment& env) {
   return launched;
 }
 
-std::optional<Launched> FromOpenMpi(const Environment& env) {
-  if (!env.Has("OMPI_COMM_WORLD_RANK") && !env.Has("OMPI_COMM_WORLD_SIZE")) return std::nullopt;
-  Launched launched{.launcher = "Open MPI", .mpi = true};
-  env.Place("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", launched);
-  env.LocalPlace("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", launched);
-  return launched;
+// Launchers of MPI that say all they know in variables of their own. Where several are set, the
+// first: those below leave theirs to what they start, such as jsrun, whose Open MPI sets both.
+struct Announcer {
+  const char *launcher, *rank, *size, *local_rank, *local_size;
+};
+constexpr Announcer kAnnouncers[] = {
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_TASK_LOCAL_SIZE"},
+    {"PALS", "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
+    {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK",
+     "JSM_NAMESPACE_LOCAL_SIZE"},
+};
+
+std::optional<Launched> FromAnnouncer(const Environment& env) {
+  for (const Announcer& each : kAnnouncers) {
+    const bool own_size = std::string_view(each.size) != "PMI_SIZE";  // others set that one, too
+    if (!env.Has(each.rank) && !(own_size && env.Has(each.size))) continue;
+    Launched launched{.launcher = each.launcher, .mpi = true};
+    env.Place(each.rank, each.size, launched);
+    env.LocalPlace(each.local_rank, each.local_size, launched);
+    return launched;
+  }
+  return std::nullopt;
 }
 
 std::optional<Launched> FromPmi(const Environment& env) {
@@ -167,7 +187,7 @@ std::vector<std::string> ExpandElement(std::string_view element, std::string_vie
 }
 
 std::optional<Launched> FromMpiOrSlurm(const Environment& env) {
-  if (auto launched = FromOpenMpi(env)) return launched;
+  if (auto launched = FromAnnouncer(env)) return launched;
   auto slurm = FromSlurm(env), pmi = FromPmi(env);
   // srun --mpi=pmi2 sets both, and Slurm says more. MPICH's mpirun inside a job starts one helper
   // per node as a step, whose numbers its ranks inherit.

@@ -11,7 +11,7 @@ namespace trireme {
 
 // What a launcher told the process that it started. Where it says nothing, there is nothing.
 struct Launched {
-  std::string launcher;  // "trireme", "torchrun", "Open MPI", "MPICH (PMI)", "Slurm", "PMIx"
+  std::string launcher;  // "trireme", "torchrun", "Open MPI", "MPICH (PMI)", "Slurm", "PMIx", ...
   int rank = 0;
   std::optional<int> size;
   std::optional<int> local_rank, local_size;  // among those on this host

@@ -150,6 +150,48 @@ TEST(Launched, OthersSayWhatTheyKnow) {
   EXPECT_EQ(Find({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})->launcher, "MPICH (PMI)");
 }
 
+TEST(Launched, LaunchersOfVendorsAreKnown) {
+  const std::pair<const char*, Variables> all[] = {
+      {"MVAPICH",
+       {{"MV2_COMM_WORLD_RANK", "3"},
+        {"MV2_COMM_WORLD_SIZE", "4"},
+        {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
+        {"MV2_COMM_WORLD_LOCAL_SIZE", "2"},
+        {"PMI_RANK", "3"},
+        {"PMI_SIZE", "4"}}},
+      {"Flux",
+       {{"FLUX_TASK_RANK", "3"},
+        {"FLUX_JOB_SIZE", "4"},
+        {"FLUX_TASK_LOCAL_ID", "1"},
+        {"PMI_RANK", "3"},
+        {"PMI_SIZE", "4"}}},
+      {"PALS",
+       {{"PALS_RANKID", "3"},
+        {"PALS_LOCAL_RANKID", "1"},
+        {"PALS_LOCAL_SIZE", "2"},
+        {"PMI_RANK", "3"},
+        {"PMI_SIZE", "4"}}},
+      {"jsrun",
+       {{"JSM_NAMESPACE_RANK", "3"},
+        {"JSM_NAMESPACE_SIZE", "4"},
+        {"JSM_NAMESPACE_LOCAL_RANK", "1"}}},
+  };
+  for (const auto& [name, variables] : all) {
+    const auto launched = Find(variables);
+    ASSERT_TRUE(launched) << name;
+    EXPECT_EQ(launched->launcher, name);
+    EXPECT_EQ(launched->rank, 3) << name;
+    EXPECT_EQ(launched->size, 4) << name;
+    EXPECT_EQ(launched->local_rank, 1) << name;
+    EXPECT_TRUE(launched->mpi) << name;
+    // Started by srun on each node, they are the innermost.
+    EXPECT_EQ(Find(kStep + variables)->launcher, name);
+    EXPECT_EQ(Find(kMpirun + variables)->launcher, "Open MPI") << name;
+  }
+  EXPECT_FALSE(Find({{"PALS_RANKID", "3"}})->size);
+  EXPECT_NE(ErrorOf({{"FLUX_JOB_SIZE", "4"}}).find("FLUX_TASK_RANK is not"), std::string::npos);
+}
+
 TEST(Launched, NonsenseIsNamed) {
   const auto expect = [](const Variables& variables, const char* words) {
     EXPECT_NE(ErrorOf(variables).find(words), std::string::npos) << ErrorOf(variables);

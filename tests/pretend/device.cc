@@ -111,8 +111,8 @@ void GetLater(Queue& queue, Slice from, float* host) {
 
 // Every update begins with it.
 void CheckAndClipLater(Queue& queue, Gradient gradients, Slice statistics, float clip,
-                       Slice scale) {
-  Later<host::CheckAndClip>::Call(queue, gradients, statistics, clip, scale);
+                       const LossScaling& loss, Slice scale) {
+  Later<host::CheckAndClip>::Call(queue, gradients, statistics, clip, loss, scale);
   auto& pretend = static_cast<PretendQueue&>(queue);
   pretend.Do([&pretend] { pretend.Spend(PretendWork::kUpdate); });
 }
@@ -203,6 +203,11 @@ void PretendDevice::Free(Slice slice) noexcept {
   const size_t pages = RoundUp(begin + slice.size * sizeof(float), Page()) - first;
   madvise(inside_ + first, pages, MADV_DONTNEED);
   mprotect(inside_ + first, pages, PROT_NONE);  // work that comes too late crashes
+}
+
+size_t PretendDevice::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return kRegion - used_;
 }
 
 void* PretendDevice::AllocateHost(size_t bytes) {

@@ -13,7 +13,7 @@
 namespace trireme {
 
 // What takes time on a pretended device.
-enum class PretendWork { kForward, kBackward, kUpdate, kPut, kGet };
+enum class PretendWork { kForward, kBackward, kUpdate, kPut, kGet, kSum };
 
 // A device that is nothing but the processor, yet behaves like the strictest accelerator: the host
 // may not touch its memory (a Slice's address is never readable), work runs late on each queue's
@@ -36,6 +36,7 @@ class PretendDevice : public Device {
   Slice Allocate(size_t floats) override;
   void Free(Slice slice) noexcept override;
   size_t allocated_bytes() const override { return allocated_.load(); }
+  size_t free_bytes() const override;
   void* AllocateHost(size_t bytes) override;
   void FreeHost(void* memory, size_t bytes) noexcept override;
   void Register(std::span<std::byte> memory) override;
@@ -55,7 +56,7 @@ class PretendDevice : public Device {
   const Seconds seconds_;
   std::byte* outside_ = nullptr;  // addresses of slices: never readable
   std::byte* inside_ = nullptr;   // the memory; readable where allocated
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   size_t used_ = 0;                         // bytes; guarded by mutex_. Addresses are never reused
   std::deque<std::shared_ptr<Fired>> due_;  // guarded by mutex_
   std::map<const std::byte*, size_t> reached_;  // host memory, bytes by address; guarded by mutex_

@@ -1,9 +1,12 @@
 #include "pretend/engine.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/assert.h"
 #include "engine/cpu/call_list.h"
+#include "graph/op.h"
 #include "pretend/handover.h"
 
 namespace trireme {
@@ -102,9 +105,12 @@ class PretendExecutable : public Executable {
   Batch TakeIn(const Batch& batch) {
     const auto* labels = reinterpret_cast<const int32_t*>(device_.Inside(labels_).data);
     Batch inside = batch;
-    inside.inputs = {device_.Inside(inputs_).data, batch.inputs.size()};
+    const size_t values = size_t(batch.count) * size_t(program_->graph.input().size());
+    inside.inputs = {device_.Inside(inputs_).data, values};
     inside.labels = {labels, batch.labels.size()};
-    TRIREME_ASSERT(batch.inputs.size() <= inputs_.slice().size);
+    if (batch.gradient_scale.size) inside.gradient_scale = device_.Inside(batch.gradient_scale);
+    TRIREME_ASSERT(values <= inputs_.slice().size);
+    TRIREME_ASSERT(batch.inputs.size() == (batch.bytes.empty() ? values : 0));
     TRIREME_ASSERT(batch.labels.size() <= labels_.slice().size);
     device_.CheckReach(batch.inputs.data(), batch.inputs.size_bytes());
     device_.CheckReach(batch.labels.data(), batch.labels.size_bytes());
@@ -116,7 +122,28 @@ class PretendExecutable : public Executable {
       std::ranges::copy(inputs, const_cast<float*>(inside.inputs.data()));
       std::ranges::copy(given, const_cast<int32_t*>(inside.labels.data()));
     });
+    if (!batch.bytes.empty()) Draw(batch.bytes, batch.count);
     return inside;
+  }
+
+  // Enqueues the way from bytes to inputs.
+  void Draw(const ByteSamples& bytes, int count) {
+    device_.CheckReach(bytes.samples.data(), bytes.samples.size_bytes());
+    device_.CheckReach(bytes.numbers.data(), bytes.numbers.size_bytes());
+    device_.CheckReach(bytes.changes.data(), bytes.changes.size_bytes());
+    TRIREME_ASSERT(bytes.shape.size() == program_->graph.input().size());
+    queue_.Do([this, bytes, count, shape = bytes.shape] {
+      const float* const scale = device_.Inside(bytes.look).data;
+      const ByteLook look{shape.height, shape.width, shape.channels, scale, scale + shape.channels};
+      const auto* const set = reinterpret_cast<const uint8_t*>(device_.Inside(bytes.set).data);
+      const auto size = size_t(look.size());
+      for (size_t i = 0; i < size_t(count); ++i) {
+        const uint8_t* const sample = bytes.numbers.empty() ? bytes.samples.data() + i * size
+                                                            : set + size_t(bytes.numbers[i]) * size;
+        DrawSample(sample, look, bytes.changes.empty() ? SampleChange() : bytes.changes[i],
+                   device_.Inside(inputs_).data + i * size);
+      }
+    });
   }
 
   void Announce(Ready ready, int bucket) {
@@ -128,8 +155,26 @@ class PretendExecutable : public Executable {
   void Run(const Batch& batch, Slice state, Slice summand, bool accumulate, int first, int last) {
     calls_.Run(batch, device_.Inside(state).data, device_.Inside(summand).data, accumulate, first,
                last);
+    if (batch.gradient_scale.size) {
+      Overflow({device_.Inside(summand).data, summand.size}, first, last);
+    }
     queue_.Spend(first < num_forward_ ? PretendWork::kForward : PretendWork::kBackward);
   }
+
+  // Where the loss is scaled: gradients that float16 does not hold are infinite.
+  void Overflow(std::span<float> summand, int first, int last) const {
+    for (int i = first; i < last; ++i) {
+      const Instruction& instruction = program_->instructions[size_t(i)];
+      if (!instruction.op->writes_gradients) continue;
+      for (const Range& range : instruction.parameters) {
+        for (float& x : summand.subspan(range.begin, range.size)) {
+          if (std::fabs(x) > kLargestHalf) x = std::copysign(kInfinity, x);
+        }
+      }
+    }
+  }
+
+  static constexpr float kLargestHalf = 65504, kInfinity = std::numeric_limits<float>::infinity();
 
   PretendDevice& device_;
   PretendQueue& queue_;

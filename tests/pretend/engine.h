@@ -10,7 +10,8 @@
 namespace trireme {
 
 // The kernels of engine/cpu on a pretended device: RunShard only enqueues, so every bucket is
-// announced before any work has run, and the batch is read late.
+// announced before any work has run, and the batch is read late. Where the loss is scaled, its
+// gradients overflow as those of float16 do.
 class PretendEngine : public Engine {
  public:
   // `announced`, if not null, counts the buckets that it says are ready.
@@ -23,6 +24,7 @@ class PretendEngine : public Engine {
   std::span<const Fusion> fusions() const override { return cpu_.fusions(); }
   std::string Choose(Graph& graph) const override { return cpu_.Choose(graph); }
   int evaluation_samples() const override { return 250; }
+  bool takes_bytes() const override { return true; }
   NarrowOperands NarrowOperandsOf(const Node& node) const override {
     return cpu_.NarrowOperandsOf(node);
   }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "engine/check/bytes_check.h"
 #include "engine/check/model_check.h"
 #include "flat/arithmetic.h"
 #include "flat/staging.h"
@@ -88,6 +89,12 @@ TEST(PretendEngine, AgreesWithTheJudge) {
     PretendEngine engine(device, 2);
     EXPECT_TRUE(check::CheckModelAgainstRef(engine, graph, kCount, kCapacity));
   }
+}
+
+TEST(PretendEngine, DrawsBytesAsTheProcessorDoes) {
+  PretendDevice device;
+  PretendEngine engine(device, 2);
+  EXPECT_TRUE(check::CheckBytes(engine));
 }
 
 // A rank that is lost ends the shard, and the queue does not wait for it.

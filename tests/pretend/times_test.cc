@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "pretend/engine.h"
+#include "pretend/group.h"
 #include "record/json.h"
 #include "trainer/train.h"
 
@@ -17,11 +18,12 @@ namespace {
 constexpr double kTakes_s = 25e-6;
 constexpr double kRounding_s = 1e-9;
 
-MakeBackend OnDevice(const PretendDevice::Seconds& seconds) {
-  return [seconds](const BackendNeeds& needs) {
+MakeBackend OnDevice(const PretendDevice::Seconds& seconds, PretendWires* wires) {
+  return [seconds, wires](const BackendNeeds& needs) {
     Backend backend;
     auto device = std::make_unique<PretendDevice>(seconds);
     backend.engine = std::make_unique<PretendEngine>(*device, needs.threads);
+    if (wires) backend.groups = wires->Groups(*device, needs.place);
     backend.device = std::move(device);
     return backend;
   };
@@ -51,11 +53,11 @@ class PretendTimes : public testing::Test {
     recipe_.transport.ranks = 2;
   }
 
-  std::vector<Parts> Run(const PretendDevice::Seconds& seconds) {
+  std::vector<Parts> Run(const PretendDevice::Seconds& seconds, PretendWires* wires = nullptr) {
     const TemporaryDirectory folder;
     const std::string path = folder / "run";
     RunDirectory directory = RunDirectory::Create(path, "");
-    const Job job = PrepareJob(recipe_, OnDevice(seconds));
+    const Job job = PrepareJob(recipe_, OnDevice(seconds, wires));
     Progress progress(ProgressStyle::kQuiet, log_);
     const Log log(log_);
     TransportOptions transport = job.recipe.transport;
@@ -138,6 +140,28 @@ TEST_F(PretendTimes, ABucketsWayIsHiddenBehindTheRestOfBackward) {
   const std::vector<Parts> exposed = parts_of(false), hidden = parts_of(true);
   for (size_t i = 0; i < exposed.size(); ++i) {
     EXPECT_GT(hidden[i].hidden, kTakes_s / 4 * double(hidden[i].steps) - kRounding_s);
+    EXPECT_LT(hidden[i].waited, exposed[i].waited);
+    EXPECT_NEAR(hidden[i].waited + hidden[i].hidden, exposed[i].waited, kRounding_s);
+  }
+}
+
+// Sums of devices among themselves: nobody waits for them but the queue of the update.
+TEST_F(PretendTimes, ASumOfDevicesIsExposedOrHidden) {
+  PretendWires wires;
+  const auto parts_of = [&](bool computes) {
+    return Run(
+        [computes](PretendWork work) {
+          if (work == PretendWork::kSum) return kTakes_s / 4;
+          return computes && work == PretendWork::kBackward ? kTakes_s : 0;
+        },
+        &wires);
+  };
+  const std::vector<Parts> exposed = parts_of(false), hidden = parts_of(true);
+  EXPECT_GT(wires.sums(), 0);
+  for (size_t i = 0; i < exposed.size(); ++i) {
+    EXPECT_GT(exposed[i].waited, kTakes_s / 4 * 2 * double(exposed[i].steps) - kRounding_s);
+    EXPECT_NEAR(exposed[i].forward + exposed[i].backward + exposed[i].update + exposed[i].hidden, 0,
+                kRounding_s);
     EXPECT_LT(hidden[i].waited, exposed[i].waited);
     EXPECT_NEAR(hidden[i].waited + hidden[i].hidden, exposed[i].waited, kRounding_s);
   }

@@ -7,22 +7,11 @@
 #include "base/files.h"
 #include "engine/ref/engine.h"
 #include "graph/chains_test.h"
-#include "pretend/engine.h"
+#include "pretend/runs.h"
 #include "record/checkpoint.h"
 
 namespace trireme {
 namespace {
-
-MakeBackend OnPretendedDevice(std::atomic<int>* announced = nullptr) {
-  return [announced](const BackendNeeds& needs) {
-    if (!needs.trains) return HostEngine().make(Precision::kF32, {}, needs);
-    Backend backend;
-    auto device = std::make_unique<PretendDevice>();
-    backend.engine = std::make_unique<PretendEngine>(*device, needs.threads, announced);
-    backend.device = std::move(device);
-    return backend;
-  };
-}
 
 Recipe SmallRecipe() {
   Recipe recipe;
@@ -36,33 +25,7 @@ Recipe SmallRecipe() {
   return recipe;
 }
 
-class PretendTrain : public testing::Test {
- protected:
-  // Trains in the folder `name` (goes on if it is there) and gives the end result.
-  Summary Run(const std::string& name, const Recipe& recipe, const MakeBackend& make_backend) {
-    const std::string path = folder_ / name;
-    RunDirectory directory =
-        Exists(path) ? RunDirectory::Resume(path) : RunDirectory::Create(path, "");
-    const Job job = PrepareJob(recipe, make_backend);
-    Progress progress(ProgressStyle::kQuiet, log_);
-    Summary summary;
-    const Log log(log_);
-    TransportOptions transport = job.recipe.transport;
-    Launcher launcher(transport, true, {});
-    const auto report = [&](const Outcome& outcome) { summary = outcome.summary; };
-    Train(job, {.directory = &directory,
-                .progress = progress,
-                .signals = signals_,
-                .log = log,
-                .launcher = launcher,
-                .report = report});
-    return summary;
-  }
-
-  TemporaryDirectory folder_;
-  LogOutput log_;
-  Signals signals_;
-};
+class PretendTrain : public PretendRuns {};
 
 TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
   Recipe recipe = SmallRecipe();

@@ -31,6 +31,17 @@ std::vector<Setting> Convolutions() {
   return all;
 }
 
+// Without a bias, of one pixel, with more channels behind than before, and with more pixels than
+// channels: a covariance of fewer is singular.
+std::vector<Setting> ExpandingConvolutions() {
+  std::vector<Setting> all;
+  for (const auto& [shape, channels] : std::vector<std::pair<Shape, int>>{
+           {{9, 11, 5}, 12}, {{12, 10, 16}, 64}, {{12, 11, 64}, 128}, {{7, 8, 24}, 56}}) {
+    all.push_back({{shape}, {.channels = channels, .kernel = 1, .bias = false}});
+  }
+  return all;
+}
+
 std::vector<Setting> DenseLayers() {
   std::vector<Setting> all;
   for (const auto& [in, out] : std::vector<std::pair<int, int>>{
@@ -66,6 +77,14 @@ std::vector<Setting> SettingsFor(const OpDef& def) {
   const std::string_view op = def.name;
   if (op == "dense") return DenseLayers();
   if (op == "conv2d") return Convolutions();
+  if (op == "conv2d_batch_norm") return ExpandingConvolutions();
+  if (op == "add_relu_conv2d_batch_norm_grad") {
+    std::vector<Setting> all;
+    for (const Shape shape : {Shape{9, 7, 12}, Shape{8, 8, 64}, Shape{10, 12, 128}}) {
+      all.push_back({{shape, shape}, {}});
+    }
+    return all;
+  }
   if (op == "max_pool" || op == "average_pool") return Windows(0);
   if (op == "pad_channels") {
     return {{{{5, 7, 3}}, {.channels = 8, .stride = 2}},

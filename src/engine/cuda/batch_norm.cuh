@@ -11,11 +11,79 @@ __device__ inline float Normalised(float off, float scale, float bias) {
   return fmaf(off, scale, bias);
 }
 
+// The values of a channel: how many there are.
+struct Population {
+  __host__ __device__ explicit Population(double n) : size(n), share(1 / n) {}
+  double size, share;  // 1 / size
+};
+
+// `central`: the sum of squares about the mean.
+struct ChannelMeasure {
+  __device__ ChannelMeasure(const Population& of, double its_mean, double its_central,
+                            float epsilon)
+      : mean(float(its_mean)), central(its_central < 0 ? 0 : its_central) {
+    inv_std = float(rsqrt(central * of.share + double(epsilon)));
+  }
+  float mean, inv_std;
+  double central;
+};
+// What a summand carries, before this shard.
+struct SeenBefore {
+  __device__ SeenBefore(const BatchNormMeasure& m, int c)
+      : share(m.numbers->statistics_scale),
+        mean(m.accumulate ? m.seen_mean[c] : 0),
+        variance(m.accumulate ? m.seen_variance[c] : 0) {}
+  SeenBefore() = default;
+  float share, mean, variance;
+};
+__device__ inline void StoreMeasure(const BatchNormMeasure& m, int c, const Population& of,
+                                    const ChannelMeasure& found, const SeenBefore& before) {
+  const double unbiased = found.central / (of.size > 1 ? of.size - 1 : 1);
+  m.mean[c] = found.mean;
+  m.inv_std[c] = found.inv_std;
+  m.seen_mean[c] = before.mean + before.share * found.mean;
+  m.seen_variance[c] = before.variance + before.share * float(unbiased);
+}
+__device__ inline void MeasureChannel(const BatchNormMeasure& m, int c, double n, double mean,
+                                      double central) {
+  const Population of(n);
+  StoreMeasure(m, c, of, ChannelMeasure(of, mean, central, m.epsilon), SeenBefore(m, c));
+}
+
+// What to measure values about: a mean of the first rows, of kN channels from `c` on. Sums about it
+// lose nothing where the mean is far from 0.
+template <int kN, class T>
+__device__ Floats<kN> PivotOf(const T* x, size_t rows, int channels, int c) {
+  constexpr int kFirst = 4;
+  const int looked = rows < kFirst ? int(rows) : kFirst;
+  Floats<kN> mean = {};
+#pragma unroll
+  for (int r = 0; r < kFirst; ++r) {
+    const Floats<kN> values = Load<kN>(x + size_t(r < looked ? r : 0) * channels + c);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) mean[i] += r < looked ? values[i] : 0;
+  }
+  const float share = 1 / float(looked);
+#pragma unroll
+  for (int i = 0; i < kN; ++i) mean[i] *= share;
+  return mean;
+}
+
+// What GradOf subtracts.
+struct GradFactor {
+  __device__ GradFactor(const BatchNormGrad& g, int c, const Population& of, double sum,
+                        double product) {
+    const double s = g.inv_std[c], factor = g.weight[c] * s * of.share;
+    slope = float(factor * s * s * product);
+    level = float(factor * sum);
+  }
+  float slope, level;
+};
 __device__ inline void FindFactors(const BatchNormGrad& g, int channels, int c, double n,
                                    double sum, double product, float* factors) {
-  const double s = g.inv_std[c], factor = g.weight[c] * s;
-  factors[c] = float(factor * s * s * product / n);
-  factors[channels + c] = float(factor * sum / n);
+  const GradFactor factor(g, c, Population(n), sum, product);
+  factors[c] = factor.slope;
+  factors[channels + c] = factor.level;
 }
 __device__ inline void StoreGradients(const BatchNormGrad& g, int c, double sum, double product) {
   g.d_weight[c] = (g.accumulate ? g.d_weight[c] : 0) + float(product * g.inv_std[c]);

@@ -60,6 +60,10 @@ struct BatchNormApply {
   uint8_t* mask = nullptr;
 };
 void LaunchBatchNormApply(cudaStream_t stream, const Columns& columns, const BatchNormApply& apply);
+// With relu and without a residual or a mask: also the sums of what is stored, channel by channel.
+void LaunchBatchNormApplyAndSum(cudaStream_t stream, const Columns& columns,
+                                const BatchNormApply& apply, float* sums,
+                                const BatchNormScratch& scratch);
 
 // Backward, with `relu` through the relu behind, whose result is found again from x. x, dy and dx
 // are held alike.
@@ -69,6 +73,7 @@ struct BatchNormGrad {
   void* dx;  // may be dy
   float *d_weight, *d_bias;
   bool accumulate, relu;
+  size_t population = 0;  // rows that were normalised; 0: those that are summed
 };
 // Sums of dy and of dy (x - mean); from them at once d_weight, d_bias and the factors; or, `apart`,
 // the sums alone, and the rest from all of them.

@@ -67,11 +67,40 @@ struct Largest<8, BFloat> {
   }
 };
 
-// A thread takes kN channels of a window. With kKernel, which is then its size, all its pixels are
+// Calls look(place, raw) for all pixels of a window of SlidesOverCells inside the image, which are
 // fetched before the first is looked at.
-template <int kN, class T, int kKernel>
+template <int kN, class T, class F>
+__device__ __forceinline__ void LookOverCells(const PoolWindow& w, const T* image, const Place& at,
+                                              const F& look) {
+  // In pixels: to the next cell, to the cell below, to the line below inside a cell.
+  const int cell = w.in_cells ? kCell : 2, cells_line = 2 * w.width;
+  const int line = w.in_cells ? 2 : w.width;
+  const T* const own =
+      image + (size_t(at.row) * cells_line + size_t(at.column) * cell) * w.channels;
+  const bool exists[4] = {true, at.row > 0, at.column > 0, at.row > 0 && at.column > 0};
+  // What the window sees of the cell that it stands over and of those above (1) and to the left
+  // (2): place by place, the cell and the pixel in it.
+  constexpr int kCells[9] = {3, 1, 1, 2, 0, 0, 2, 0, 0};
+  constexpr int kPixels[9] = {3, 2, 3, 1, 0, 1, 3, 2, 3};
+  Raw<kN, T> raw[9] = {};
+#pragma unroll
+  for (int place = 0; place < 9; ++place) {
+    const int c = kCells[place], pixel = kPixels[place];
+    if (!exists[c]) continue;
+    const int back = (c & 1 ? cells_line : 0) + (c & 2 ? cell : 0);
+    const int inside = (pixel / 2) * line + pixel % 2;
+    raw[place] = Fetch<kN>(own + (inside - back) * w.channels);
+  }
+#pragma unroll
+  for (int place = 0; place < 9; ++place) {
+    if (exists[kCells[place]]) look(place, raw[place]);
+  }
+}
+
+// A thread takes kN channels of a window.
+template <int kN, class T, bool kOverCells>
 __global__ void __launch_bounds__(kThreads)
-    ReluMaxPool(PoolWindow w, size_t packs, BatchNormApply a, uint8_t* index) {
+    ReluMaxPool(PoolWindow w, size_t packs, BatchNormApply a, uint8_t* index, T* chosen) {
   const int across = w.channels / kN;
   ForEachItem(packs, [&](size_t i) {
     const Place at = PlaceOf(i, w.out_height, w.out_width, across);
@@ -84,49 +113,33 @@ __global__ void __launch_bounds__(kThreads)
     const T* image = static_cast<const T*>(a.x) + at.sample * w.height * w.width * w.channels + c;
     Largest<kN, T> largest(scale);
     int first = -1;  // place inside the image
-    if constexpr (kKernel == 0) {
-      ForEachInWindow(w, at.row, at.column, [&](int place, size_t pixel) {
-        if (first < 0) first = place;
-        largest.Look(place, Fetch<kN>(image + pixel * w.channels));
-      });
+    Raw<kN, T> at_first;
+    const auto look = [&](int place, const Raw<kN, T>& raw) {
+      if (first < 0) first = place, at_first = raw;
+      largest.Look(place, raw);
+    };
+    if constexpr (kOverCells) {
+      LookOverCells<kN>(w, image, at, look);
     } else {
-      const int top = at.row * w.stride - w.padding, left = at.column * w.stride - w.padding;
-      const auto inside = [&](int place) {
-        const int row = top + place / kKernel, column = left + place % kKernel;
-        return row >= 0 && row < w.height && column >= 0 && column < w.width;
-      };
-      Raw<kN, T> raw[kKernel * kKernel] = {};
-#pragma unroll
-      for (int place = 0; place < kKernel * kKernel; ++place) {
-        const unsigned row = unsigned(top + place / kKernel),
-                       column = unsigned(left + place % kKernel);
-        if (inside(place)) {
-          const unsigned pixel =
-              w.in_cells
-                  ? ((row / 2 * unsigned(w.width / 2) + column / 2) * 2 + row % 2) * 2 + column % 2
-                  : row * unsigned(w.width) + column;
-          raw[place] = Fetch<kN>(image + size_t(pixel) * w.channels);
-        }
-      }
-#pragma unroll
-      for (int place = 0; place < kKernel * kKernel; ++place) {
-        if (!inside(place)) continue;
-        if (first < 0) first = place;
-        largest.Look(place, raw[place]);
-      }
+      ForEachInWindow(w, at.row, at.column, [&](int place, size_t pixel) {
+        look(place, Fetch<kN>(image + pixel * w.channels));
+      });
     }
-    Floats<kN> made;
+    const Floats<kN> first_values = Widen(at_first);
+    Floats<kN> made, kept;
     Bytes<kN> places;
 #pragma unroll
     for (int k = 0; k < kN; ++k) {
-      const float normal = Normalised(largest.Value(k) - mean[k], scale[k], bias[k]);
       // Where all are alike, behind the relu or without a scale, the first one wins.
+      kept[k] = scale[k] == 0 ? first_values[k] : largest.Value(k);
+      const float normal = Normalised(kept[k] - mean[k], scale[k], bias[k]);
       const bool alike = !(normal > 0) || scale[k] == 0;
       made[k] = normal > 0 ? normal : 0;
       places.values[k] = uint8_t(alike ? first : largest.Where(k));
     }
     Store<kN>(static_cast<T*>(a.y) + i * kN, made);
     StoreBytes<kN>(index + i * kN, places);
+    if (chosen) Store<kN>(chosen + i * kN, kept);
   });
 }
 
@@ -212,14 +225,15 @@ void WithPixels(const PoolWindow& w, const F& f) {
 }  // namespace
 
 void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& g, const PoolWindow& w,
-                                const BatchNormApply& apply, uint8_t* index) {
+                                const BatchNormApply& apply, uint8_t* index, void* chosen) {
   const size_t samples = g.rows / (size_t(w.height) * size_t(w.width));
   WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const size_t packs = samples * w.out_height * w.out_width * (w.channels / kN);
-    const auto pool = w.kernel == 3 ? ReluMaxPool<kN, T, 3> : ReluMaxPool<kN, T, 0>;
-    pool<<<BlocksFor(packs), kThreads, 0, stream>>>(w, packs, apply, index);
+    const auto pool = SlidesOverCells(w) ? ReluMaxPool<kN, T, true> : ReluMaxPool<kN, T, false>;
+    pool<<<BlocksFor(packs), kThreads, 0, stream>>>(w, packs, apply, index,
+                                                    static_cast<T*>(chosen));
   });
 }
 

@@ -72,13 +72,16 @@ std::string Explain(const Instruction& instruction, int samples) {
 
 Needs NeedsOf(const Program& program, Context& context, int samples) {
   Needs needs;
-  for (const Instruction& instruction : program.instructions) {
+  const std::vector<Lane> lanes = PlanLanes(program);
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    const Instruction& instruction = program.instructions[i];
     const KernelRow& row = KernelFor(instruction);
     if (!row.scratch) continue;
     try {
       const Call call = Resolve(instruction, program.layout, {}, 0);
       const size_t bytes = row.scratch(call, size_t(samples), context);
-      needs.scratch_bytes = std::max(needs.scratch_bytes, bytes);
+      size_t& most = lanes[i].aside ? needs.aside_scratch_bytes : needs.scratch_bytes;
+      most = std::max(most, bytes);
     } catch (Error& error) {
       error.Add("{}", Explain(instruction, samples));
       throw;
@@ -100,8 +103,14 @@ size_t MostSums(const Program& program) {
   return most;
 }
 
-CallList::CallList(const Program& program, Context& context, const Memory& memory, bool check)
-    : program_(program), context_(context), memory_(memory), check_(check) {
+CallList::CallList(const Program& program, Context& context, const Memory& memory, bool check,
+                   CudaQueue* aside)
+    : program_(program),
+      context_(context),
+      memory_(memory),
+      check_(check),
+      aside_(check ? nullptr : aside),
+      lanes_(PlanLanes(program)) {
   for (const Instruction& instruction : program.instructions) {
     for (int slot = 0; slot < kSlots; ++slot) {
       calls_[size_t(slot)].push_back(
@@ -135,11 +144,20 @@ void CallList::PlanCopies() {
     tiles += copies_.back().tiles();
   }
   if (copies_.empty()) return;
-  const size_t bytes = copies_.size() * sizeof(MatrixCopy);
-  copies_on_card_ = CardMemory(context_.queue.card(), bytes, "copies of weights");
-  Check(cudaMemcpyAsync(copies_on_card_.data(), copies_.data(), bytes, cudaMemcpyHostToDevice,
-                        context_.stream()),
-        "cudaMemcpyAsync");
+  std::vector<int> copy_of_tile;
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    copy_of_tile.insert(copy_of_tile.end(), size_t(copies_[i].tiles()), int(i));
+  }
+  const auto to_card = [&](const auto& list) {
+    const size_t bytes = list.size() * sizeof(list[0]);
+    CardMemory memory(context_.queue.card(), bytes, "copies of weights");
+    Check(cudaMemcpyAsync(memory.data(), list.data(), bytes, cudaMemcpyHostToDevice,
+                          context_.stream()),
+          "cudaMemcpyAsync");
+    return memory;
+  };
+  copies_on_card_ = to_card(copies_);
+  copy_of_tile_on_card_ = to_card(copy_of_tile);
   context_.queue.Sync();
 }
 
@@ -161,8 +179,8 @@ void CallList::CopyWeights(const float* state, int first, int last) {
   const int begin = copies_[size_t(from)].first_tile;
   const int end = copies_[size_t(to - 1)].first_tile + copies_[size_t(to - 1)].tiles();
   LaunchMatrixCopies(context_.stream(), static_cast<const MatrixCopy*>(copies_on_card_.data()),
-                     int(copies_.size()), begin, end - begin, state,
-                     {memory_.copies, context_.narrow()});
+                     static_cast<const int*>(copy_of_tile_on_card_.data()), begin, end - begin,
+                     state, {memory_.copies, context_.narrow()});
   CheckLaunch("copies of weights");
 }
 
@@ -170,27 +188,50 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
                    int first, int last) {
   TRIREME_ASSERT(batch.count > 0 && batch.count <= program_.capacity);
   const SampleSlot& slot = memory_.slots[size_t(slot_)];
-  const Shard shard = {.batch = &batch,
-                       .count = size_t(batch.count),
-                       .numbers = memory_.numbers,
-                       .labels = slot.labels,
-                       .class_weights = batch.class_weights.empty() ? nullptr : slot.class_weights,
-                       .state = state,
-                       .copies = {memory_.copies, context_.narrow()},
-                       .summand = summand,
-                       .accumulate = accumulate,
-                       .scratch = memory_.scratch,
-                       .scratch_bytes = memory_.scratch_bytes};
+  Shard shard = {.batch = &batch,
+                 .count = size_t(batch.count),
+                 .numbers = memory_.numbers,
+                 .labels = slot.labels,
+                 .class_weights = batch.class_weights.empty() ? nullptr : slot.class_weights,
+                 .state = state,
+                 .copies = {memory_.copies, context_.narrow()},
+                 .summand = summand,
+                 .accumulate = accumulate,
+                 .scratch = nullptr,
+                 .scratch_bytes = 0};
+  CudaQueue& queue = context_.queue;
+  std::vector<Event> ended(static_cast<size_t>(last - first));  // those that are awaited
+  bool forked = false;
   for (int i = first; i < last; ++i) {
-    const Step& step = calls_[size_t(slot_)][size_t(i)];
-    try {
-      step.run(step.call, shard, context_);
-      CheckLaunch("a kernel's launch");
-      if (check_) context_.queue.Sync();
-    } catch (Error& error) {
-      error.Add("{}", Explain(*step.call.instruction, batch.count));
-      throw;
+    const Lane& lane = lanes_[size_t(i)];
+    const bool aside = aside_ && lane.aside && last - first > 1;
+    const Memory::Scratch& scratch = lane.aside ? memory_.aside_scratch : memory_.scratch;
+    shard.scratch = scratch.data;
+    shard.scratch_bytes = scratch.bytes;
+    if (aside && !forked) {
+      aside_->Wait(queue.Record());
+      forked = true;
+    } else if (forked && lane.after >= first) {
+      (aside ? *aside_ : queue).Wait(ended[size_t(lane.after - first)]);
     }
+    context_.GoAside(aside ? aside_ : nullptr);
+    RunOne(i, shard);
+    if (aside_ && lane.awaited) ended[size_t(i - first)] = (aside ? *aside_ : queue).Record();
+  }
+  context_.GoAside(nullptr);
+  if (forked) queue.Wait(aside_->Record());
+}
+
+void CallList::RunOne(int index, const Shard& shard) {
+  const Step& step = calls_[size_t(slot_)][size_t(index)];
+  try {
+    step.run(step.call, shard, context_);
+    CheckLaunch("a kernel's launch");
+    if (check_) context_.queue.Sync();
+  } catch (Error& error) {
+    context_.GoAside(nullptr);
+    error.Add("{}", Explain(*step.call.instruction, int(shard.count)));
+    throw;
   }
 }
 

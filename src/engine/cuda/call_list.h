@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/lanes.h"
 #include "engine/cuda/weights.h"
 #include "graph/program.h"
 
@@ -10,8 +11,8 @@ namespace trireme::cuda {
 
 // What a program needs beside its activations for so many samples.
 struct Needs {
-  size_t scratch_bytes = 0;
-  size_t copy_bytes = 0;  // of weights, as the libraries read them
+  size_t scratch_bytes = 0, aside_scratch_bytes = 0;  // of the instructions of each stream
+  size_t copy_bytes = 0;                              // of weights, as the libraries read them
 };
 Needs NeedsOf(const Program& program, Context& context, int samples);
 
@@ -33,16 +34,21 @@ struct Memory {
   std::array<SampleSlot, kSlots> slots = {};
   ShardNumbers* numbers = nullptr;
   void* copies = nullptr;
-  std::byte* scratch = nullptr;
-  size_t scratch_bytes = 0;
+  struct Scratch {
+    std::byte* data = nullptr;
+    size_t bytes = 0;
+  };
+  Scratch scratch, aside_scratch;
 };
 
 // A program's instructions with their kernels chosen and their pointers resolved. One thread at a
 // time; the card is selected.
 class CallList {
  public:
-  // All arguments outlive the list. With `check` each operation is waited for.
-  CallList(const Program& program, Context& context, const Memory& memory, bool check);
+  // All arguments outlive the list. With `check` each operation is waited for. `aside`: null, or
+  // takes what goes aside (lanes.h).
+  CallList(const Program& program, Context& context, const Memory& memory, bool check,
+           CudaQueue* aside = nullptr);
 
   int size() const { return static_cast<int>(calls_[0].size()); }
 
@@ -74,16 +80,19 @@ class CallList {
     Call call;
   };
   void PlanCopies();
+  void RunOne(int index, const Shard& shard);
 
   const Program& program_;
   Context& context_;
   const Memory memory_;
   const bool check_;
+  CudaQueue* const aside_;
+  const std::vector<Lane> lanes_;
   std::array<std::vector<Step>, kSlots> calls_;
   int slot_ = 0;
   std::vector<MatrixCopy> copies_;
   std::vector<int> first_readers_;  // of the copies: instructions, in order
-  CardMemory copies_on_card_;
+  CardMemory copies_on_card_, copy_of_tile_on_card_;
 };
 
 }  // namespace trireme::cuda

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "engine/cuda/check.h"
+#include "engine/cuda/memset_nodes.h"
 
 namespace trireme::cuda {
 namespace {
@@ -46,6 +47,11 @@ void Replays::Capture(Stretch& stretch, FunctionRef<void()> work) {
   cudaGraph_t graph = nullptr;
   cudaError_t status = cudaStreamEndCapture(stream_, &graph);
   if (refusal.empty() && status == cudaSuccess) {
+    try {
+      ReplaceMemsetNodes(graph);
+    } catch (const std::exception& error) {
+      refusal = error.what();
+    }
     status = cudaGraphInstantiate(&stretch.graph, graph, 0);
   }
   if (graph) cudaGraphDestroy(graph);

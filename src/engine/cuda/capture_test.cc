@@ -13,6 +13,7 @@
 #include "engine/cuda/executable.h"
 #include "engine/cuda/flat.h"
 #include "engine/cuda/library.h"
+#include "engine/cuda/memset_nodes.h"
 #include "flat/host_memory.h"
 #include "flat/staging.h"
 #include "graph/models/models.h"
@@ -108,6 +109,34 @@ TEST_F(ReplaysTest, OtherThreadsMayUseTheCardMeanwhile) {
   for (int i = 1; i <= 3; ++i) replays.Run({.last = 1}, work);
   EXPECT_EQ(Sum(), 6);
   EXPECT_EQ(replays.graphs(), 1);
+}
+
+// A memset between two additions, which would begin late, becomes a kernel.
+TEST_F(ReplaysTest, SmallMemsetsBecomeKernels) {
+  const cudaStream_t stream = queue_->stream();
+  Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin");
+  AddOne();
+  Check(cudaMemsetAsync(sum_.slice().data, 0, sizeof(float), stream), "memset");
+  AddOne();
+  cudaGraph_t graph = nullptr;
+  Check(cudaStreamEndCapture(stream, &graph), "end");
+  ReplaceMemsetNodes(graph);
+  size_t size = 0;
+  Check(cudaGraphGetNodes(graph, nullptr, &size), "nodes");
+  std::vector<cudaGraphNode_t> nodes(size);
+  Check(cudaGraphGetNodes(graph, nodes.data(), &size), "nodes");
+  EXPECT_EQ(size, 3u);
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type = {};
+    Check(cudaGraphNodeGetType(node, &type), "type");
+    EXPECT_EQ(type, cudaGraphNodeTypeKernel);
+  }
+  cudaGraphExec_t launched = nullptr;
+  Check(cudaGraphInstantiate(&launched, graph, 0), "instantiate");
+  for (int i = 0; i < 3; ++i) Check(cudaGraphLaunch(launched, stream), "launch");
+  EXPECT_EQ(Sum(), 1);
+  Check(cudaGraphExecDestroy(launched), "destroy");
+  Check(cudaGraphDestroy(graph), "destroy");
 }
 
 // Nothing in a model's shard stands against it: a graph for each place where samples lie.

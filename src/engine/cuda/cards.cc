@@ -19,7 +19,9 @@ std::vector<std::string> Targets() {
   return targets;
 }
 
-std::string WhyNot(Precision) { return ""; }  // all of them
+std::string WhyNot(Precision precision) {
+  return precision == Precision::kFp16 ? "cards do not compute in fp16 so far; use bf16" : "";
+}
 
 std::string Missing(std::optional<int> number) {
   const Survey& survey = ThisMachine();
@@ -63,6 +65,7 @@ Made Make(Precision precision, const EngineOptions& options, std::optional<int> 
   Made made;
   made.device = MakeDevice(options, number, place);
   made.engine = ThePlugin().make_engine(*made.device, precision, options);
+  made.groups = ThePlugin().make_groups(*made.device);
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flat/device.h"
+#include "flat/device_group.h"
 #include "graph/engine.h"
 #include "graph/engine_options.h"
 
@@ -20,6 +21,7 @@ std::vector<std::string> Details();
 struct Made {
   std::unique_ptr<Device> device;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<DeviceGroups> groups;
 };
 // On card `number`, or without one on that which a rank's place among those of its host chooses.
 Made Make(Precision precision, const EngineOptions& options, std::optional<int> number, int place);

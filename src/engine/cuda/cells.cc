@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,10 +26,10 @@ std::vector<Node*> ReadersOf(Graph& graph, ValueId value) {
   return readers;
 }
 
-bool Folds(const Graph& graph, const Node& conv) {
+std::optional<Fold> FoldFor(const Graph& graph, const Node& conv) {
   const Shape image = graph.values[conv.inputs[0]].shape, y = graph.values[conv.outputs[0]].shape;
-  return y.height % 2 == 0 && y.width % 2 == 0 &&
-         FoldOf(WindowOf(conv.attributes, image, y), /*in_cells=*/true);
+  if (y.height % 2 != 0 || y.width % 2 != 0) return {};
+  return FoldOf(WindowOf(conv.attributes, image, y), /*in_cells=*/true);
 }
 
 bool PoolsCells(const Graph& graph, const Node& node) {
@@ -63,13 +64,21 @@ std::vector<Node*> NodesAround(Graph& graph, Node& conv) {
 
 }  // namespace
 
-std::string MakeCells(Graph& graph) {
+std::string MakeCells(Graph& graph, Element element) {
   int made = 0;
   for (Node& conv : graph.nodes) {
-    if (OpOf(conv) != "conv2d" || !Folds(graph, conv)) continue;
-    const auto nodes = NodesAround(graph, conv);
-    for (Node* const node : nodes) node->attributes.choice = kInCells;
-    made += !nodes.empty();
+    if (OpOf(conv) != "conv2d") continue;
+    const std::optional<Fold> fold = FoldFor(graph, conv);
+    const auto nodes = fold ? NodesAround(graph, conv) : std::vector<Node*>();
+    if (nodes.empty()) continue;
+    const ValueId folded = ValueId(graph.values.size());
+    graph.values.push_back({.shape = {.channels = int(fold->image())}, .element = element});
+    for (Node* const node : nodes) {
+      node->attributes.choice = kInCells;
+      if (OpOf(*node) == "conv2d") node->outputs.push_back(folded);
+      if (OpOf(*node) == "conv2d_grad_weights") node->inputs.push_back(folded);
+    }
+    ++made;
   }
   return made ? fmt::format("cells: {} stem with 2x2 results together", made) : "";
 }

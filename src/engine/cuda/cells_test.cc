@@ -19,7 +19,7 @@ class CellsOnPaper : public PaperEngine {
       : PaperEngine({{&FindOp("batch_norm_relu")},
                      {&FindOp("batch_norm_relu_max_pool")},
                      {&FindOp("max_pool_batch_norm_relu_grad")}}) {}
-  std::string Choose(Graph& graph) const override { return MakeCells(graph); }
+  std::string Choose(Graph& graph) const override { return MakeCells(graph, Element::kBFloat); }
 };
 
 struct Stem {
@@ -39,6 +39,14 @@ int MarkedIn(const Stem& stem) {
   x = build.Add("dense", {x}, {.channels = 3}, "fc");
   const Graph graph = std::move(build).Finish("softmax_cross_entropy", x);
   const auto program = Compile(graph, CellsOnPaper(), 2, Mode::kTrain, 1 << 20);
+  ValueId kept = 0;  // the folded images
+  for (const Instruction& i : program->instructions) {
+    if (i.attributes.choice != kInCells) continue;
+    if (i.op->name == std::string_view("conv2d")) kept = i.outputs.at(1).value;
+    if (i.op->name != std::string_view("conv2d_grad_weights")) continue;
+    EXPECT_EQ(i.inputs.at(2).value, kept);
+    EXPECT_EQ(i.inputs[2].spec.element, Element::kBFloat);
+  }
   return int(std::ranges::count_if(
       program->instructions, [](const Instruction& i) { return i.attributes.choice == kInCells; }));
 }

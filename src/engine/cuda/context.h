@@ -2,6 +2,7 @@
 #include <memory>
 #include <span>
 
+#include "engine/cuda/batch_norm_rules.h"
 #include "engine/cuda/conv.h"
 #include "engine/cuda/device.h"
 #include "engine/cuda/gemm.h"
@@ -25,7 +26,9 @@ class Context {
   // `most_sums`: doubles of the longest SumOverShards. `only_plain`: see Conv.
   Context(const Settings& settings, CudaQueue& queue, size_t most_sums, bool only_plain = false);
 
-  cudaStream_t stream() const { return queue.stream(); }
+  // Where work goes: to the queue's stream or, while GoAside, to that of another queue (lanes.h).
+  cudaStream_t stream() const { return aside_ ? aside_->stream() : queue.stream(); }
+  void GoAside(CudaQueue* aside);                                // null: back again
   bool narrow() const { return precision == Precision::kBf16; }  // operands of products
 
   // So many counters, for blocks that ask whether they are the last: 0 between two kernels.
@@ -39,12 +42,14 @@ class Context {
   CudaQueue& queue;
   const Precision precision;
   const std::shared_ptr<Choices> choices;
+  const ClusterLimits clusters;  // of the card
   Gemm gemm;
   Conv conv;
 
  private:
   HostBuffer<double> host_;
-  CardMemory counters_;
+  CardMemory counters_;  // for each of the two streams
+  CudaQueue* aside_ = nullptr;
 };
 
 }  // namespace trireme::cuda

@@ -217,10 +217,14 @@ Conv::Conv(std::shared_ptr<const Libraries> libraries, Precision precision, cons
     : libraries_(std::move(libraries)),
       precision_(precision),
       choices_(choices),
-      stream_(stream),
       only_plain_(only_plain) {
   libraries_->Check(libraries_->cudnnCreate(&handle_), "cudnnCreate");
-  libraries_->Check(libraries_->cudnnSetStream(handle_, stream_), "cudnnSetStream");
+  Use(stream);
+}
+
+void Conv::Use(cudaStream_t stream) {
+  libraries_->Check(libraries_->cudnnSetStream(handle_, stream), "cudnnSetStream");
+  stream_ = stream;
 }
 
 Conv::~Conv() {

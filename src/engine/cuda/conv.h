@@ -32,9 +32,9 @@ struct ConvShape {
 // time.
 class Conv {
  public:
-  // On one stream. bf16: of arrays in bf16; tf32: operands may be rounded to tf32. `only_plain`:
-  // without cuDNN, for tests.
-  // Without `choices` (null) there are none: always the first plan whose sums have one order.
+  // On one stream, until Use says another. bf16: of arrays in bf16; tf32: operands may be rounded
+  // to tf32. `only_plain`: without cuDNN, for tests. Without `choices` (null) there are none:
+  // always the first plan whose sums have one order.
   Conv(std::shared_ptr<const Libraries> libraries, Precision precision, const Choices* choices,
        cudaStream_t stream, bool only_plain = false);
   ~Conv();
@@ -51,6 +51,9 @@ class Conv {
   void Run(const ConvShape& shape, const void* a, const void* b, void* result, std::byte* scratch,
            size_t scratch_bytes);
 
+  // Work from here on goes to that stream.
+  void Use(cudaStream_t stream);
+
   int plain() const { return plain_; }  // sizes for which cuDNN had no plan
 
  private:
@@ -64,7 +67,7 @@ class Conv {
   const std::shared_ptr<const Libraries> libraries_;
   const Precision precision_;
   const Choices* const choices_;
-  const cudaStream_t stream_;
+  cudaStream_t stream_;
   const bool only_plain_;
   cudnnHandle_t handle_ = nullptr;
   std::map<ConvShape, std::unique_ptr<Plan>> plans_;

@@ -14,7 +14,7 @@
 namespace trireme::cuda {
 namespace {
 
-constexpr std::string_view kSlices = "weights, gradients and optimizer";
+constexpr std::string_view kSlices = "weights, gradients, optimizer and sets of samples";
 
 }  // namespace
 

@@ -31,6 +31,7 @@ class CudaDevice : public Device {
   Slice Allocate(size_t floats) override;
   void Free(Slice slice) noexcept override;
   size_t allocated_bytes() const override;  // with AllocateBytes
+  size_t free_bytes() const override;       // likewise
   void* AllocateHost(size_t bytes) override;
   void FreeHost(void* memory, size_t bytes) noexcept override;
   void Register(std::span<std::byte> memory) override;
@@ -44,8 +45,6 @@ class CudaDevice : public Device {
   void Select() const;
 
   EventClock& clock() { return clock_; }
-
-  size_t free_bytes() const;  // that can still be allocated, if nobody else takes it
 
   // Memory for anything but slices, not zeroed; `what` it is for ("activations", "workspace").
   void* AllocateBytes(size_t bytes, std::string_view what);
@@ -113,7 +112,8 @@ class EventPool {
 // A stream.
 class CudaQueue : public Queue {
  public:
-  explicit CudaQueue(CudaDevice& device);
+  // Where both have work, one that yields comes second.
+  explicit CudaQueue(CudaDevice& device, bool yields = false);
   ~CudaQueue() override;  // after all work
 
   Event Record() override;

@@ -121,7 +121,8 @@ TEST_F(CudaDeviceTest, NoMemorySaysWhatIsUsed) {
   Buffer half(*small, 1'000'000);
   const std::string full = error_of(*small, 1'500'000);
   EXPECT_NE(full.find("engine.memory_mb allows"), full.npos) << full;
-  EXPECT_NE(full.find("weights, gradients and optimizer 3.8 MiB"), full.npos) << full;
+  EXPECT_NE(full.find("weights, gradients, optimizer and sets of samples 3.8 MiB"), full.npos)
+      << full;
   EXPECT_EQ(error_of(*small, 500'000), "");  // and it goes on
 }
 
@@ -151,7 +152,9 @@ TEST_F(CudaDeviceTest, ArithmeticHasTheProcessorsBits) {
     };
     std::vector<Slice> slices;
     for (const Floats& each : drawn) slices.push_back(load(each));
-    work(queue, slices, load({0.7f, 0}), load(decays));
+    Floats scale(UpdateScale::kSize);
+    scale[UpdateScale::kFactor] = 0.7f;
+    work(queue, slices, load(scale), load(decays));
     std::vector<uint32_t> bits;
     for (const Slice& slice : slices) {
       Floats x(slice.size);

@@ -4,9 +4,12 @@
 
 #include "base/assert.h"
 #include "engine/cuda/cells.h"
+#include "engine/cuda/chosen.h"
 #include "engine/cuda/context.h"
 #include "engine/cuda/executable.h"
+#include "engine/cuda/gram_rules.h"
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/lanes.h"
 #include "engine/cuda/masks.h"
 #include "engine/cuda/room.h"
 #include "engine/cuda/target.h"
@@ -15,21 +18,29 @@
 namespace trireme::cuda {
 namespace {
 
-std::span<const Fusion> Fusions() {
-  static const Fusion kFusions[] = {
-      {&FindOp("dense_relu")},
-      {&FindOp("dense_sigmoid")},
-      {&FindOp("dense_tanh")},
-      {&FindOp("conv2d_relu")},
-      {&FindOp("batch_norm_add")},
-      {&FindOp("batch_norm_add_relu")},
-      {&FindOp("batch_norm_relu")},
-      {&FindOp("add_relu_grad")},
-      {&FindOp("add_relu_batch_norm_grad")},
-      {&FindOp("batch_norm_relu_max_pool")},
-      {&FindOp("max_pool_batch_norm_relu_grad")},
-  };
-  return kFusions;
+std::vector<Fusion> PlainFusions() {
+  return {{&FindOp("dense_relu")},
+          {&FindOp("dense_sigmoid")},
+          {&FindOp("dense_tanh")},
+          {&FindOp("conv2d_relu")},
+          {&FindOp("batch_norm_add")},
+          {&FindOp("batch_norm_add_relu")},
+          {&FindOp("batch_norm_relu")},
+          {&FindOp("add_relu_grad")},
+          {&FindOp("add_relu_batch_norm_grad")},
+          {&FindOp("batch_norm_relu_max_pool")},
+          {&FindOp("max_pool_batch_norm_relu_grad")}};
+}
+
+// In bf16 a pass over a value costs more than the products that do without it.
+std::span<const Fusion> FusionsIn(Precision precision) {
+  static const std::vector<Fusion> kPlain = PlainFusions();
+  static const std::vector<Fusion> kInBf16 = [] {
+    std::vector<Fusion> all = GramFusions();
+    all.insert(all.end(), kPlain.begin(), kPlain.end());
+    return all;
+  }();
+  return precision == Precision::kBf16 ? kInBf16 : kPlain;
 }
 
 class CudaEngine : public Engine {
@@ -48,14 +59,20 @@ class CudaEngine : public Engine {
   std::string_view target() const override { return target_; }
   Device& device() override { return device_; }
   bool Computes(std::string_view op) const override { return FindKernel(op) != nullptr; }
-  std::span<const Fusion> fusions() const override { return Fusions(); }
+  std::span<const Fusion> fusions() const override { return FusionsIn(settings_.precision); }
 
   std::string Choose(Graph& graph) const override {
-    const std::string masks = MakeMasks(graph);
-    if (settings_.precision == Precision::kF32) return masks;
-    std::string choices = fmt::format("precision: {} products", NameOf(settings_.precision));
-    for (const std::string& choice : {masks, MakeCells(graph)}) {
-      if (!choice.empty()) choices += "; " + choice;
+    std::string choices;
+    const auto say = [&](const std::string& choice) {
+      if (!choice.empty()) choices += (choices.empty() ? "" : "; ") + choice;
+    };
+    const Precision precision = settings_.precision;
+    if (precision != Precision::kF32) say(fmt::format("precision: {} products", NameOf(precision)));
+    say(KeepMoments(graph));
+    say(MakeMasks(graph));
+    say(KeepChosen(graph));
+    if (precision != Precision::kF32) {
+      say(MakeCells(graph, precision == Precision::kBf16 ? Element::kBFloat : Element::kFloat));
     }
     return choices;
   }
@@ -64,8 +81,12 @@ class CudaEngine : public Engine {
     return settings_.precision == Precision::kBf16 ? NarrowOperandsInBf16(node) : NarrowOperands();
   }
 
+  int Lingers(const Graph& graph, const Node& node, int capacity) const override {
+    return LingersAside(graph, node, capacity);
+  }
   size_t alignment() const override { return 256; }
   int evaluation_samples() const override { return 256; }
+  bool takes_bytes() const override { return true; }
 
   std::unique_ptr<Executable> Load(std::shared_ptr<const Program> program, Queue& queue) override {
     TRIREME_ASSERT(&queue.device() == &device_);

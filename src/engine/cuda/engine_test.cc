@@ -1,11 +1,14 @@
 // Whole models through the plugin, on a card: skipped where there is none, with the reason.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "engine/check/bytes_check.h"
 #include "engine/check/compare.h"
 #include "engine/check/model_check.h"
 #include "engine/cuda/library.h"
@@ -140,6 +143,113 @@ TEST_F(CudaEngineTest, FoldedStemsAgree) {
   }
 }
 
+// Two blocks whose last convolutions are expanding products, of so many pixels that they are
+// normalised without their results (gram_rules.h). With a bias, which is 0, they are not: it is the
+// same network.
+constexpr int kGramSamples = 64;
+Graph ExpandingBlocks(bool biased) {
+  Builder build({56, 56, 8});
+  const auto convolve = [&](ValueId x, const Attributes& attributes, const std::string& name) {
+    x = build.Add("conv2d", {x}, attributes, "conv" + name);
+    return build.Add("batch_norm", {x}, {}, "norm" + name);
+  };
+  const Attributes wide = {.channels = 256, .kernel = 3, .padding = 1, .bias = false};
+  const Attributes reduce = {.channels = 64, .kernel = 1, .bias = false};
+  const Attributes expand = {.channels = 256, .kernel = 1, .bias = biased};
+  ValueId x = build.Add("relu", {convolve(0, wide, "stem")});
+  for (const std::string block : {"one", "two"}) {
+    const ValueId inner = build.Add("relu", {convolve(x, reduce, block)});
+    x = build.Add("relu", {build.Add("add", {convolve(inner, expand, block + "expand"), x})});
+  }
+  x = build.Add("dense", {build.Add("global_average_pool", {x})}, {.channels = 10}, "fc");
+  return std::move(build).Finish("softmax_cross_entropy", x);
+}
+
+// Weights are a function of their names, those of norms behind expanding products as given.
+std::vector<float> StateOf(const Graph& graph, float scale, float shift) {
+  const Layout layout = LayOut(graph);
+  std::vector<float> state = InitialState(graph, layout, 1);
+  for (size_t i = 0; i < graph.parameters.size(); ++i) {
+    const ParameterSpec& spec = graph.parameters[i];
+    const auto values = std::span(state).subspan(layout.parameters[i].begin, size_t(spec.size()));
+    if (spec.initial == Initial::kHeFanOut) {
+      const auto random = check::RandomFloats(std::hash<std::string>()(spec.name), values.size());
+      const float deviation = std::sqrt(2.0f / float(spec.shape.back()));
+      std::ranges::transform(random, values.begin(), [&](float x) { return deviation * x; });
+    }
+    if (spec.name.find("expand") == spec.name.npos || !spec.name.starts_with("norm")) continue;
+    std::ranges::fill(values, spec.initial == Initial::kOne ? scale : shift);
+  }
+  return state;
+}
+
+// What a shard leaves, after `turns` of it; the last ones are captured.
+std::vector<float> SummandWith(Engine& engine, const Graph& graph, const std::vector<float>& state,
+                               int turns) {
+  const auto program = Compile(graph, engine, kGramSamples, Mode::kTrain, size_t{1} << 40);
+  Device& device = engine.device();
+  const auto queue = device.NewQueue();
+  const auto executable = engine.Load(program, *queue);
+  const Layout& layout = program->layout;
+  const Buffer weights(device, layout.state), summand(device, layout.summand);
+  flat::PutNow(*queue, state, weights);
+  const size_t size = size_t(kGramSamples * graph.input().size());
+  const HostBuffer<float> samples(device, check::RandomFloats(3, size));
+  const HostBuffer<int32_t> labels(device, check::RandomLabels(3, kGramSamples, 10));
+  for (int turn = 0; turn < turns; ++turn) {
+    executable->RunShard({.inputs = samples,
+                          .labels = labels,
+                          .count = kGramSamples,
+                          .loss_scale = 1.0f / kGramSamples},
+                         weights, summand, false, {});
+  }
+  std::vector<float> got(layout.summand);
+  flat::GetNow(*queue, summand, got);
+  return got;
+}
+
+// Also where a norm's result is almost its shift.
+TEST_F(CudaEngineTest, ProductsNormalisedWithoutTheirResultsAreAsCloseAsPlainOnes) {
+  const Graph graph = ExpandingBlocks(false), biased = ExpandingBlocks(true);
+  const auto f32 = Make(Precision::kF32), bf16 = Make(Precision::kBf16);
+  const auto has_gram = [&](const Graph& g) {
+    const auto program = Compile(g, *bf16, kGramSamples, Mode::kTrain, size_t{1} << 40);
+    return std::ranges::count_if(program->instructions, [](const Instruction& i) {
+      return std::string_view(i.op->name).find("conv2d_batch_norm") != std::string_view::npos;
+    });
+  };
+  ASSERT_EQ(has_gram(graph), 4);
+  ASSERT_EQ(has_gram(biased), 0);
+  const Layout layout = LayOut(graph), plain_layout = LayOut(biased);
+  for (const auto& [scale, shift] : {std::pair(1.0f, 0.0f), std::pair(1e-3f, 1.0f)}) {
+    const auto want = SummandWith(*f32, graph, StateOf(graph, scale, shift), 1);
+    const auto gram = SummandWith(*bf16, graph, StateOf(graph, scale, shift), 1);
+    const auto plain = SummandWith(*bf16, biased, StateOf(biased, scale, shift), 1);
+    const float loss = want[layout.loss()];
+    EXPECT_NEAR(gram[layout.loss()], loss, 0.01 * loss);
+    for (size_t i = 0; i < graph.parameters.size(); ++i) {
+      const std::string& name = graph.parameters[i].name;
+      const auto same = std::ranges::find(biased.parameters, name, &ParameterSpec::name);
+      ASSERT_NE(same, biased.parameters.end()) << name;
+      const Range r = layout.parameters[i],
+                  p = plain_layout.parameters[size_t(same - biased.parameters.begin())];
+      const auto wanted = std::span(want).subspan(r.begin, r.size);
+      const double gram_apart = Apart(std::span(gram).subspan(r.begin, r.size), wanted);
+      const double plain_apart = Apart(std::span(plain).subspan(p.begin, p.size), wanted);
+      EXPECT_LE(gram_apart, 2 * plain_apart + 1e-3) << name << ", scale " << scale;
+    }
+  }
+}
+
+TEST_F(CudaEngineTest, ProductsNormalisedWithoutTheirResultsHaveTheSameBits) {
+  const Graph graph = ExpandingBlocks(false);
+  const std::vector<float> state = StateOf(graph, 1, 0);
+  const auto first = SummandWith(*Make(Precision::kBf16), graph, state, 1);
+  EXPECT_EQ(SummandWith(*Make(Precision::kBf16), graph, state, 3), first);
+  const auto checked = Make(Precision::kBf16, {.check = true, .measure = false});
+  EXPECT_EQ(SummandWith(*checked, graph, state, 1), first);
+}
+
 // The way that was fastest is found again in the cache.
 TEST_F(CudaEngineTest, MeasuredWaysAgreeAndAreKept) {
   const TemporaryDirectory folder;
@@ -222,6 +332,12 @@ TEST_F(CudaEngineTest, ReplayedShardsHaveTheBitsOfSingleOperations) {
       ASSERT_EQ(found, expected) << "turn " << turn;
       EXPECT_EQ(announced, listens ? int(program->buckets.size()) : 0);
     }
+  }
+}
+
+TEST_F(CudaEngineTest, DrawsBytesAsTheProcessorDoes) {
+  for (const bool check : {false, true}) {
+    EXPECT_TRUE(check::CheckBytes(*Make(Precision::kF32, {.check = check, .measure = false})));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "engine/cuda/capture.h"
 #include "engine/cuda/check.h"
 #include "engine/cuda/room.h"
+#include "engine/cuda/samples.h"
 
 namespace trireme::cuda {
 namespace {
@@ -28,14 +29,17 @@ class CudaExecutable : public Executable {
         numbers_(queue.card(), sizeof(ShardNumbers), "samples"),
         copies_(queue.card(), shares_.copies, "copies of weights"),
         scratch_(queue.card(), shares_.scratch, "scratch memory of the kernels"),
+        aside_scratch_(queue.card(), shares_.aside_scratch, "scratch memory of the kernels"),
+        aside_(queue.card(), /*yields=*/true),
         calls_(*program_, context_,
                {.activations = static_cast<std::byte*>(activations_.data()),
                 .slots = {slots_[0].addresses(), slots_[1].addresses()},
                 .numbers = static_cast<ShardNumbers*>(numbers_.data()),
                 .copies = copies_.data(),
-                .scratch = static_cast<std::byte*>(scratch_.data()),
-                .scratch_bytes = scratch_.bytes()},
-               settings.check),
+                .scratch = {static_cast<std::byte*>(scratch_.data()), scratch_.bytes()},
+                .aside_scratch = {static_cast<std::byte*>(aside_scratch_.data()),
+                                  aside_scratch_.bytes()}},
+               settings.check, &aside_),
         captures_(!settings.check),
         replays_(queue.stream()),
         sample_queue_(queue.card()) {
@@ -123,7 +127,8 @@ class CudaExecutable : public Executable {
   // Memory for the samples of a shard.
   struct Slot {
     CardMemory inputs, labels, class_weights;
-    Event read;  // the shard that read it last is done
+    CardMemory bytes, numbers, changes;  // of samples that are drawn here, since the first came
+    Event read;                          // the shard that read it last is done
     SampleSlot addresses() const {
       return {static_cast<float*>(inputs.data()), static_cast<int32_t*>(labels.data()),
               static_cast<float*>(class_weights.data())};
@@ -150,21 +155,48 @@ class CudaExecutable : public Executable {
     TRIREME_ASSERT(batch.count >= 0 && batch.count <= program_->capacity);
     slot_ = (slot_ + 1) % SlotsOf(program_->mode);
     calls_.Use(slot_);
-    const Slot& slot = slots_[size_t(slot_)];
+    Slot& slot = slots_[size_t(slot_)];
     if (slot.read.recorded()) sample_queue_.Wait(slot.read);
-    const auto copy = [&](const CardMemory& to, auto from) {
-      TRIREME_ASSERT(from.size_bytes() <= to.bytes());
-      if (from.empty()) return;
-      Check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice,
-                            sample_queue_.stream()),
-            "cudaMemcpyAsync");
-    };
-    copy(slot.inputs, batch.inputs);
-    copy(slot.labels, batch.labels);
-    copy(slot.class_weights, batch.class_weights);
+    CopySamples(slot.inputs, batch.inputs);
+    CopySamples(slot.labels, batch.labels);
+    CopySamples(slot.class_weights, batch.class_weights);
+    if (!batch.bytes.empty()) Draw(batch.bytes, batch.count, slot);
     const Event taken = sample_queue_.Record();
     queue_.Wait(taken);
     return taken;
+  }
+
+  template <class T>
+  void CopySamples(const CardMemory& to, std::span<T> from) {
+    TRIREME_ASSERT(from.size_bytes() <= to.bytes());
+    if (from.empty()) return;
+    Check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice,
+                          sample_queue_.stream()),
+          "cudaMemcpyAsync");
+  }
+
+  // Bytes become what the network sees.
+  void Draw(const ByteSamples& from, int count, Slot& slot) {
+    const Shape& shape = from.shape;
+    TRIREME_ASSERT(shape.size() == program_->graph.input().size());
+    const size_t samples = size_t(program_->capacity);
+    const auto take = [&]<class T>(CardMemory& to, std::span<T> given, size_t each) {
+      if (given.empty()) return static_cast<T*>(nullptr);
+      if (!to.data()) to = CardMemory(queue_.card(), samples * each * sizeof(T), "samples");
+      CopySamples(to, given);
+      return static_cast<T*>(to.data());
+    };
+    const uint8_t* const bytes = take(slot.bytes, from.samples, size_t(shape.size()));
+    const float* const scale = from.look.data;
+    LaunchDrawSamples(
+        sample_queue_.stream(),
+        {.bytes = bytes ? bytes : reinterpret_cast<const uint8_t*>(from.set.data),
+         .numbers = take(slot.numbers, from.numbers, 1),
+         .changes = take(slot.changes, from.changes, 1),
+         .look = {shape.height, shape.width, shape.channels, scale, scale + shape.channels},
+         .count = count},
+        static_cast<float*>(slot.inputs.data()));
+    CheckLaunch("samples of bytes");
   }
 
   // A shard with samples.
@@ -230,7 +262,8 @@ class CudaExecutable : public Executable {
   const Shares shares_;
   const CardMemory activations_;
   std::array<Slot, kSlots> slots_;
-  const CardMemory numbers_, copies_, scratch_;
+  const CardMemory numbers_, copies_, scratch_, aside_scratch_;
+  CudaQueue aside_;
   CallList calls_;
   const bool captures_;
   Replays replays_;

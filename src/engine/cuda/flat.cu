@@ -91,8 +91,9 @@ __global__ void __launch_bounds__(kThreads) Look(Looked at, double* squares, uns
   largest[blockIdx.x] = most;
 }
 
-__global__ void __launch_bounds__(kThreads) Judge(const double* squares, const unsigned* largest,
-                                                  unsigned parts, float clip, float* scale) {
+__global__ void __launch_bounds__(kThreads)
+    JudgeParts(const double* squares, const unsigned* largest, unsigned parts, float clip,
+               LossScaling loss, float* scale) {
   double sum = 0;
   unsigned most = 0;
   for (unsigned i = threadIdx.x; i < parts; i += kThreads) {
@@ -102,15 +103,8 @@ __global__ void __launch_bounds__(kThreads) Judge(const double* squares, const u
   sum = OfBlock(sum, Sum());
   most = OfBlock(most, Larger());
   if (threadIdx.x > 0) return;
-  float factor = 1;
-  if (clip > 0) {
-    const double norm = sqrt(sum);
-    if (norm > double(clip)) factor = float(double(clip) / norm);
-    if (!isfinite(norm)) factor = 0;
-  }
-  if (most >= kInfinite) factor = 0;
-  scale[UpdateScale::kFactor] = factor;
-  if (factor == 0) scale[UpdateScale::kSkipped] += 1;
+  const double norm = clip > 0 ? sqrt(sum) : 0;
+  Judge(loss, isfinite(norm) && most < kInfinite, clip, norm, scale);
 }
 
 // ---- Dot
@@ -242,8 +236,8 @@ void LaunchElasticPull(cudaStream_t stream, float alpha, const float* centre, fl
   });
 }
 
-void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip, double* sums,
-                        float* scale) {
+void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip,
+                        const LossScaling& loss, double* sums, float* scale) {
   const unsigned parts = PartsOf(looked.count);
   auto* const largest = reinterpret_cast<unsigned*>(sums + kMostParts);
   if (clip > 0) {
@@ -251,7 +245,7 @@ void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip, d
   } else {
     Look<false><<<parts, kThreads, 0, stream>>>(looked, sums, largest);
   }
-  Judge<<<1, kThreads, 0, stream>>>(sums, largest, parts, clip, scale);
+  JudgeParts<<<1, kThreads, 0, stream>>>(sums, largest, parts, clip, loss, scale);
 }
 
 void LaunchDot(cudaStream_t stream, const float* x, const float* y, size_t n, double* sums,

@@ -39,8 +39,8 @@ struct Looked {
 inline constexpr size_t kMostParts = 1024;  // of a sum
 inline constexpr size_t kSumBytes = kMostParts * 2 * sizeof(double);
 // `sums`: kSumBytes that no work of another queue touches.
-void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip, double* sums,
-                        float* scale);
+void LaunchCheckAndClip(cudaStream_t stream, const Looked& looked, float clip,
+                        const LossScaling& loss, double* sums, float* scale);
 
 // Into *dot. `sums` as for CheckAndClip.
 void LaunchDot(cudaStream_t stream, const float* x, const float* y, size_t n, double* sums,

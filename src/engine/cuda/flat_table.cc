@@ -70,12 +70,13 @@ void ElasticPull(Queue& q, float alpha, Slice centre, Slice weights, Slice pull)
   CheckLaunch("elastic pull");
 }
 
-void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip, Slice scale) {
+void CheckAndClip(Queue& q, Gradient gradients, Slice statistics, float clip,
+                  const LossScaling& loss, Slice scale) {
   TRIREME_ASSERT(gradients.unwritten.empty());  // this engine writes them all
   LaunchCheckAndClip(StreamOf(q),
                      {gradients.values.data, gradients.values.size, gradients.known_finite,
                       statistics.data, statistics.size},
-                     clip, static_cast<CudaQueue&>(q).sums(), scale.data);
+                     clip, loss, static_cast<CudaQueue&>(q).sums(), scale.data);
   CheckLaunch("check and clip");
 }
 

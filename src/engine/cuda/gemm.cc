@@ -26,16 +26,26 @@ cublasLtEpilogue_t EpilogueOf(Epilogue epilogue) {
       return CUBLASLT_EPILOGUE_RELU;
     case Epilogue::kBiasRelu:
       return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case Epilogue::kBiasReluMask:
+      return CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+bool HasBias(Epilogue e) {
+  return e == Epilogue::kBias || e == Epilogue::kBiasRelu || e == Epilogue::kBiasReluMask;
+}
+bool HasMask(Epilogue e) { return e == Epilogue::kBiasReluMask; }
+
+constexpr int64_t kMaskColumns = 128;  // cuBLASLt's rows of bits are a multiple of 16 bytes
+
 std::string KeyOf(const MatrixProduct& p, Precision precision) {
   return fmt::format(
-      "product {} {} {}{}{} {} {} {}", p.rows, p.depth, p.columns, p.a_transposed ? " a" : "",
+      "product {} {} {}{}{} {} {} {}{}{}", p.rows, p.depth, p.columns, p.a_transposed ? " a" : "",
       p.b_transposed ? " b" : "",
       p.narrow ? "bf16" : NameOf(precision == Precision::kTf32 ? precision : Precision::kF32),
-      p.narrow_result ? "bf16" : "f32", int(p.epilogue));
+      p.narrow_result ? "bf16" : "f32", int(p.epilogue), p.adds ? " adds" : "",
+      p.exact ? " exact" : "");
 }
 
 constexpr size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -85,25 +95,28 @@ std::vector<Tunable> Gemm::Tunables(cudaStream_t stream) {
     const std::string key = KeyOf(product, precision_);
     if (!plan || plan->uses == 0 || !choices_ || choices_->Find(key)) continue;
     const MatrixProduct& p = product;
-    const size_t number = p.narrow ? 2 : 4, result = p.narrow_result ? 2 : 4;
+    const size_t number = p.narrow ? 2 : 4, held = p.narrow_result ? 2 : 4;
     const size_t a = Aligned(size_t(p.rows * p.depth) * number),
                  b = Aligned(size_t(p.depth * p.columns) * number),
-                 c = Aligned(size_t(p.rows * p.columns) * result),
-                 bias = Aligned(size_t(p.columns) * sizeof(float));
+                 c = Aligned(size_t(p.rows * p.columns) * held),
+                 bias = Aligned(size_t(p.columns) * sizeof(float)),
+                 mask = HasMask(p.epilogue) ? Aligned(size_t(p.rows * p.columns) / 8) : 0;
     const auto run = [=, this](int way, std::byte* memory) {
       plan->way = size_t(way);
-      std::byte* const biases = memory + a + b + c;
-      const bool has_bias = p.epilogue == Epilogue::kBias || p.epilogue == Epilogue::kBiasRelu;
-      Multiply(stream, p, memory, memory + a, memory + a + b, false,
-               has_bias ? reinterpret_cast<const float*>(biases) : nullptr, biases + bias);
+      std::byte* const result = memory + a + b;
+      std::byte* const masks = result + c + bias;
+      const Beside beside = {.bias = HasBias(p.epilogue) ? result + c : nullptr,
+                             .added = p.adds ? result : nullptr,
+                             .mask = mask ? reinterpret_cast<uint8_t*>(masks) : nullptr};
+      Multiply(stream, p, memory, memory + a, result, false, beside, masks + mask);
       return true;
     };
     tunables.push_back({.key = key,
                         .flops = 2.0 * double(p.rows) * double(p.depth) * double(p.columns),
-                        .bytes = double(a + b + c),
+                        .bytes = double(a + b + c + (p.adds ? c : 0)),
                         .uses = plan->uses,
                         .ways = int(plan->found.size()),
-                        .memory = a + b + c + bias + kScratchBytes,
+                        .memory = a + b + c + bias + mask + kScratchBytes,
                         .run = run,
                         .take = [plan](int way) { plan->way = size_t(way); }});
   }
@@ -118,8 +131,9 @@ Gemm::Plan* Gemm::PlanFor(const MatrixProduct& product) {
 
 std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
   const Libraries& l = *libraries_;
+  if (HasMask(p.epilogue) && p.columns % kMaskColumns != 0) return nullptr;
   auto plan = std::make_unique<Plan>(l);
-  const cublasComputeType_t compute = !p.narrow && precision_ == Precision::kTf32
+  const cublasComputeType_t compute = !p.narrow && precision_ == Precision::kTf32 && !p.exact
                                           ? CUBLAS_COMPUTE_32F_FAST_TF32
                                           : CUBLAS_COMPUTE_32F;
   l.Check(l.cublasLtMatmulDescCreate(&plan->descriptor, compute, CUDA_R_32F),
@@ -131,6 +145,13 @@ std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
   describe(CUBLASLT_MATMUL_DESC_TRANSA, p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   describe(CUBLASLT_MATMUL_DESC_TRANSB, p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   describe(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p.epilogue));
+  // There may be no way without them; where they point to is said when the product is computed.
+  constexpr uintptr_t kSomewhere = uintptr_t{1} << 20;
+  if (HasBias(p.epilogue)) describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, kSomewhere);
+  if (HasMask(p.epilogue)) {
+    describe(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kSomewhere);
+    describe(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.columns);
+  }
   // A matrix that lies in memory as [rows][columns].
   const auto lay_out = [&](cublasLtMatrixLayout_t& layout, bool narrow, int64_t rows,
                            int64_t columns) {
@@ -176,20 +197,22 @@ std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
 }
 
 void Gemm::Multiply(cudaStream_t stream, const MatrixProduct& product, const void* a, const void* b,
-                    void* c, bool accumulate, const float* bias, std::byte* scratch) {
+                    void* c, bool accumulate, const Beside& beside, std::byte* scratch) {
   try {
     const Plan* const plan = PlanFor(product);
     if (!plan) throw Error("cublasLtMatmulAlgoGetHeuristic finds no algorithm");
     const Libraries& l = *libraries_;
-    if (bias) {
-      l.Check(l.cublasLtMatmulDescSetAttribute(plan->descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                               &bias, sizeof(bias)),
+    const auto point = [&](cublasLtMatmulDescAttributes_t attribute, const void* to) {
+      if (!to) return;
+      l.Check(l.cublasLtMatmulDescSetAttribute(plan->descriptor, attribute, &to, sizeof(to)),
               "cublasLtMatmulDescSetAttribute");
-    }
-    const float one = 1, share = accumulate ? 1 : 0;
-    l.Check(l.cublasLtMatmul(handle_, plan->descriptor, &one, b, plan->b, a, plan->a, &share, c,
-                             plan->c, c, plan->c, &plan->found[plan->way].algo, scratch,
-                             kScratchBytes, stream),
+    };
+    point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, beside.bias);
+    point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, beside.mask);
+    const float one = 1, share = accumulate || beside.added ? 1 : 0;
+    l.Check(l.cublasLtMatmul(handle_, plan->descriptor, &one, b, plan->b, a, plan->a, &share,
+                             beside.added ? beside.added : c, plan->c, c, plan->c,
+                             &plan->found[plan->way].algo, scratch, kScratchBytes, stream),
             "cublasLtMatmul");
   } catch (Error& error) {
     error.Add("product of {}x{} and {}x{}", product.rows, product.depth, product.depth,

@@ -16,17 +16,26 @@
 namespace trireme::cuda {
 
 // What becomes of a product before it is stored.
-enum class Epilogue { kNone, kBias, kRelu, kBiasRelu };
+enum class Epilogue { kNone, kBias, kRelu, kBiasRelu, kBiasReluMask };
 
 // c[rows][columns] (+)= a[rows][depth] b[depth][columns]. A transposed operand lies in memory as
-// [depth][rows], or [columns][depth]. A bias is float32 and has a number for each column.
+// [depth][rows], or [columns][depth].
 struct MatrixProduct {
   int64_t rows, depth, columns;
   bool a_transposed = false, b_transposed = false;
   bool narrow = false;         // a and b are bf16, not float32
   bool narrow_result = false;  // so is c
   Epilogue epilogue = Epilogue::kNone;
+  bool adds = false;   // another matrix, held like c, before the epilogue
+  bool exact = false;  // float32 operands are never rounded
   auto operator<=>(const MatrixProduct&) const = default;
+};
+
+// What an epilogue reads and writes beside the product.
+struct Beside {
+  const void* bias = nullptr;   // a number for each column, held like c
+  const void* added = nullptr;  // [rows][columns]
+  uint8_t* mask = nullptr;      // a bit for each number of c: is it positive? [rows][columns / 8]
 };
 
 // Products by cuBLASLt, of matrices that begin at a multiple of 64 bytes. How a product is computed
@@ -50,7 +59,7 @@ class Gemm {
 
   // `scratch` has ScratchBytes. With `accumulate` the product is added to c.
   void Multiply(cudaStream_t stream, const MatrixProduct& product, const void* a, const void* b,
-                void* c, bool accumulate, const float* bias, std::byte* scratch);
+                void* c, bool accumulate, const Beside& beside, std::byte* scratch);
 
  private:
   struct Plan;

@@ -30,8 +30,8 @@ struct Value {
 
 struct Call {
   const Instruction* instruction = nullptr;
-  std::array<Value, 6> inputs;
-  std::array<Value, 4> outputs;
+  std::array<Value, 7> inputs;
+  std::array<Value, 5> outputs;
   size_t copy = 0;     // of a product's weights: where it begins in the copies, in numbers
   size_t metrics = 0;  // where they stand in a summand
 
@@ -73,6 +73,12 @@ NarrowOperands NarrowOperandsInBf16(const Node& node);
 // [in][out]): nothing, the same in bf16, or [out][kh][kw][in] in the type of the products.
 enum class WeightCopy { kNone, kNarrow, kTurned };
 WeightCopy WeightCopyOf(const Instruction& instruction, Precision precision);
+
+// A dense layer, or a convolution that looks at one pixel for each of its results: a product of a
+// matrix with a row for each pixel and the weights [in][out].
+inline bool IsProduct(const Attributes& a) {
+  return a.kernel == 1 && a.stride == 1 && a.padding == 0;
+}
 
 inline Window WindowOf(const Attributes& a, const Shape& image, const Shape& result) {
   return {.height = image.height,

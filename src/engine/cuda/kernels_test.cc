@@ -37,7 +37,14 @@ class CudaKernelsTest : public testing::Test {
   }
 };
 
-bool Convolves(const OpDef& op) { return std::string_view(op.name).starts_with("conv2d"); }
+bool Convolves(const OpDef& op) {
+  return std::string_view(op.name).find("conv2d") != std::string_view::npos;
+}
+
+// Products of weights with factors that were found on the way: these are never short numbers.
+bool Scales(const OpDef& op) {
+  return Convolves(op) && std::string_view(op.name).find("batch_norm") != std::string_view::npos;
+}
 
 bool Multiplies(const OpDef& op) {
   return Convolves(op) || std::string_view(op.name).starts_with("dense");
@@ -66,7 +73,8 @@ TEST_F(CudaKernelsTest, ProductsInTf32AgreeWithRef) {
     const std::string_view name = op->name;
     const bool bends = name.ends_with("sigmoid") || name.ends_with("tanh");
     for (const check::OpCase& c : check::CasesFor(*op)) {
-      EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(runner, kCutOff));
+      const double tolerance = Scales(*op) ? kTf32 : kCutOff;
+      EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(runner, tolerance));
       if (!bends) {
         EXPECT_TRUE(check::Judgement(c).Check(runner, kTf32));
       }
@@ -161,6 +169,41 @@ TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
   EXPECT_GE(tried, 10);
 }
 
+// The case with so many channels where it has others.
+check::OpCase WithChannels(check::OpCase c, int others, int channels) {
+  for (ValueSpec& spec : c.graph.values) {
+    if (spec.shape.channels == others) spec.shape.channels = channels;
+  }
+  for (auto* specs : {&c.graph.parameters, &c.graph.statistics}) {
+    for (ParameterSpec& spec : *specs) spec.shape = {channels};
+  }
+  c.text += fmt::format(", but {} channels", channels);
+  return c;
+}
+
+// Rows that a warp holds, and longer ones.
+TEST_F(CudaKernelsTest, LossesOfManyClassesAgreeWithRef) {
+  CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
+  int tried = 0;
+  for (const char* op : {"softmax_cross_entropy", "softmax_cross_entropy_grad", "tally"}) {
+    for (const int classes : {32, 33, 128, 129, 1000, 1024, 1025, 2500}) {
+      for (check::OpCase c : check::CasesFor(FindOp(op))) {
+        if (c.count != 3 || c.graph.values[c.graph.nodes[0].inputs[0]].shape.channels != 100) {
+          continue;
+        }
+        c = WithChannels(c, 100, classes);
+        c.count = c.capacity = 77;
+        EXPECT_TRUE(check::Judgement(c).Check(runner, kF32)) << c.text;
+        for (const check::OpCase& narrow : check::NarrowCases(c, FindKernel(op)->narrow)) {
+          EXPECT_TRUE(check::Judgement(c).Check(in_bf16, narrow, kF32)) << c.text;
+        }
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 3 * 8);
+}
+
 // One operation with an input of this test's making, and what engine/ref makes of it.
 class Compared {
  public:
@@ -209,10 +252,10 @@ class Compared {
 };
 
 // A case of batch-norm with several chunks of rows.
-check::OpCase BatchNormCase(const char* op, int count) {
+check::OpCase BatchNormCase(const char* op, int count, const Shape& wanted = {4, 4, 64}) {
   for (check::OpCase c : check::CasesFor(FindOp(op))) {
     const Shape shape = c.graph.values[c.graph.nodes[c.node].outputs[0]].shape;
-    if (shape != Shape{4, 4, 64}) continue;
+    if (shape != wanted) continue;
     c.count = c.capacity = count;
     return c;
   }
@@ -222,8 +265,34 @@ check::OpCase BatchNormCase(const char* op, int count) {
 
 TEST_F(CudaKernelsTest, BatchNormStandsMeansFarFromZero) {
   for (const float mean : {1000.0f, -300.0f}) {
-    Compared(BatchNormCase("batch_norm", 301), mean, {});
+    for (const int count : {3, 301, 7001}) Compared(BatchNormCase("batch_norm", count), mean, {});
   }
+}
+
+// Held by a block, by clusters of several sizes, and too large for that (batch_norm_rules.h).
+TEST_F(CudaKernelsTest, BatchNormOfManySizesAgreesWithRef) {
+  CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
+  int tried = 0;
+  for (const char* op : {"batch_norm", "batch_norm_relu", "batch_norm_add", "batch_norm_add_relu",
+                         "batch_norm_grad", "batch_norm_relu_grad", "add_relu_batch_norm_grad"}) {
+    for (const auto& [channels, count] :
+         {std::pair(8, 3), {72, 40}, {16, 121}, {256, 49}, {64, 300}, {40, 701}, {64, 2048}}) {
+      for (check::OpCase c : check::CasesFor(FindOp(op))) {
+        const Shape shape = c.graph.values[c.graph.nodes[c.node].outputs[0]].shape;
+        if (c.count != 1 || shape != Shape{4, 4, 64}) continue;
+        if (count > 1000 && c.in_place >= 0) continue;  // takes long
+        c = WithChannels(c, 64, channels);
+        c.count = c.capacity = count;
+        EXPECT_TRUE(check::Judgement(c).Check(runner, kF32)) << c.text;
+        for (const check::OpCase& narrow : check::NarrowCases(c, FindKernel(op)->narrow)) {
+          EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(in_bf16, narrow, kF32))
+              << c.text;
+        }
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 7 * 7);
 }
 
 TEST_F(CudaKernelsTest, AFailingCallNamesOperationLayerAndSizes) {
@@ -256,6 +325,13 @@ TEST_F(CudaKernelsTest, BatchNormSumsOverShards) {
     called = 0;
     Compared(BatchNormCase(op, 20), 0.5f, twice);
     EXPECT_GE(called, 2) << op;  // engine/ref's, and the card's
+  }
+  // The gradient's mean is not that of its own shard.
+  for (const auto& [op, shape] : {std::pair("conv2d_batch_norm", Shape{12, 10, 64}),
+                                  std::pair("conv2d_batch_norm_grad", Shape{12, 10, 16})}) {
+    called = 0;
+    Compared(BatchNormCase(op, 20, shape), 0.5f, twice);
+    EXPECT_GE(called, 2) << op;
   }
 }
 

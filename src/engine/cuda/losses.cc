@@ -24,7 +24,7 @@ void SoftmaxCrossEntropy(const Call& call, const Shard& shard, Context& context)
 void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard, Context& context) {
   LaunchSoftmaxCrossEntropyGrad(context.stream(), OutputsOf(call, shard),
                                 call.attributes().smoothing, shard.numbers,
-                                call.outputs[0].floats());
+                                call.outputs[0].array());
 }
 
 void SquaredError(const Call& call, const Shard& shard, Context& context) {

@@ -2,66 +2,150 @@
 
 #include "engine/cuda/block.cuh"
 #include "engine/cuda/losses.h"
+#include "engine/cuda/pack.cuh"
 
 namespace trireme::cuda {
 namespace {
 
-constexpr int kWarpsOfBlock = kThreads / kWarp;
+// The threads that have a row: a warp, or a block where rows are long. Each has every kSize-th
+// class of it.
+template <int kSize>
+struct Team {
+  static_assert(kSize == kWarp || kSize == kThreads);
+  static constexpr int kOfBlock = kThreads / kSize;
+  static __device__ int Member() { return int(threadIdx.x) % kSize; }
 
-// Warps take a sample at a time, their threads every 32nd class.
-template <class F>
-__device__ void ForEachSample(size_t samples, const F& f) {
-  const size_t first = size_t{blockIdx.x} * kWarpsOfBlock + threadIdx.x / kWarp;
-  for (size_t n = first; n < samples; n += size_t{gridDim.x} * kWarpsOfBlock) f(n);
-}
-template <class F>
-__device__ void ForEachClass(int classes, const F& f) {
-  for (int i = int(threadIdx.x % kWarp); i < classes; i += kWarp) f(i);
-}
-__device__ bool IsFirstOfWarp() { return threadIdx.x % kWarp == 0; }
+  // Calls f(sample).
+  template <class F>
+  static __device__ __forceinline__ void ForEachSample(size_t samples, const F& f) {
+    const size_t first = blockIdx.x * size_t{kOfBlock} + threadIdx.x / kSize;
+#pragma unroll 1
+    for (size_t n = first; n < samples; n += gridDim.x * size_t{kOfBlock}) f(n);
+  }
+  // Over a team, all of whose threads call it and get it.
+  template <class F>
+  static __device__ __forceinline__ float Reduce(float value, const F& join) {
+    value = ReduceWarp(value, join);
+    if constexpr (kSize > kWarp) {
+      constexpr int kWarps = kSize / kWarp;
+      __shared__ float of_warps[kWarps];
+      __syncthreads();  // somebody may still read the last ones
+      if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+      __syncthreads();
+      value = of_warps[0];
+#pragma unroll
+      for (int w = 1; w < kWarps; ++w) value = join(value, of_warps[w]);
+    }
+    return value;
+  }
+  static __device__ __forceinline__ float Sum(float value) {
+    return Reduce(value, [](float a, float b) { return a + b; });
+  }
+};
+using Warp = Team<kWarp>;
 
-unsigned BlocksForSamples(size_t samples) {
-  const size_t blocks = (samples + kWarpsOfBlock - 1) / kWarpsOfBlock;
+template <class F>
+__device__ __forceinline__ void ForEachClass(int classes, const F& f) {
+#pragma unroll 8
+  for (int i = Warp::Member(); i < classes; i += kWarp) f(i);
+}
+
+unsigned BlocksForSamples(size_t samples, int of_block = Warp::kOfBlock) {
+  const size_t blocks = (samples + size_t(of_block) - 1) / size_t(of_block);
   return unsigned(blocks < 65536 ? blocks : 65536);
 }
 
-// What the network should have said: 1 for the label, of which smoothing takes a share for all.
-__device__ float Target(const Outputs& o, size_t n, int i, float smoothing) {
-  return (i == o.labels[n] ? 1 - smoothing : 0) + smoothing / float(o.classes);
+// What a thread has of a row, kHeld classes that are read at once. With kHeld 0 the row is longer,
+// and read again.
+template <int kHeld, int kSize>
+class Row {
+ public:
+  __device__ __forceinline__ Row(const float* values, int classes)
+      : values_(values), classes_(classes) {
+#pragma unroll
+    for (int u = 0; u < kHeld; ++u) held_[u] = At(u) < classes ? values[At(u)] : 0;
+  }
+  // Calls f(class, value).
+  template <class F>
+  __device__ __forceinline__ void ForEach(const F& f) const {
+    if constexpr (kHeld == 0) {
+      for (int i = At(0); i < classes_; i += kSize) f(i, values_[i]);
+    } else {
+#pragma unroll
+      for (int u = 0; u < kHeld; ++u) {
+        if (At(u) < classes_) f(At(u), held_[u]);
+      }
+    }
+  }
+
+ private:
+  static __device__ int At(int u) { return Team<kSize>::Member() + u * kSize; }
+  const float* values_;
+  int classes_;
+  float held_[kHeld > 0 ? kHeld : 1];
+};
+// Calls f with how many classes a thread holds and how many threads have a row, as constants. More
+// classes would be more code: to fetch that takes longer than to run it.
+template <class F>
+void WithRow(int classes, const F& f) {
+  if (classes <= kWarp) {
+    f(Constant<1>(), Constant<kWarp>());
+  } else if (classes <= 4 * kWarp) {
+    f(Constant<4>(), Constant<kWarp>());
+  } else if (classes <= 4 * kThreads) {
+    f(Constant<4>(), Constant<kThreads>());
+  } else {
+    f(Constant<0>(), Constant<kThreads>());
+  }
 }
+
+// What the network should have said of a sample: 1 for the label, of which smoothing takes a share
+// for all.
+struct Target {
+  __device__ Target(const Outputs& o, size_t n, float smoothing)
+      : label(o.labels[n]), others(smoothing / float(o.classes)), hit(1 - smoothing + others) {}
+  __device__ float operator()(int i) const { return i == label ? hit : others; }
+  int label;
+  float others, hit;
+};
 
 // What the loss of a sample counts.
 __device__ float WeightOf(const Outputs& o, size_t n) {
   return o.class_weights == nullptr ? 1.0f : o.class_weights[o.labels[n]];
 }
 
-__global__ void SoftmaxCrossEntropy(Outputs o, float smoothing, float* losses,
-                                    float* probabilities) {
-  ForEachSample(o.samples, [&](size_t n) {
-    const float* x = o.values + n * o.classes;
+template <int kHeld, int kSize>
+__global__ void __launch_bounds__(kThreads)
+    SoftmaxCrossEntropy(Outputs o, float smoothing, float* losses, float* probabilities) {
+  using Members = Team<kSize>;
+  Members::ForEachSample(o.samples, [&](size_t n) {
+    const Row<kHeld, kSize> row(o.values + n * o.classes, o.classes);
+    const Target target(o, n, smoothing);
+    const float weight = WeightOf(o, n);
     float largest = -INFINITY;
-    ForEachClass(o.classes, [&](int i) { largest = x[i] > largest ? x[i] : largest; });
-    largest = ReduceWarp(largest, [](float a, float b) { return a > b ? a : b; });
+    row.ForEach([&](int, float x) { largest = x > largest ? x : largest; });
+    largest = Members::Reduce(largest, [](float a, float b) { return a > b ? a : b; });
     float sum = 0;
-    ForEachClass(o.classes, [&](int i) { sum += expf(x[i] - largest); });
-    const float log_sum = largest + logf(SumWarp(sum));
+    row.ForEach([&](int, float x) { sum += expf(x - largest); });
+    const float log_sum = largest + logf(Members::Sum(sum));
     float loss = 0;
-    ForEachClass(o.classes, [&](int i) {
-      loss += Target(o, n, i, smoothing) * (log_sum - x[i]);
-      probabilities[n * o.classes + i] = expf(x[i] - log_sum);
+    row.ForEach([&](int i, float x) {
+      loss += target(i) * (log_sum - x);
+      probabilities[n * o.classes + i] = expf(x - log_sum);
     });
-    loss = SumWarp(loss);
-    if (IsFirstOfWarp()) losses[n] = loss * WeightOf(o, n);
+    loss = Members::Sum(loss);
+    if (Members::Member() == 0) losses[n] = loss * weight;
   });
 }
 
-__global__ void SoftmaxCrossEntropyGrad(Outputs o, float smoothing, const ShardNumbers* numbers,
-                                        float* d_logits) {
-  const float loss_scale = numbers->loss_scale;
-  ForEachItem(o.samples * o.classes, [=](size_t at) {
-    const size_t n = at / unsigned(o.classes);
-    const int i = int(at % unsigned(o.classes));
-    d_logits[at] = (o.values[at] - Target(o, n, i, smoothing)) * (loss_scale * WeightOf(o, n));
+template <int kHeld, int kSize, class T>
+__global__ void __launch_bounds__(kThreads)
+    SoftmaxCrossEntropyGrad(Outputs o, float smoothing, const ShardNumbers* numbers, T* d_logits) {
+  Team<kSize>::ForEachSample(o.samples, [&](size_t n) {
+    const Row<kHeld, kSize> row(o.values + n * o.classes, o.classes);
+    const Target target(o, n, smoothing);
+    const float scale = numbers->loss_scale * WeightOf(o, n);
+    row.ForEach([&](int i, float p) { d_logits[n * o.classes + i] = T((p - target(i)) * scale); });
   });
 }
 
@@ -72,14 +156,14 @@ __device__ float ErrorOf(const Outputs& o, size_t n, int i) {
 
 template <Difference kKind>
 __global__ void DifferenceOf(Outputs o, float* losses) {
-  ForEachSample(o.samples, [&](size_t n) {
+  Warp::ForEachSample(o.samples, [&](size_t n) {
     float loss = 0;
     ForEachClass(o.classes, [&](int i) {
       const float error = ErrorOf(o, n, i);
       loss += kKind == Difference::kSquared ? error * error / 2 : fabsf(error);
     });
     loss = SumWarp(loss);
-    if (IsFirstOfWarp()) losses[n] = loss * WeightOf(o, n);
+    if (Warp::Member() == 0) losses[n] = loss * WeightOf(o, n);
   });
 }
 
@@ -95,49 +179,94 @@ __global__ void DifferenceGrad(Outputs o, const ShardNumbers* numbers, float* dx
 }
 
 // The class of the largest logit, the first of equals.
-__device__ int Predicted(const Outputs& o, size_t n) {
-  const float* x = o.values + n * o.classes;
-  float largest = -INFINITY;
-  int where = o.classes;
-  ForEachClass(o.classes, [&](int i) {
-    if (where < o.classes && !(x[i] > largest)) return;
-    largest = x[i];
+struct Largest {
+  float value = -INFINITY;
+  int where;
+  __device__ explicit Largest(int classes) : where(classes) {}
+  __device__ void Look(int classes, int i, float x) {
+    if (where < classes && !(x > value)) return;
+    value = x;
     where = i;
-  });
-  for (int half = kWarp / 2; half > 0; half /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, largest, half);
-    const int other_where = __shfl_xor_sync(0xffffffffu, where, half);
-    if (other > largest || (other == largest && other_where < where)) {
-      largest = other;
-      where = other_where;
-    }
   }
-  return where;
+  __device__ void Join(float other, int other_where) {
+    if (!(other > value || (other == value && other_where < where))) return;
+    value = other;
+    where = other_where;
+  }
+};
+__device__ int PredictedByWarp(const Outputs& o, size_t n) {
+  const float* x = o.values + n * o.classes;
+  Largest largest(o.classes);
+  ForEachClass(o.classes, [&](int i) { largest.Look(o.classes, i, x[i]); });
+  for (int half = kWarp / 2; half > 0; half /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffu, largest.value, half);
+    const int other_where = __shfl_xor_sync(0xffffffffu, largest.where, half);
+    largest.Join(other, other_where);
+  }
+  return largest.where;
+}
+__device__ int PredictedByThread(const Outputs& o, size_t n) {
+  const float* x = o.values + n * o.classes;
+  Largest largest(o.classes);
+#pragma unroll 8
+  for (int i = 0; i < o.classes; ++i) largest.Look(o.classes, i, x[i]);
+  return largest.where;
 }
 
-// Sums have one order: the block that ends last adds up those of all.
-__global__ void TallyUp(Outputs o, Tally t) {
-  double loss = 0, correct = 0;
-  ForEachSample(o.samples, [&](size_t n) {
-    const int predicted = Predicted(o, n);
-    if (!IsFirstOfWarp()) return;
-    loss += t.losses[n];
-    correct += o.classes > 1 && predicted == o.labels[n];
-  });
-  loss = SumBlock(loss);
-  correct = SumBlock(correct);
+// The sums over a block of kThreads threads, for its first warp; all call it.
+struct TallySums {
+  double loss, correct;
+  __device__ TallySums AddUp() const {
+    __shared__ double of_warps[2][kThreads / kWarp];
+    const double of_warp[2] = {SumWarp(loss), SumWarp(correct)};
+    __syncthreads();  // somebody may still read the last ones
+    if (Warp::Member() == 0) {
+      for (int k = 0; k < 2; ++k) of_warps[k][threadIdx.x / kWarp] = of_warp[k];
+    }
+    __syncthreads();
+    TallySums sums = {};
+#pragma unroll
+    for (int w = 0; w < kThreads / kWarp; ++w) {
+      sums.loss += of_warps[0][w];
+      sums.correct += of_warps[1][w];
+    }
+    return sums;
+  }
+};
+
+// Rows are read by warps or, if kByThread, by threads. Sums have one order: the block that ends
+// last adds up those of all.
+template <bool kByThread>
+__global__ void __launch_bounds__(kThreads) TallyUp(Outputs o, Tally t) {
+  TallySums sums = {};
+  const auto count = [&](size_t n, int predicted) {
+    sums.loss += t.losses[n];
+    sums.correct += o.classes > 1 && predicted == o.labels[n];
+  };
+  if constexpr (kByThread) {
+    ForEachItem(o.samples, [&](size_t n) { count(n, PredictedByThread(o, n)); });
+  } else {
+    Warp::ForEachSample(o.samples, [&](size_t n) {
+      const int predicted = PredictedByWarp(o, n);
+      if (Warp::Member() == 0) count(n, predicted);
+    });
+  }
+  sums = sums.AddUp();
   if (gridDim.x > 1) {
     if (threadIdx.x == 0) {
-      t.parts[2 * blockIdx.x] = loss;
-      t.parts[2 * blockIdx.x + 1] = correct;
+      t.parts[2 * blockIdx.x] = sums.loss;
+      t.parts[2 * blockIdx.x + 1] = sums.correct;
     }
     if (!IsLastBlock(t.counter, gridDim.x)) return;
-    const bool has = threadIdx.x < gridDim.x;
-    loss = SumBlock(has ? __ldcg(t.parts + 2 * threadIdx.x) : 0);
-    correct = SumBlock(has ? __ldcg(t.parts + 2 * threadIdx.x + 1) : 0);
+    sums = {};
+    if (threadIdx.x < gridDim.x) {
+      sums = {__ldcg(t.parts + 2 * threadIdx.x), __ldcg(t.parts + 2 * threadIdx.x + 1)};
+    }
+    sums = sums.AddUp();
   }
   if (threadIdx.x != 0) return;
-  const float add[3] = {float(loss * t.numbers->loss_scale), float(correct), t.numbers->vote};
+  const float add[3] = {float(sums.loss * t.numbers->loss_scale), float(sums.correct),
+                        t.numbers->vote};
   for (int i = 0; i < 3; ++i) t.metrics[i] = (t.accumulate ? t.metrics[i] : 0) + add[i];
 }
 
@@ -145,15 +274,22 @@ __global__ void TallyUp(Outputs o, Tally t) {
 
 void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float smoothing,
                                float* losses, float* probabilities) {
-  SoftmaxCrossEntropy<<<BlocksForSamples(logits.samples), kThreads, 0, stream>>>(
-      logits, smoothing, losses, probabilities);
+  WithRow(logits.classes, [&](auto held, auto size) {
+    const unsigned blocks = BlocksForSamples(logits.samples, Team<size.value>::kOfBlock);
+    SoftmaxCrossEntropy<held.value, size.value>
+        <<<blocks, kThreads, 0, stream>>>(logits, smoothing, losses, probabilities);
+  });
 }
 
 void LaunchSoftmaxCrossEntropyGrad(cudaStream_t stream, const Outputs& probabilities,
-                                   float smoothing, const ShardNumbers* numbers, float* d_logits) {
-  const size_t size = probabilities.samples * probabilities.classes;
-  SoftmaxCrossEntropyGrad<<<BlocksFor(size), kThreads, 0, stream>>>(probabilities, smoothing,
-                                                                    numbers, d_logits);
+                                   float smoothing, const ShardNumbers* numbers, Array d_logits) {
+  WithRow(probabilities.classes, [&](auto held, auto size) {
+    const unsigned blocks = BlocksForSamples(probabilities.samples, Team<size.value>::kOfBlock);
+    WithElement(d_logits.narrow, [&](auto zero) {
+      SoftmaxCrossEntropyGrad<held.value, size.value><<<blocks, kThreads, 0, stream>>>(
+          probabilities, smoothing, numbers, As<decltype(zero)>(d_logits));
+    });
+  });
 }
 
 void LaunchDifference(cudaStream_t stream, Difference kind, const Outputs& outputs, float* losses) {
@@ -172,12 +308,19 @@ void LaunchDifferenceGrad(cudaStream_t stream, Difference kind, const Outputs& o
 
 void LaunchTally(cudaStream_t stream, const Outputs& logits, const Tally& tally) {
   static_assert(Tally::kMostBlocks <= kThreads);
-  constexpr size_t kOfBlock = 4096;  // logits that are not worth another one
-  const size_t most = BlocksForSamples(logits.samples);
-  size_t blocks = 1 + logits.samples * size_t(logits.classes) / kOfBlock;
-  blocks = blocks < most ? blocks : most > 0 ? most : 1;
-  blocks = blocks < Tally::kMostBlocks ? blocks : Tally::kMostBlocks;
-  TallyUp<<<unsigned(blocks), kThreads, 0, stream>>>(logits, tally);
+  constexpr size_t kOfThread = 4;  // short rows that are not worth another block
+  const auto blocks = [](size_t wanted) {
+    const size_t most = wanted < Tally::kMostBlocks ? wanted : Tally::kMostBlocks;
+    return unsigned(most > 0 ? most : 1);
+  };
+  if (logits.classes <= kWarp) {
+    const size_t of_block = kThreads * kOfThread;
+    TallyUp<true><<<blocks((logits.samples + of_block - 1) / of_block), kThreads, 0, stream>>>(
+        logits, tally);
+  } else {
+    TallyUp<false>
+        <<<blocks(BlocksForSamples(logits.samples)), kThreads, 0, stream>>>(logits, tally);
+  }
 }
 
 }  // namespace trireme::cuda

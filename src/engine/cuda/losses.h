@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/cuda/array.h"
 #include "engine/cuda/numbers.h"
 
 namespace trireme::cuda {
@@ -22,7 +23,7 @@ void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float
                                float* losses, float* probabilities);
 // `probabilities` are the values of the outputs.
 void LaunchSoftmaxCrossEntropyGrad(cudaStream_t stream, const Outputs& probabilities,
-                                   float smoothing, const ShardNumbers* numbers, float* d_logits);
+                                   float smoothing, const ShardNumbers* numbers, Array d_logits);
 
 enum class Difference { kSquared, kAbsolute };
 void LaunchDifference(cudaStream_t stream, Difference kind, const Outputs& outputs, float* losses);

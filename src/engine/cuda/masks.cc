@@ -11,19 +11,27 @@
 namespace trireme::cuda {
 namespace {
 
-bool Is(const Node& node, std::string_view op) { return node.op->name == op; }
+bool EndsABlock(const Node& node) {
+  const std::string_view op = node.op->name;
+  return op == "batch_norm_add_relu" || op == "conv2d_batch_norm_add_relu";
+}
+
+bool ReadsSigns(const Node& node) {
+  const std::string_view op = node.op->name;
+  return op == "add_relu_batch_norm_grad" || op == "add_relu_conv2d_batch_norm_grad";
+}
 
 }  // namespace
 
 std::string MakeMasks(Graph& graph) {
   int made = 0;
   for (Node& ends : graph.nodes) {
-    if (!Is(ends, "batch_norm_add_relu")) continue;
+    if (!EndsABlock(ends)) continue;
     const ValueId y = ends.outputs[0];
     const Shape shape = graph.values[y].shape;
     if (shape.channels % 8 != 0) continue;
     const auto asks = [&](const Node& node) {
-      return Is(node, "add_relu_batch_norm_grad") && node.inputs[kSigns] == y;
+      return ReadsSigns(node) && node.inputs[kSigns] == y;
     };
     if (std::ranges::none_of(graph.nodes, asks)) continue;
     const ValueId mask = ValueId(graph.values.size());

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <optional>
 
 #include "engine/cuda/batch_norm.h"
+#include "engine/cuda/batch_norm_cluster.h"
 #include "engine/cuda/batch_norm_pool.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/layer_norm.h"
@@ -18,20 +20,39 @@ BatchNormScratch ScratchOf(const Columns& columns, const Shard& shard, const Con
                           context.counters(columns.groups));
 }
 
-// The engine may have asked for the signs of y beside it (masks.h).
-bool HasMask(const Call& call) { return call.instruction->outputs.size() > 3; }
+// What the engine has asked for beside y: its signs (masks.h), or its sums (gram_rules.h).
+bool HasFourth(const Call& call, Element element) {
+  return call.instruction->outputs.size() > 3 && call.outputs[3].element == element;
+}
+
+// How a pass over a value is done in one kernel (NormSizes); none: in two. Sums over other ranks
+// come between them.
+std::optional<NormCluster> ClusterFor(const Columns& columns, int read, int held, int written,
+                                      const Shard& shard, const Context& context) {
+  if (shard.batch->sum_over_shards) return {};
+  return PlanNormCluster({.rows = columns.rows,
+                          .channels = columns.channels,
+                          .element_bytes = columns.narrow ? size_t{2} : size_t{4},
+                          .read = read,
+                          .held = held,
+                          .written = written},
+                         context.clusters);
+}
 
 // Mean and inv_std, which stand among the outputs from `first` on, and what the summand carries.
-void MeasureBatchNorm(const Call& call, size_t first, const Columns& columns, const Shard& shard,
-                      Context& context) {
+BatchNormMeasure MeasureOf(const Call& call, size_t first, const Shard& shard) {
+  return {.epsilon = call.attributes().epsilon,
+          .mean = call.outputs[first].floats(),
+          .inv_std = call.outputs[first + 1].floats(),
+          .seen_mean = shard.summand + call.statistic(0),
+          .seen_variance = shard.summand + call.statistic(1),
+          .numbers = shard.numbers,
+          .accumulate = shard.accumulate};
+}
+
+void MeasureBatchNorm(const Call& call, const BatchNormMeasure& measure, const Columns& columns,
+                      const Shard& shard, Context& context) {
   const BatchNormScratch scratch = ScratchOf(columns, shard, context);
-  const BatchNormMeasure measure = {.epsilon = call.attributes().epsilon,
-                                    .mean = call.outputs[first].floats(),
-                                    .inv_std = call.outputs[first + 1].floats(),
-                                    .seen_mean = shard.summand + call.statistic(0),
-                                    .seen_variance = shard.summand + call.statistic(1),
-                                    .numbers = shard.numbers,
-                                    .accumulate = shard.accumulate};
   const bool apart = bool(shard.batch->sum_over_shards);
   LaunchBatchNormSums(context.stream(), columns, call.inputs[0].data, scratch, measure, apart);
   if (!apart) return;
@@ -56,17 +77,48 @@ BatchNormApply ApplyOf(const Call& call, size_t first, const Shard& shard) {
 
 void BatchNormForward(const Call& call, const Shard& shard, Context& context, bool add, bool relu) {
   const Columns columns = ColumnsOf(call.inputs[0], shard.count);
-  MeasureBatchNorm(call, 1, columns, shard, context);
+  const BatchNormMeasure measure = MeasureOf(call, 1, shard);
   BatchNormApply apply = ApplyOf(call, 1, shard);
   if (add) apply.residual = call.inputs[1].data;
   apply.relu = relu;
-  if (HasMask(call)) apply.mask = call.outputs[3].bytes();
-  LaunchBatchNormApply(context.stream(), columns, apply);
+  if (HasFourth(call, Element::kByte)) apply.mask = call.outputs[3].bytes();
+  float* const sums = HasFourth(call, Element::kFloat) ? call.outputs[3].floats() : nullptr;
+  const auto cluster = ClusterFor(columns, add ? 2 : 1, add ? 2 : 1, 1, shard, context);
+  if (cluster && !sums) {
+    return LaunchBatchNormInCluster(context.stream(), *cluster, columns, measure, apply);
+  }
+  MeasureBatchNorm(call, measure, columns, shard, context);
+  if (sums) {
+    LaunchBatchNormApplyAndSum(context.stream(), columns, apply, sums,
+                               ScratchOf(columns, shard, context));
+  } else {
+    LaunchBatchNormApply(context.stream(), columns, apply);
+  }
 }
 
-void BatchNormBackward(const Call& call, const Shard& shard, Context& context, bool relu) {
-  const Columns columns = ColumnsOf(call.inputs[0], shard.count);
+// With `summed` dy is found on the way.
+void BatchNormBackward(const BatchNormGrad& grad, const BatchNormSummed* summed,
+                       const Columns& columns, const Shard& shard, Context& context) {
+  const cudaStream_t stream = context.stream();
+  if (const auto cluster = ClusterFor(columns, summed ? 3 : 2, 2, summed ? 2 : 1, shard, context)) {
+    return LaunchBatchNormGradInCluster(stream, *cluster, columns, grad, summed);
+  }
   const BatchNormScratch scratch = ScratchOf(columns, shard, context);
+  const bool apart = bool(shard.batch->sum_over_shards);
+  if (summed) {
+    LaunchBatchNormSummedGradSums(stream, columns, grad, *summed, scratch, apart);
+  } else {
+    LaunchBatchNormGradSums(stream, columns, grad, scratch, apart);
+  }
+  if (apart) {
+    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
+                                                    BatchNormScratch::length(columns) + 1);
+    LaunchBatchNormGradFactors(stream, columns, grad, scratch, all);
+  }
+  LaunchBatchNormGrad(stream, columns, grad, scratch);
+}
+
+void PlainBackward(const Call& call, const Shard& shard, Context& context, bool relu) {
   const BatchNormGrad grad = {.x = call.inputs[0].data,
                               .dy = call.inputs[3].data,
                               .mean = call.inputs[1].floats(),
@@ -78,14 +130,7 @@ void BatchNormBackward(const Call& call, const Shard& shard, Context& context, b
                               .d_bias = shard.summand + call.parameter(1),
                               .accumulate = shard.accumulate,
                               .relu = relu};
-  const bool apart = bool(shard.batch->sum_over_shards);
-  LaunchBatchNormGradSums(context.stream(), columns, grad, scratch, apart);
-  if (apart) {
-    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
-                                                    BatchNormScratch::length(columns) + 1);
-    LaunchBatchNormGradFactors(context.stream(), columns, grad, scratch, all);
-  }
-  LaunchBatchNormGrad(context.stream(), columns, grad, scratch);
+  BatchNormBackward(grad, nullptr, ColumnsOf(call.inputs[0], shard.count), shard, context);
 }
 
 }  // namespace
@@ -103,23 +148,28 @@ void BatchNormAddRelu(const Call& call, const Shard& shard, Context& context) {
   BatchNormForward(call, shard, context, /*add=*/true, /*relu=*/true);
 }
 void BatchNormGradient(const Call& call, const Shard& shard, Context& context) {
-  BatchNormBackward(call, shard, context, /*relu=*/false);
+  PlainBackward(call, shard, context, /*relu=*/false);
 }
 void BatchNormReluGradient(const Call& call, const Shard& shard, Context& context) {
-  BatchNormBackward(call, shard, context, /*relu=*/true);
+  PlainBackward(call, shard, context, /*relu=*/true);
 }
 
 PoolWindow PoolOf(const Call& call, const Attributes& pool, const Value& x, const Value& y) {
   return {WindowOf(pool, x.shape, y.shape), call.attributes().choice == kInCells};
 }
 
+// The engine may have asked for what the pool chose of x (chosen.h).
+bool KeepsChosen(const Call& call) { return call.instruction->outputs.size() > 4; }
+bool HasChosen(const Call& call) { return call.instruction->inputs.size() > 5; }
+
 void BatchNormReluMaxPool(const Call& call, const Shard& shard, Context& context) {
   const Value &x = call.inputs[0], &y = call.outputs[0];
   const Columns columns = ColumnsOf(x, shard.count);
-  MeasureBatchNorm(call, 2, columns, shard, context);
+  MeasureBatchNorm(call, MeasureOf(call, 2, shard), columns, shard, context);
   const Attributes& pool = call.instruction->parts[1].attributes;
   LaunchBatchNormReluMaxPool(context.stream(), columns, PoolOf(call, pool, x, y),
-                             ApplyOf(call, 2, shard), call.outputs[1].bytes());
+                             ApplyOf(call, 2, shard), call.outputs[1].bytes(),
+                             KeepsChosen(call) ? call.outputs[4].data : nullptr);
 }
 
 void MaxPoolBatchNormReluGrad(const Call& call, const Shard& shard, Context& context) {
@@ -139,8 +189,17 @@ void MaxPoolBatchNormReluGrad(const Call& call, const Shard& shard, Context& con
                               .accumulate = shard.accumulate,
                               .relu = true};
   const bool apart = bool(shard.batch->sum_over_shards);
-  LaunchMaxPoolBatchNormGradSums(context.stream(), columns, window, index.bytes(), grad, scratch,
-                                 apart);
+  if (HasChosen(call)) {
+    BatchNormGrad of_chosen = grad;
+    of_chosen.x = call.inputs[5].data;
+    of_chosen.population = columns.rows;
+    const Columns pooled = ColumnsOf(dy, shard.count);
+    LaunchBatchNormGradSums(context.stream(), pooled, of_chosen, ScratchOf(pooled, shard, context),
+                            apart);
+  } else {
+    LaunchMaxPoolBatchNormGradSums(context.stream(), columns, window, index.bytes(), grad, scratch,
+                                   apart);
+  }
   if (apart) {
     const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
                                                     BatchNormScratch::length(columns) + 1);
@@ -149,14 +208,15 @@ void MaxPoolBatchNormReluGrad(const Call& call, const Shard& shard, Context& con
   LaunchMaxPoolBatchNormGrad(context.stream(), columns, window, index.bytes(), grad, scratch);
 }
 size_t MaxPoolBatchNormReluGradScratchBytes(const Call& call, size_t samples, Context&) {
-  return BatchNormScratch::doubles(ColumnsOf(call.inputs[2], samples)) * sizeof(double);
+  return std::max(BatchNormScratch::doubles(ColumnsOf(call.inputs[1], samples)),
+                  BatchNormScratch::doubles(ColumnsOf(call.inputs[2], samples))) *
+         sizeof(double);
 }
 
 void AddReluBatchNormGrad(const Call& call, const Shard& shard, Context& context) {
   const Value &y = call.inputs[2], &x = call.inputs[3];
   const bool masked = y.element == Element::kByte;
   const Columns columns(shard.count * x.pixels(), x.shape.channels, x.array().narrow, masked);
-  const BatchNormScratch scratch = ScratchOf(columns, shard, context);
   const BatchNormGrad grad = {.x = x.data,
                               .dy = call.outputs[1].data,
                               .mean = call.inputs[4].floats(),
@@ -173,14 +233,7 @@ void AddReluBatchNormGrad(const Call& call, const Shard& shard, Context& context
                                   .y = masked ? nullptr : y.data,
                                   .mask = masked ? y.bytes() : nullptr,
                                   .sum = call.outputs[1].data};
-  const bool apart = bool(shard.batch->sum_over_shards);
-  LaunchBatchNormSummedGradSums(context.stream(), columns, grad, summed, scratch, apart);
-  if (apart) {
-    const double* const all = context.SumOverShards(*shard.batch, scratch.sums, scratch.others,
-                                                    BatchNormScratch::length(columns) + 1);
-    LaunchBatchNormGradFactors(context.stream(), columns, grad, scratch, all);
-  }
-  LaunchBatchNormGrad(context.stream(), columns, grad, scratch);
+  BatchNormBackward(grad, &summed, columns, shard, context);
 }
 size_t AddReluBatchNormGradScratchBytes(const Call& call, size_t samples, Context&) {
   const Value& x = call.inputs[3];

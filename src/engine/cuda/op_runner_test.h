@@ -23,10 +23,12 @@ class CudaRunner : public check::OpRunner {
            bool accumulate) override {
     card_.Select();
     const Needs needs = NeedsOf(*program, context_, program->capacity);
-    if (needs.scratch_bytes > scratch_.bytes()) {
+    const size_t scratch_bytes = std::max(needs.scratch_bytes, needs.aside_scratch_bytes);
+    if (scratch_bytes > scratch_.bytes()) {
       scratch_ = {};
-      scratch_ = CardMemory(card_, needs.scratch_bytes, "scratch");
+      scratch_ = CardMemory(card_, scratch_bytes, "scratch");
     }
+    const Memory::Scratch scratch = {static_cast<std::byte*>(scratch_.data()), scratch_.bytes()};
     const CardMemory copies(card_, needs.copy_bytes, "copies");
     // What a kernel does not write it must not read.
     Poison(scratch_);
@@ -43,8 +45,8 @@ class CudaRunner : public check::OpRunner {
                               .class_weights = static_cast<float*>(class_weights.data())}},
          .numbers = static_cast<ShardNumbers*>(numbers_.data()),
          .copies = copies.data(),
-         .scratch = static_cast<std::byte*>(scratch_.data()),
-         .scratch_bytes = scratch_.bytes()},
+         .scratch = scratch,
+         .aside_scratch = scratch},
         /*check=*/false);
     const auto* from = static_cast<const float*>(weights.data());
     auto* to = static_cast<float*>(sums.data());

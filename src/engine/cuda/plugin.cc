@@ -9,6 +9,7 @@
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.h"
 #include "engine/cuda/engine.h"
+#include "engine/cuda/group.h"
 #include "engine/cuda/libraries.h"
 #include "engine/cuda/speed.h"
 #include "engine/cuda/target.h"
@@ -67,9 +68,10 @@ Survey LookAround() {
     return survey;
   }
   const auto libraries = OpenLibraries();  // throws where one is missing
-  survey.versions = fmt::format(
-      "driver for CUDA {}, plugin built with CUDA {}, cuDNN {}, cuBLASLt {}", VersionText(driver),
-      VersionText(CUDART_VERSION), libraries->cudnn_version, libraries->cublaslt_version);
+  survey.versions =
+      fmt::format("driver for CUDA {}, plugin built with CUDA {}, cuDNN {}, cuBLASLt {}, {}",
+                  VersionText(driver), VersionText(CUDART_VERSION), libraries->cudnn_version,
+                  libraries->cublaslt_version, NcclText());
   for (int i = 0; i < count; ++i) survey.cards.push_back(Describe(i, *libraries));
   return survey;
 }
@@ -81,6 +83,10 @@ std::unique_ptr<Device> MakeDevice(int card, const EngineOptions& options) {
 std::unique_ptr<Engine> MakeEngineOn(Device& device, Precision precision,
                                      const EngineOptions& options) {
   return MakeEngine(static_cast<CudaDevice&>(device), precision, options);
+}
+
+std::unique_ptr<DeviceGroups> MakeGroupsOf(Device& device) {
+  return MakeGroups(static_cast<CudaDevice&>(device));
 }
 
 double MeasureProductsOn(Device& device, Precision precision, double seconds) {
@@ -102,6 +108,7 @@ extern "C" const trireme::cuda::Table* trireme_cuda_table() {
                               .survey = LookAround,
                               .make_device = MakeDevice,
                               .make_engine = MakeEngineOn,
+                              .make_groups = MakeGroupsOf,
                               .measure_products = MeasureProductsOn,
                               .measure_copy = MeasureCopyOn};
   return &table;

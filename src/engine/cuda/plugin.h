@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "flat/arithmetic.h"
 #include "flat/device.h"
+#include "flat/device_group.h"
 #include "graph/engine.h"
 #include "graph/engine_options.h"
 #include "graph/op.h"
@@ -44,6 +45,7 @@ struct Table {
   std::unique_ptr<Device> (*make_device)(int card, const EngineOptions& options);
   std::unique_ptr<Engine> (*make_engine)(Device& device, Precision precision,
                                          const EngineOptions& options);
+  std::unique_ptr<DeviceGroups> (*make_groups)(Device& device);
   // What a device can do at best, for about so many seconds: multiplications and additions per
   // second, bytes copied per second.
   double (*measure_products)(Device& device, Precision precision, double seconds);

@@ -3,74 +3,19 @@
 #include <algorithm>
 
 #include "engine/cuda/activations.h"
-#include "engine/cuda/add.h"
 #include "engine/cuda/columns.h"
 #include "engine/cuda/fold.h"
+#include "engine/cuda/gram_rules.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/node_choice.h"
+#include "engine/cuda/pieces.h"
 #include "engine/cuda/weights.h"
 #include "graph/op.h"
 
 namespace trireme::cuda {
 namespace {
 
-// A dense layer, or a convolution that looks at one pixel for each of its results: a product of a
-// matrix with a row for each pixel and the weights [in][out].
-bool IsProduct(const Attributes& a) { return a.kernel == 1 && a.stride == 1 && a.padding == 0; }
-
-// ---- scratch memory
-
-constexpr size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-size_t NumberBytes(bool narrow) { return narrow ? 2 : 4; }
-
-// Takes a kernel's scratch memory piece by piece.
-class Pieces {
- public:
-  explicit Pieces(const Shard& shard) : at_(shard.scratch), left_(shard.scratch_bytes) {}
-  Array Take(size_t size, bool narrow) {
-    const Array piece = {at_, narrow};
-    const size_t bytes = Aligned(size * NumberBytes(narrow));
-    at_ += bytes;
-    left_ -= bytes;
-    return piece;
-  }
-  std::byte* rest() const { return at_; }
-  size_t rest_bytes() const { return left_; }
-
- private:
-  std::byte* at_;
-  size_t left_;
-};
-
-// Whether a product cannot read or write a value where it lies.
-bool IsConverted(const Value& value, const Context& context) {
-  return context.narrow() && !value.array().narrow;
-}
-size_t ConvertedBytes(const Value& value, size_t samples, const Context& context) {
-  return IsConverted(value, context) ? Aligned(samples * value.size() * NumberBytes(true)) : 0;
-}
-
-const void* Converted(const Value& value, const Shard& shard, Context& context, Pieces& pieces) {
-  if (!IsConverted(value, context)) return value.data;
-  const size_t size = shard.count * value.size();
-  const Array piece = pieces.Take(size, true);
-  LaunchConvert(context.stream(), value.array(), piece, size);
-  return piece.data;
-}
-
-const void* CopyOf(const Call& call, const Shard& shard) {
-  return static_cast<const std::byte*>(shard.copies.data) +
-         call.copy * NumberBytes(shard.copies.narrow);
-}
-
 // ---- products
-
-// Weights of a product as they lie in the state, or their copy in bf16.
-const void* MatrixOf(const Call& call, const Shard& shard, const Context& context) {
-  if (context.narrow()) return CopyOf(call, shard);
-  return shard.state + call.parameter(0);
-}
 
 MatrixProduct GradInputProduct(const Call& call, size_t samples, const Context& context) {
   const Value &dy = call.inputs[0], &dx = call.outputs[0];
@@ -130,8 +75,8 @@ void Multiply(Activation f, const Call& call, const Shard& shard, Context& conte
   const float* const bias = BiasOf(call, shard);
   const bool with_bias = HasBias(product.epilogue);
   context.gemm.Multiply(context.stream(), product, x, MatrixOf(call, shard, context),
-                        call.outputs[0].data, /*accumulate=*/false, with_bias ? bias : nullptr,
-                        pieces.rest());
+                        call.outputs[0].data, /*accumulate=*/false,
+                        {.bias = with_bias ? bias : nullptr}, pieces.rest());
   Finish(HasRelu(product.epilogue) ? Activation::kNone : f, with_bias ? nullptr : bias, call, shard,
          context);
 }
@@ -145,7 +90,7 @@ void MultiplyGradInput(const Call& call, const Shard& shard, Context& context) {
   const void* const dy = Converted(call.inputs[0], shard, context, pieces);
   context.gemm.Multiply(context.stream(), GradInputProduct(call, shard.count, context), dy,
                         MatrixOf(call, shard, context), call.outputs[0].data, /*accumulate=*/false,
-                        nullptr, pieces.rest());
+                        {}, pieces.rest());
 }
 
 size_t MultiplyGradInputBytes(const Call& call, size_t samples, Context& context) {
@@ -158,8 +103,7 @@ void MultiplyGradWeights(const Call& call, const Shard& shard, Context& context)
   const void* const x = Converted(call.inputs[0], shard, context, pieces);
   const void* const dy = Converted(call.inputs[1], shard, context, pieces);
   context.gemm.Multiply(context.stream(), GradWeightsProduct(call, shard.count, context), x, dy,
-                        shard.summand + call.parameter(0), shard.accumulate, nullptr,
-                        pieces.rest());
+                        shard.summand + call.parameter(0), shard.accumulate, {}, pieces.rest());
 }
 
 size_t MultiplyGradWeightsBytes(const Call& call, size_t samples, Context& context) {
@@ -224,19 +168,24 @@ class Results {
   Array made_;
 };
 
-// x in the library's order and type: folded, converted, or as it lies there.
-const void* Images(const Value& x, const std::optional<Fold>& fold, const Shard& shard,
-                   Context& context, Pieces& pieces) {
+// x in the library's order and type: folded, converted, or as it lies there. `kept` has the place
+// of folded images that stay (cells.h); or is null.
+const void* Images(const Value& x, const std::optional<Fold>& fold, const Value* kept,
+                   const Shard& shard, Context& context, Pieces& pieces) {
   if (!fold) return Converted(x, shard, context, pieces);
-  const Array folded = pieces.Take(shard.count * fold->image(), context.narrow());
+  const Array folded =
+      kept ? kept->array() : pieces.Take(shard.count * fold->image(), context.narrow());
   LaunchFoldImages(context.stream(), *fold, shard.count, x.array(), folded);
   return folded.data;
 }
-size_t ImagesBytes(const Value& x, const std::optional<Fold>& fold, size_t samples,
+size_t ImagesBytes(const Value& x, const std::optional<Fold>& fold, bool kept, size_t samples,
                    const Context& context) {
   if (!fold) return ConvertedBytes(x, samples, context);
-  return Aligned(samples * fold->image() * NumberBytes(context.narrow()));
+  return kept ? 0 : Aligned(samples * fold->image() * NumberBytes(context.narrow()));
 }
+
+bool KeepsImages(const Call& call) { return call.instruction->outputs.size() > 1; }
+bool HasKeptImages(const Call& call) { return call.instruction->inputs.size() > 2; }
 
 void Conv2dForward(Activation f, const Call& call, const Shard& shard, Context& context) {
   if (IsProduct(call.attributes())) return Multiply(f, call, shard, context);
@@ -244,7 +193,8 @@ void Conv2dForward(Activation f, const Call& call, const Shard& shard, Context& 
   const auto fold = FoldFor(call.attributes(), x.shape, y.shape, context.precision);
   ConvShape shape = ShapeOf(ConvKind::kForward, call, x, y, shard.count);
   Pieces pieces(shard);
-  const void* const images = Images(x, fold, shard, context, pieces);
+  const Value* const kept = KeepsImages(call) ? &call.outputs[1] : nullptr;
+  const void* const images = Images(x, fold, kept, shard, context, pieces);
   const void* weights = nullptr;
   if (fold) {
     const Array folded = pieces.Take(fold->weights(shape.out), context.narrow());
@@ -264,7 +214,8 @@ size_t Conv2dForwardBytes(Activation f, const Call& call, size_t samples, Contex
   const Value &x = call.inputs[0], &y = call.outputs[0];
   const auto fold = FoldFor(call.attributes(), x.shape, y.shape, context.precision);
   ConvShape shape = ShapeOf(ConvKind::kForward, call, x, y, samples);
-  size_t bytes = ImagesBytes(x, fold, samples, context) + ConvertedBytes(y, samples, context);
+  size_t bytes = ImagesBytes(x, fold, KeepsImages(call), samples, context) +
+                 ConvertedBytes(y, samples, context);
   if (fold) {
     bytes += Aligned(fold->weights(shape.out) * NumberBytes(context.narrow()));
     shape = Folded(shape, *fold);
@@ -278,7 +229,8 @@ WeightCopy WeightCopyOf(const Instruction& i, Precision precision) {
   const std::string_view op = i.op->name;
   const bool forward = op == "dense" || op == "dense_relu" || op == "dense_sigmoid" ||
                        op == "dense_tanh" || op == "conv2d" || op == "conv2d_relu";
-  if (!forward && op != "dense_grad_input" && op != "conv2d_grad_input") return WeightCopy::kNone;
+  const bool backward = op == "dense_grad_input" || op == "conv2d_grad_input";
+  if (!forward && !backward && !IsGramOp(op)) return WeightCopy::kNone;
   if (IsProduct(i.attributes)) {
     return precision == Precision::kBf16 ? WeightCopy::kNarrow : WeightCopy::kNone;
   }
@@ -358,7 +310,8 @@ void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
   const int taps = w.kernel * w.kernel * w.channels;
   Pieces pieces(shard);
   const Array gradient = pieces.Take(size_t(shape.out) * size_t(taps), context.narrow());
-  const void* const images = Images(x, fold, shard, context, pieces);
+  const void* const images =
+      HasKeptImages(call) ? call.inputs[2].data : Images(x, fold, nullptr, shard, context, pieces);
   const void* const results = Converted(dy, shard, context, pieces);
   context.conv.Run(shape, images, results, gradient.data, pieces.rest(), pieces.rest_bytes());
   float* const to = shard.summand + call.parameter(0);
@@ -379,7 +332,7 @@ size_t Conv2dGradWeightsScratchBytes(const Call& call, size_t samples, Context& 
   const Window& w = shape.window;
   const size_t weights = size_t(shape.out) * size_t(w.kernel * w.kernel * w.channels);
   const size_t bytes = Aligned(weights * NumberBytes(context.narrow())) +
-                       ImagesBytes(x, fold, samples, context) +
+                       ImagesBytes(x, fold, HasKeptImages(call), samples, context) +
                        ConvertedBytes(dy, samples, context) + context.conv.ScratchBytes(shape);
   return std::max(bytes, BiasGradBytes(call, samples));
 }

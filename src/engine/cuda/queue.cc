@@ -84,14 +84,18 @@ std::shared_ptr<RecordedEvent> EventPool::Take() {
   return events_.back();
 }
 
-CudaQueue::CudaQueue(CudaDevice& device)
+CudaQueue::CudaQueue(CudaDevice& device, bool yields)
     : Queue(device),
       card_(device),
       sums_(device, kSumBytes, "sums"),
       points_(device, false),
       marks_(device, true) {
   card_.Select();
-  Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  int lowest = 0, highest = 0;  // a lower number is a higher priority
+  Check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  Check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                     yields ? lowest : std::max(highest, lowest - 1)),
+        "cudaStreamCreateWithPriority");
 }
 
 CudaQueue::~CudaQueue() {

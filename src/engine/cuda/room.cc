@@ -14,7 +14,8 @@ Shares SharesOf(const Program& program, Context& context, int samples) {
   return {.activations = size_t(double(program.activation_bytes) / program.capacity * samples),
           .samples = size_t(SlotsOf(program.mode)) * size_t(samples) * sample,
           .copies = needs.copy_bytes,
-          .scratch = needs.scratch_bytes};
+          .scratch = needs.scratch_bytes,
+          .aside_scratch = needs.aside_scratch_bytes};
 }
 
 // About: values are aligned, and what is not of a sample counts as if it were.
@@ -48,7 +49,7 @@ Shares RequireRoom(const Program& program, Context& context) {
       card.name(), card.model(), text(room),
       program.mode == Mode::kTrain ? "training" : "evaluation", program.capacity,
       text(shares.total()), text(shares.activations), text(shares.samples), text(shares.copies),
-      text(shares.scratch),
+      text(shares.scratch + shares.aside_scratch),
       fit > 0 ? fmt::format("about {} samples fit", fit) : "not even one sample fits");
 }
 

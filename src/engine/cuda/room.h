@@ -11,8 +11,8 @@ struct Shares {
   size_t activations = 0;
   size_t samples = 0;  // with their labels
   size_t copies = 0;   // of weights
-  size_t scratch = 0;
-  size_t total() const { return activations + samples + copies + scratch; }
+  size_t scratch = 0, aside_scratch = 0;
+  size_t total() const { return activations + samples + copies + scratch + aside_scratch; }
 };
 Shares SharesOf(const Program& program, Context& context);
 

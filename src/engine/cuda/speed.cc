@@ -43,7 +43,7 @@ double MeasureProducts(CudaDevice& card, Precision precision, double seconds) {
   auto* const a = static_cast<std::byte*>(operands.data());
   const size_t matrix = operands.bytes() / 3;
   const double calls = CallsPerSecond(queue, seconds, [&] {
-    gemm.Multiply(queue.stream(), product, a, a + matrix, a + 2 * matrix, false, nullptr,
+    gemm.Multiply(queue.stream(), product, a, a + matrix, a + 2 * matrix, false, {},
                   static_cast<std::byte*>(scratch.data()));
   });
   return calls * 2 * double(kSize) * double(kSize) * double(kSize);

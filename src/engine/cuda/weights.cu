@@ -1,64 +1,80 @@
+#include <cstdint>
+
+#include "engine/cuda/launch.cuh"
 #include "engine/cuda/pack.cuh"
 #include "engine/cuda/weights.h"
 
 namespace trireme::cuda {
 namespace {
 
-constexpr int kDownOfTile = 8;  // rows of a tile that a block takes at once
+constexpr int kAtOnce = 8;  // numbers of a thread, where they lie so
+constexpr int kAcross = kTile / kAtOnce, kDown = kThreads / kAcross;
+
+// Do all packs of kAtOnce numbers of lines of that length begin at a multiple of 16 bytes?
+template <class T>
+__device__ bool InPacks(const T* begin, size_t length) {
+  return length % kAtOnce == 0 && reinterpret_cast<uintptr_t>(begin) % 16 == 0;
+}
 
 // Reads rows, writes columns as rows: both along the memory.
 template <class From, class To>
 __device__ void TransposeTile(const From* from, To* to, int rows, int columns, int tile,
                               bool accumulate) {
-  __shared__ float shared[kTile][kTile + 1];  // no two threads in one bank
+  __shared__ float shared[kTile][kTile + 1];  // few threads in one bank
   const int across = (columns + kTile - 1) / kTile;
   const int row = tile / across * kTile, column = tile % across * kTile;
-  const int x = int(threadIdx.x);
-  for (int y = int(threadIdx.y); y < kTile; y += kDownOfTile) {
+  const int x = int(threadIdx.x) % kAcross * kAtOnce, down = int(threadIdx.x) / kAcross;
+  const bool reads_packs = InPacks(from, size_t(columns)), writes_packs = InPacks(to, size_t(rows));
+#pragma unroll
+  for (int y = down; y < kTile; y += kDown) {
     if (row + y >= rows || column + x >= columns) continue;
-    shared[y][x] = float(from[size_t(row + y) * columns + column + x]);
+    const From* const line = from + size_t(row + y) * columns + column + x;
+    if (reads_packs) {
+      const Floats<kAtOnce> values = Load<kAtOnce>(line);
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) shared[y][x + k] = values[k];
+    } else {
+      const int inside = min(kAtOnce, columns - column - x);
+      for (int k = 0; k < inside; ++k) shared[y][x + k] = float(line[k]);
+    }
   }
   __syncthreads();
-  for (int y = int(threadIdx.y); y < kTile; y += kDownOfTile) {
+#pragma unroll
+  for (int y = down; y < kTile; y += kDown) {
     if (column + y >= columns || row + x >= rows) continue;
-    To& out = to[size_t(column + y) * rows + row + x];
-    out = To((accumulate ? float(out) : 0) + shared[x][y]);
+    To* const line = to + size_t(column + y) * rows + row + x;
+    if (writes_packs) {
+      Floats<kAtOnce> values = {};
+      if (accumulate) values = Load<kAtOnce>(line);
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) values[k] += shared[x + k][y];
+      Store<kAtOnce>(line, values);
+    } else {
+      const int inside = min(kAtOnce, rows - row - x);
+      for (int k = 0; k < inside; ++k) {
+        line[k] = To((accumulate ? float(line[k]) : 0) + shared[x + k][y]);
+      }
+    }
   }
 }
 
-__device__ void StoreFour(float* to, const float4& from) { *reinterpret_cast<float4*>(to) = from; }
-__device__ void StoreFour(BFloat* to, const float4& from) {
-  auto* const pairs = reinterpret_cast<__nv_bfloat162*>(to);
-  pairs[0] = __floats2bfloat162_rn(from.x, from.y);
-  pairs[1] = __floats2bfloat162_rn(from.z, from.w);
-}
-
-// Four numbers at a time, if they lie so.
 template <class To>
 __device__ void CopyRun(const MatrixCopy& c, const float* state, To* copies, int run) {
-  constexpr int kBlock = kTile * kDownOfTile;
-  const float* const from = state + c.from;
-  To* const to = copies + c.to;
-  const size_t begin = size_t(run) * kRun, end = min(begin + kRun, c.size());
-  const int own = int(threadIdx.y) * kTile + int(threadIdx.x);
-  const size_t fours = c.from % 4 == 0 && c.to % 4 == 0 ? (end - begin) / 4 : 0;
-  for (size_t i = own; i < fours; i += kBlock) {
-    const size_t at = begin + 4 * i;
-    StoreFour(to + at, *reinterpret_cast<const float4*>(from + at));
+  const size_t begin = size_t(run) * kRun, size = min(size_t{kRun}, c.size() - begin);
+  const float* const from = state + c.from + begin;
+  To* const to = copies + c.to + begin;
+  const size_t packs = InPacks(from, 0) && InPacks(to, 0) ? size / kAtOnce : 0;
+  for (size_t i = threadIdx.x; i < packs; i += kThreads) {
+    Store<kAtOnce>(to + kAtOnce * i, Load<kAtOnce>(from + kAtOnce * i));
   }
-  for (size_t at = begin + 4 * fours + own; at < end; at += kBlock) to[at] = To(from[at]);
+  for (size_t i = kAtOnce * packs + threadIdx.x; i < size; i += kThreads) to[i] = To(from[i]);
 }
 
 template <class To>
-__global__ void MatrixCopies(const MatrixCopy* list, int size, int first, const float* state,
-                             To* copies) {
+__global__ void MatrixCopies(const MatrixCopy* list, const int* copy_of_tile, int first,
+                             const float* state, To* copies) {
   const int tile = first + int(blockIdx.x);
-  int begin = 0, end = size;  // the last copy that does not begin behind the tile
-  while (end - begin > 1) {
-    const int middle = (begin + end) / 2;
-    (list[middle].first_tile <= tile ? begin : end) = middle;
-  }
-  const MatrixCopy c = list[begin];
+  const MatrixCopy c = list[copy_of_tile[tile]];
   if (c.turned) {
     TransposeTile(state + c.from, copies + c.to, c.rows, c.columns, tile - c.first_tile, false);
   } else {
@@ -73,12 +89,12 @@ __global__ void TransposeInto(const From* from, int rows, int columns, float* to
 
 }  // namespace
 
-void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, int size, int first, int tiles,
-                        const float* state, Array copies) {
+void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, const int* copy_of_tile,
+                        int first, int tiles, const float* state, Array copies) {
   if (tiles == 0) return;
   WithElement(copies.narrow, [&](auto zero) {
-    MatrixCopies<<<unsigned(tiles), dim3(kTile, kDownOfTile), 0, stream>>>(
-        list, size, first, state, As<decltype(zero)>(copies));
+    MatrixCopies<<<unsigned(tiles), kThreads, 0, stream>>>(list, copy_of_tile, first, state,
+                                                           As<decltype(zero)>(copies));
   });
 }
 
@@ -86,8 +102,8 @@ void LaunchTransposeInto(cudaStream_t stream, Array from, int rows, int columns,
                          bool accumulate) {
   const MatrixCopy t{.rows = rows, .columns = columns, .turned = true};
   WithElement(from.narrow, [&](auto zero) {
-    TransposeInto<<<unsigned(t.tiles()), dim3(kTile, kDownOfTile), 0, stream>>>(
-        As<const decltype(zero)>(from), rows, columns, to, accumulate);
+    TransposeInto<<<unsigned(t.tiles()), kThreads, 0, stream>>>(As<const decltype(zero)>(from),
+                                                                rows, columns, to, accumulate);
   });
 }
 

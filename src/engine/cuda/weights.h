@@ -10,8 +10,7 @@ namespace trireme::cuda {
 // The libraries want a kernel as [out][kh][kw][in]; in a state and a summand it lies as
 // [kh][kw][in][out]. Both are matrices, each the other's transpose.
 
-constexpr int kTile = 32;
-
+constexpr int kTile = 64;
 constexpr int kRun = 4096;
 
 // A matrix [rows][columns] at `from` of a state is copied to `to` of the copies: `turned` as
@@ -29,9 +28,10 @@ struct MatrixCopy {
   constexpr size_t size() const { return size_t(rows) * size_t(columns); }
 };
 
-// Tiles [first, first + tiles) of the copies, which lie on the device in order.
-void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, int size, int first, int tiles,
-                        const float* state, Array copies);
+// Tiles [first, first + tiles) of the copies; on the device lie their list, and for each tile the
+// index of its copy.
+void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, const int* copy_of_tile,
+                        int first, int tiles, const float* state, Array copies);
 
 // to[column][row] (+)= from[row][column].
 void LaunchTransposeInto(cudaStream_t stream, Array from, int rows, int columns, float* to,

@@ -20,7 +20,7 @@ void AbsoluteErrorGrad(const Call& call) {
     for (int64_t i = 0; i < classes; ++i) {
       const double error = call.inputs[0].sample(n)[i] - call.Target(n, i);
       const double sign = error > 0 ? 1 : error < 0 ? -1 : error;  // not a number stays so
-      call.outputs[0].sample(n)[i] = sign * call.batch.loss_scale * call.Weight(n);
+      call.outputs[0].sample(n)[i] = sign * call.GradientScale() * call.Weight(n);
     }
   }
 }

@@ -12,7 +12,9 @@ namespace {
 class RefExecutable : public Executable {
  public:
   RefExecutable(std::shared_ptr<const Program> program, Queue& queue)
-      : Executable(std::move(program)), queue_(queue), runner_(*program_) {}
+      : Executable(std::move(program)),
+        queue_(queue),
+        runner_(*program_, ref::Runner::Narrow::kRounded) {}
 
   Event RunShard(const Batch& batch, Slice state, Slice summand, bool accumulate,
                  Ready ready) override {
@@ -74,6 +76,12 @@ bool RefEngine::Computes(std::string_view op) const {
   const auto parts = (own != fusions_.end() ? *own->op : FindOp(op)).parts;
   return parts.size() > 0 &&
          std::ranges::all_of(parts, [this](const char* part) { return Computes(part); });
+}
+
+// All but what losses and their gradients read and make: that is float32 in every engine.
+NarrowOperands RefEngine::NarrowOperandsOf(const Node& node) const {
+  if (!halves() || ref::IsOfLoss(node.op->name)) return {};
+  return {.inputs = ~0u, .outputs = ~0u, .alike = false};
 }
 
 std::unique_ptr<Executable> RefEngine::Load(std::shared_ptr<const Program> program, Queue& queue) {

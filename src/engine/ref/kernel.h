@@ -36,6 +36,8 @@ struct Call {
     const int32_t label = batch.labels[size_t(sample)];
     return inputs[0].shape().size() == 1 ? NumberOfLabel(label) : i == label ? 1 : 0;
   }
+  // Of what comes behind the loss.
+  double GradientScale() const { return batch.loss_scale * batch.ScaleOnHost(); }
   // What its loss counts.
   double Weight(int64_t sample) const {
     if (batch.class_weights.empty()) return 1;
@@ -47,5 +49,6 @@ using Kernel = void (*)(const Call&);
 
 // Null if there is none. Fused operations have none: they are computed as the chain of their parts.
 Kernel FindKernel(std::string_view op);
+bool IsOfLoss(std::string_view op);  // a loss, its gradient, the tally
 
 }  // namespace trireme::ref

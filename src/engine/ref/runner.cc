@@ -6,12 +6,26 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/half.h"
 #include "graph/op.h"
 
 namespace trireme::ref {
 
-Runner::Runner(const Program& program)
-    : program_(program), stored_(program.graph.values.size()), values_(stored_.size()) {
+namespace {
+
+double RoundToBf16(double x) {
+  uint32_t bits = std::bit_cast<uint32_t>(float(x));
+  bits += 0x7fff + (bits >> 16 & 1);  // to the nearest, to the even one of two
+  return std::bit_cast<float>(bits & 0xffff0000);
+}
+
+}  // namespace
+
+Runner::Runner(const Program& program, Narrow narrow)
+    : program_(program),
+      narrow_(narrow),
+      stored_(program.graph.values.size()),
+      values_(stored_.size()) {
   std::iota(stored_.begin(), stored_.end(), 0);
   FindViews(program.graph.nodes);
 }
@@ -39,6 +53,9 @@ void Runner::Run(const Batch& batch, std::span<const double> state, std::span<do
   for (const Instruction& instruction : program_.instructions) {
     const Stopwatch watch;
     Execute(instruction, {batch, state, summand});
+    if (narrow_ == Narrow::kRounded) {
+      for (const Operand& output : instruction.outputs) Round(output);
+    }
     (instruction.backward ? backward_s_ : forward_s_) += watch.seconds();
   }
 }
@@ -51,12 +68,9 @@ Tensor Runner::Open(const Operand& operand, int64_t samples) {
 }
 
 void Runner::Round(const Operand& operand) {
-  if (operand.spec.element != Element::kBFloat) return;
-  for (double& x : values_[stored_[operand.value]]) {
-    uint32_t bits = std::bit_cast<uint32_t>(float(x));
-    bits += 0x7fff + (bits >> 16 & 1);  // to the nearest, to the even one of two
-    x = std::bit_cast<float>(bits & 0xffff0000);
-  }
+  if (!IsNarrow(operand.spec.element)) return;
+  const bool half = operand.spec.element == Element::kHalf;
+  for (double& x : values_[stored_[operand.value]]) x = half ? RoundToHalf(x) : RoundToBf16(x);
 }
 
 Call Runner::MakeCall(const Instruction& instruction, const Slices& s) {

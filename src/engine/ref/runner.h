@@ -13,7 +13,10 @@ namespace trireme::ref {
 // at a time.
 class Runner {
  public:
-  explicit Runner(const Program& program);  // which outlives it
+  // What is held in 16 bits: kJudged, only inside a chain, as what an operation makes is compared
+  // with what it should be; kRounded, whatever an operation makes.
+  enum class Narrow { kJudged, kRounded };
+  explicit Runner(const Program& program, Narrow narrow = Narrow::kJudged);  // which outlives it
 
   // A value that no instruction makes (a single operation under test). Without this value 0 is
   // taken from the batch.
@@ -39,11 +42,12 @@ class Runner {
   };
   Tensor Open(const Operand& operand, int64_t samples);
   void Execute(const Instruction& instruction, const Slices& slices);
-  void Round(const Operand& operand);  // to bf16, if it is stored so
+  void Round(const Operand& operand);  // to 16 bits, if it is stored so
   Call MakeCall(const Instruction& instruction, const Slices& slices);
   void FindViews(std::span<const Node> nodes);
 
   const Program& program_;
+  const Narrow narrow_;
   std::vector<ValueId> stored_;  // by value: itself, or what it is a view of
   std::vector<std::vector<double>> values_;
   double forward_s_ = 0, backward_s_ = 0;

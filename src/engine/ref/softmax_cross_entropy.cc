@@ -34,7 +34,7 @@ void SoftmaxCrossEntropyGrad(const Call& call) {
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
       call.outputs[0].sample(n)[i] = (call.inputs[0].sample(n)[i] - Target(call, n, i, classes)) *
-                                     call.batch.loss_scale * call.Weight(n);
+                                     call.GradientScale() * call.Weight(n);
     }
   }
 }

@@ -17,7 +17,7 @@ void SquaredErrorGrad(const Call& call) {
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
       const double error = call.inputs[0].sample(n)[i] - call.Target(n, i);
-      call.outputs[0].sample(n)[i] = error * call.batch.loss_scale * call.Weight(n);
+      call.outputs[0].sample(n)[i] = error * call.GradientScale() * call.Weight(n);
     }
   }
 }

@@ -103,15 +103,10 @@ bool AllFinite(SharedTeam* team, const Gradient& g) {
   return finite;
 }
 
-float FactorOf(SharedTeam* team, const Gradient& g, Slice statistics, float clip) {
-  if (!AllFinite(team, statistics)) return 0;
-  if (clip <= 0) return AllFinite(team, g) ? 1 : 0;
-  const Slice gradients = g.values;
-  const double norm = std::sqrt(SplitSum(team, gradients.size, [=](size_t at, size_t size) {
-    return loops::Dot(gradients.data + at, gradients.data + at, size);
+double NormOf(SharedTeam* team, Slice x) {
+  return std::sqrt(SplitSum(team, x.size, [=](size_t at, size_t size) {
+    return loops::Dot(x.data + at, x.data + at, size);
   }));
-  if (!std::isfinite(norm)) return 0;
-  return norm > clip ? float(clip / norm) : 1;
 }
 
 }  // namespace
@@ -159,10 +154,12 @@ void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Sli
   });
 }
 
-void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale) {
-  const float factor = FactorOf(team, gradients, statistics, clip);
-  scale.data[UpdateScale::kFactor] = factor;
-  if (factor == 0) scale.data[UpdateScale::kSkipped] += 1;
+void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip,
+                  const LossScaling& loss, Slice scale) {
+  const double norm = clip > 0 ? NormOf(team, gradients.values) : 0;
+  const bool finite =
+      AllFinite(team, statistics) && (clip > 0 ? std::isfinite(norm) : AllFinite(team, gradients));
+  Judge(loss, finite, clip, norm, scale.data);
 }
 
 void ForStretches(SharedTeam* team, Slice scale, const Gradient& gradient,

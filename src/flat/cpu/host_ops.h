@@ -32,7 +32,8 @@ void Scale(SharedTeam* team, float a, Slice x);
 void Dot(SharedTeam* team, Slice x, Slice y, Slice out);
 void SumInOrder(SharedTeam* team, Slice start, const SliceList& parts, Slice out);
 void ElasticPull(SharedTeam* team, float alpha, Slice centre, Slice weights, Slice pull);
-void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip, Slice scale);
+void CheckAndClip(SharedTeam* team, Gradient gradients, Slice statistics, float clip,
+                  const LossScaling& loss, Slice scale);
 void Track(SharedTeam* team, float momentum, Slice scale, Slice seen, Slice running);
 void Digest(SharedTeam* team, Slice from, const RangeList& ranges, Slice out);
 

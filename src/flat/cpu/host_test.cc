@@ -85,21 +85,21 @@ TEST(HostDevice, ATeamKeepsTheBits) {
     HostDevice device(team);
     auto queue = device.NewQueue();
     Buffer a(device, kSize), b(device, kSize), c(device, kSize), d(device, kSize),
-        square(device, kSize), scale(device, 2), decays(device, kSize / 16 + 1);
+        square(device, kSize), scale(device, UpdateScale::kSize), decays(device, kSize / 16 + 1);
     flat::Put(*queue, x, a);
     flat::Put(*queue, y, b);
     flat::Copy(*queue, b, c);
     flat::Put(*queue, x.data(), decays);
-    flat::CheckAndClip(*queue, a, b, 2.5f, scale);
+    flat::CheckAndClip(*queue, a, b, 2.5f, {}, scale);
     flat::Update(*queue, SgdRates{0.1f, 0.9f, true}, scale, decays, a, {b}, c);
     const std::vector<Slice> parts = {a, b, c};
     flat::SumInOrder(*queue, a, parts, d);
     flat::ElasticPull(*queue, 0.3f, a, d, c);
     flat::Update(*queue, AdamRates{0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 1, 1, true, 0.5f}, scale, decays,
                  c, {b, square}, d);
-    std::vector<float> all(2 + kSize);
+    std::vector<float> all(UpdateScale::kSize + kSize);
     flat::Get(*queue, scale, all.data());
-    flat::Get(*queue, d, all.data() + 2);
+    flat::Get(*queue, d, all.data() + UpdateScale::kSize);
     return all;
   };
   const std::vector<float> alone = compute(nullptr);

@@ -60,7 +60,7 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
   say(engine.Choose(g));
   say(passes::NarrowValues(g, engine));
 
-  const passes::MemoryPlan plan = passes::PlanMemory(g, capacity, results, engine.alignment());
+  const passes::MemoryPlan plan = passes::PlanMemory(g, capacity, results, engine);
   say(plan.decision);
   program->activation_bytes = plan.bytes;
   const auto place = [&](ValueId value) { return OperandOf(g, plan, value); };

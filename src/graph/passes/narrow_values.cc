@@ -46,10 +46,11 @@ std::string NarrowValues(Graph& graph, const Engine& engine) {
     }
   }
   for (size_t i = 0; i < narrow.size(); ++i) {
-    if (narrow[i]) graph.values[i].element = Element::kBFloat;
+    if (narrow[i]) graph.values[i].element = engine.narrow();
   }
   const auto count = std::ranges::count(narrow, true);
-  return count ? fmt::format("narrow: {} values held in bf16", count) : "";
+  const char* const type = engine.narrow() == Element::kHalf ? "fp16" : "bf16";
+  return count ? fmt::format("narrow: {} values held in {}", count, type) : "";
 }
 
 }  // namespace trireme::passes

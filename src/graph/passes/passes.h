@@ -32,7 +32,7 @@ std::string Fuse(Graph& graph, const Engine& engine, int capacity,
 // Throws Error if the engine lacks a kernel.
 void CheckKernels(const Graph& graph, const Engine& engine);
 
-// Marks the values that are held in bf16: activations and their gradients that all their kernels
+// Marks the values that are held in 16 bits: activations and their gradients that all their kernels
 // take so. The others stay float32, and nothing is ever converted on its own: the batch, what
 // losses read and make, statistics. Empty: there are none.
 std::string NarrowValues(Graph& graph, const Engine& engine);
@@ -45,7 +45,7 @@ struct MemoryPlan {
   std::string decision;
 };
 MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results,
-                      size_t alignment);
+                      const Engine& engine);
 
 // Marks the instructions after which buckets of weights are final; the tail is final at the end.
 void MarkBuckets(Program& program);

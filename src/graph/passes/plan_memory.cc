@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/assert.h"
+#include "graph/engine.h"
 #include "graph/op.h"
 #include "graph/passes/passes.h"
 
@@ -21,10 +22,12 @@ struct Storage {
   bool Overlaps(const Storage& other) const { return born <= other.dies && other.born <= dies; }
 };
 
-std::vector<int> LastReads(const Graph& graph, std::span<const ValueId> results) {
+std::vector<int> LastReads(const Graph& graph, int capacity, std::span<const ValueId> results,
+                           const Engine& engine) {
   std::vector<int> last(graph.values.size(), -1);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (const ValueId input : graph.nodes[i].inputs) last[input] = int(i);
+    const int until = int(i) + engine.Lingers(graph, graph.nodes[i], capacity);
+    for (const ValueId input : graph.nodes[i].inputs) last[input] = std::max(last[input], until);
   }
   for (const ValueId value : results) last[value] = int(graph.nodes.size());
   return last;
@@ -33,8 +36,11 @@ std::vector<int> LastReads(const Graph& graph, std::span<const ValueId> results)
 // Which storage each value lives in.
 class Assignment {
  public:
-  Assignment(const Graph& graph, int capacity, std::span<const ValueId> results)
-      : graph_(graph), capacity_(capacity), last_reads_(LastReads(graph, results)) {
+  Assignment(const Graph& graph, int capacity, std::span<const ValueId> results,
+             const Engine& engine)
+      : graph_(graph),
+        capacity_(capacity),
+        last_reads_(LastReads(graph, capacity, results, engine)) {
     storage_of_.assign(graph.values.size(), -1);
     Open(0, -1);
     storages[0].is_input = true;
@@ -117,10 +123,10 @@ size_t PlaceAll(std::vector<Storage>& storages, size_t alignment) {
 }  // namespace
 
 MemoryPlan PlanMemory(const Graph& graph, int capacity, std::span<const ValueId> results,
-                      size_t alignment) {
-  Assignment assignment(graph, capacity, results);
+                      const Engine& engine) {
+  Assignment assignment(graph, capacity, results, engine);
   MemoryPlan plan;
-  plan.bytes = PlaceAll(assignment.storages, alignment);
+  plan.bytes = PlaceAll(assignment.storages, engine.alignment());
   size_t all = 0;
   for (const Storage& storage : assignment.storages) all += storage.is_input ? 0 : storage.bytes;
   for (const int index : assignment.storage_of()) {

@@ -92,6 +92,8 @@ constexpr Fact kMachine[] = {
     {"device", "device"},
     {"card", "device_name"},
     {"precision", "precision"},
+    {"loss scale", "loss_scale"},
+    {"skipped steps", "skipped_steps"},
     {"version", "version"},
     {"commit", "commit"},
     {"SHA-256 of the weights", "parameters_sha256", Fact::kHash},

@@ -1,6 +1,8 @@
 #include "strategy/check/toy_engine.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -13,6 +15,12 @@ namespace {
 
 size_t Aligned(size_t n) {
   return (n + Layout::kAlignment - 1) / Layout::kAlignment * Layout::kAlignment;
+}
+
+void OverflowAsHalf(std::span<float> gradients) {
+  for (float& x : gradients) {
+    if (std::fabs(x) > 65504) x = std::copysign(std::numeric_limits<float>::infinity(), x);
+  }
 }
 
 }  // namespace
@@ -114,19 +122,21 @@ void Worker::RunShard(const Shard& shard, size_t which, bool accumulate, bool la
   const Slice summand = summands_[which];
   float* out = host_.data() + which * layout.summand;
   queue_->Sync();  // the last step's copies of this memory are done
+  const float gradient_scale = scale * LossScale();
   if (!accumulate) std::fill(out, out + layout.summand, 0.0f);
   float loss = 0;
   for (int64_t p = shard.begin; p < shard.end; ++p) {
     for (const Range& range : layout.parameters) {
       for (size_t j = range.begin; j < range.end(); ++j) {
         const float off = weights_[j] - Target(work.epoch, p, j);
-        out[j] += scale * off;
+        out[j] += gradient_scale * off;
         loss += scale * 0.5f * off * off;
       }
     }
     out[layout.weights] += Target(work.epoch, p, 7) / float(shard.size() * work.filled_shards);
   }
   out[layout.loss()] += loss;
+  if (updater_.scales_loss()) OverflowAsHalf({out, layout.weights});
   if (after_backward) after_backward(work, shard, {out, layout.summand});
   if (!last) return flat::Put(*queue_, out, summand);
   for (const Bucket& bucket : model_.buckets) {
@@ -137,6 +147,13 @@ void Worker::RunShard(const Shard& shard, size_t which, bool accumulate, bool la
               summand.Sub(bucket.range.begin, bucket.range.size));
     if (strategy_.Listens()) strategy_.BucketReady(replica_, bucket, queue_->Record());
   }
+}
+
+float Worker::LossScale() {
+  if (!updater_.scales_loss()) return 1;
+  float scale;
+  flat::GetNow(*queue_, updater_.loss_scale(), {&scale, 1});
+  return scale;
 }
 
 void Worker::Finish() { strategy_.End(replica_); }

@@ -13,7 +13,8 @@
 namespace trireme::toy {
 
 // Weight j wants to be where the samples' targets are: loss = half the squared distance, averaged.
-// One statistic: the mean of the samples' own value.
+// One statistic: the mean of the samples' own value. Where the loss is scaled, gradients overflow
+// as those of float16 do.
 struct Model {
   explicit Model(size_t weights, size_t bucket = 1 << 14);
   Layout layout;
@@ -56,6 +57,7 @@ class Worker {
 
  private:
   void ReadWeights();
+  float LossScale();
   void RunShard(const Shard& shard, size_t which, bool accumulate, bool last);
 
   const Model& model_;

@@ -1,5 +1,6 @@
 #include "strategy/exchange/group_average.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "flat/staging.h"
 #include "strategy/step/tags.h"
 #include "transport/collective/all_reduce.h"
+#include "transport/collective/broadcast.h"
 
 namespace trireme {
 namespace {
@@ -76,8 +78,21 @@ void GroupAverage::Meet(Replica& r) {
   }
   flat::Copy(r.queue, anchor_, r.state);
   r.updater.Reset(r.queue);
+  AgreeOnScale(r);
   flat::Fill(r.queue, votes, r.summands[0].Sub(r.layout.votes(), 1));
   own_ = all_ = 0;
+}
+
+// Between meetings each has its own loss scale: the smallest is good for all.
+void GroupAverage::AgreeOnScale(Replica& r) {
+  if (!r.updater.scales_loss()) return;
+  Updater::ScaleOnHost scale = r.updater.GetScale(r.queue);
+  for (const Updater::ScaleOnHost& other : AllGather(group_, kTagMeeting, scale)) {
+    for (const size_t i : {UpdateScale::kLoss, UpdateScale::kFinite}) {
+      scale[i] = std::min(scale[i], other[i]);
+    }
+  }
+  flat::PutNow(r.queue, scale, r.updater.scale());
 }
 
 void GroupAverage::Snapshot(Replica& r, Slice into) {

@@ -45,6 +45,7 @@ class GroupAverage : public Exchange {
  private:
   void Meet(Replica& replica);                   // sums the votes to stop, too
   float SumMoves(Replica& replica, float vote);  // into moves_; the sum of votes
+  void AgreeOnScale(Replica& replica);           // of the loss
 
   Group& group_;
   const Plan plan_;

@@ -16,6 +16,7 @@ class Merge {
   virtual void Begin(Replica& replica) = 0;  // takes the centre's weights
   // The worker moves its own weights by its gradients; else only the centre does.
   virtual bool updates() const { return true; }
+  virtual bool pushes_gradients() const { return false; }
   virtual void BeforeStep(Replica&, bool /*meets*/) {}  // `meets`: the step ends with a meeting
   virtual void AfterStep(Replica&, bool /*meets*/) {}   // `meets`: Meet is called next
   // The work of `leases` shall count at the centre. Of the head all but the version is there.

@@ -40,7 +40,11 @@ class ServerExchange : public Exchange {
   bool holds() const { return !open_.empty(); }  // work that the server does not have yet
   void Drain(Replica& replica);                  // meets, and knows that it counts
   void Discard(Replica& replica);  // what it holds is void: begins anew with the server's weights
-  void TakeNewer(Replica& replica) { merge_->BeforeStep(replica, MeetsAfter(since_ + 1)); }
+  void TakeNewer(Replica& replica) {
+    if (!overflowed_) merge_->BeforeStep(replica, MeetsAfter(since_ + 1));
+  }
+  // The last step overflowed and counts nowhere: its lease is to be taken again.
+  bool overflowed() const { return overflowed_; }
   bool Moved() { return merge_->Moved(); }  // the weights, by the server, since the last call
   bool Forgets() { return std::exchange(forgets_, false); }  // momentum, since the last call
 
@@ -48,6 +52,7 @@ class ServerExchange : public Exchange {
   void Meet(Replica& replica);
   bool MeetsAfter(int steps) const { return period_ > 0 && steps >= period_; }
   void CountLoss(Replica& replica);
+  void ReadScale(Replica& replica);
 
   const std::unique_ptr<Client> client_;
   const std::unique_ptr<Merge> merge_;
@@ -55,9 +60,11 @@ class ServerExchange : public Exchange {
   const bool led_;
   std::vector<int64_t> open_;  // leases whose work the server does not have yet
   HostBuffer<float> metrics_;  // of a step
-  PushHead head_;              // what the next push says of them
-  int since_ = 0;              // steps since the last meeting
-  double told_waited_s_ = 0;   // of the client's, in pushes so far
+  HostBuffer<float> scale_;    // an UpdateScale
+  bool overflowed_ = false;
+  PushHead head_;             // what the next push says of them
+  int since_ = 0;             // steps since the last meeting
+  double told_waited_s_ = 0;  // of the client's, in pushes so far
   bool forgets_ = false;
 };
 

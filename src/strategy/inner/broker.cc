@@ -32,9 +32,11 @@ void Broker::Meet(int worker, const Share& share) {
   changed_.notify_all();
   AwaitRound(lock, worker, round);
   if (worker > 0) {
-    const Slice parent = Own(shares_[0].state);
+    const Slice parent = Own(shares_[0].state), scale = Own(shares_[0].scale);
     lock.unlock();
-    flat::Copy(*device_.NewQueue(), parent, Own(share.state));
+    const auto queue = device_.NewQueue();
+    flat::Copy(*queue, parent, Own(share.state));
+    flat::Copy(*queue, scale, Own(share.scale));
     lock.lock();
     ++taken_;
     changed_.notify_all();

@@ -30,11 +30,12 @@ class Broker : public StrategyCommon {
     std::span<const Slice> parts;
     int first_shard = 0;
     Slice into, state;
+    Slice scale;                   // of the worker's updater
     Range metrics;                 // of `into`
     std::function<void()> update;  // of worker 0 is called: into moves state
   };
-  // Returns when the parent has moved and `state` is equal to it. Throws PeerLost if a worker has
-  // left.
+  // Returns when the parent has moved and `state` is equal to it, and `scale` to worker 0's. Throws
+  // PeerLost if a worker has left.
   void Meet(int worker, const Share& share);
   void Leave(int worker) noexcept;  // it will not come again
 

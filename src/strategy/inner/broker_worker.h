@@ -25,6 +25,7 @@ class InnerBroker : public Inner {
                            .first_shard = parts ? r.work.shards[0].index : 0,
                            .into = r.summands[0],
                            .state = r.state,
+                           .scale = r.updater.scale(),
                            .metrics = {r.layout.loss(), Layout::kStepMetrics},
                            .update = [update] { update(); }});
     waited_s_ += watch.seconds();

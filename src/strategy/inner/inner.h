@@ -1,6 +1,7 @@
 #pragma once
 #include <exception>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -40,6 +41,12 @@ class Inner {
   // In `update`: whoever added up has seen that all gradients of the sum are finite. False: nobody
   // has looked, or something is not.
   virtual bool SumIsFinite() const { return false; }
+
+  // Whoever has waited for the replica's queue calls it before it uses what came out: throws if
+  // sums of devices were aborted meanwhile.
+  virtual void Check() {}
+  // An exception ends the run on this rank: what its queues wait for will not come.
+  virtual void GiveUp(std::string_view /*why*/) noexcept {}
 
   // By rank, where it is measured; complete when all have ended.
   virtual std::vector<ClientStats> worker_stats() const { return {}; }

@@ -41,7 +41,9 @@ AllReduceNeeds AllReduceNeedsOf(const InnerNeeds& needs, const Group& group) {
           .shards = shards,
           .summands = SummandsOf(needs, shards[size_t(group.rank())]),
           .most_summands = SummandsOf(needs, *std::ranges::max_element(shards)),
-          .bytes = needs.bucket_bytes};
+          .bytes = needs.bucket_bytes,
+          .devices = needs.devices,
+          .log = needs.log};
 }
 
 std::unique_ptr<Inner> MakeAlone(const InnerNeeds& needs, Group*) {
@@ -51,7 +53,9 @@ std::unique_ptr<Inner> MakeAlone(const InnerNeeds& needs, Group*) {
 
 // Of all, or of a group below a server or an average.
 std::unique_ptr<Inner> MakeAllReduceOf(const InnerNeeds& needs, Group* group) {
-  if (group->size() == 1) return MakeAlone(needs, group);  // no communication, no threads
+  if (group->size() == 1 && !NeedsDevices(needs.algorithm)) {
+    return MakeAlone(needs, group);  // no communication, no threads
+  }
   return MakeAllReduce(AllReduceNeedsOf(needs, *group), *group);
 }
 

@@ -9,8 +9,10 @@
 
 namespace trireme {
 
+class DeviceGroups;
 class Group;
 class Inner;
+class Log;
 class StrategyCommon;
 struct Plan;
 
@@ -27,6 +29,8 @@ struct InnerNeeds {
   std::string algorithm = "auto", wire = "f32";  // of an all-reduce
   size_t bucket_bytes = 0;                       // at most
   StrategyCommon* common = nullptr;              // what the row made, if it did
+  DeviceGroups* devices = nullptr;               // of this rank's device, where devices can add up
+  const Log* log = nullptr;                      // not null: how gradients are summed is said
 };
 
 // How replicas advance inside a step (strategy.inner): a row of one list.

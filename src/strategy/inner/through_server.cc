@@ -48,6 +48,7 @@ int InnerThroughServer::Summands() const { return summands_; }
 void InnerThroughServer::Begin(Replica& r) {
   if (!broadcast_) staging_ = Staging(r.device, r.layout.state);
   metrics_ = {r.device, Layout::kStepMetrics};
+  scale_ = {r.device, UpdateScale::kSize};
   if (ways_.sends == Sends::kDifferences && !is_server()) {
     moved_ = Buffer(r.device, r.layout.state);
   }
@@ -77,7 +78,8 @@ void InnerThroughServer::MakeDifference(Replica& r) {
   const Slice gradient = r.summands[0].Sub(0, weights);
   flat::Copy(r.queue, r.state, moved_);
   r.updater.Apply(r.queue, r.work.step, r.summands[0], moved_);
-  flat::Copy(r.queue, moved_.slice().Sub(0, weights), gradient);
+  // What is not finite makes the difference so: nobody takes this step.
+  flat::Blend(r.queue, 1, moved_.slice().Sub(0, weights), 0, gradient);
   flat::Blend(r.queue, -1, r.state.Sub(0, weights), 1, gradient);
 }
 
@@ -97,12 +99,13 @@ void InnerThroughServer::Agree(Replica& r, FunctionRef<void()> update) {
   ShareState(r);
 }
 
-// The server's state, and what the summand says about the step besides gradients.
+// The server's state, what the summand says about the step besides gradients, the loss scale.
 void InnerThroughServer::ShareState(Replica& r) {
   const Event began = r.queue.Mark();  // the update is done
   const Slice tail = r.summands[0].Sub(r.layout.loss(), Layout::kStepMetrics);
   if (is_server()) {
     flat::Get(r.queue, tail, metrics_);
+    flat::Get(r.queue, r.updater.scale(), scale_);
     if (!broadcast_) staging_.Get(r.queue, r.state, 0);
   }
   r.queue.Sync();
@@ -111,6 +114,10 @@ void InnerThroughServer::ShareState(Replica& r) {
   SendFromServer(std::as_writable_bytes(metrics_.values()));
   if (!is_server() && !broadcast_) staging_.Put(r.queue, r.state, 0);
   flat::Put(r.queue, metrics_, tail);
+  if (r.updater.scales_loss()) {
+    SendFromServer(std::as_writable_bytes(scale_.values()));
+    if (!is_server()) flat::Put(r.queue, scale_, r.updater.scale());
+  }
   sharing_.Add(began, r.queue.Mark());
   r.queue.Sync();  // the host's copies are used again
   if (broadcast_) broadcast_->Start(r.queue.Record());

@@ -68,6 +68,7 @@ class InnerThroughServer : public Inner {
   std::unique_ptr<Group> order_;  // kChain: the workers, then the server
   Staging staging_;               // of the new state on its way, without broadcast_
   HostBuffer<float> metrics_;     // of the step
+  HostBuffer<float> scale_;       // of the server's updater
   Buffer moved_;                  // kDifferences, at a worker: its own updated state
   WorkTimes waited_, sharing_;    // sharing: the state's way back
   std::vector<Ticket> leaving_;   // kStar, at the server

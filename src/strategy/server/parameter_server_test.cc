@@ -61,22 +61,22 @@ TEST(CentreServerTest, RefusesWhatDoesNotBelong) {
   const std::vector<float> good(32, 0.5f);
   std::vector<float> nan = good;
   nan[31] = NAN;
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, lease() + 1}, .body = good}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, lease()}, .body = nan}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, 0, lease() + 1}, .body = good}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, 0, lease()}, .body = nan}));
   EXPECT_TRUE(
-      refused({.kind = kPush, .ints = {0, 0, 0, 0, lease()}, .body = std::vector<float>(31)}));
+      refused({.kind = kPush, .ints = {0, 0, 0, 0, 0, lease()}, .body = std::vector<float>(31)}));
   EXPECT_TRUE(
-      refused({.kind = kPush, .ints = {1, 0, 0, 0, lease()}, .body = good}));  // of the future
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {-1, 0, 0, 0, lease()}, .body = good}));
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0}, .body = good}));
+      refused({.kind = kPush, .ints = {1, 0, 0, 0, 0, lease()}, .body = good}));  // of the future
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {-1, 0, 0, 0, 0, lease()}, .body = good}));
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, 0}, .body = good}));
   EXPECT_TRUE(refused({.kind = kPush, .ints = {}, .body = good}));
   const int64_t id = lease();
-  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, id, id}, .body = good}));
-  EXPECT_TRUE(
-      refused({.kind = kPush, .ints = {0, 0, 0, 0, id}, .body = good}));  // void since the refusal
+  EXPECT_TRUE(refused({.kind = kPush, .ints = {0, 0, 0, 0, 0, id, id}, .body = good}));
+  EXPECT_TRUE(refused(
+      {.kind = kPush, .ints = {0, 0, 0, 0, 0, id}, .body = good}));  // void since the refusal
   EXPECT_TRUE(refused({.kind = 77}));
   EXPECT_TRUE(refused({.kind = -1}));
-  EXPECT_FALSE(refused({.kind = kPush, .ints = {0, 0, 0, 0, lease()}, .body = good}));
+  EXPECT_FALSE(refused({.kind = kPush, .ints = {0, 0, 0, 0, 0, lease()}, .body = good}));
   link.Send({.kind = kBye});
   thread.join();
   EXPECT_EQ(server.version(), 1);
@@ -110,9 +110,10 @@ TEST(CentreServerTest, StandsAClientThatSaysAnything) {
       if (random() % 2) message.kind = kPush;
       if (random() % 4 == 0) message.kind = kAsk;
       if (message.kind == kBye) continue;
-      for (unsigned n = random() % 6; n > 0; --n) message.ints.push_back(any());
-      if (message.kind == kPush && message.ints.size() > 3) {
+      for (unsigned n = random() % 7; n > 0; --n) message.ints.push_back(any());
+      if (message.kind == kPush && message.ints.size() > 4) {
         message.ints[1] = message.ints[2] = message.ints[3] = BitsOf(1.0);
+        message.ints[4] = 0;
       }
       const float value = random() % 40 ? 0.001f : NAN;
       message.body.assign(random() % 4 ? 32 : random() % 64, value);
@@ -139,7 +140,7 @@ TEST(CentreServerTest, StandsAClientThatSaysAnything) {
     ASSERT_NO_FATAL_FAILURE(hear(kCentre));
     const int64_t version = answer.ints.at(0);
     honest.client().Send({.kind = kPush,
-                          .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.0), id},
+                          .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.0), 0, id},
                           .body = std::vector<float>(32, 0.5f)});
     honest.client().Send({.kind = kBye});
     thread.join();
@@ -170,7 +171,7 @@ TEST(CentreServerTest, BoundsStaleness) {
       do {
         ASSERT_EQ(link.Receive(message, After(kSoon)), Arrival::kMessage);
       } while (message.kind != kGrant);
-      link.Send({.kind = kPush, .ints = {0, 0, 0, 0, message.ints.at(1)}, .body = one});
+      link.Send({.kind = kPush, .ints = {0, 0, 0, 0, 0, message.ints.at(1)}, .body = one});
     }
     link.Send({.kind = kBye});
     thread.join();
@@ -341,7 +342,7 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
       }
       if (message.kind != kGrant) return;
       const std::vector<float> inf(32, INFINITY);
-      link.Send({.kind = kPush, .ints = {0, 0, 0, 0, message.ints.at(1)}, .body = inf});
+      link.Send({.kind = kPush, .ints = {0, 0, 0, 0, 0, message.ints.at(1)}, .body = inf});
       message = {};
     }
   });

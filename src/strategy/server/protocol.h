@@ -60,14 +60,15 @@ struct PushHead {
   int64_t version = 0;  // of the centre it was made from
   double loss_sum = 0;  // over the samples of its leases
   double correct = 0;
-  double waited_s = 0;  // the client's worker, since its last push
-  static constexpr size_t kInts = 4;
+  double waited_s = 0;    // the client's worker, since its last push
+  int64_t overflows = 0;  // steps of it since then that were taken again
+  static constexpr size_t kInts = 5;
 
   std::array<int64_t, kInts> ints() const {
-    return {version, BitsOf(loss_sum), BitsOf(correct), BitsOf(waited_s)};
+    return {version, BitsOf(loss_sum), BitsOf(correct), BitsOf(waited_s), overflows};
   }
   static PushHead Of(std::span<const int64_t> ints) {
-    return {ints[0], RealOf(ints[1]), RealOf(ints[2]), RealOf(ints[3])};
+    return {ints[0], RealOf(ints[1]), RealOf(ints[2]), RealOf(ints[3]), ints[4]};
   }
 };
 

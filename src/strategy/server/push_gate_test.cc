@@ -50,7 +50,7 @@ struct Scene {
     for (int c = 0; c < kClients; ++c) centre.AddClient("client " + std::to_string(c));
   }
   Message PushOf(int client, int64_t version, std::vector<Lease> leases) const {
-    Message push{.kind = kPush, .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.5)}};
+    Message push{.kind = kPush, .ints = {version, BitsOf(1.0), BitsOf(1.0), BitsOf(0.5), 0}};
     for (const Lease& lease : leases) push.ints.push_back(lease.id);
     const float begin = leases.empty() ? 0.0f : float(leases[0].begin);
     push.body = {float(client), float(version), begin};
@@ -227,6 +227,18 @@ INSTANTIATE_TEST_SUITE_P(Rules, PushGateTest,
                                          Rule{"clock", When::kClock, Stale::kTake},
                                          Rule{"round", When::kRound, Stale::kTake}),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PushGateHeadTest, OverflowsAreCountedAndNeverFewerThanNone) {
+  Scene scene(When::kArrival, Stale::kTake, [](auto...) {});
+  for (const int64_t overflows : {int64_t(-1), INT64_MAX, int64_t(3)}) {
+    const Lease lease = *scene.centre.leases().Take(0);
+    Message message = scene.PushOf(0, scene.centre.version(), {lease});
+    message.ints[4] = overflows;
+    EXPECT_EQ(scene.gate.Take(0, message).fault == nullptr, overflows == 3);
+    scene.Forget(0);
+  }
+  EXPECT_EQ(scene.centre.clients()[0].overflows, 3);
+}
 
 // Only a client's own finite push ends its row; one that is false in another way is none of it.
 TEST(PushGateRowTest, AClientHasDivergedAfterSoManyPushesInARow) {

@@ -115,7 +115,9 @@ std::unique_ptr<ServerRule> MakeMixRule(float mixing, double typical) {
 std::unique_ptr<ServerRule> MakeUpdateRule(const OptimizerOptions& options,
                                            const Schedule& schedule, const Layout& layout,
                                            Device& device) {
-  return std::make_unique<UpdateRule>(options, schedule, layout, device);
+  OptimizerOptions unscaled = options;
+  unscaled.scales_loss = false;  // clients push gradients that are unscaled
+  return std::make_unique<UpdateRule>(unscaled, schedule, layout, device);
 }
 
 std::unique_ptr<ServerRule> MakeRoundRule(float momentum, const Layout& layout, Device& device) {

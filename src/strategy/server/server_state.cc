@@ -8,7 +8,8 @@
 namespace trireme {
 namespace {
 
-constexpr char kWaited[] = "centre.waited";  // by client, bits of seconds
+constexpr char kWaited[] = "centre.waited";        // by client, bits of seconds
+constexpr char kOverflows[] = "centre.overflows";  // by client
 
 }  // namespace
 
@@ -59,6 +60,7 @@ void ServerState::Count(const GoodPush& push) {
   ++progress_.updates;
   const PushHead head = PushHead::Of(push.message.ints);
   numbers.waited_s += head.waited_s;
+  numbers.overflows += head.overflows;
   progress_.loss_sum += head.loss_sum;
   progress_.correct += head.correct;
   progress_.samples += push.samples;
@@ -110,6 +112,9 @@ void ServerState::Save(StateWriter& writer) const {
   std::vector<int64_t> waited;
   for (const ClientStats& numbers : clients_) waited.push_back(BitsOf(numbers.waited_s));
   writer.Ints(kWaited, waited);
+  std::vector<int64_t> overflows;
+  for (const ClientStats& numbers : clients_) overflows.push_back(numbers.overflows);
+  writer.Ints(kOverflows, overflows);
   if (sequencer_) return sequencer_->memory().WriteTo(writer);
   rule_->Save(*queue_, writer);
 }
@@ -131,6 +136,12 @@ void ServerState::Load(const StateReader& reader, int64_t new_ids) {
     const auto waited = reader.Ints(kWaited);
     for (size_t c = 0; c < std::min(waited.size(), clients_.size()); ++c) {
       clients_[c].waited_s = RealOf(waited[c]);
+    }
+  }
+  if (reader.Has(kOverflows)) {  // likewise
+    const auto overflows = reader.Ints(kOverflows);
+    for (size_t c = 0; c < std::min(overflows.size(), clients_.size()); ++c) {
+      clients_[c].overflows = overflows[c];
     }
   }
   if (!sequencer_) return rule_->Load(*queue_, reader);

@@ -42,7 +42,8 @@ struct ClientStats {
   bool here = false;
   int64_t pushes = 0, samples = 0;  // that counted
   int64_t refused = 0, removed = 0;
-  double waited_s = 0;  // its worker stood still: for weights, for work
+  double waited_s = 0;    // its worker stood still: for weights, for work
+  int64_t overflows = 0;  // steps that it took again, with a smaller loss scale
   Staleness staleness;
 };
 

@@ -13,6 +13,7 @@ constexpr Tag kTagWorkQueue = 4;
 constexpr Tag kTagMeeting = 5;
 constexpr Tag kTagLease = 6;
 constexpr Tag kTagBalance = 7;
+constexpr Tag kTagPulse = 8;
 // Of training and what watches over it.
 constexpr Tag kTagScore = 16;
 constexpr Tag kTagStart = 17;

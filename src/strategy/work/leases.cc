@@ -5,11 +5,16 @@
 namespace trireme {
 
 Turn Leases::Next(Replica* replica, int64_t, Work& work) {
+  if (exchange_.overflowed() && !exchange_.client().leases().holds_void()) {
+    work = last_;
+    return Turn::kStep;
+  }
   for (;;) {
     Lease lease;
     switch (exchange_.client().leases().Claim(exchange_.holds(), lease)) {
       case LeaseClient::Answer::kLease:
         WorkOn(lease, work);
+        if (replica->updater.scales_loss()) last_ = work;
         return Turn::kStep;
       case LeaseClient::Answer::kDrain:
         exchange_.Drain(*replica);

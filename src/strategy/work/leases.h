@@ -26,6 +26,7 @@ class Leases : public WorkSource {
   const Cut cut_;
   ServerExchange& exchange_;
   int64_t own_epoch_ = 0, own_position_ = 0;
+  Work last_;  // to do it again, where the loss is scaled
 };
 
 // Of workers that compute each lease together: the leader takes it, all have a part.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/plugin.h"
 #include "base/text.h"
+#include "transport/mpi/built_in.h"
 
 namespace trireme {
 namespace {
@@ -30,18 +32,46 @@ std::string HowToGetOne() {
                      ShellLine(compiler));
 }
 
+const TriremeMpiTable* OpenTable(const std::string& path) {
+  const PluginKind kind = {"MPI", "trireme_mpi_table", TRIREME_MPI_TABLE, sizeof(TriremeMpiTable),
+                           HowToGetOne};
+  return static_cast<const TriremeMpiTable*>(OpenPlugin(kind, path));
+}
+
 }  // namespace
 
-MpiLibrary::MpiLibrary(std::string path)
-    : path_(std::move(path)),
-      table_(static_cast<const TriremeMpiTable*>(OpenPlugin(
-          {"MPI", "trireme_mpi_table", TRIREME_MPI_TABLE, sizeof(TriremeMpiTable), HowToGetOne},
-          path_))) {}
+MpiLibrary::MpiLibrary(std::string path) : path_(std::move(path)), table_(OpenTable(path_)) {}
+
+MpiLibrary::MpiLibrary(const SiteMpi& site)
+    : path_(fmt::format("built in ({})", NameOf(site.kind))),
+      why_(fmt::format("{}, {}", site.path, site.why)) {
+  std::vector<std::string_view> names;
+  for (const BuiltInMpiPlugin& plugin : BuiltInMpiPlugins()) {
+    names.push_back(plugin.name);
+    if (plugin.name != NameOf(site.kind)) continue;
+    PluginFile file(plugin.bytes, fmt::format("trireme-mpi-{}.so", plugin.name));
+    for (;;) {
+      try {
+        table_ = OpenTable(file.path());
+        return;
+      } catch (const Error&) {
+        if (!file.Move()) throw;
+      }
+    }
+  }
+  throw Error("{} is an MPI of kind {}, and this program holds plugins for {} only; {}", site.path,
+              NameOf(site.kind), fmt::join(names, ", "), HowToGetOne());
+}
 
 std::string MpiLibrary::Name() const {
   char text[1024] = "";
   Check(table_->library(text, sizeof(text)), "MPI_Get_library_version");
   return std::string(Trim(Split(text, '\n').front()));
+}
+
+std::string_view MpiLibrary::Starters() const {
+  return Name().starts_with("Open MPI") ? "mpirun of Open MPI, or srun --mpi=pmix"
+                                        : "mpirun of this library or of MPICH, or srun --mpi=pmi2";
 }
 
 std::string MpiLibrary::Explain(int error) const {
@@ -93,9 +123,25 @@ std::string FindMpiPlugin(const std::string& wanted, const char* from_environmen
     const std::vector<std::string> found = MpiPluginsIn(folder, launcher);
     if (!found.empty()) return found.front();
   }
+  return "";
+}
+
+void RequireMpiPlugin() {
+  const bool is_file = !FindMpiPlugin("", std::getenv("TRIREME_MPI_PLUGIN"), "").empty();
+  if (is_file || !BuiltInMpiPlugins().empty()) return;
   throw Error(
       "there is no MPI plugin (trireme-mpi*.so) in {}, and TRIREME_MPI_PLUGIN is not set; {}",
-      fmt::join(folders, " or "), HowToGetOne());
+      fmt::join(PluginFolders(), " or "), HowToGetOne());
+}
+
+MpiLibrary OpenMpi(const MpiWishes& wishes) {
+  const std::string file =
+      FindMpiPlugin(wishes.plugin, std::getenv("TRIREME_MPI_PLUGIN"), wishes.launcher);
+  if (!file.empty()) return MpiLibrary(file);
+  RequireMpiPlugin();
+  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+  const MpiPlaces places{wishes.library, variable, ReadAncestors()};
+  return MpiLibrary(OpenSiteMpi(MpiCandidates(places), wishes.launcher));
 }
 
 }  // namespace trireme

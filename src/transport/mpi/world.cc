@@ -1,6 +1,5 @@
 #include "transport/mpi/world.h"
 
-#include <cstdlib>
 #include <exception>
 
 #include "base/error.h"
@@ -32,8 +31,8 @@ MpiGroup::Place Join(MpiLibrary& library, const MpiSetup& setup) {
 class MpiWorld : public World {
  public:
   explicit MpiWorld(const MpiSetup& setup)
-      : library_(FindMpiPlugin(setup.plugin, std::getenv("TRIREME_MPI_PLUGIN"),
-                               setup.launched ? setup.launched->launcher : "")),
+      : library_(OpenMpi({setup.plugin, setup.library,
+                          setup.launched ? setup.launched->launcher : std::string_view()})),
         group_(library_, Join(library_, setup), setup.timeout_s, setup.piece_bytes),
         links_(std::make_unique<MpiLinks>(group_, library_, setup.timeout_s, setup.piece_bytes)) {}
 

@@ -9,7 +9,8 @@
 namespace trireme {
 
 struct MpiSetup {
-  std::string plugin;                // path; empty: TRIREME_MPI_PLUGIN, or beside the program
+  std::string plugin;                // path; empty: see OpenMpi
+  std::string library = {};          // of the machine's MPI, where somebody named it
   double timeout_s = 60;             // transport.timeout_s
   std::optional<Launched> launched;  // what the launcher announced: MPI must agree
   size_t piece_bytes = size_t{1} << 30;

@@ -33,6 +33,8 @@ std::unique_ptr<Device> MakeDevice(int card, const EngineOptions& options) {
 
 std::unique_ptr<Engine> MakeEngine(Device&, Precision, const EngineOptions&) { return nullptr; }
 
+std::unique_ptr<DeviceGroups> MakeGroups(Device&) { return nullptr; }
+
 double MeasureProducts(Device&, Precision, double) { return 0; }
 double MeasureCopy(Device&, double) { return 0; }
 
@@ -49,6 +51,7 @@ extern "C" const trireme::cuda::Table* trireme_cuda_table() {
            .survey = LookAround,
            .make_device = MakeDevice,
            .make_engine = MakeEngine,
+           .make_groups = MakeGroups,
            .measure_products = MeasureProducts,
            .measure_copy = MeasureCopy};
   return &table;

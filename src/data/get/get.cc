@@ -1,0 +1,234 @@
+#include "data/get/get.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "data/bytes.h"
+#include "data/get/untar.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t FileBytes(const std::string& path) {
+  std::error_code none;
+  const auto bytes = fs::file_size(path, none);
+  return none ? 0 : int64_t(bytes);
+}
+
+// More than this is not the file, however it was packed.
+int64_t MostBytes(const OfferedFile& file) {
+  return file.unpacked.empty() ? file.bytes : file.bytes + file.bytes / 8 + (64 << 10);
+}
+
+bool LooksLikeAPage(const std::string& path) {
+  char begin[16] = {};
+  const InputFile file(path);
+  file.ReadAt(0, begin, size_t(std::min<uint64_t>(file.size(), sizeof(begin) - 1)));
+  return Trim(begin).starts_with("<");
+}
+
+// What is wrong with a file that has arrived; empty: nothing.
+std::string WhatIsWrong(const std::string& path, const OfferedFile& file) {
+  const int64_t bytes = FileBytes(path);
+  if (bytes == 0) return "sent nothing";
+  if (LooksLikeAPage(path)) return "sent a web page instead of the file";
+  if (file.unpacked.empty() && bytes != file.bytes) {
+    return fmt::format("sent {} bytes, expected {}", bytes, file.bytes);
+  }
+  try {
+    if (Sha256OfFile(path) == file.sha256) return "";
+    if (file.unpacked.empty()) return "sent another file: its sha256 differs";
+    const std::vector<uint8_t> unpacked = ReadBytes(path);
+    Sha256 sum;
+    sum.Add(unpacked.data(), unpacked.size());
+    return sum.Hex() == file.unpacked ? "" : "sent another file: its sha256 differs";
+  } catch (const Error& error) {
+    return fmt::format("sent a damaged file: {}", error.what());
+  }
+}
+
+// Only one process at a time fetches into a folder.
+class FolderTurn {
+ public:
+  FolderTurn(const std::string& path, const GetNeeds& needs)
+      : path_(path), fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) throw Error("cannot write {}: {}", path, std::strerror(errno));
+    if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+    needs.say(fmt::format("another process fetches into {}; waiting for it", needs.folder));
+    while (flock(fd_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      const int error = errno;
+      close(fd_);
+      throw Error("cannot lock {}: {}", path, std::strerror(error));
+    }
+  }
+  ~FolderTurn() { close(fd_); }  // the file stays: another one may wait for it
+  FolderTurn(const FolderTurn&) = delete;
+  FolderTurn& operator=(const FolderTurn&) = delete;
+
+ private:
+  const std::string path_;
+  const int fd_;
+};
+
+// In the words of curl and wget.
+bool HasStalled(const std::string& problem) {
+  return problem.find("(28)") != problem.npos || problem.find("timed out") != problem.npos;
+}
+
+// Fetches one file from one mirror. Goes on where it was cut, as long as something arrives, and
+// begins anew where the beginning that was there does not fit. What a mirror that stalls has sent
+// is left for the next one.
+std::string FetchFrom(std::string_view mirror, const OfferedFile& file, const std::string& path,
+                      const GetNeeds& needs) {
+  const Download download{.url = fmt::format("{}{}", mirror, file.name),
+                          .path = path,
+                          .most_bytes = MostBytes(file),
+                          .stall_s = needs.stall_s};
+  const auto progress = [&](int64_t bytes) {
+    needs.live(fmt::format("{}: {} of {}", file.name, FormatBytes(double(bytes)),
+                           FormatBytes(double(file.bytes))));
+  };
+  constexpr int kMostCuts = 20;
+  std::string problem;
+  for (int i = 0; i < kMostCuts; ++i) {
+    const int64_t before = FileBytes(path);
+    problem = RunDownload(needs.tool, download, progress);
+    const bool cut = !problem.empty() && FileBytes(path) > before && FileBytes(path) < file.bytes;
+    if (cut && HasStalled(problem)) return problem;
+    if (cut) continue;
+    if (problem.empty()) problem = WhatIsWrong(path, file);
+    if (problem.empty()) return "";
+    fs::remove(path);
+    if (before == 0) return problem;
+  }
+  return problem;
+}
+
+// Says what a person may fetch elsewhere, and ends.
+[[noreturn]] void RefuseWithHelp(const std::string& problem, const OfferedData& data,
+                                 const GetNeeds& needs) {
+  for (const OfferedFile& file : data.files) {
+    needs.say(fmt::format("to fetch elsewhere: {}{}, {} bytes, sha256 {}", data.mirrors[0],
+                          file.name, file.bytes, file.sha256));
+  }
+  throw Error("{}; fetch it elsewhere, then: trireme data get {} --from {} --to {}", problem,
+              data.name, data.files.size() > 1 ? "DIR" : "FILE", needs.folder);
+}
+
+void FetchFile(const OfferedData& data, const OfferedFile& file, const std::string& path,
+               const GetNeeds& needs) {
+  for (const std::string_view mirror : data.mirrors) {
+    const std::string problem = FetchFrom(mirror, file, path, needs);
+    if (problem.empty()) {
+      needs.say(
+          fmt::format("{} ({}) from {}", file.name, FormatBytes(double(FileBytes(path))), mirror));
+      return;
+    }
+    needs.say(fmt::format("{}{}: {}", mirror, file.name, problem));
+  }
+  RefuseWithHelp(fmt::format("no mirror gave {}", file.name), data, needs);
+}
+
+// A file that was brought: itself, or one of this name in a folder, packed or not.
+void TakeFile(const OfferedFile& file, const std::string& path, const GetNeeds& needs) {
+  std::string from = needs.from;
+  std::error_code none;
+  if (fs::is_directory(from, none)) {
+    std::string plain(file.name);
+    if (plain.ends_with(".gz")) plain.resize(plain.size() - 3);
+    const std::vector<std::string> names = {plain};
+    from = FindFile(needs.from, names);
+    if (Exists(fmt::format("{}/{}", needs.from, file.name))) {
+      from = fmt::format("{}/{}", needs.from, file.name);
+    }
+    if (from.empty()) throw Error("there is no {} in {}", file.name, needs.from);
+  }
+  if (!Exists(from)) throw Error("there is no file {}", from);
+  if (const std::string wrong = WhatIsWrong(from, file); !wrong.empty()) {
+    throw Error("{} is not {} ({})", from, file.name, wrong.substr(wrong.find(' ') + 1));
+  }
+  fs::copy_file(from, path, fs::copy_options::overwrite_existing);
+}
+
+// Before anything is fetched: the archive and what comes out of it, which is a little more.
+void CheckRoom(const OfferedData& data, const std::string& folder) {
+  double needed = 0;
+  for (const OfferedFile& file : data.files) {
+    needed += double(file.bytes) * (file.unpacked.empty() ? 2.2 : 1);
+  }
+  std::error_code none;
+  const fs::space_info space = fs::space(folder, none);
+  if (!none && double(space.available) < needed) {
+    throw Error("{} needs {}, but only {} are free at {}; choose another place with --to DIR",
+                data.name, FormatBytes(needed), FormatBytes(double(space.available)), folder);
+  }
+}
+
+bool IsThere(const OfferedData& data, const std::string& folder) {
+  std::error_code none;
+  if (!fs::exists(folder, none) || fs::is_empty(folder, none)) return false;
+  for (const OfferedFile& file : data.files) {
+    if (file.unpacked.empty()) return true;  // unpacked when it was right
+    const std::string path = fmt::format("{}/{}", folder, file.name);
+    if (!Exists(path) || !WhatIsWrong(path, file).empty()) {
+      throw Error(
+          "{} is not empty, and {} in it is missing or damaged; remove the folder, or "
+          "choose another one with --to DIR",
+          folder, file.name);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool GetData(const OfferedData& data, const GetNeeds& needs) {
+  if (needs.tool.path.empty() && needs.from.empty()) {
+    RefuseWithHelp("neither curl nor wget is on PATH", data, needs);
+  }
+  const std::string beside = needs.folder + ".part";
+  MakeDirectories(beside);
+  const FolderTurn turn(needs.folder + ".lock", needs);
+  if (IsThere(data, needs.folder)) {
+    RemoveTree(beside);
+    return false;
+  }
+  MakeDirectories(beside);  // the other process may have moved it
+  CheckRoom(data, beside);
+  std::string ready = beside;
+  for (const OfferedFile& file : data.files) {
+    const std::string path = fmt::format("{}/{}", beside, file.name);
+    if (!needs.from.empty()) {
+      TakeFile(file, path, needs);
+    } else if (!Exists(path) || !WhatIsWrong(path, file).empty()) {
+      FetchFile(data, file, path, needs);
+    }
+    if (!file.unpacked.empty()) continue;
+    const std::string unpacked = beside + "/unpacked";
+    RemoveTree(unpacked);
+    MakeDirectories(unpacked);
+    needs.live(fmt::format("{}: unpacking", file.name));
+    Untar(path, unpacked);
+    ready = fmt::format("{}/{}", unpacked, data.inside);
+    if (!fs::is_directory(ready)) throw Error("{} holds no folder {}", path, data.inside);
+  }
+  RenameDurably(ready, needs.folder);
+  RemoveTree(beside);
+  return true;
+}
+
+}  // namespace trireme
