@@ -28,11 +28,14 @@ double RunChains(size_t rounds, float* sink) {
   const Floats d;
   const V factor = hn::Set(d, 0.5f), addend = hn::Set(d, *sink);
   V sum[kChains];
-  for (V& v : sum) v = addend;
+  // All loops are unrolled, or the sums would lie in memory.
+#pragma GCC unroll 24
+  for (size_t c = 0; c < kChains; ++c) sum[c] = addend;
   for (size_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 24
-    for (size_t c = 0; c < kChains; ++c) sum[c] = hn::MulAdd(sum[c], factor, addend);
+    for (size_t c = 0; c < kChains; ++c) sum[c] = hn::MulAdd(factor, addend, sum[c]);
   }
+#pragma GCC unroll 24
   for (size_t c = 1; c < kChains; ++c) sum[0] = hn::Add(sum[0], sum[c]);
   *sink = hn::GetLane(sum[0]);
   return 2.0 * double(rounds) * kChains * kLanes;
