@@ -330,6 +330,7 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
   // Panels that the second cache holds stay there while a block's C goes through all chunks. Of
   // larger ones as many as it holds, of one chunk, meet all rows.
   const bool small = IsCached(depth, b.columns);
+  const auto team_size = static_cast<size_t>(team.size());
   const size_t length = small ? chunks.count : 1;
   const size_t groups = small ? 1 : hwy::DivCeil(count, CachedPanels(chunks));
   for (size_t c = 0; c < chunks.count; c += length) {
@@ -338,7 +339,7 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
       const size_t first = count * group / groups, last = count * (group + 1) / groups;
       const size_t at = first * kTileColumns;
       const size_t columns = std::min(b.columns, last * kTileColumns) - at;
-      const size_t grain = 1 + kParallelWork / 4 / ((k_end - k_begin) * kTileColumns);
+      const size_t grain = 1 + kParallelWork / 16 / ((k_end - k_begin) * kTileColumns);
       ParallelFor(team, last - first, grain, [&](size_t begin, size_t end) {
         PackPart(b, depth, k_begin, k_end, first + begin, first + end,
                  panels + begin * kTileColumns * (k_end - k_begin));
@@ -349,10 +350,12 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
       if (finish.bias) part_finish.bias += at;
       const PatchTask task{patches,     tiles,  chunks,  columns,        part_places,
                            part_finish, panels, k_begin, k_end - k_begin};
-      const bool by_tiles = tiles.count >= last - first;
+      // By panels every piece packs all of A again.
+      const bool by_tiles = tiles.count >= std::min(last - first, 4 * team_size);
       // Blocks of tiles go through all chunks; without, small pieces leave less to wait for.
+      const size_t blocks = tiles.count / (kBlockTiles / 2);
       Divide(team, tiles.count, last - first, by_tiles, rows * columns * (k_end - k_begin),
-             by_tiles && small ? kBlockTiles / 2 : 1,
+             by_tiles && small && blocks >= 4 * team_size ? kBlockTiles / 2 : 1,
              [&](size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
                  size_t thread) {
                task.Run(tile_begin, tile_end, panel_begin, panel_end, c, c + length,
