@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "transport/open_files.h"
 #include "transport/tcp/endpoint.h"
-#include "transport/tcp/listener.h"
 
 namespace trireme {
 
@@ -15,16 +14,12 @@ DialledLink::DialledLink(const ServerWorldSetup& setup, std::string meet, uint64
       meet_(std::move(meet)),
       incarnation_(incarnation),
       io_(io),
-      endpoint_(Resolve(io, meet_)),
       link_(std::move(link)) {
-  if (setup.tcp.secret.empty() && !IsLoopback(endpoint_.address())) {
-    throw Error("{} is not on this host, so the run needs a secret; set transport.secret_file",
-                meet_);
-  }
+  ParseMeet(meet_);  // throws
   asio::co_spawn(io_, KeepConnected(), asio::detached);
 }
 
-// Tries again, ever more slowly: a server that was killed comes back.
+// Tries again, ever more slowly: a server that was killed comes back, perhaps at another address.
 asio::awaitable<void> DialledLink::KeepConnected() {
   LoopEvent pause(io_.get_executor());
   const Hello hello{.purpose = Purpose::kJoin,
@@ -34,7 +29,7 @@ asio::awaitable<void> DialledLink::KeepConnected() {
   for (double wait = 0.02; link_->wants_connection(); wait = std::min(2 * wait, 1.0)) {
     try {
       uint64_t found = 0;
-      Socket socket = co_await Dial(endpoint_, hello, setup_.tcp.secret, &found);
+      Socket socket = co_await DialName(meet_, hello, setup_.tcp.secret, &found);
       {
         const Watch watch(socket, After(kHandshakeSeconds));
         co_await WriteText(socket, setup_.fingerprint);
@@ -44,6 +39,8 @@ asio::awaitable<void> DialledLink::KeepConnected() {
       co_await link_->Carry(std::move(socket), found);
     } catch (const Refused& error) {
       link_->Abort(fmt::format("the server at {} refused: {}", meet_, error.what()));
+    } catch (const UsageError& error) {
+      link_->Abort(error.what());
     } catch (const std::system_error& error) {  // cut off, or not there yet
       if (IsOutOfFiles(error.code())) link_->Abort(OutOfFiles());
     } catch (const std::exception&) {

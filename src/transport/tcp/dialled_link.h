@@ -24,7 +24,6 @@ class DialledLink {
   const std::string meet_;
   const uint64_t incarnation_;
   asio::io_context& io_;
-  const asio::ip::tcp::endpoint endpoint_;
   const std::unique_ptr<TcpLink> link_;
 };
 

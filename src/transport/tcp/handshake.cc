@@ -8,7 +8,7 @@ namespace trireme {
 namespace {
 
 constexpr char kMagic[8] = {'t', 'r', 'i', 'r', 'e', 'm', 'e', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kMaxWords = 2000;
 
 struct HelloWire {
@@ -23,8 +23,10 @@ struct ChallengeWire {
   uint64_t incarnation = 0;
   unsigned char nonce[32] = {};
 };
+enum class Admission : uint32_t { kRefused, kAccepted, kNotNow };
 struct VerdictWire {
-  uint32_t accepted = 0, length = 0;
+  Admission verdict = Admission::kRefused;
+  uint32_t length = 0;
   Digest proof = {};
 };
 struct TextWire {
@@ -89,13 +91,14 @@ asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::strin
   }
   const Digest proof = Proof(secret, "connects", hello, challenge);
   co_await Put(socket, proof);
-  VerdictWire verdict;
-  co_await Get(socket, verdict);
-  if (!verdict.accepted) {
-    const std::string words = co_await GetWords(socket, verdict.length, kMaxWords);
+  VerdictWire answer;
+  co_await Get(socket, answer);
+  if (answer.verdict != Admission::kAccepted) {
+    const std::string words = co_await GetWords(socket, answer.length, kMaxWords);
+    if (answer.verdict == Admission::kNotNow) throw Unanswered("{}", Printable(words));
     throw Refused("{}", Printable(words));
   }
-  if (!SameDigest(verdict.proof, Proof(secret, "answers", hello, challenge))) {
+  if (!SameDigest(answer.proof, Proof(secret, "answers", hello, challenge))) {
     throw Refused(
         "the program that answers there does not know the run's secret (transport.secret_file)");
   }
@@ -117,29 +120,40 @@ asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_
   Digest proof;
   co_await Get(socket, proof);
 
-  const Hello told = {Purpose(hello.purpose), hello.size,    hello.from, hello.to,
-                      hello.incarnation,      hello.expected};
+  const asio::ip::address address = socket.remote_endpoint().address();
+  const Hello told = {Purpose(hello.purpose), hello.size,     hello.from, hello.to,
+                      hello.incarnation,      hello.expected, address};
   std::string words;
+  bool not_now = false;
   if (hello.version != kVersion) {  // first: another version may prove itself in another way
     words = fmt::format(
         "this program speaks version {} of the protocol, the other one version {}; start all ranks "
         "with the same build",
         kVersion, hello.version);
-  } else if (secret.empty() && !IsLoopback(socket.remote_endpoint().address())) {
+  } else if (secret.empty() && !IsLoopback(address)) {
     words =
         "this run has no secret, so only ranks of the same host can join; set "
         "transport.secret_file";
   } else if (!SameDigest(proof, Proof(secret, "connects", hello, challenge))) {
     words = "the run's secret is different; use the same transport.secret_file or TRIREME_SECRET";
   } else {
-    words = judge(told);
+    try {
+      words = judge(told);
+    } catch (const Unanswered& error) {
+      words = error.what();
+      not_now = true;
+    }
   }
   words.resize(std::min(words.size(), kMaxWords));
-  VerdictWire verdict;
-  verdict.accepted = words.empty();
-  verdict.length = uint32_t(words.size());
-  if (words.empty()) verdict.proof = Proof(secret, "answers", hello, challenge);
-  co_await Put(socket, verdict);
+  VerdictWire answer;
+  answer.length = uint32_t(words.size());
+  if (words.empty()) {
+    answer.verdict = Admission::kAccepted;
+    answer.proof = Proof(secret, "answers", hello, challenge);
+  } else if (not_now) {
+    answer.verdict = Admission::kNotNow;
+  }
+  co_await Put(socket, answer);
   if (words.empty()) co_return told;
   const auto bytes = asio::buffer(words);
   co_await asio::async_write(socket, bytes, asio::use_awaitable);

@@ -25,8 +25,9 @@ enum class Purpose : uint32_t {
 struct Hello {
   Purpose purpose = Purpose::kMeet;
   int size = 0, from = 0, to = 0;
-  uint64_t incarnation = 0;  // of the one that connects
-  uint64_t expected = 0;     // of the other one; 0: not known
+  uint64_t incarnation = 0;        // of the one that connects
+  uint64_t expected = 0;           // of the other one; 0: not known
+  asio::ip::address address = {};  // of the one that connects, as the other one sees it
 };
 
 // The other side said no. Trying again is of no use.
@@ -46,7 +47,7 @@ constexpr double kHelloSeconds = 1;  // of these: whoever connects speaks at onc
 
 // Both throw asio::system_error where the connection breaks, and Refused.
 // `heard` is called when the hello is here, `judge` with the hello of one that knows the secret;
-// its words, if any, are the refusal.
+// its words, if any, are the refusal. Where it throws Unanswered, the other end may try again.
 asio::awaitable<uint64_t> Introduce(Socket& socket, Hello mine, const std::string& secret);
 asio::awaitable<Hello> Answer(Socket& socket, const std::string& secret, uint64_t incarnation,
                               FunctionRef<void()> heard,

@@ -17,7 +17,7 @@ class ListenerTest : public testing::Test {
  protected:
   Socket Connect() {
     Socket socket(io_);
-    socket.connect(Resolve(io_, setup_.meet));
+    socket.connect(EndpointOf(setup_.meet));
     return socket;
   }
 
@@ -63,7 +63,7 @@ TEST_F(ListenerTest, TheSilentStandInNobodysWay) {
     const Hello hello{.purpose = Purpose::kMeet, .size = 2, .from = 1, .incarnation = 5};
     for (uint64_t found = 0; found == 0;) {  // as a rank does that a busy machine left waiting
       try {
-        const Socket socket = co_await Dial(Resolve(io_, setup_.meet), hello, secret, &found);
+        const Socket socket = co_await DialName(setup_.meet, hello, secret, &found);
         EXPECT_EQ(found, 7u);
       } catch (const Unanswered&) {
         found = 0;
@@ -93,7 +93,7 @@ TEST_F(ListenerTest, WhatBreaksADialIsSaid) {
     const std::string secret = kSecret;
     uint64_t found = 0;
     try {
-      co_await Dial(Resolve(io_, setup_.meet), Hello{}, secret, &found);
+      co_await DialName(setup_.meet, Hello{}, secret, &found);
     } catch (const Unanswered& error) {
       words = error.what();
     }

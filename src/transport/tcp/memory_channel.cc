@@ -5,7 +5,6 @@
 
 #include "transport/open_files.h"
 #include "transport/tcp/endpoint.h"
-#include "transport/tcp/listener.h"
 
 namespace trireme {
 
@@ -29,20 +28,14 @@ void MemoryChannel::Connect() {
                     .incarnation = client_,
                     .expected = incarnation_};
   const Deadline limit = After(setup_.timeout_s);
+  ParseMeet(setup_.meet, "the memory box");  // throws
   wire_.reset();
   std::string why;
   uint64_t found = 0;
   for (double wait_s = 0.01; !wire_; wait_s = std::min(2 * wait_s, 0.5)) {
     asio::io_context io(1);
     const auto dial = [&]() -> asio::awaitable<void> {
-      const auto endpoint = Resolve(io, setup_.meet, "the memory box");
-      if (setup_.secret.empty() && !IsLoopback(endpoint.address())) {
-        throw UsageError(
-            "{} is not on this host, so the memory box needs a secret; set "
-            "transport.secret_file",
-            setup_.meet);
-      }
-      Socket socket = co_await Dial(endpoint, hello, setup_.secret, &found);
+      Socket socket = co_await DialName(setup_.meet, hello, setup_.secret, &found);
       wire_ = std::make_unique<Wire>(socket.release());
     };
     auto ended = Begin(io, dial());

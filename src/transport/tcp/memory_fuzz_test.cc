@@ -88,7 +88,7 @@ std::unique_ptr<Wire> Knock(const std::string& address, Dice& dice) {
                       .from = dice.OneIn(8),
                       .incarnation = dice.OneIn(4) ? dice.Border() : 7 + dice.Below(3),
                       .expected = dice.OneIn(8) ? dice.Border() : 0};
-    Socket socket = co_await Dial(Resolve(io, address), hello, "", &found);
+    Socket socket = co_await DialName(address, hello, "", &found);
     wire = std::make_unique<Wire>(socket.release());
   };
   auto ended = Begin(io, dial());

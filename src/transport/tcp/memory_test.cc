@@ -240,8 +240,8 @@ TEST(TcpMemory, BadWordsEndOnlyTheirSender) {
       asio::io_context io(1);
       const auto dial = [&]() -> asio::awaitable<void> {
         uint64_t found = 0;
-        Socket socket = co_await Dial(Resolve(io, door.address()),
-                                      {.purpose = Purpose::kMemory, .incarnation = 77}, "", &found);
+        Socket socket = co_await DialName(
+            door.address(), {.purpose = Purpose::kMemory, .incarnation = 77}, "", &found);
         wire.emplace(socket.release());
       };
       auto ended = Begin(io, dial());

@@ -1,12 +1,13 @@
-// The transport between two hosts: network namespaces with addresses of their own, joined by a
-// virtual cable that can be cut.
+// The transport between hosts: network namespaces with addresses of their own, joined by virtual
+// cables that can be cut, and a file of their names.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <sys/wait.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 
 #include "transport/check/conformance.h"
 #include "transport/collective/broadcast.h"
@@ -20,21 +21,31 @@ bool Shell(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-constexpr const char* kAddresses[] = {"10.77.0.1", "10.77.0.2"};
+constexpr const char* kAddresses[] = {"10.77.0.1", "10.77.0.2", "10.77.0.3"};
 
 class Hosts : public testing::TestWithParam<ConformanceCase> {
  protected:
+  explicit Hosts(int hosts = 2) : names_(size_t(hosts)) {}
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
     if (!Shell("ip -V")) GTEST_SKIP() << "there is no ip (package iproute2)";
-    for (int h = 0; h < 2; ++h) names_[h] = fmt::format("trireme-{}-{}", getpid(), h);
-    const std::string make = fmt::format(
-        "ip netns add {0} && ip netns add {1} && "
-        "ip -n {0} link add v0 type veth peer name v1 netns {1} && "
-        "ip -n {0} addr add {2}/24 dev v0 && ip -n {1} addr add {3}/24 dev v1 && "
-        "ip -n {0} link set v0 up && ip -n {1} link set v1 up && "
-        "ip -n {0} link set lo up && ip -n {1} link set lo up",
-        names_[0], names_[1], kAddresses[0], kAddresses[1]);
+    for (size_t h = 0; h < names_.size(); ++h) {
+      names_[h] = fmt::format("trireme-{}-{}", getpid(), h);
+    }
+    // The last one has the switch.
+    const std::string& last = names_.back();
+    std::string make = fmt::format(
+        "ip netns add {0} && ip -n {0} link set lo up && ip -n {0} link add v0 type bridge && "
+        "ip -n {0} addr add {1}/24 dev v0 && ip -n {0} link set v0 up",
+        last, kAddresses[names_.size() - 1]);
+    for (size_t h = 0; h + 1 < names_.size(); ++h) {
+      make += fmt::format(
+          " && ip netns add {0} && ip -n {0} link set lo up && "
+          "ip -n {0} link add v0 type veth peer name p{1} netns {2} && "
+          "ip -n {0} addr add {3}/24 dev v0 && ip -n {0} link set v0 up && "
+          "ip -n {2} link set p{1} master v0 up",
+          names_[h], h, last, kAddresses[h]);
+    }
     if (!Shell(make)) GTEST_SKIP() << "network namespaces cannot be made here";
   }
   void TearDown() override {
@@ -44,7 +55,7 @@ class Hosts : public testing::TestWithParam<ConformanceCase> {
   }
 
   // The calling thread, and those that it starts, are on that host from now on.
-  void GoTo(int host) const {
+  virtual void GoTo(int host) const {
     const int fd = open(("/var/run/netns/" + names_[host]).c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) throw Error("cannot enter {}", names_[host]);
     close(fd);
@@ -77,11 +88,12 @@ class Hosts : public testing::TestWithParam<ConformanceCase> {
     error.Rethrow(ranks);
   }
 
-  void Cable(const char* state) const {
-    if (!Shell(fmt::format("ip -n {} link set v0 {}", names_[0], state))) throw Error("no cable");
+  void Cable(const char* state, int host = 0) const {
+    if (!Shell(fmt::format("ip -n {} link set v0 {}", names_[host], state)))
+      throw Error("no cable");
   }
 
-  std::string names_[2];
+  std::vector<std::string> names_;
 };
 
 TEST_P(Hosts, Conforms) {
@@ -189,6 +201,139 @@ TEST_F(TwoHosts, WithoutTheSecretNobodyGetsInFromOutside) {
       EXPECT_TRUE(Has(at_zero, "refused 10.77.0.2")) << at_zero;
       break;
     }
+  }
+}
+
+// ---- by name
+
+// A promise that is kept once: told from one thread, awaited by another.
+class Told {
+ public:
+  void operator()(const std::string& words) { words_.set_value(words); }
+  std::string Await() { return words_.get_future().get(); }
+
+ private:
+  std::promise<std::string> words_;
+};
+
+// Three hosts that read the same file of names and know no other.
+class NamedHosts : public Hosts {
+ protected:
+  NamedHosts() : Hosts(3) {}
+  ~NamedHosts() override { std::remove(file_.c_str()); }
+  void Names(const std::string& lines) const { std::ofstream(file_) << lines; }
+
+  void GoTo(int host) const override {
+    Hosts::GoTo(host);
+    const auto cover = [](const char* by, const char* what) {
+      return mount(by, what, nullptr, MS_BIND, nullptr) == 0;
+    };
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        !cover(file_.c_str(), "/etc/hosts") || !cover("/dev/null", "/etc/resolv.conf")) {
+      throw Error("{} cannot have a file of names of its own", names_[host]);
+    }
+  }
+
+  TcpSetup Named(int rank, int size, double join_s = 100) const {
+    TcpSetup setup = Setup(rank, size, 60);
+    setup.meet = "rank-zero:4711";
+    setup.bind = "0.0.0.0";
+    setup.join_s = join_s;
+    return setup;
+  }
+  // How the life of a rank on that host ends.
+  std::future<std::string> StartOn(int host, const TcpSetup& setup) const {
+    return std::async(std::launch::async, [this, host, setup] {
+      return WhatOf([&] {
+        GoTo(host);
+        const auto world = JoinTcp(setup);
+        Barrier(world->group(), 0);
+      });
+    });
+  }
+
+ private:
+  const std::string file_ = fmt::format("{}/hosts-{}", testing::TempDir(), getpid());
+};
+
+TEST_F(NamedHosts, ANameThatComesLateIsFound) {
+  Names("");
+  Told waits;
+  TcpSetup setup = Named(1, 2);
+  setup.say = std::ref(waits);
+  auto one = StartOn(1, setup);
+  EXPECT_EQ(waits.Await(),
+            "waiting for rank 0 at rank-zero:4711, a name without an address so far, at most 100 s "
+            "(transport.join_s)");
+  auto zero = StartOn(0, Named(0, 2));  // needs no address of its own
+  Names("10.77.0.1 rank-zero\n");
+  EXPECT_EQ(zero.get(), "");
+  EXPECT_EQ(one.get(), "");
+}
+
+TEST_F(NamedHosts, ANameThatNeverComesIsNamed) {
+  Names("10.77.0.1 rank-one\n");
+  const std::string what = StartOn(1, Named(1, 2, 0.5)).get();
+  EXPECT_TRUE(Has(what, "rank 1 of 2: cannot reach rank 0 at rank-zero:4711 within 0.5 s")) << what;
+  EXPECT_TRUE(Has(what, "rank-zero does not resolve: ")) << what;
+}
+
+TEST_F(NamedHosts, AllAddressesOfANameAreTried) {
+  Names("10.77.0.2 rank-zero\n10.77.0.1 rank-zero\n10.77.0.3 rank-zero\n");
+  for (double join_s = 0.5;; join_s *= 2) {  // longer, if a busy machine does not get round
+    const std::string what = StartOn(1, Named(1, 2, join_s)).get();
+    if (!Has(what, "; ") && join_s < 60) continue;
+    for (const char* address : kAddresses) {
+      const std::string words = fmt::format("{}:4711: Connection refused", address);
+      EXPECT_TRUE(Has(what, words)) << what;
+    }
+    break;
+  }
+  for (const int host : {0, 1, 2}) {
+    auto zero = StartOn(host, Named(0, 2)), one = StartOn(1, Named(1, 2));
+    EXPECT_EQ(zero.get(), "");
+    EXPECT_EQ(one.get(), "");
+  }
+}
+
+// Machines that die hang up nowhere.
+TEST_F(NamedHosts, RanksComeBackElsewhere) {
+  for (const int lost : {0, 1}) {
+    Names("10.77.0.1 rank-zero\n");
+    std::atomic<bool> stop = false;
+    std::future<std::string> ends[2];
+    for (const int rank : {0, 1}) {
+      Told waits;
+      TcpSetup setup = Named(rank, 3);
+      setup.say = std::ref(waits);
+      if (rank == lost) setup.stop = [&] { return stop.load(); };
+      ends[rank] = StartOn(rank, setup);
+      waits.Await();  // rank 1 has reported meanwhile
+    }
+    Cable("down", lost);
+    if (lost == 0) Names("10.77.0.3 rank-zero\n");
+    Told comes;
+    TcpSetup setup = Named(lost, 3);
+    setup.say = std::ref(comes);
+    auto again = StartOn(2, setup);
+    comes.Await();
+    auto two = StartOn(2, Named(2, 3));
+    EXPECT_EQ(again.get(), "");
+    EXPECT_EQ(two.get(), "");
+    EXPECT_EQ(ends[1 - lost].get(), "");
+    stop = true;
+    EXPECT_TRUE(Has(ends[lost].get(), "stopped by a signal"));
+    Cable("up", lost);
+  }
+}
+
+TEST_F(NamedHosts, ARankThatIsOnTwoHostsIsRefused) {
+  Names("10.77.0.1 rank-zero\n");
+  auto zero = StartOn(0, Named(0, 3)), one = StartOn(1, Named(1, 3)), two = StartOn(2, Named(1, 3));
+  for (auto* rank : {&zero, &one, &two}) {
+    const std::string what = rank->get();
+    EXPECT_TRUE(Has(what, "rank 1 of 3 was started twice")) << what;
   }
 }
 

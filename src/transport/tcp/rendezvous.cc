@@ -8,11 +8,16 @@
 #include "base/text.h"
 #include "transport/open_files.h"
 #include "transport/tcp/endpoint.h"
+#include "transport/tcp/wire.h"
 
 namespace trireme {
 namespace {
 
 constexpr size_t kMaxLine = 400;  // of a rank in the table
+// While ranks are missing, nothing is sent: a machine that dies meanwhile is noticed after so long,
+// and so is which of two processes that say to be the same rank has been left behind.
+constexpr double kSilentSeconds = 4;
+constexpr double kContestSeconds = 8;
 
 // As a word of the table that all get.
 std::string HostWord() {
@@ -102,7 +107,8 @@ std::string Rendezvous::Judge(const Hello& hello) {
     return fmt::format("{} is not the process that rank {} is looking for", Me(), hello.from);
   }
   if (!fault_.empty()) return fault_;
-  if (done_) return fmt::format("the {} ranks of this run have already met", setup_.size);
+  // Where one of them was lost and comes back, the others find out, and come as well.
+  if (done_) throw Unanswered("the {} ranks of this run have already met", setup_.size);
   // One that knows the secret and was started in another way: the run cannot become right.
   if (hello.size != setup_.size) {
     return Fault(fmt::format("rank {} was started in a world of {}, rank 0 in a world of {}",
@@ -112,12 +118,26 @@ std::string Rendezvous::Judge(const Hello& hello) {
     return Fault(
         fmt::format("rank {} reported, but the world has {} ranks", hello.from, setup_.size));
   }
-  uint64_t& claimed = members_[size_t(hello.from)].claimed;
-  if (claimed != 0 && claimed != hello.incarnation) {
-    return Fault(fmt::format("rank {} of {} was started twice", hello.from, setup_.size));
+  Member& member = members_[size_t(hello.from)];
+  if (member.claimed != 0 && member.claimed != hello.incarnation) {
+    // A process that ends hangs up; one whose machine has died does not.
+    const bool moved = member.address != hello.address;
+    if (!moved || (member.contested && After(0) >= *member.contested)) {
+      return Fault(fmt::format("rank {} of {} was started twice", hello.from, setup_.size));
+    }
+    if (!member.contested) member.contested = After(kContestSeconds);
+    throw Unanswered("another rank {} is here, from {}", hello.from, member.address.to_string());
   }
-  claimed = hello.incarnation;
+  member.claimed = hello.incarnation;
+  member.address = hello.address;
   return "";
+}
+
+// It may be started again.
+void Rendezvous::Release(Member& member) {
+  member.socket.reset();
+  member.contested.reset();
+  member.claimed = member.incarnation = 0;
 }
 
 asio::awaitable<void> Rendezvous::Welcome(Listener::Guest guest) {
@@ -137,9 +157,11 @@ asio::awaitable<void> Rendezvous::Welcome(Listener::Guest guest) {
     }
     if (!fault_.empty()) co_await WriteText(guest.socket, fault_, true);
   } catch (const std::exception&) {
+    if (!done_ && member.incarnation == 0) Release(member);
     co_return;  // it tries again
   }
   if (done_) co_return;
+  NoticeSilence(guest.socket.native_handle(), kSilentSeconds);
   member.incarnation = guest.hello.incarnation;
   member.socket = std::move(guest.socket);
   changed_.Notify();
@@ -150,13 +172,11 @@ asio::awaitable<void> Rendezvous::Welcome(Listener::Guest guest) {
 // started again.
 asio::awaitable<void> Rendezvous::AwaitHangUp(int rank) {
   Member& member = members_[size_t(rank)];
-  const uint64_t incarnation = member.incarnation;
+  const int visit = ++member.visits;
   std::error_code ignored;
   co_await member.socket->async_wait(Socket::wait_read,
                                      asio::redirect_error(asio::use_awaitable, ignored));
-  if (done_ || member.incarnation != incarnation) co_return;
-  member.socket.reset();
-  member.claimed = member.incarnation = 0;
+  if (!done_ && member.visits == visit) Release(member);
 }
 
 asio::awaitable<void> Rendezvous::Run(const Listener& listener) {
@@ -173,9 +193,13 @@ asio::awaitable<void> Rendezvous::Gather(const Listener& listener) {
   members_[0].incarnation = incarnation_;
   members_[0].host = HostWord();
   members_[0].endpoint = listener.local();
+  // Where two say to be the same rank, the one that was first may be gone: see Judge.
+  const auto in_doubt = [](const Member& m) {
+    return m.contested && After(0) < *m.contested + std::chrono::seconds(2);
+  };
   const auto all_here = [&] {
     return std::all_of(members_.begin(), members_.end(),
-                       [](const Member& m) { return m.incarnation != 0; });
+                       [&](const Member& m) { return m.incarnation != 0 && !in_doubt(m); });
   };
   while (fault_.empty() && !all_here()) {
     if (After(0) >= deadline_) {
@@ -185,7 +209,8 @@ asio::awaitable<void> Rendezvous::Gather(const Listener& listener) {
       Fault(words);
       break;
     }
-    co_await changed_.Wait(deadline_);
+    const bool doubt = std::any_of(members_.begin(), members_.end(), in_doubt);
+    co_await changed_.Wait(doubt ? std::min(deadline_, After(1)) : deadline_);
   }
   done_ = true;
   if (!fault_.empty()) {
@@ -194,7 +219,11 @@ asio::awaitable<void> Rendezvous::Gather(const Listener& listener) {
     throw Error("{}: {}", Me(), fault_);
   }
   co_await TellAll(Table(), false);
-  for (int r = 1; r < setup_.size; ++r) Attach(r, std::move(*members_[size_t(r)].socket));
+  for (int r = 1; r < setup_.size; ++r) {
+    Socket& socket = *members_[size_t(r)].socket;
+    NoticeSilence(socket.native_handle(), 0);  // the pair has a patience of its own
+    Attach(r, std::move(socket));
+  }
 }
 
 asio::awaitable<void> Rendezvous::TellAll(std::string text, bool refusal) {
@@ -226,27 +255,38 @@ void Rendezvous::TakeTable(const std::string& text) {
 }
 
 asio::awaitable<void> Rendezvous::Report(const Listener& listener) {
-  members_[0].endpoint = Resolve(io_, setup_.meet);
-  if (setup_.secret.empty() && !IsLoopback(members_[0].endpoint.address())) {
-    throw Error("{}: {} is not on this host, so the run needs a secret; set transport.secret_file",
-                Me(), setup_.meet);
-  }
   const Hello hello = {Purpose::kMeet, setup_.size, setup_.rank, 0, incarnation_};
   const std::string name = fmt::format("rank 0 at {}", setup_.meet);
-  Socket socket = co_await DialUntil(members_[0].endpoint, hello, name);
-  try {
-    // Rank 0 has the last word about who is missing.
-    const Watch watch(socket, deadline_ + std::chrono::seconds(5));
-    const std::string row = Write({listener.local(), incarnation_, HostWord()});
-    co_await WriteText(socket, row);
-    reported_ = true;
-    TakeTable(co_await ReadText(socket, kMaxLine * members_.size()));
-  } catch (const Refused& error) {
-    throw Error("{}: {}", Me(), error.what());
-  } catch (const std::system_error& error) {
-    throw Error("{}: {} went away while ranks were missing: {}", Me(), name, WhyBroken(error));
+  LoopEvent pause(io_.get_executor());
+  for (;;) {
+    Socket socket = co_await DialUntil(setup_.meet, hello, name);
+    std::string broken;
+    try {
+      // Rank 0 has the last word about who is missing.
+      const Watch watch(socket, deadline_ + std::chrono::seconds(5));
+      NoticeSilence(socket.native_handle(), kSilentSeconds);
+      const std::string row = Write({listener.local(), incarnation_, HostWord()});
+      co_await WriteText(socket, row);
+      reported_ = true;
+      TakeTable(co_await ReadText(socket, kMaxLine * members_.size()));
+      NoticeSilence(socket.native_handle(), 0);
+      members_[0].endpoint = socket.remote_endpoint();
+    } catch (const Refused& error) {
+      throw Error("{}: {}", Me(), error.what());
+    } catch (const std::system_error& error) {
+      broken = WhyBroken(error);
+    }
+    if (broken.empty()) {
+      Attach(0, std::move(socket));
+      co_return;
+    }
+    // It may be started again, here or elsewhere.
+    reported_ = false;
+    if (After(0) >= deadline_) {
+      throw Error("{}: {} went away while ranks were missing: {}", Me(), name, broken);
+    }
+    co_await pause.Wait(After(0.1));
   }
-  Attach(0, std::move(socket));
 }
 
 asio::awaitable<void> Rendezvous::ConnectPairs() {
@@ -256,7 +296,7 @@ asio::awaitable<void> Rendezvous::ConnectPairs() {
                          incarnation_,   member.incarnation};
     const std::string name =
         fmt::format("rank {} at {} ({})", r, Name(member.endpoint), member.host);
-    Attach(r, co_await DialUntil(member.endpoint, hello, name));
+    Attach(r, co_await DialUntil(Name(member.endpoint), hello, name));
   }
   const auto all_attached = [&] {
     return std::all_of(members_.begin(), members_.end(), [&](const Member& m) {
@@ -272,19 +312,19 @@ asio::awaitable<void> Rendezvous::ConnectPairs() {
   }
 }
 
-asio::awaitable<Socket> Rendezvous::DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
-                                              std::string name) {
+asio::awaitable<Socket> Rendezvous::DialUntil(std::string meet, Hello hello, std::string name) {
   LoopEvent pause(io_.get_executor());
   std::string last;
   for (double wait = 0.01;; wait = std::min(2 * wait, 0.5)) {
     try {
       uint64_t found = 0;
-      Socket socket = co_await Dial(endpoint, hello, setup_.secret, &found);
+      Socket socket = co_await DialName(meet, hello, setup_.secret, &found);
       co_return socket;
     } catch (const Refused& error) {
       throw Error("{}: refused by {}: {}", Me(), name, error.what());
     } catch (const Unanswered& error) {
       last = error.what();
+      unresolved_ = dynamic_cast<const Unresolved*>(&error) != nullptr;
     } catch (const std::system_error&) {
       throw Error("{}", OutOfFiles(setup_.size + kOtherFiles));
     }
@@ -327,7 +367,8 @@ std::string Rendezvous::Waiting() const {
   if (!members_[0].attached) {
     return reported_
                ? fmt::format("waiting with rank 0 at {} for other ranks, {}", setup_.meet, limit)
-               : fmt::format("waiting for rank 0 at {}, {}", setup_.meet, limit);
+               : fmt::format("waiting for rank 0 at {}{}, {}", setup_.meet,
+                             unresolved_ ? ", a name without an address so far" : "", limit);
   }
   return fmt::format("waiting for {}, {}", WithHosts(Absent(), setup_), limit);
 }

@@ -31,18 +31,21 @@ class Rendezvous {
   struct Member {
     asio::ip::tcp::endpoint endpoint;
     std::string host;
-    uint64_t claimed = 0;          // of rank 0: the one that was let in
-    uint64_t incarnation = 0;      // 0: has not reported yet
-    std::optional<Socket> socket;  // of rank 0: until the table is sent
+    uint64_t claimed = 0;               // of rank 0: the one that was let in
+    asio::ip::address address;          // where it came from
+    std::optional<Deadline> contested;  // another one has come: one of the two is gone by then
+    uint64_t incarnation = 0;           // 0: has not reported yet
+    int visits = 0;                     // connections on which it has reported
+    std::optional<Socket> socket;       // of rank 0: until the table is sent
     bool attached = false;
   };
 
   asio::awaitable<void> Gather(const Listener& listener);
+  static void Release(Member& member);
   asio::awaitable<void> AwaitHangUp(int rank);
   asio::awaitable<void> Report(const Listener& listener);
   asio::awaitable<void> ConnectPairs();
-  asio::awaitable<Socket> DialUntil(asio::ip::tcp::endpoint endpoint, Hello hello,
-                                    std::string name);
+  asio::awaitable<Socket> DialUntil(std::string meet, Hello hello, std::string name);
   asio::awaitable<void> TellAll(std::string text, bool refusal);
   std::string Table() const;
   void TakeTable(const std::string& text);
@@ -60,7 +63,8 @@ class Rendezvous {
   std::vector<Member> members_;
   LoopEvent changed_;
   std::string fault_;
-  bool reported_ = false;  // not of rank 0: it waits for the table
+  bool reported_ = false;    // not of rank 0: it waits for the table
+  bool unresolved_ = false;  // rank 0's name had no address when it was asked for last
   bool done_ = false;
 };
 

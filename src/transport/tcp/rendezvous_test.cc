@@ -69,7 +69,7 @@ TEST(TcpRendezvous, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
     const Hello hello = {Purpose::kMeet, 3, 1, 0, 77};
     const std::string secret, report = "127.0.0.1 1 77 here";
     uint64_t found = 0;
-    Socket socket = co_await Dial(Resolve(io, setup.meet), hello, secret, &found);
+    Socket socket = co_await DialName(setup.meet, hello, secret, &found);
     co_await WriteText(socket, report);
     socket.shutdown(Socket::shutdown_send);
     char nothing;
@@ -139,7 +139,7 @@ TEST(TcpRendezvous, WrongAddressesAreExplained) {
 int ConnectTo(const std::string& meet) {
   asio::io_context io;
   Socket socket(io);
-  socket.connect(Resolve(io, meet));
+  socket.connect(EndpointOf(meet));
   return socket.release();
 }
 
@@ -197,7 +197,7 @@ std::string AfterGarbage(const std::vector<char>& bytes) {
     const Hello hello = {Purpose::kMeet, 2, 1, 0, 77};
     uint64_t found = 0;
     const std::string secret, report = "127.0.0.1 1 77 here";
-    Socket socket = co_await Dial(Resolve(io, setup.meet), hello, secret, &found);
+    Socket socket = co_await DialName(setup.meet, hello, secret, &found);
     co_await WriteText(socket, report);
     co_await ReadText(socket, 1000);
     const auto buffer = asio::buffer(bytes);

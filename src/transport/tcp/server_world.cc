@@ -279,7 +279,7 @@ std::string FetchRunInfo(const std::string& meet, const std::string& secret, dou
   const auto read = [&]() -> asio::awaitable<void> {
     const Hello hello{.purpose = Purpose::kRunInfo, .from = kNoRank, .incarnation = RandomNumber()};
     uint64_t found = 0;
-    Socket socket = co_await Dial(Resolve(io, meet), hello, secret, &found);
+    Socket socket = co_await DialName(meet, hello, secret, &found);
     const Watch watch(socket, After(timeout_s));
     text = co_await ReadText(socket, kMostText);
   };

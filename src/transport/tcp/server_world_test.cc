@@ -212,7 +212,7 @@ TEST_F(ServerWorldTest, AnotherVersionIsToldWhichOneThisIs) {
   std::error_code end;
   std::string words;
   asio::read(socket, asio::dynamic_buffer(words), end);
-  EXPECT_NE(words.find("speaks version 1 of the protocol, the other one version 7"),
+  EXPECT_NE(words.find("speaks version 2 of the protocol, the other one version 7"),
             std::string::npos)
       << words;
   EXPECT_EQ(Refused(1), 1);

@@ -9,12 +9,18 @@
 #include "base/function_ref.h"
 #include "transport/check/what_of.h"
 #include "transport/first_error.h"
+#include "transport/tcp/endpoint.h"
 #include "transport/tcp/world.h"
 
 namespace trireme {
 
 inline std::span<std::byte> Bytes(std::vector<char>& v) {
   return std::as_writable_bytes(std::span(v));
+}
+
+inline asio::ip::tcp::endpoint EndpointOf(const std::string& meet) {  // by number
+  const Address address = ParseMeet(meet);
+  return {asio::ip::make_address(address.host), *address.port};
 }
 
 // Where a world meets, before it has a rank.

@@ -37,13 +37,13 @@ Wire::~Wire() { close(fd_); }
 
 void Wire::Shut() { shutdown(fd_, SHUT_RDWR); }
 
-void Wire::NoticeSilence(double timeout_s) {
-  const int on = 1, seconds = std::clamp(int(timeout_s), 1, 3600);
-  static_cast<void>(setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
-  SetOption(fd_, TCP_KEEPIDLE, std::max(1, seconds / 2));
-  SetOption(fd_, TCP_KEEPINTVL, std::max(1, seconds / 6));
-  SetOption(fd_, TCP_KEEPCNT, 3);
-  SetOption(fd_, TCP_USER_TIMEOUT, seconds * 1000);
+void NoticeSilence(int fd, double timeout_s) {
+  const int on = timeout_s > 0, seconds = std::clamp(int(timeout_s), 1, 3600);
+  static_cast<void>(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+  SetOption(fd, TCP_KEEPIDLE, std::max(1, seconds / 2));
+  SetOption(fd, TCP_KEEPINTVL, std::max(1, seconds / 6));
+  SetOption(fd, TCP_KEEPCNT, 3);
+  SetOption(fd, TCP_USER_TIMEOUT, on ? seconds * 1000 : 0);
 }
 
 bool Wire::Await(short what, Deadline deadline) {

@@ -14,6 +14,10 @@ class WireBroken : public Error {
   using Error::Error;
 };
 
+// The other end of a connection is noticed to be gone after so long, also where nothing is sent.
+// 0: not any more.
+void NoticeSilence(int fd, double timeout_s);
+
 // A connected socket for threads that wait for their bytes themselves: no loop moves them. One
 // thread reads and one writes at a time; any thread may call Shut.
 class Wire {
@@ -31,8 +35,7 @@ class Wire {
              Deadline deadline);
   // As many bytes as go at once, perhaps none after `patience_s`.
   size_t WriteSome(std::span<const std::byte> bytes, double patience_s);
-  // The other end is noticed to be gone after so long, also where nothing is sent.
-  void NoticeSilence(double timeout_s);
+  void NoticeSilence(double timeout_s) { trireme::NoticeSilence(fd_, timeout_s); }
   void Shut();  // wakes Read and Write, which find it broken
 
  private:
