@@ -46,7 +46,7 @@ struct Word {
   int64_t a = 0, b = 0;             // FetchAdd: the amount; CompareSwap: expected, wanted;
                                     // with a guard: the expected number, its index
   uint32_t guard = kNoRegion;       // of kAccumulate, if it depends on a number: the i64 region
-  uint32_t zero = 0;
+  uint32_t runs = 0;  // of kAccumulate on a wire: of zeros and values (ZeroRun); 0: all values
   char name[kMostRegionName + 1] = {};
   std::byte note[kMostNote] = {};
 };

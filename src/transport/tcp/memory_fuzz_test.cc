@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "transport/check/what_of.h"
 #include "transport/memory/image.h"
+#include "transport/memory/zero_runs.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/listener.h"
 #include "transport/tcp/memory_door.h"
@@ -69,6 +70,7 @@ Word RandomWord(Dice& dice, uint64_t& number) {
   if (dice.OneIn(8)) word.type = RegionType(dice.Border());
   if (dice.OneIn(8)) word.region = uint32_t(dice.Border());
   if (dice.OneIn(8)) word.note_bytes = uint32_t(dice.Border());
+  if (dice.OneIn(16)) word.runs = uint32_t(dice.Border());
   if (dice.OneIn(8)) word.guard = uint32_t(dice.Border());
   if (dice.OneIn(4)) word.a = int64_t(dice.Border());
   if (dice.OneIn(4)) word.b = int64_t(dice.Border());
@@ -125,6 +127,12 @@ TEST(MemoryFuzz, WhateverComesThroughTheDoorEndsItsSenderAtMost) {
         if (BringsValues(word.kind) && word.length < 5000) {
           values.resize(size_t(word.length) * (dice.OneIn(2) ? 4 : 8));
           for (std::byte& value : values) value = std::byte(dice.Bits());
+        }
+        if (word.kind == WordKind::kAccumulate && values.size() > 8 && dice.OneIn(2)) {
+          word.runs = 1;
+          const ZeroRun run{uint32_t(word.length - 1), uint32_t(dice.Below(3))};
+          std::memcpy(values.data(), &run, sizeof(run));
+          values.resize(sizeof(run) + 4);
         }
         const auto bytes = std::as_bytes(std::span(&word, 1));
         const size_t cut = dice.OneIn(16) ? dice.Below(sizeof(word)) : sizeof(word);

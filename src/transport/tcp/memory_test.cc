@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "transport/check/conformance.h"
@@ -144,6 +145,36 @@ TEST(TcpMemory, EachChangeIsMadeOnceThroughCuts) {
   EXPECT_EQ(cutter.cut(), 11);
 }
 
+// Most moves of a sparse gradient are zero. What is sent is the rest, also when it is said again.
+TEST(TcpMemory, RunsOfZerosAreNotSent) {
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {});
+  constexpr size_t kLength = 100'003;
+  constexpr size_t kBegin = 112 + sizeof(Word);  // handshake, Create
+  Cutter cutter(door.address(), {kBegin + sizeof(Word) + 3, kBegin + 700, 112 + 900});
+  const auto memory = ConnectTcp({.meet = cutter.address(), .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, kLength);
+  std::vector<float> values(kLength), wanted(kLength);
+  for (int add = 0; add < 10; ++add) {
+    std::fill(values.begin(), values.end(), 0.0f);
+    for (size_t i = size_t(add) * 7; i < kLength; i += 5000) {
+      for (size_t j = i; j < std::min(kLength, i + 40); ++j) values[j] = float(j % 97);
+    }
+    if (add == 0) values.back() = 1;
+    for (size_t i = 0; i < kLength; ++i) wanted[i] += values[i];
+    memory->Accumulate(region, 0, values).Wait();
+  }
+  std::vector<float> got(kLength);
+  uint64_t version = 0;
+  memory->Get(region, 0, got, &version).Wait();
+  EXPECT_EQ(version, 10u);
+  EXPECT_TRUE(got == wanted);
+  EXPECT_LT(memory->volume().sent, 10 * 4 * kLength / 50);
+  values[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(Has(WhatOf([&] { memory->Accumulate(region, 0, values).Wait(); }), "not finite"));
+  EXPECT_EQ(cutter.cut(), 3);
+}
+
 TEST(TcpMemory, ALockEndsWithASessionThatDoesNotComeBack) {
   MemoryBox box({.timeout_s = 0.2});
   MemoryDoor door(box, {});
@@ -257,6 +288,8 @@ TEST(TcpMemory, BadWordsEndOnlyTheirSender) {
   say({.kind = WordKind(99)}, sizeof(Word));
   say({.kind = WordKind(0)}, sizeof(Word));
   say({.kind = WordKind::kSlot, .length = 1}, sizeof(Word));  // of another way
+  say({.kind = WordKind::kAccumulate, .region = 0, .number = 1, .length = 100, .runs = 9},
+      sizeof(Word));
   say({.kind = WordKind::kPut, .region = 0, .number = 1, .length = ~uint64_t{0}}, sizeof(Word));
   say({.kind = WordKind::kAccumulate, .region = 0}, 100);  // half of a word
   std::vector<float> got(100);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "transport/memory/word_memory.h"
+#include "transport/memory/zero_runs.h"
 #include "transport/tcp/memory_channel.h"
 
 namespace trireme {
@@ -118,6 +119,11 @@ class TcpMemory final : public WordMemory {
     if (guard) CheckRegion(guard->region);
     auto pending = std::make_unique<Pending>(*this, version);
     pending->exchange.word = Numbered(region, word);
+    if (word.kind == WordKind::kAccumulate) pending->packed = PackZeros(FloatsOf(values));
+    if (pending->packed) {
+      pending->exchange.word.runs = pending->packed->runs;
+      values = pending->packed->bytes;
+    }
     pending->exchange.values = values;
     sent_ += values.size();
     return Begin(std::move(pending));
@@ -150,7 +156,12 @@ class TcpMemory final : public WordMemory {
     TcpMemory& memory;
     uint64_t* const version;
     Exchange exchange;
+    std::optional<PackedZeros> packed;  // what it sends, if not all values
   };
+
+  static std::span<const float> FloatsOf(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+  }
 
   static void Pause(Deadline deadline, double seconds) {
     std::this_thread::sleep_until(std::min(deadline, After(seconds)));

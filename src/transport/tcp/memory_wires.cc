@@ -7,6 +7,7 @@
 #include "base/start_thread.h"
 #include "base/text.h"
 #include "transport/memory/status.h"
+#include "transport/memory/zero_runs.h"
 
 namespace trireme {
 namespace {
@@ -124,11 +125,16 @@ class MemoryWires::Connection {
     if (word.length > store_.image().bytes() / ValueBytes(type)) {
       throw Error("a change of {} values is more than the box has room for", word.length);
     }
-    uint64_t left = word.length * ValueBytes(type);
+    const uint64_t bytes = word.length * ValueBytes(type);
     const Deadline deadline = After(wires_.box_.setup().timeout_s);
+    const std::vector<ZeroRun> runs = ReadRuns(word, deadline);
+    uint64_t left = runs.empty() ? bytes : CheckZeroRuns(runs, word.length) * sizeof(float);
     try {
-      const std::span<std::byte> slot = store_.Slot(session_, RoomFor(word, left));
-      wire_.Read(slot.first(left), deadline);
+      const auto slot = store_.Slot(session_, RoomFor(word, bytes)).first(bytes);
+      wire_.Read(slot.last(left), deadline);
+      if (!runs.empty()) {
+        SpreadZeros(runs, {reinterpret_cast<float*>(slot.data()), size_t(word.length)});
+      }
       Send(store_.Do(session_, word));
     } catch (const WireBroken&) {
       throw;
@@ -141,6 +147,16 @@ class MemoryWires::Connection {
       SetText(answer, error.what());
       Send(answer);
     }
+  }
+
+  std::vector<ZeroRun> ReadRuns(const Word& word, Deadline deadline) {
+    if (word.kind != WordKind::kAccumulate) return {};
+    if (word.runs > MostZeroRuns(word.length)) {
+      throw Error("an add of {} values has {} runs of zeros", word.length, word.runs);
+    }
+    std::vector<ZeroRun> runs(word.runs);
+    wire_.Read(std::as_writable_bytes(std::span(runs)), deadline);
+    return runs;
   }
 
   // As large as the region, so that a put can swap both.
