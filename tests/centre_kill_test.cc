@@ -88,6 +88,7 @@ TEST_P(CentreKillTest, OfClientsAndServerCostsOnlyTheirLastSteps) {
 // broadcast, that are asked, and that are sent gradients.
 std::vector<Case> Cases() {
   const Words plain = {"--lr", "0.02", "--set", "optimizer.momentum=0"};
+  const Words memory = {"--set", "strategy.centre=memory"};
   const auto merge = [](const char* name) {
     return Words{"--set", std::string("strategy.merge=") + name};
   };
@@ -104,9 +105,11 @@ std::vector<Case> Cases() {
                                  {"downpour", "_2_servers", plain, 2},
                                  {"easgd", "", {}},
                                  {"easgd", "_2_servers", {}, 2},
-                                 {"easgd", "_memory", {"--set", "strategy.centre=memory"}},
+                                 {"easgd", "_memory", memory},
                                  {"ssp", "", {}},
+                                 {"hogwild", "_memory", memory + plain},
                                  {"dogwild", "", plain},
+                                 {"dogwild", "_memory", memory + plain},
                                  {"mpi-ps", "", {}},
                                  {"hybrid", "", {}},
                                  {"pgas", "", {}},

@@ -41,6 +41,12 @@ TEST_P(MemoryOnHostsTest, WorkersOfBothHostsShareIt) {
 INSTANTIATE_TEST_SUITE_P(
     Strategies, MemoryOnHostsTest,
     testing::Values(Served{"easgd", {"--strategy", "easgd", "--set", "strategy.centre=memory"}},
+                    Served{"hogwild",
+                           {"--strategy", "hogwild", "--set", "strategy.centre=memory", "--lr",
+                            "0.02", "--set", "optimizer.momentum=0"}},
+                    Served{"dogwild",
+                           {"--strategy", "dogwild", "--set", "strategy.centre=memory", "--lr",
+                            "0.02", "--set", "optimizer.momentum=0"}},
                     Served{"hybrid", {"--strategy", "hybrid", "--set", "strategy.groups=2"}},
                     Served{"pgas", {"--strategy", "pgas"}}),
     testing::PrintToStringParamName());

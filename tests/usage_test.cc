@@ -20,6 +20,7 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"pace=in-step"}, {"sync-ps"});
   refuse("downpour", {"centre=memory"}, {"strategy.merge", "needs a server", "elastic"});
   refuse("easgd", {"centre=memory", "merge=average", "pace=round"}, {"needs a server"});
+  refuse("easgd", {"merge=moves"}, {"strategy.merge", "moves", "strategy.centre to memory"});
   refuse("easgd", {"centre=memory", "staleness=2"}, {"strategy.staleness = 2", "memory"});
   refuse("easgd", {"centre=memory", "servers=2"}, {"strategy.servers = 2", "memory"});
   refuse("easgd", {"centre=memory", "pace=round"}, {"strategy.pace", "free"});

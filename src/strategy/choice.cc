@@ -82,9 +82,12 @@ std::vector<std::string> RouteWords() { return {kChain, kStar}; }
 StrategyChoice ResolveStrategy(const StrategyOptions& options, const StrategyScene& scene) {
   const StrategyPreset& preset = FindPreset(options.name);
   StrategyChoice c{.options = options, .ranks = scene.ranks, .deterministic = scene.deterministic};
-  c.inner = &FindInner(Or(options.inner, preset.inner));
   c.centre = KindOf(kCentres, Or(options.centre, preset.centre));
-  c.merge = &FindMerge(Or(options.merge, preset.merge));
+  const auto usual_in = [&](const char* memory, const char* elsewhere) {
+    return c.in_memory() && memory ? memory : elsewhere;
+  };
+  c.inner = &FindInner(Or(options.inner, usual_in(preset.memory_inner, preset.inner)));
+  c.merge = &FindMerge(Or(options.merge, usual_in(preset.memory_merge, preset.merge)));
   if (c.local_steps() && !c.merge->averages && options.merge == kAuto) c.merge = &AverageMerge();
   c.pace = KindOf(kPaces, Or(options.pace, preset.pace));
   if (!c.leases_work() && options.pace == kAuto) c.pace = PaceWithoutServer(c);

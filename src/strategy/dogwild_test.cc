@@ -10,7 +10,9 @@
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
 #include "strategy/server/parameter_server.h"
+#include "transport/check/with_memory.h"
 #include "transport/collective/broadcast.h"
+#include "transport/memory/box.h"
 #include "transport/shared_memory.h"
 #include "transport/threads/run.h"
 
@@ -28,11 +30,18 @@ struct Outcome {
   int64_t refused = 0;
 };
 
+enum class At { kServer, kMemory };
+
 // Five workers in two groups. `each` sees every step of a worker; false: it ends there.
-Outcome TrainTeams(int push, int servers, std::function<bool(int worker, int64_t step)> each = {}) {
+Outcome TrainTeams(int push, int servers, std::function<bool(int worker, int64_t step)> each = {},
+                   At place = At::kServer) {
   const toy::Model model(200);
   const Plan plan{.samples = 230, .batch = 40, .shards = 5, .steps = 30};
   StrategyOptions options{.name = "dogwild", .push = push};
+  if (place == At::kMemory) {
+    options.centre = "memory";
+    options.period = push;
+  }
   options.groups = 2;
   options.servers = servers;
   // So little that the centre comes nearer also if groups that the machine leaves waiting push all
@@ -45,7 +54,10 @@ Outcome TrainTeams(int push, int servers, std::function<bool(int worker, int64_t
   Outcome out;
   out.counted.resize(5 * 230);
   out.weights.resize(5);
-  RunRanks(servers + 5, kSoon, [&](World& world) {
+  MemoryBox box(MemoryBoxSetup{});
+  RunRanks(servers + 5, kSoon, [&](World& ranks) {
+    const auto memory = box.Connect();
+    WithMemory world(ranks, *memory);
     if (world.rank() < servers) {
       const auto server = MakeServer(setup, world, model.initial);
       if (world.rank() > 0) return server->Run(nullptr);
@@ -104,11 +116,22 @@ TEST(Dogwild, GroupsShareWeightsAndEveryPositionCountsOnce) {
   }
 }
 
-TEST(Dogwild, AWorkerThatLeavesIsMissedByNobody) {
-  for (const int leaver : {0, 1}) {  // also the one that brings the centre's weights
-    const Outcome out =
-        TrainTeams(1, 1, [&](int worker, int64_t step) { return worker != leaver || step < 3; });
+TEST(Dogwild, GroupsAddTheirMovesToACentreInMemory) {
+  for (const int period : {1, 3}) {
+    const Outcome out = TrainTeams(period, 1, {}, At::kMemory);
     ExpectOnce(out);
+    EXPECT_EQ(std::set<const float*>(out.weights.begin(), out.weights.begin() + 2).size(), 1u);
+    EXPECT_EQ(std::set<const float*>(out.weights.begin() + 2, out.weights.end()).size(), 1u);
+    EXPECT_LT(std::abs(out.state[1] - 2), std::abs(toy::Model(200).initial[1] - 2));
+  }
+}
+
+TEST(Dogwild, AWorkerThatLeavesIsMissedByNobody) {
+  for (const At centre : {At::kServer, At::kMemory}) {
+    for (const int leaver : {0, 1}) {  // also the one that brings the centre's weights
+      const auto stays = [&](int worker, int64_t step) { return worker != leaver || step < 3; };
+      ExpectOnce(TrainTeams(1, 1, stays, centre));
+    }
   }
 }
 

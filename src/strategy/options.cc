@@ -56,7 +56,8 @@ void Describe(OptionTable<StrategyOptions>& t) {
         "allreduce: megabytes of gradients that are summed at a time while backward continues");
   t.Add("period", &StrategyOptions::period, AtLeast(-1), kJob,
         "merges of weights: local steps between meetings with the centre; 0: once an epoch; -1: "
-        "the strategy's (10; async-ps: 0; pgas: 2; allreduce-weights: 1)");
+        "the strategy's (10; async-ps: 0; pgas: 2; hogwild, dogwild in "
+        "memory, allreduce-weights: 1)");
   t.Add("outer_lr", &StrategyOptions::outer_lr, Above(0) && AtMost(10), kJob,
         "local-sgd: how far the anchor moves towards the workers' mean at a meeting");
   t.Add("servers", &StrategyOptions::servers, AtLeast(1) && AtMost(64), kJob,

@@ -84,13 +84,16 @@ constexpr StrategyPreset kPresets[] = {
      .pace = "free",
      .period = 2},
     {.name = "dogwild",
-     .help = "the workers of each of strategy.groups groups share weights without locks, as in "
-             "hogwild; they push gradients to the server and fetch its weights now and then (Noel, "
-             "Osindero 2014)",
+     .help =
+         "the workers of each of strategy.groups groups share weights without locks, as in "
+         "hogwild; they push gradients to the server and fetch its weights now and then, or add "
+         "their moves to a centre in remote memory (Noel, Osindero 2014)",
      .inner = "hogwild",
      .centre = "server",
      .merge = "gradient",
-     .pace = "free"},
+     .pace = "free",
+     .period = 1,
+     .memory_merge = "moves"},
     {.name = "federated",
      .help = "workers train alone for strategy.period steps, then the server averages the weights "
              "of all present, weighted by their samples (McMahan et al. 2017)",
@@ -100,9 +103,13 @@ constexpr StrategyPreset kPresets[] = {
      .pace = "round"},
     {.name = "hogwild",
      .help = "workers read and write one set of weights without locks (Recht, Re, Wright, Niu "
-             "2011): threads, or processes that share memory",
+             "2011): threads, or processes that share memory; with strategy.centre = memory any "
+             "processes, each of which adds its own moves to weights in remote memory",
      .inner = "hogwild",
-     .pace = "free"},
+     .pace = "free",
+     .period = 1,
+     .memory_inner = "alone",
+     .memory_merge = "moves"},
     {.name = "local-sgd",
      .help = "workers train alone; every strategy.period steps all take the mean of their weights "
              "(federated averaging, McMahan et al. 2017; strategy.outer_momentum: SlowMo)",

@@ -16,6 +16,9 @@ struct StrategyPreset {
   int push = 1, fetch = 1;
   int staleness = -1;
   bool broadcasts = false;
+  // Where a recipe has strategy.centre = "memory"; null: as above.
+  const char* memory_inner = nullptr;
+  const char* memory_merge = nullptr;
 };
 
 std::span<const StrategyPreset> StrategyPresets();

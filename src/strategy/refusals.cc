@@ -75,14 +75,14 @@ constexpr Refusal kChoices[] = {
      [](const Case& x) {
        return fmt::format(
            "strategy.centre = \"memory\": workers add to what lies there, and nobody computes; "
-           "strategy.merge = \"{}\" needs a server, use elastic",
+           "strategy.merge = \"{}\" needs a server, use elastic or moves",
            x.c.merge->name);
      }},
-    {[](const Case& x) { return x.c.merge->inboxes && !x.c.in_memory(); },
+    {[](const Case& x) { return x.c.merge->only_memory && !x.c.in_memory(); },
      [](const Case& x) {
        return fmt::format(
-           "strategy.merge = \"{}\": workers write into each other's memory; set strategy.centre "
-           "to memory, as pgas does",
+           "strategy.merge = \"{}\": workers change what lies in memory by themselves; set "
+           "strategy.centre to memory, or use gradient or elastic with a server",
            x.c.merge->name);
      }},
     {[](const Case& x) {
@@ -199,11 +199,12 @@ constexpr Refusal kServers[] = {
        return "strategy.pace = \"clock\" hands out single shards to workers with weights of their "
               "own; use strategy.inner = \"alone\"";
      }},
-    {[](const Case& x) { return x.c.inner->shares_memory && !Gradients(x); },
+    {[](const Case& x) { return x.c.inner->shares_memory && !x.c.merge->own_alone; },
      [](const Case& x) {
        return fmt::format(
            "strategy.inner = \"hogwild\" shares weights, so with strategy.merge = \"{}\" each "
-           "worker would also send the others' changes; use gradient, as dogwild does",
+           "worker would also send the others' changes; use gradient, or moves with "
+           "strategy.centre = \"memory\", as dogwild does",
            x.c.merge->name);
      }},
     {[](const Case& x) { return x.c.clocked() && (x.c.push != 1 || x.c.fetch != 1); },

@@ -341,6 +341,7 @@ std::vector<Case> Cases() {
   add("elastic_memory", {.name = "easgd", .centre = "memory", .alpha = 0.3f});
   add("gossip", {.name = "pgas"});
   add("neighbours", {.name = "pgas", .merge = "neighbours"});
+  add("moves", {.name = "hogwild", .centre = "memory"}, {.lr = 0.02, .momentum = 0});
   add("elastic_wait", {.name = "easgd", .alpha = 0.3f, .staleness = 0, .stale = "wait"});
   add("downpour", {.name = "downpour", .push = 3, .fetch = 2}, {.lr = 0.02, .momentum = 0});
   add("clock", {.name = "ssp", .staleness = 2});
@@ -392,7 +393,8 @@ TEST(LeaseTeams, GroupsSumTheirGradientsAndEveryPositionCountsOnce) {
                                    {.name = "mpi-ps", .merge = "gradient"},
                                    {.name = "mpi-ps", .merge = "average"},
                                    {.name = "hybrid"},
-                                   {.name = "hybrid", .merge = "neighbours"}};
+                                   {.name = "hybrid", .merge = "neighbours"},
+                                   {.name = "hybrid", .merge = "moves"}};
   for (StrategyOptions options : kinds) {
     SCOPED_TRACE(options.name + " " + options.merge);
     const toy::Model model(200);

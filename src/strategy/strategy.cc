@@ -88,7 +88,7 @@ void Strategy::Update(Replica& replica) {
   const auto apply = [&] {
     Gradient sum(replica.summands[0], replica.unwritten);
     sum.known_finite = inner_->SumIsFinite();
-    replica.updater.Apply(replica.queue, replica.work.step, sum, replica.state);
+    exchange_->Update(replica, sum);
     observer.Tell(Phase::kReduce, replica.work.step);  // others may have to hear of it
   };
   // Two marks cost 100 ns, a tiny model's whole update twice that: of short ones one of some is

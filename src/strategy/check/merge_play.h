@@ -16,7 +16,7 @@ constexpr int kWorkers = 3;
 constexpr std::array<int64_t, kWorkers> kSamples = {10, 20, 45};  // of a push
 constexpr double kUsualSamples = 20;
 
-enum class Formula { kGradients, kPull, kHalve, kAverage, kGossip, kNeighbours };
+enum class Formula { kGradients, kPull, kHalve, kAverage, kGossip, kNeighbours, kMoves };
 
 struct Row {
   const char* name;
@@ -55,6 +55,7 @@ struct Player {
   Values written, inbox;  // what it has written last; what others have left for it
   int inbox_version = 0, seen = 0;
   bool looks = false, finds = false;  // into its inbox, which `fetched` is then
+  bool asked = false;                 // for the centre, which `fetched` is then
 };
 
 // `memory` is what SGD or Adagrad remembers of a weight.
@@ -81,6 +82,7 @@ class Play {
     if (row_.Is(Formula::kPull) && p.since + 1 >= row_.period) Fetch(p);
     if (row_.Is(Formula::kGradients) && p.old >= row_.fetch) Take(p);
     if (MeetsNeighbours() && p.since + 1 >= row_.period) Look(p);
+    if (std::exchange(p.asked, false)) p.state = p.written = p.fetched;
   }
   void End(int worker) {
     Player& p = players[size_t(worker)];
@@ -110,6 +112,11 @@ class Play {
       }
     } else if (MeetsNeighbours()) {
       MeetNeighbours(p);
+    } else if (row_.Is(Formula::kMoves)) {
+      for (size_t i = 0; i < kFloats; ++i) centre[i] += p.state[i] - p.written[i];
+      p.written = p.state;
+      p.asked = true;
+      Fetch(p);
     } else {
       Mix(worker, p);
     }

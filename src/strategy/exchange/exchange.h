@@ -16,6 +16,9 @@ class Exchange {
   virtual void Begin(Replica&) {}
   // The worker moves its own weights by its gradients; else only others do.
   virtual bool Updates() const { return true; }
+  virtual void Update(Replica& r, const Gradient& sum) {
+    r.updater.Apply(r.queue, r.work.step, sum, r.state);
+  }
   // Nobody else keeps the run: the worker's optimizer belongs to a checkpoint.
   virtual bool OwnsState() const { return true; }
   // All replicas are equal and hold every step so far.

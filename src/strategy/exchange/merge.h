@@ -17,6 +17,10 @@ class Merge {
   // The worker moves its own weights by its gradients; else only the centre does.
   virtual bool updates() const { return true; }
   virtual bool pushes_gradients() const { return false; }
+  // The worker's own update, by its gradients.
+  virtual void Update(Replica& r, const Gradient& sum) {
+    r.updater.Apply(r.queue, r.work.step, sum, r.state);
+  }
   virtual void BeforeStep(Replica&, bool /*meets*/) {}  // `meets`: the step ends with a meeting
   virtual void AfterStep(Replica&, bool /*meets*/) {}   // `meets`: Meet is called next
   // The work of `leases` shall count at the centre. Of the head all but the version is there.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "strategy/exchange/merge_elastic.h"
 #include "strategy/exchange/merge_gradient.h"
+#include "strategy/exchange/merge_moves.h"
 #include "strategy/exchange/merge_neighbours.h"
 #include "strategy/exchange/merge_weights.h"
 #include "strategy/server/rule.h"
@@ -46,6 +47,10 @@ std::unique_ptr<Merge> MakeNeighbours(MergeNeeds needs) {
   return MakeInboxes(std::move(needs), MergeNeighbours::Mixes::kNearer);
 }
 
+std::unique_ptr<Merge> MakeMoves(MergeNeeds needs) {
+  return std::make_unique<MergeMoves>(needs.centre, std::move(needs.shared));
+}
+
 std::unique_ptr<Merge> MakeWeights(MergeNeeds needs) {
   return std::make_unique<MergeWeights>(needs.centre, needs.rounds);
 }
@@ -68,6 +73,7 @@ constexpr MergeKind kMerges[] = {
      .stale = StaleKind::kScale,
      .scales = true,
      .waits = true,
+     .own_alone = true,
      .make = MakeGradient,
      .rule = GradientRule},
     {.name = "difference",
@@ -107,6 +113,7 @@ constexpr MergeKind kMerges[] = {
      .stale = StaleKind::kDrop,
      .inboxes = true,
      .adds = true,
+     .only_memory = true,
      .make = MakeGossip,
      .rule = ElasticRule},
     {.name = "neighbours",
@@ -115,7 +122,17 @@ constexpr MergeKind kMerges[] = {
      .stale = StaleKind::kDrop,
      .inboxes = true,
      .adds = true,
+     .only_memory = true,
      .make = MakeNeighbours,
+     .rule = ElasticRule},
+    {.name = "moves",
+     .help = "what a worker's own optimizer does to its weights is added to the common ones",
+     .gradients = false,
+     .stale = StaleKind::kDrop,
+     .own_alone = true,
+     .adds = true,
+     .only_memory = true,
+     .make = MakeMoves,
      .rule = ElasticRule},
 };
 

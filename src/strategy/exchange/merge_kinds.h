@@ -62,8 +62,11 @@ struct MergeKind {
   bool waits = false;     // workers can wait for what would be too stale
   // Whole weights are pushed; at a free pace the server broadcasts its own, and nobody asks.
   bool takes_weights = false;
-  bool inboxes = false;  // workers write into each other's memory, beside a centre that lies there
-  bool adds = false;     // what is pushed is added to the centre, so that may lie in remote memory
+  // What a worker pushes is its own alone, also where it shares weights with others.
+  bool own_alone = false;
+  bool inboxes = false;      // workers write into each other's memory, beside a centre there
+  bool adds = false;         // what is pushed is added to the centre, so that may lie in memory
+  bool only_memory = false;  // ... and has to
 
   // With a server; null: there is none for it.
   std::unique_ptr<Merge> (*make)(MergeNeeds needs) = nullptr;

@@ -415,6 +415,17 @@ INSTANTIATE_TEST_SUITE_P(Rows, Merges,
                                              .period = 3,
                                              .alpha = 0.2f,
                                              .memory = true},
+                                         Row{.name = "moves",
+                                             .merge = "moves",
+                                             .formula = Formula::kMoves,
+                                             .optimizer = kMomentum,
+                                             .memory = true},
+                                         Row{.name = "moves_period",
+                                             .merge = "moves",
+                                             .formula = Formula::kMoves,
+                                             .optimizer = kAdagrad,
+                                             .period = 3,
+                                             .memory = true},
                                          Row{.name = "federated",
                                              .merge = "average",
                                              .formula = Formula::kAverage,
@@ -436,7 +447,84 @@ TEST(MergeOracle, KnowsEveryMerge) {
     if (kind.make) with_server.push_back(kind.name);
   }
   EXPECT_EQ(with_server, (std::vector<std::string>{"gradient", "halve", "average", "elastic",
-                                                   "gossip", "neighbours"}));
+                                                   "gossip", "neighbours", "moves"}));
+}
+
+// Gives weights when the test says so.
+class HeldCentre : public Centre {
+ public:
+  void Prefetch() override { ++asked; }
+  Snapshot Fetch(size_t, bool) override { return Snapshot{.version = 1, .state = values}; }
+  Snapshot FetchNow(size_t) override { return Snapshot{.version = 9, .state = values}; }
+  std::optional<Snapshot> Prefetched(size_t) override { return std::exchange(held, {}); }
+  std::optional<Snapshot> News(size_t) override { return {}; }
+  void Push(Queue& queue, Slice change, const PushHead& head, std::span<const int64_t>,
+            std::vector<float>) override {
+    queue.Sync();
+    pushed.assign(change.host().begin(), change.host().end());
+    version = head.version;
+  }
+  std::optional<Snapshot> Answered(size_t) override { return {}; }
+  bool holds_void() const override { return false; }
+
+  std::vector<float> values = std::vector<float>(kFloats, 10), pushed;
+  std::optional<Snapshot> held;
+  int asked = 0;
+  int64_t version = 0;
+};
+
+// The centre that a worker asked for may come late: what it has done meanwhile is kept, and is
+// pushed once.
+TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
+  HeldCentre centre;
+  const auto merge = FindMerge("moves").make({.centre = centre});
+  HostDevice device;
+  const auto queue = device.NewQueue();
+  Buffer state(device, kFloats);
+  OptimizerOptions optimizer{.lr = 1, .momentum = 0};
+  Updater updater(optimizer, Schedule(optimizer, 10, 100, 8), kModel.layout, device);
+  Replica replica{.device = device,
+                  .queue = *queue,
+                  .state = state,
+                  .summands = {},
+                  .layout = kModel.layout,
+                  .updater = updater};
+  const auto all_are = [](std::span<const float> values, float value) {
+    return std::ranges::all_of(values, [&](float v) { return v == value; });
+  };
+  const auto step = [&](float by) {  // what an optimizer did
+    merge->BeforeStep(replica, true);
+    for (float& value : state.slice().host()) value += by;
+    merge->AfterStep(replica, true);
+  };
+  const auto weights = [&] { return state.slice().host(); };
+  merge->Begin(replica);
+  EXPECT_TRUE(all_are(weights(), 10));
+  step(3);
+  merge->Meet(replica, {}, {});
+  EXPECT_TRUE(all_are(centre.pushed, 3));
+  EXPECT_EQ(centre.version, 1);
+  EXPECT_EQ(centre.asked, 1);
+  step(5);  // nothing has come: it goes on with its own
+  EXPECT_TRUE(all_are(weights(), 18));
+  centre.held = {.version = 4, .state = std::vector<float>(kFloats, 100)};
+  merge->Meet(replica, {}, {});
+  EXPECT_TRUE(all_are(centre.pushed, 5));  // the 3 is in the 100
+  EXPECT_EQ(centre.version, 1);            // which this move was not made from
+  EXPECT_TRUE(all_are(weights(), 105));
+  centre.held = {.version = 6, .state = std::vector<float>(kFloats, 200)};
+  step(7);
+  EXPECT_TRUE(all_are(weights(), 207));
+  merge->Meet(replica, {}, {});
+  EXPECT_TRUE(all_are(centre.pushed, 7));
+  EXPECT_EQ(centre.version, 6);
+  step(11);
+  merge->Reload(replica);  // what it has done does not count
+  EXPECT_TRUE(all_are(weights(), 10));
+  step(1);
+  merge->Meet(replica, {}, {});
+  EXPECT_TRUE(all_are(centre.pushed, 1));
+  EXPECT_EQ(centre.version, 9);
 }
 
 }  // namespace

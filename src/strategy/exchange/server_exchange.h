@@ -20,6 +20,7 @@ class ServerExchange : public Exchange {
 
   void Begin(Replica& replica) override;
   bool Updates() const override { return merge_->updates(); }
+  void Update(Replica& replica, const Gradient& sum) override { merge_->Update(replica, sum); }
   bool OwnsState() const override { return false; }
   void BeforeStep(Replica& replica) override {
     if (!led_) TakeNewer(replica);
