@@ -24,6 +24,8 @@ const Words kOnCard = {"--device", "cuda"};
 
 class CardRunsTest : public WholeTest {
  protected:
+  CardRunsTest() : WholeTest(/*sees_cards=*/true) {}
+
   void SetUp() override {
     const Json found = ParseJson(Succeed({"doctor", "--json"}).out, "doctor");
     const Json& cuda = found.At("engines").At("cuda");
@@ -60,8 +62,16 @@ TEST_F(CardRunsTest, OneHashForAnyRanksAndAfterAKill) {
   EXPECT_EQ(Hash("killed"), Hash("one"));
 }
 
+TEST_F(CardRunsTest, ANewRunTakesIt) {
+  Words words = kCnn + Words{"--steps", "5", "--out", "a"};
+  std::erase(words, "--quiet");
+  const std::string err = Succeed(words).err;
+  EXPECT_NE(err.substr(0, err.find('\n')).find("device: cuda:0: "), std::string::npos) << err;
+  EXPECT_EQ(Summary("a").At("device").AsString(), "cuda");
+}
+
 TEST_F(CardRunsTest, ARunGoesFromProcessorToCardAndBack) {
-  Succeed(kCnn + Words{"--steps", "10", "--out", "a"});
+  Succeed(kCnn + Words{"--steps", "10", "--device", "cpu", "--out", "a"});
   Succeed({"train", "--resume", "a", "--steps", "20", "--device", "cuda", "--quiet"});
   const double loss = Number("a", "test_loss");
   const auto evaluate = [&](const Words& more) {

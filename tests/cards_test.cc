@@ -1,4 +1,5 @@
 // What the program says of cards, with plugins that were made for it: no card is needed.
+#include <algorithm>
 #include <cstdlib>
 
 #include "support/whole_test.h"
@@ -55,7 +56,7 @@ TEST_F(CardsTest, StrategiesThatNeedTheProcessorsMemoryAreRefused) {
 }
 
 TEST_F(CardsTest, ARunOfACardIsUsedWithoutOne) {
-  Succeed({"train", "--steps", "20", "--out", "a"});
+  Succeed({"train", "--steps", "20", "--device", "cpu", "--out", "a"});
   const Json before = ParseJson(Succeed({"eval", "a", "--json"}).out, "eval");
   std::string config = Read("a/config.toml");
   const auto replace = [&](const std::string& from, const std::string& to) {
@@ -93,13 +94,48 @@ TEST_F(CardsTest, AutoSaysWhyItTakesNoCard) {
            "auto: cpu computes, because strategy hogwild");
 }
 
+// The plugin's card exists on paper only: who takes it fails.
+TEST_F(CardsTest, ANewRunTakesACardUnlessSomethingSaysOtherwise) {
+  const Words words = {"train", "--steps", "2", "--threads", "1", "--out"};
+  const auto takes_card = [&](const std::string& run, const Words& more) {
+    const Outcome outcome = Run(words + Words{run} + more);
+    EXPECT_EQ(outcome.exit_code, 1) << run;
+    ExpectIn(outcome.err, "card 0 with 0 MB exists on paper only");
+  };
+  const auto takes_none = [&](const std::string& run, const Words& more) {
+    Succeed(words + Words{run} + more);
+    EXPECT_EQ(Summary(run).At("device").AsString(), "cpu") << run;
+  };
+  takes_card("new", {});
+  takes_none("same-bits", {"--deterministic"});
+  takes_card("same-bits-here", {"--deterministic", "--device", "auto"});
+  takes_none("shared", {"--ranks", "2", "--strategy", "hogwild"});
+  Write("named.toml", "[trainer]\ndevice = \"cpu\"\n");
+  Succeed({"train", "named.toml", "--steps", "2", "--out", "named"});
+  Succeed({"train", "--resume", "named", "--steps", "4"});
+  EXPECT_EQ(Summary("named").At("device").AsString(), "cpu");
+}
+
+TEST_F(CardsTest, AMachineWithoutCardsIsNotToldSo) {
+  const Words words = {"train", "--steps", "2", "--threads", "1", "--out"};
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  const auto wanted = lines(Succeed(words + Words{"cpu", "--device", "cpu"}).err);
+  SetWrong("empty");
+  EXPECT_EQ(lines(Succeed(words + Words{"a"}).err), wanted);
+  Succeed({"train", "--folds", "2", "--steps", "2", "--out", "folds"});
+  // What is broken is another matter.
+  SetWrong("throw");
+  ExpectIn(Succeed(words + Words{"b"}).err, "auto: cpu computes, because there is no library of");
+}
+
 TEST_F(CardsTest, AutoDoesNotBlameTheCardForWhatNoDeviceCanDo) {
   RefuseToTrain({"--device", "auto", "--strategy", "easgd", "--ranks", "1"}, 2,
                 {"at least 2 ranks"});
 }
 
 TEST_F(CardsTest, TheFirstLineOfARunNamesTheDevice) {
-  const std::string err = Succeed({"train", "--steps", "2", "--threads", "1", "--out", "a"}).err;
+  const std::string err =
+      Succeed({"train", "--steps", "2", "--threads", "1", "--device", "cpu", "--out", "a"}).err;
   ExpectIn(err.substr(0, err.find('\n')), "device: cpu: ");
   ExpectIn(err.substr(0, err.find('\n')), ", 1 thread, f32");
 }

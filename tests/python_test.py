@@ -11,6 +11,7 @@ PROGRAM = sys.argv.pop(1)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 sys.dont_write_bytecode = True
 os.environ["TRIREME_PROGRAM"] = PROGRAM
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a new run would take a card
 
 from trireme_train import Run, TriremeError, runs, train  # noqa: E402
 

@@ -49,6 +49,7 @@ Told ReadFlags(const Args& args) {
   sections.Add("trainer", told.trainer);
   sections.Add("engine", told.engine);
   sections.Add("model", told.model);
+  told.trainer.device = HostEngine().name;  // a card is measured by its name
   args.ApplyTo(sections);
   return told;
 }

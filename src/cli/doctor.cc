@@ -12,7 +12,6 @@
 #include "cli/command.h"
 #include "cli/parts.h"
 #include "engine/engines.h"
-#include "recipe/trainer_options.h"
 #include "transport/launched.h"
 #include "transport/mpi/library.h"
 
@@ -199,7 +198,7 @@ nlohmann::ordered_json ToJson(const Findings& all) {
           {"kernel", machine.kernel},
           {"architecture", machine.architecture},
           {"cpu", machine.cpu_model},
-          {"simd", FindEngine(TrainerOptions{}.device).targets()},
+          {"simd", HostEngine().targets()},
           {"engines", engines},
           {"cores", all.cores.count},
           {"cores_why", all.cores.why},

@@ -14,7 +14,6 @@
 #include "base/signals.h"
 #include "cli/commands.h"
 #include "engine/engines.h"
-#include "recipe/trainer_options.h"
 
 namespace trireme {
 namespace {
@@ -262,7 +261,7 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
 TEST(Bench, MeasuresBFloatWhereTheMachineHasIt) {
   const Outcome step = Call(AllCommands(), {"bench", "step", "mlp:40-50-10", "--batch", "16",
                                             "--repeat", "1", "--precision", "bf16", "--json"});
-  const std::string why_not = FindEngine(TrainerOptions{}.device).why_not(Precision::kBf16);
+  const std::string why_not = HostEngine().why_not(Precision::kBf16);
   if (why_not.empty()) {
     ASSERT_EQ(step.code, 0) << step.err;
     EXPECT_EQ(nlohmann::json::parse(step.out)[0]["precision"], "bf16");

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "engine/engines.h"
-#include "recipe/trainer_options.h"
 #include "study/child.h"
 #include "study/results.h"
 
@@ -87,7 +86,7 @@ std::optional<std::string> DeviceOf(const Args& args, const ReplayKind& kind) {
     throw UsageError("--device: replay {} runs on the processor; leave the flag out", kind.name);
   }
   const DeviceChoice choice = FindDevice(*device);
-  if (choice.kind == FindDevice(TrainerOptions{}.device).kind) return {};
+  if (choice.kind == &HostEngine()) return {};
   RequireDevice(choice);
   return device;
 }

@@ -10,6 +10,7 @@
 #include "study/link_words.h"
 #include "study/results.h"
 #include "study/step_probe.h"
+#include "trainer/job.h"
 
 namespace trireme {
 namespace {
@@ -114,6 +115,7 @@ StepFit FitFrom(const std::vector<std::string>& words, const std::optional<LinkS
     Bind(sections, recipe);
     LoadRecipe(sections, words[0]);
     if (!link) throw UsageError("the speed of the link is unknown; use --link RATE,LATENCY");
+    SettleDevice(recipe, sections.IsGiven("trainer.device"));
     fit.model = ProbeStep(recipe);
     fit.bucket_bytes = ChoiceOf(recipe).bucket_bytes;
     fit.cluster.link = {*link, *link, kAssumedSecondsPerAddedByte};

@@ -273,6 +273,16 @@ void TakeFolds(const Args& args, Settings& settings) {
   if (data.folds < 2) throw UsageError("--folds must be at least 2, got {}", data.folds);
 }
 
+// Which device auto means, and why it is no card where somebody wants to know. `speaks`: this
+// process records the run.
+void ChooseDevice(const Args& args, Process& process, Settings& settings, bool speaks) {
+  const std::string why =
+      SettleDevice(settings.recipe, settings.sections.IsGiven("trainer.device"));
+  if (why.empty() || !speaks || args.Has("--quiet")) return;
+  Log(process.log)
+      .Info("device", "auto: {} computes, because {}", settings.recipe.trainer.device, why);
+}
+
 int Run(const Args& args, Process& process) {
   Settings settings;
   if (args.Has("--help-config")) {
@@ -284,6 +294,7 @@ int Run(const Args& args, Process& process) {
   if (args.Has("--folds")) {
     TakeFolds(args, settings);
     if (!args.Has("--dry-run")) {
+      ChooseDevice(args, process, settings, true);
       const std::string chosen = CompleteRecipe(settings.open, settings.recipe);
       SayChoices(Log(process.log), settings, settings.recipe, chosen, args.Has("--quiet"));
       return CrossValidate(args, process, std::move(settings.recipe), settings.stem);
@@ -295,12 +306,8 @@ int Run(const Args& args, Process& process) {
   const Log log(process.log, launcher.first());
   // Cards are looked for before MPI is there, which does not like a process to fork. Whether this
   // one needs a card is seen later: a server does not.
-  const std::string why = SettleDevice(settings.recipe);
+  ChooseDevice(args, process, settings, launcher.holds(kRecordingRank));
   if (launcher.launched()) FindDevice(settings.recipe.trainer.device).kind->Missing();
-  if (!why.empty() && launcher.holds(kRecordingRank) && !args.Has("--quiet")) {
-    Log(process.log)
-        .Info("device", "auto: {} computes, because {}", settings.recipe.trainer.device, why);
-  }
   launcher.Join(&log);
   try {
     return RunJob(args, process, settings, launcher);

@@ -102,6 +102,7 @@ constexpr EngineKind kEngines[] = {
      .make = MakeCuda,
      .ceiling = CeilingOfCuda,
      .missing = cuda::Missing,
+     .absent = cuda::Absent,
      .details = cuda::Details},
 };
 
@@ -160,12 +161,13 @@ DeviceChoice FindDevice(std::string_view text) {
   throw UsageError("{}", why_not);
 }
 
-DeviceChoice AutoDevice(std::string& why) {
+DeviceChoice AutoDevice(std::string& why, bool asked) {
   why.clear();
   for (const EngineKind& kind : kEngines) {
     if (kind.host_memory) continue;
     const std::string missing = kind.Missing();
     if (missing.empty()) return {&kind};
+    if (!asked && kind.absent && kind.absent()) continue;
     why += (why.empty() ? "" : "; ") + missing;
   }
   return {&HostEngine()};

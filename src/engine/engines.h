@@ -71,6 +71,9 @@ struct EngineKind {
   // What this machine lacks to compute with it, or with its device of this number, and what to do:
   // one line. Empty: nothing. Null: no machine lacks it.
   std::string (*missing)(std::optional<int> number) = nullptr;
+  // Nothing is broken: it is missing because this machine has no such device, or the program no
+  // plugin for it. Null: never so.
+  bool (*absent)() = nullptr;
   // Where it has devices of its own: a line for each in order, then one about what they share.
   std::vector<std::string> (*details)() = nullptr;
 
@@ -96,8 +99,8 @@ bool IsDevice(std::string_view text);            // FindDevice takes it
 std::vector<std::string> DeviceWords();          // all that it takes, "NAME:K" for any number
 
 // The first engine with devices of its own that this machine does not lack, else the host's. `why`
-// is then said what is missing.
-DeviceChoice AutoDevice(std::string& why);
+// is then said what is missing; where nobody `asked` for such devices, only what is broken.
+DeviceChoice AutoDevice(std::string& why, bool asked = true);
 
 // Throws Error where this machine lacks it.
 void RequireDevice(const DeviceChoice& choice);

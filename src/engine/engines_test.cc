@@ -113,6 +113,8 @@ TEST(Engines, AutoTakesACardOrSaysWhyNot) {
   EXPECT_EQ(choice.kind->host_memory, !why.empty());
   EXPECT_EQ(choice.kind->Missing(), "");
   EXPECT_EQ(FindDevice(kAutoDevice).kind, choice.kind);
+  EXPECT_EQ(AutoDevice(why, /*asked=*/false).kind, choice.kind);
+  EXPECT_TRUE(why.empty() || !FindEngine("cuda").absent()) << why;
   EXPECT_TRUE(IsDevice(kAutoDevice));
 }
 

@@ -13,7 +13,9 @@ namespace trireme {
 void Describe(OptionTable<TrainerOptions>& t) {
   using enum Binds;
   using T = TrainerOptions;
-  std::string computes = "what computes: auto: a card, or cpu where there is none";
+  std::string computes =
+      "what computes: auto: a card, or cpu where there is none (and, unless somebody wrote auto, "
+      "with deterministic)";
   for (const EngineKind& kind : EngineKinds()) {
     computes += fmt::format("; {}: {}", kind.name, kind.help);
   }

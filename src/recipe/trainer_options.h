@@ -19,7 +19,7 @@ struct TrainerOptions {
   IntOrWord threads = "auto";
   bool pin = true;
   std::string precision = "f32";
-  std::string device = "cpu";
+  std::string device = "auto";
   bool deterministic = false;
   float clip = 0;
   bool self_test = true;

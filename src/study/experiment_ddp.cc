@@ -1,5 +1,4 @@
 #include "engine/engines.h"
-#include "recipe/trainer_options.h"
 #include "study/experiments.h"
 
 namespace trireme {
@@ -85,7 +84,7 @@ ReplayPart DdpPrecision(const ReplaySize& size) {
                .vary = {{"trainer.precision", {}}},
                .repeat = size.repeat};
   part.published = &FindPublished("ddp-precision");
-  const std::string device = size.device.value_or(TrainerOptions{}.device);
+  const std::string device = size.device.value_or(std::string(HostEngine().name));
   part.plan.settings.push_back(Set("trainer.device", device));
   const EngineKind& engine = *FindDevice(device).kind;
   for (const Precision precision : kPrecisions) {

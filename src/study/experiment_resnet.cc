@@ -1,4 +1,4 @@
-#include "recipe/trainer_options.h"
+#include "engine/engines.h"
 #include "study/experiments.h"
 
 namespace trireme {
@@ -30,7 +30,7 @@ Replay Resnet50Batch(const ReplaySize& size) {
                   ? "325 images of 224 pixels, six passes."
                   : "100 images of 64 pixels, one pass; --full uses 325 of 224 pixels, six passes.";
   if (size.device) {
-    part.plan.vary.push_back({"trainer.device", {TrainerOptions{}.device, *size.device}});
+    part.plan.vary.push_back({"trainer.device", {std::string(HostEngine().name), *size.device}});
   } else {
     part.text += " Ours runs on the processor; --device cuda puts a card beside it.";
   }

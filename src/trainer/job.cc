@@ -196,13 +196,14 @@ Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& rec
 
 StrategyChoice ChooseStrategy(const Recipe& recipe) {
   const TransportKind* transport = FindTransport(recipe.transport.name);  // null: not chosen yet
-  return ResolveStrategy(recipe.strategy,
-                         {.ranks = recipe.transport.ranks,
-                          .deterministic = recipe.trainer.deterministic,
-                          .one_process = !transport || transport->one_process,
-                          .shared_memory = !transport || transport->shares_memory,
-                          .host_memory = FindDevice(recipe.trainer.device).kind->host_memory,
-                          .optimizer = &recipe.optimizer});
+  const std::string& device = recipe.trainer.device;  // auto yields to what needs the host's memory
+  return ResolveStrategy(recipe.strategy, {.ranks = recipe.transport.ranks,
+                                           .deterministic = recipe.trainer.deterministic,
+                                           .one_process = !transport || transport->one_process,
+                                           .shared_memory = !transport || transport->shares_memory,
+                                           .host_memory = device == kAutoDevice ||
+                                                          FindDevice(device).kind->host_memory,
+                                           .optimizer = &recipe.optimizer});
 }
 
 namespace {
@@ -220,10 +221,14 @@ std::string WhyNotOnDevice(const Recipe& recipe) {
 
 }  // namespace
 
-std::string SettleDevice(Recipe& recipe) {
+std::string SettleDevice(Recipe& recipe, bool given) {
   if (recipe.trainer.device != kAutoDevice) return "";
+  if (!given && recipe.trainer.deterministic) {  // the bits of a card are those of its kind alone
+    recipe.trainer.device = HostEngine().name;
+    return "";
+  }
   std::string why;
-  const DeviceChoice choice = AutoDevice(why);
+  const DeviceChoice choice = AutoDevice(why, given);
   recipe.trainer.device = choice.Text();
   if (choice.kind->host_memory) return why;
   why = WhyNotOnDevice(recipe);
@@ -251,6 +256,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   Pretence(recipe.emulate, 0, recipe.transport.ranks);  // refuses what makes no sense
   TrainerOptions& trainer = job.recipe.trainer;
   job.recipe.optimizer.clip = trainer.clip;
+  trainer.device = FindDevice(trainer.device).Text();  // what auto stands for is written down
   job.strategy = ChooseStrategy(recipe);
   const Precision precision = ResolvePrecision(*FindDevice(trainer.device).kind, trainer.precision);
   trainer.precision = NameOf(precision);

@@ -66,9 +66,10 @@ StrategyChoice ChooseStrategy(const Recipe& recipe);
 // Fills the open keys as PrepareJob would, and nothing else. What was chosen, in words.
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe);
 
-// Replaces trainer.device = "auto" by what it stands for here. Why it is no card, in words; empty:
-// it is one, or nobody asked.
-std::string SettleDevice(Recipe& recipe);
+// Replaces trainer.device = "auto" by what it stands for here. `given`: somebody has written it,
+// otherwise it is the key's default, which leaves what is deterministic to the processor. Why it is
+// no card, in words; empty: it is one, or nobody wants to know.
+std::string SettleDevice(Recipe& recipe, bool given);
 
 // What a checkpoint of it remembers of its data.
 ModelCard ModelCardOf(const Job& job);

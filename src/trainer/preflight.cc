@@ -277,6 +277,7 @@ Job PrepareClient(const RunInfo& run_info, FunctionRef<void(Sections&)> own) {
   Bind(sections, recipe);
   sections.Load(ParseToml(run_info.recipe, kWhere), kWhere);
   own(sections);
+  SettleDevice(recipe, sections.IsGiven("trainer.device"));
   Job job = PrepareJob(recipe, BackendOf(recipe), {.ranks = {0}});
   AdoptPlan(job, run_info.plan);
   return job;

@@ -55,6 +55,10 @@ void SleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
+WholeTest::WholeTest(bool sees_cards) {
+  if (!sees_cards) setenv("CUDA_VISIBLE_DEVICES", "", 1);
+}
+
 void WholeTest::Write(const std::string& name, const std::string& content) {
   MakeDirectories(std::filesystem::path(At(name)).parent_path());
   ReplaceFile(At(name), content);

@@ -25,9 +25,12 @@ int Wanted(const char* name, int otherwise);
 std::string SeedText(int seed);
 void SleepFor(double seconds);
 
-// Each test has a folder of its own; every command runs in it.
+// Each test has a folder of its own; every command runs in it, on the processor unless the test
+// `sees_cards`: a new run would take one.
 class WholeTest : public testing::Test {
  protected:
+  explicit WholeTest(bool sees_cards = false);
+
   static constexpr double kTimeout = 600;  // to find what hangs, even on a busy machine
 
   std::string At(const std::string& name) const { return folder_ / name; }

@@ -34,6 +34,8 @@ std::string Missing(std::optional<int> number) {
   return survey.cards[size_t(wanted)].problem;
 }
 
+bool Absent() { return ThisMachine().absent; }
+
 std::vector<std::string> Details() {
   const Survey& survey = ThisMachine();
   std::vector<std::string> lines;

@@ -16,6 +16,7 @@ namespace trireme::cuda {
 std::vector<std::string> Targets();
 std::string WhyNot(Precision precision);
 std::string Missing(std::optional<int> number);
+bool Absent();
 std::vector<std::string> Details();
 
 struct Made {

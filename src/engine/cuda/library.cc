@@ -31,7 +31,7 @@ std::string HowToGetOne() {
 constexpr std::string_view kEnd = "end";
 
 std::string ToLines(const Survey& survey) {
-  std::string text = fmt::format("{}\n{}\n", survey.problem, survey.versions);
+  std::string text = fmt::format("{}\n{:d}\n{}\n", survey.problem, survey.absent, survey.versions);
   for (const Card& card : survey.cards) {
     text +=
         fmt::format("{}\n{}\n{}\n{}\n", card.name, card.target, card.memory_bytes, card.problem);
@@ -41,12 +41,12 @@ std::string ToLines(const Survey& survey) {
 
 std::optional<Survey> FromLines(const std::string& text) {
   const std::vector<std::string> lines = Split(text, '\n');
-  constexpr size_t kHead = 2, kOfCard = 4, kTail = 2;  // the last line ends with an empty one
+  constexpr size_t kHead = 3, kOfCard = 4, kTail = 2;  // the last line ends with an empty one
   if (lines.size() < kHead + kTail || (lines.size() - kHead - kTail) % kOfCard != 0 ||
       lines[lines.size() - kTail] != kEnd) {
     return std::nullopt;
   }
-  Survey survey{.problem = lines[0], .versions = lines[1]};
+  Survey survey{.problem = lines[0], .absent = lines[1] == "1", .versions = lines[2]};
   for (size_t i = kHead; i + kTail < lines.size(); i += kOfCard) {
     survey.cards.push_back(
         {lines[i], lines[i + 1], ParseNumber<uint64_t>(lines[i + 2]).value_or(0), lines[i + 3]});
@@ -151,7 +151,7 @@ const Survey& ThisMachine() {
     try {
       return AskInChild(FindPlugin(std::getenv("TRIREME_CUDA_PLUGIN"), ProgramFolder()));
     } catch (const Error& error) {
-      return Survey{.problem = error.what()};
+      return Survey{.problem = error.what(), .absent = true};
     }
   }();
   return survey;

@@ -93,7 +93,9 @@ TEST_F(BorderTest, WhateverHappensInTheChildIsSaidInOneLine) {
     return AskInChild(TRIREME_MADE_PLUGIN_FILE, patience_s).problem;
   };
   EXPECT_EQ(problem("empty", 60), "there is no card; plug one in");
+  EXPECT_TRUE(AskInChild(TRIREME_MADE_PLUGIN_FILE).absent);
   EXPECT_EQ(problem("throw", 60), "there is no library of this kind; install it");
+  EXPECT_FALSE(AskInChild(TRIREME_MADE_PLUGIN_FILE).absent);
   EXPECT_NE(problem("crash", 60).find("ended with signal 6"), std::string::npos);
   EXPECT_NE(problem("quit", 60).find("did not say which cards there are"), std::string::npos);
   EXPECT_NE(problem("hang", 0.2).find("took more than 0 s"), std::string::npos);

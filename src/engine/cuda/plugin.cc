@@ -65,6 +65,7 @@ Survey LookAround() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
     survey.problem = WhyNoCard(status, driver);
+    survey.absent = driver == 0 || status == cudaErrorNoDevice || status == cudaSuccess;
     return survey;
   }
   const auto libraries = OpenLibraries();  // throws where one is missing

@@ -30,6 +30,7 @@ struct Card {
 // What a machine offers.
 struct Survey {
   std::string problem;  // in one line, with what to do; empty: there is a card
+  bool absent = false;  // nothing is broken: there is no plugin, no driver or no card
   std::vector<Card> cards;
   std::string versions;  // of the driver and of the libraries
 };

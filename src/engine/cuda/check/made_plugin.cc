@@ -21,7 +21,7 @@ Survey LookAround() {
   if (wanted == "quit") _exit(0);
   if (wanted == "throw") throw Error("there is no library of this kind; install {}", "it");
   while (wanted == "hang") pause();
-  if (wanted == "empty") return {.problem = "there is no card; plug one in"};
+  if (wanted == "empty") return {.problem = "there is no card; plug one in", .absent = true};
   return {.cards = {{"Made 1", "made one", uint64_t{3} << 30, ""},
                     {"Made 2", "made two", uint64_t{5} << 30, "Made 2 is too old; buy another"}},
           .versions = "driver 7, library 8"};
