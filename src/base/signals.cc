@@ -56,7 +56,8 @@ Signals::~Signals() {
 }
 
 int Signals::received() const noexcept { return first_signal.load(std::memory_order_relaxed); }
-int Signals::ExitCodeOf(int signal) noexcept {
+
+int StopWish::ExitCodeOf(int signal) noexcept {
   if (signal == 0) return 0;
   return 128 + (signal == SIGINT ? SIGINT : SIGTERM);
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "base/stop_wish.h"
 
 namespace trireme {
 
@@ -10,19 +11,15 @@ namespace trireme {
 //
 // One at a time, made by main and handed on by reference; the destructor puts the old handlers
 // back, but from then on SIGUSR1 is ignored. Any thread may ask.
-class Signals {
+class Signals final : public StopWish {
  public:
   Signals();
-  ~Signals();
+  ~Signals() override;
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
   // The first signal that arrived, 0 if none did. One relaxed load.
-  int received() const noexcept;
-  bool stop() const noexcept { return received() != 0; }
-  int ExitCode() const noexcept { return ExitCodeOf(received()); }
-  // 130 after SIGINT, 143 after the others, 0 without.
-  static int ExitCodeOf(int signal) noexcept;
+  int received() const noexcept override;
 };
 
 }  // namespace trireme

@@ -104,7 +104,7 @@ int Follow(const Job& job, const RunContext& context, Engine& engine, World& wor
                       .signal = [&] { return context.signals.received(); },
                       .meet = meet});
   const int signal = worker.Serve();
-  return end(signal ? Signals::ExitCodeOf(signal) : 0);
+  return end(signal ? StopWish::ExitCodeOf(signal) : 0);
 }
 
 int Lead(const Job& job, const RunContext& context, const Start& start,
@@ -114,7 +114,7 @@ int Lead(const Job& job, const RunContext& context, const Start& start,
   const Ending ending = trainer.Run(start);
   ranks.objective().End(trainer.signal());
   context.report({ending, recorder.summary(), {}});
-  return ending == Ending::kSignal ? Signals::ExitCodeOf(trainer.signal()) : 0;
+  return ending == Ending::kSignal ? StopWish::ExitCodeOf(trainer.signal()) : 0;
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ Lbfgs::Options OptionsOf(const OptimizerOptions& o) {
 
 }  // namespace
 
-BatchTrainer::BatchTrainer(const Job& job, Ranks& ranks, Recorder& recorder, const Signals& signals)
+BatchTrainer::BatchTrainer(const Job& job, Ranks& ranks, Recorder& recorder,
+                           const StopWish& signals)
     : job_(job),
       ranks_(ranks),
       f_(ranks.objective()),

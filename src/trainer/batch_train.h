@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/signals.h"
+#include "base/stop_wish.h"
 #include "health/input_bound.h"
 #include "optimizer/lbfgs.h"
 #include "strategy/batch/batch_objective.h"
@@ -32,7 +32,7 @@ class BatchTrainer {
     virtual RankRecord spent() const { return {}; }  // since the start, by this rank
     virtual const Device* device() const { return nullptr; }  // null: of other ranks
   };
-  BatchTrainer(const Job& job, Ranks& ranks, Recorder& recorder, const Signals& signals);
+  BatchTrainer(const Job& job, Ranks& ranks, Recorder& recorder, const StopWish& signals);
 
   Ending Run(const Start& start);
   int signal() const { return signal_; }  // after Ending::kSignal
@@ -56,7 +56,7 @@ class BatchTrainer {
   Ranks& ranks_;
   BatchObjective& f_;
   Recorder& recorder_;
-  const Signals& signals_;
+  const StopWish& signals_;
   Lbfgs lbfgs_;
 
   TrainState at_;

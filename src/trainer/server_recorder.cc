@@ -13,7 +13,7 @@ constexpr size_t kMostImages = 3;  // that wait: then the server does
 }  // namespace
 
 ServerRecorder::ServerRecorder(const Job& job, RunDirectory& directory, Progress& progress,
-                               const Signals& signals, const Start& start)
+                               const StopWish& signals, const Start& start)
     : job_(job),
       progress_(progress),
       signals_(signals),

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/signals.h"
 #include "base/state_image.h"
+#include "base/stop_wish.h"
 #include "strategy/server/server.h"
 #include "trainer/recorder.h"
 #include "trainer/start.h"
@@ -22,7 +22,7 @@ namespace trireme {
 class ServerRecorder : public ServerKeeper {
  public:
   ServerRecorder(const Job& job, RunDirectory& directory, Progress& progress,
-                 const Signals& signals, const Start& start);
+                 const StopWish& signals, const Start& start);
   ~ServerRecorder() override;
 
   void EpochEnded(const Server& server) override;
@@ -66,7 +66,7 @@ class ServerRecorder : public ServerKeeper {
 
   const Job& job_;
   Progress& progress_;
-  const Signals& signals_;
+  const StopWish& signals_;
   Recorder recorder_;
   const Stopwatch clock_;
   double next_snapshot_s_;

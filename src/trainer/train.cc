@@ -45,16 +45,16 @@ size_t SharedBytes(const Job& job) {
 }
 
 // Of a server that another one leads: it has nothing to keep.
-class SignalsOnly : public ServerKeeper {
+class StopsOnly : public ServerKeeper {
  public:
-  explicit SignalsOnly(const Signals& signals) : signals_(signals) {}
+  explicit StopsOnly(const StopWish& signals) : signals_(signals) {}
   void EpochEnded(const Server&) override {}
   void Look(const Server&) override {}
   bool Stop() override { return signals_.stop(); }
   int signal() const override { return signals_.received(); }
 
  private:
-  const Signals& signals_;
+  const StopWish& signals_;
 };
 
 int RunServer(const Job& job, const RunContext& context, const Start& start,
@@ -62,7 +62,7 @@ int RunServer(const Job& job, const RunContext& context, const Start& start,
   const auto server = MakeServer(setup, world, start.state);
   if (start.resume()) server->Load(*start.resume());
   if (world.rank() != kRecordingRank) {
-    SignalsOnly keeper(context.signals);
+    StopsOnly keeper(context.signals);
     server->Run(&keeper);
     return context.signals.ExitCode();
   }
@@ -70,7 +70,7 @@ int RunServer(const Job& job, const RunContext& context, const Start& start,
   server->Run(&recorder);
   const Ending ending = recorder.Finish(*server);
   context.report({ending, recorder.summary(), {}});
-  return ending == Ending::kSignal ? Signals::ExitCodeOf(recorder.signal()) : 0;
+  return ending == Ending::kSignal ? StopWish::ExitCodeOf(recorder.signal()) : 0;
 }
 
 // What was measured goes into the config: a repetition needs it.

@@ -4,8 +4,8 @@
 
 #include "base/function_ref.h"
 #include "base/log.h"
-#include "base/signals.h"
 #include "base/stop_notice.h"
+#include "base/stop_wish.h"
 #include "health/self_test.h"
 #include "launch/launcher.h"
 #include "record/progress.h"
@@ -25,7 +25,7 @@ struct Outcome {
 struct RunContext {
   RunDirectory* directory;  // of the process that holds the rank that records, else null
   Progress& progress;
-  const Signals& signals;
+  const StopWish& signals;
   const Log& log;
   Launcher& launcher;
   const Json* start_line = nullptr;  // written when the run begins; null: nothing tells of it
@@ -45,7 +45,7 @@ int Train(const Job& job, const RunContext& context);
 // The life of a client that joins a run whose server is elsewhere: 0, or the exit code of a signal.
 struct JoinContext {
   std::string meet, secret;
-  const Signals& signals;
+  const StopWish& signals;
   const Log& log;
 };
 int Join(const Job& job, const JoinContext& context);

@@ -24,7 +24,7 @@ std::unique_ptr<Group> GroupOfWorkers(const Job& job, World& world) {
 }  // namespace
 
 Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strategy,
-               Recorder* recorder, const Signals& signals, RankWatch* watch, SpanSink* spans,
+               Recorder* recorder, const StopWish& signals, RankWatch* watch, SpanSink* spans,
                Generator* generator)
     : job_(job),
       world_(world),
@@ -145,7 +145,7 @@ void Worker::CheckWeights() {
 // The own signal, else the one that another rank got.
 int Worker::exit_code() const {
   if (signals_.stop()) return signals_.ExitCode();
-  return Signals::ExitCodeOf(stop_signal_ ? stop_signal_ : SIGTERM);
+  return StopWish::ExitCodeOf(stop_signal_ ? stop_signal_ : SIGTERM);
 }
 
 // With a centre a lease that was given back may come after later ones.
@@ -299,6 +299,9 @@ std::optional<Ending> Worker::EndOfEpoch() {
   }
 
   if (at_.CheckpointIsDue(job_.recipe.trainer)) SaveCheckpoint();
+  // A rank alone need not ask the others: a wish that came with this epoch's line ends it here.
+  const bool alone = all_ && all_->size() == 1;
+  if (alone && !ending && at_.step < job_.plan.steps) stop_signal_ = signals_.received();
   if (stop_signal_) return Ending::kSignal;
   if (ending) strategy_.Stop();
   return ending;

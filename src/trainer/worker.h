@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/signals.h"
 #include "base/state_io.h"
+#include "base/stop_wish.h"
 #include "health/input_bound.h"
 #include "health/rank_watch.h"
 #include "health/self_test.h"
@@ -29,7 +29,8 @@ class Worker {
   // `recorder` is null on ranks that do not record, `watch` where nobody watches, `spans` where
   // nothing is traced, `generator` where each worker fetches its own samples.
   Worker(const Job& job, World& world, Backend& backend, Strategy& strategy, Recorder* recorder,
-         const Signals& signals, RankWatch* watch, SpanSink* spans, Generator* generator = nullptr);
+         const StopWish& signals, RankWatch* watch, SpanSink* spans,
+         Generator* generator = nullptr);
 
   Ending Run(const Start& start);
   int exit_code() const;  // after Ending::kSignal
@@ -67,7 +68,7 @@ class Worker {
   World& world_;
   Strategy& strategy_;
   Recorder* const recorder_;
-  const Signals& signals_;
+  const StopWish& signals_;
   RankWatch* const watch_;
   const int worker_;
   Group* const all_;       // that advance in step with this one; null: its pace is free
