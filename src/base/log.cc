@@ -41,6 +41,15 @@ LogOutput::LogOutput(int fd, LogLevel level)
       is_coloured_(ShowsColour(fd)),
       start_(std::chrono::steady_clock::now()) {}
 
+LogOutput::LogOutput(Sink sink, LogLevel level)
+    : fd_(-1),
+      sink_(std::move(sink)),
+      level_(level),
+      is_terminal_(false),
+      is_screen_(false),
+      is_coloured_(false),
+      start_(std::chrono::steady_clock::now()) {}
+
 LogOutput::~LogOutput() { ShowLive(""); }
 
 void LogOutput::set_level(LogLevel level) { level_ = level; }
@@ -49,7 +58,13 @@ double LogOutput::Seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
+void LogOutput::Tell(LogLevel level, std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  sink_(level, OneLine(text));
+}
+
 void LogOutput::Line(std::string_view text, const Highlight& highlight) {
+  if (has_sink()) return Tell(LogLevel::kInfo, text);
   const std::lock_guard lock(mutex_);
   std::string bytes;
   // Another process may have left its live line there: a rank that was killed.
@@ -100,6 +115,7 @@ void LogOutput::Write(std::string_view bytes) {
 }
 
 void Log::Print(LogLevel level, std::string_view part, const std::string& text) const {
+  if (output_->has_sink()) return output_->Tell(level, fmt::format("{}: {}", part, text));
   const std::string rank = rank_ == kNoRank ? "" : fmt::format(" r{}", rank_);
   const std::string_view mark = level == LogLevel::kError  ? "error: "
                                 : level == LogLevel::kWarn ? "warning: "

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,13 +28,21 @@ struct Highlight {
 // Thread-safe. Each call is one write(2), so lines of threads and processes do not mix.
 class LogOutput {
  public:
+  // Takes a line of the log, without a time in front of it and a line break behind it.
+  using Sink = std::function<void(LogLevel level, std::string_view text)>;
+
   explicit LogOutput(int fd = 2, LogLevel level = LogLevel::kInfo);
+  // Writes nothing: one line after the other goes to `sink`, from whichever thread says it.
+  explicit LogOutput(Sink sink, LogLevel level = LogLevel::kInfo);
 
   void set_level(LogLevel level);  // before other threads log
   LogLevel level() const { return level_; }
   bool is_terminal() const { return is_terminal_; }
   int width() const;       // of the live line: the terminal's, less a column that would wrap
   double Seconds() const;  // since this was made: the time in front of each line
+
+  bool has_sink() const { return sink_ != nullptr; }
+  void Tell(LogLevel level, std::string_view text);  // the sink
 
   // A whole line; what would break it (line breaks, control characters) becomes a space.
   void Line(std::string_view text, const Highlight& highlight = {});
@@ -51,6 +60,7 @@ class LogOutput {
   void Write(std::string_view bytes);  // under mutex_
 
   const int fd_;
+  const Sink sink_;
   LogLevel level_;
   const bool is_terminal_, is_screen_, is_coloured_;
   const std::chrono::steady_clock::time_point start_;

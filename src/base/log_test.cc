@@ -80,6 +80,21 @@ TEST(Log, LevelsFilter) {
   EXPECT_EQ(ParseLogLevel("loud"), std::nullopt);
 }
 
+TEST(Log, ASinkTakesTheWordsAndNothingIsWritten) {
+  std::vector<std::pair<LogLevel, std::string>> told;
+  LogOutput output([&](LogLevel level, std::string_view text) { told.emplace_back(level, text); });
+  const Log log(output, 3);
+  log.Warn("data", "a\nb");
+  log.Info("ranks", "{} of them", 2);
+  log.Debug("ranks", "not shown");
+  output.Line("a remark");
+  output.ShowLive("epoch 1");
+  EXPECT_FALSE(output.is_terminal());
+  EXPECT_EQ(told, (decltype(told){{LogLevel::kWarn, "data: a b"},
+                                  {LogLevel::kInfo, "ranks: 2 of them"},
+                                  {LogLevel::kInfo, "a remark"}}));
+}
+
 TEST(Log, LinesOfThreadsDoNotMix) {
   const std::string text = Captured(LogLevel::kInfo, [](LogOutput& output) {
     std::vector<std::jthread> threads;

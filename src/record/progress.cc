@@ -24,6 +24,7 @@ double Interval(ProgressStyle style) {
     case ProgressStyle::kPlain:
       return 5;
     case ProgressStyle::kQuiet:
+    case ProgressStyle::kHandedOn:
       break;
   }
   return std::numeric_limits<double>::infinity();
@@ -56,7 +57,7 @@ Progress::Progress(ProgressStyle style, ProgressOutput output)
     : style_(style), output_(std::move(output)) {
   next_show_ = output_.seconds();
   if (style_ != ProgressStyle::kTerminal) next_show_ += Interval(style_);
-  if (style_ == ProgressStyle::kQuiet) look_at_step_ = std::numeric_limits<int64_t>::max();
+  if (std::isinf(Interval(style_))) look_at_step_ = std::numeric_limits<int64_t>::max();
 }
 
 Progress::~Progress() { Hide(); }
@@ -114,6 +115,7 @@ void Progress::Show(const StepProgress& progress) {
 void Progress::Epoch(const EpochRecord& record, int64_t epochs) {
   if (last_) last_->seconds += record.evaluation_seconds.value_or(0);  // the rate is training's
   if (style_ == ProgressStyle::kQuiet) return;
+  if (style_ == ProgressStyle::kHandedOn) return output_.epoch(record, epochs);
   if (style_ == ProgressStyle::kJson) {
     output_.line(ToJson(record).Text(), {});
     return;

@@ -17,6 +17,7 @@ enum class ProgressStyle {
   kPlain,     // a line per epoch, and one every few seconds
   kTerminal,  // one line that is redrawn, and what stays scrolls above it
   kJson,      // one JSON object per event, on standard output
+  kHandedOn,  // no text: records of epochs and remarks, for a program that shows them itself
 };
 
 ProgressStyle ChooseProgressStyle(bool quiet, bool json);  // otherwise: is stderr a terminal?
@@ -28,6 +29,8 @@ struct ProgressOutput {
   std::function<void(std::string_view)> live;  // replaces the one before; empty takes it away
   std::function<int()> width;
   std::function<double()> seconds;  // of a clock that never goes back
+  // kHandedOn: every epoch, and how many there will be.
+  std::function<void(const EpochRecord&, int64_t epochs)> epoch = {};
 };
 // Lines and the live line go where the log goes, so that neither cuts the other; events of kJson go
 // to `event`.

@@ -149,6 +149,27 @@ TEST_F(ProgressTest, JsonGivesOneObjectPerEvent) {
   EXPECT_EQ(ParseJson(written_.back(), "t").At("epochs").AsInt(), 1);
 }
 
+TEST_F(ProgressTest, RecordsAreHandedOnAndNothingIsDrawn) {
+  std::vector<double> epochs;
+  ProgressOutput output = Output();
+  output.epoch = [&](const EpochRecord& record, int64_t all) {
+    EXPECT_EQ(all, 7);
+    epochs.push_back(record.epoch);
+  };
+  {
+    Progress progress(ProgressStyle::kHandedOn, output);
+    for (int64_t step = 1; step <= 100; ++step) {
+      progress.Step(step, [&]() -> StepProgress { throw std::logic_error("nobody asked"); });
+    }
+    progress.Epoch({.epoch = 1}, 7);
+    progress.Epoch({.epoch = 1.5}, 7);
+    progress.Message("a remark");
+    progress.End({});
+  }
+  EXPECT_EQ(epochs, (std::vector<double>{1, 1.5}));
+  EXPECT_EQ(written_, (std::vector<std::string>{"a remark"}));
+}
+
 TEST_F(ProgressTest, QuietSaysNothing) {
   Progress progress(ProgressStyle::kQuiet, Output());
   RunSteps(progress, 1, 1000, 1);
