@@ -21,11 +21,20 @@ void Prefetch(std::span<const uint8_t> bytes) {
 ByteSource::ByteSource(const SampleShape& shape, std::vector<uint8_t> bytes, size_t begin,
                        std::vector<int32_t> labels)
     : Source(shape, static_cast<int64_t>(labels.size())),
-      bytes_(std::move(bytes)),
-      begin_(begin),
+      own_(std::move(bytes)),
+      bytes_(std::span(own_).subspan(begin)),
       labels_(std::move(labels)),
       raw_(Normalizer::Identity(shape.channels)) {
-  TRIREME_ASSERT(begin_ + labels_.size() * shape.size() <= bytes_.size());
+  TRIREME_ASSERT(labels_.size() * shape.size() <= bytes_.size());
+}
+
+ByteSource::ByteSource(const SampleShape& shape, std::span<const uint8_t> bytes,
+                       std::vector<int32_t> labels)
+    : Source(shape, static_cast<int64_t>(labels.size())),
+      bytes_(bytes),
+      labels_(std::move(labels)),
+      raw_(Normalizer::Identity(shape.channels)) {
+  TRIREME_ASSERT(labels_.size() * shape.size() == bytes_.size());
 }
 
 void ByteSource::Read(int64_t index, std::span<float> out) const {
@@ -77,7 +86,16 @@ void ByteSource::Measure(std::span<const int64_t> indices, ChannelStatistics& st
 FloatSource::FloatSource(const SampleShape& shape, std::vector<float> values,
                          std::vector<int32_t> labels)
     : Source(shape, static_cast<int64_t>(labels.size())),
-      values_(std::move(values)),
+      own_(std::move(values)),
+      values_(own_),
+      labels_(std::move(labels)) {
+  TRIREME_ASSERT(labels_.size() * shape.size() == values_.size());
+}
+
+FloatSource::FloatSource(const SampleShape& shape, std::span<const float> values,
+                         std::vector<int32_t> labels)
+    : Source(shape, static_cast<int64_t>(labels.size())),
+      values_(values),
       labels_(std::move(labels)) {
   TRIREME_ASSERT(labels_.size() * shape.size() == values_.size());
 }

@@ -13,6 +13,8 @@ class ByteSource : public Source {
  public:
   ByteSource(const SampleShape& shape, std::vector<uint8_t> bytes, size_t begin,
              std::vector<int32_t> labels);
+  // Borrows them.
+  ByteSource(const SampleShape& shape, std::span<const uint8_t> bytes, std::vector<int32_t> labels);
 
   int32_t label(int64_t index) const override { return labels_[index]; }
   void Read(int64_t index, std::span<float> out) const override;
@@ -25,11 +27,11 @@ class ByteSource : public Source {
 
  private:
   std::span<const uint8_t> sample(int64_t index) const {
-    return {bytes_.data() + begin_ + index * shape().size(), static_cast<size_t>(shape().size())};
+    return {bytes_.data() + index * shape().size(), static_cast<size_t>(shape().size())};
   }
 
-  std::vector<uint8_t> bytes_;
-  size_t begin_;
+  const std::vector<uint8_t> own_;  // empty: they are somebody else's
+  const std::span<const uint8_t> bytes_;
   std::vector<int32_t> labels_;
   Normalizer raw_;
 };
@@ -38,6 +40,8 @@ class ByteSource : public Source {
 class FloatSource : public Source {
  public:
   FloatSource(const SampleShape& shape, std::vector<float> values, std::vector<int32_t> labels);
+  // Borrows them.
+  FloatSource(const SampleShape& shape, std::span<const float> values, std::vector<int32_t> labels);
 
   int32_t label(int64_t index) const override { return labels_[index]; }
   void Read(int64_t index, std::span<float> out) const override;
@@ -49,7 +53,8 @@ class FloatSource : public Source {
     return {values_.data() + index * shape().size(), static_cast<size_t>(shape().size())};
   }
 
-  std::vector<float> values_;
+  const std::vector<float> own_;  // empty: they are somebody else's
+  const std::span<const float> values_;
   std::vector<int32_t> labels_;
 };
 

@@ -10,6 +10,7 @@
 #include "data/cifar.h"
 #include "data/csv_source.h"
 #include "data/folds.h"
+#include "data/given.h"
 #include "data/idx.h"
 #include "data/images.h"
 #include "data/iris.h"
@@ -102,6 +103,14 @@ DataSet OpenSyntheticSource(const SourceRequest& request) {
   return OpenSynthetic(RequireArgument(request, "synthetic:HxWxC:CLASSES:N"));
 }
 
+// Where there is such memory, OpenGiven is called.
+DataSet OpenMemorySource(const SourceRequest& request) {
+  throw Error(
+      "data.source = '{}': these samples were in the memory of the program that trained with them; "
+      "train on in that program, or name others: --data csv:FILE",
+      request.spec);
+}
+
 constexpr SourceKind kSources[] = {
     {"iris", "iris", "Fisher's 150 flowers, 4 numbers, 3 classes; built in", OpenIrisSource},
     {"csv", "csv:FILE[,[VALIDATION,]TEST]",
@@ -133,6 +142,10 @@ constexpr SourceKind kSources[] = {
      true},
     {"synthetic", "synthetic:HxWxC:CLASSES:N",
      "N learnable images generated on the fly, and N / 5 to test", OpenSyntheticSource},
+    {kGivenSource, kGivenSource,
+     "samples in the memory of a program that trains by the C++ library (docs/library.md); no "
+     "command opens them",
+     OpenMemorySource},
 };
 
 std::pair<std::string, std::string> CutSpec(const std::string& spec) {
@@ -179,7 +192,7 @@ void CheckOptions(const DataOptions& options, const SourceKind& kind) {
         "'{}'",
         options.source);
   }
-  if (!csv && options.task == NameOf(Task::kRegression)) {
+  if (!csv && kind.open != OpenMemorySource && options.task == NameOf(Task::kRegression)) {
     throw UsageError("data.task = regression needs csv:FILE, but data.source is '{}'",
                      options.source);
   }
@@ -211,6 +224,11 @@ DataSet OpenData(const DataOptions& options, uint64_t seed, const KnownData& kno
   CheckOptions(options, kind);
   DataSet data = kind.open({options.source, CutSpec(options.source).second, options, known});
   data.name = options.source;
+  return DivideData(std::move(data), options, seed);
+}
+
+DataSet DivideData(DataSet data, const DataOptions& options, uint64_t seed) {
+  CheckOptions(options, FindKind(options.source));
   if (options.folds) {
     if (options.test_fraction != -1) {
       throw UsageError("data.folds and data.test_fraction both say what is held out; set one");

@@ -34,6 +34,9 @@ std::span<const SourceKind> SourceKinds();
 // choices are functions of the seed.
 DataSet OpenData(const DataOptions& options, uint64_t seed, const KnownData& known = {});
 
+// All of this but the opening, for samples that are there already.
+DataSet DivideData(DataSet data, const DataOptions& options, uint64_t seed);
+
 // Opens options.source to test a model with that takes `shape`, and was trained on something else:
 // the test part where it has one of its own, or else all of it, and `train` is null. Of the options
 // only those count that say how the source is read.

@@ -174,11 +174,13 @@ void RefuseForNumbers(const Recipe& recipe) {
   }
 }
 
-// Opens the data and fills what the recipe leaves open.
-Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& recipe) {
+// Opens the data, unless they are given, and fills what the recipe leaves open.
+Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& recipe,
+               std::optional<DataSet> given = {}) {
   Opened opened;
   const std::string size = FillOpenSize(open, recipe.data);
-  opened.data = OpenData(recipe.data, recipe.trainer.seed);
+  opened.data = given ? DivideData(std::move(*given), recipe.data, recipe.trainer.seed)
+                      : OpenData(recipe.data, recipe.trainer.seed);
   const DataSet& data = opened.data;
   recipe.data.task = NameOf(data.task);
   if (data.task == Task::kClassification && data.classes.size() < 2) {
@@ -248,7 +250,7 @@ std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
 }
 
 Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& neighbours,
-               bool weights, const OpenKeys& open) {
+               bool weights, const OpenKeys& open, std::optional<DataSet> samples) {
   Job job;
   job.recipe = given;
   const Recipe& recipe = job.recipe;
@@ -276,7 +278,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
     }
   }
 
-  Opened opened = OpenFor(open, job.strategy, job.recipe);
+  Opened opened = OpenFor(open, job.strategy, job.recipe, std::move(samples));
   job.data = std::move(opened.data);
   job.chosen = std::move(opened.chosen);
   Plan& plan = job.plan;

@@ -56,9 +56,10 @@ struct Job {
 
 // Opens the data, builds the graph and resolves what the recipe leaves to it, and the keys that are
 // open. Throws UsageError where the recipe contradicts itself or the data. Without `weights`, for a
-// plan, there is no initial state: it may be more than the machine holds.
+// plan, there is no initial state: it may be more than the machine holds. With `samples` these are
+// divided, and nothing is opened (data/given.h).
 Job PrepareJob(const Recipe& recipe, MakeBackend make_backend, const Neighbours& neighbours = {},
-               bool weights = true, const OpenKeys& open = {});
+               bool weights = true, const OpenKeys& open = {}, std::optional<DataSet> samples = {});
 
 // The recipe's strategy for its ranks. UsageError where it cannot run so.
 StrategyChoice ChooseStrategy(const Recipe& recipe);
