@@ -6,13 +6,13 @@
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "cli/data_notes.h"
 #include "cli/pack_place.h"
 #include "data/pack.h"
 #include "data/sources.h"
 #include "data/survey.h"
 #include "recipe/trainer_options.h"
 #include "record/json.h"
+#include "trainer/data_notes.h"
 
 namespace trireme {
 namespace {

@@ -3,13 +3,13 @@
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/data_notes.h"
 #include "cli/evaluation_text.h"
 #include "cli/open_model.h"
 #include "cli/recipe_flags.h"
 #include "data/sources.h"
 #include "flat/staging.h"
 #include "model/evaluation.h"
+#include "trainer/data_notes.h"
 
 namespace trireme {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "base/files.h"
 #include "cli/command.h"
-#include "cli/data_notes.h"
 #include "cli/open_model.h"
 #include "cli/recipe_flags.h"
 #include "data/csv_field.h"
@@ -18,6 +17,7 @@
 #include "data/sources.h"
 #include "model/predictor.h"
 #include "record/json.h"
+#include "trainer/data_notes.h"
 
 namespace trireme {
 namespace {

@@ -8,24 +8,21 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "base/machine.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "cli/build_facts.h"
-#include "cli/data_notes.h"
 #include "cli/done_already.h"
 #include "cli/plan_text.h"
 #include "cli/recipe_flags.h"
 #include "cli/result_text.h"
-#include "cli/resume_check.h"
 #include "cli/train_folds.h"
 #include "data/sources.h"
-#include "model/given_weights.h"
 #include "record/checkpoint.h"
-#include "record/timestamp.h"
 #include "report/page/run_page.h"
 #include "trainer/chance_level.h"
+#include "trainer/data_notes.h"
+#include "trainer/prepare.h"
+#include "trainer/resume_check.h"
 #include "trainer/train.h"
 
 namespace trireme {
@@ -91,18 +88,12 @@ Launcher MakeLauncher(Settings& settings) {
   return Launcher(transport, ranks_given, launched);
 }
 
-// What the run's directory tells of this start.
-Json StartLine(const Args& args, const Job& job) {
+// The command line as it was given.
+std::string CommandText(const Args& args) {
   std::vector<std::string> words{"trireme", "train"};
   if (const auto recipe = args.Optional("RECIPE")) words.push_back(*recipe);
   for (std::string& word : args.FlagsWithout({})) words.push_back(std::move(word));
-  Json line = Json::Object();
-  line.Add("command", ShellLine(words)).Add("machine", MachineText(job)).Add("version", Version());
-  line.Add("commit", Commit()).Add("build", BuildFactsJson(ReadBuildFacts()));
-  line.Add("started_at", UtcNow()).Add("host", ReadMachine().host);
-  line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
-  if (job.recipe.data.on_error == "skip") line.Add("left_out", int64_t(job.data.left_out.size()));
-  return line;
+  return ShellLine(words);
 }
 
 // What was chosen because nobody said it, and what of the command line has no use.
@@ -118,13 +109,12 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 }
 
 // A recipe names a place for its data that may not be here.
-Job Prepare(const Settings& settings, const Launcher& launcher, bool weights, bool resumed) {
-  // What no device can run is refused before one is looked for.
-  const bool trains = launcher.first() + launcher.local() > ChooseStrategy(settings.recipe).servers;
-  MakeBackend backend = BackendOf(settings.recipe, trains);
+Job Prepare(const Settings& settings, const Launcher& launcher, const Log& log, bool resumed,
+            bool begun, bool only_plan) {
   try {
-    return PrepareJob(settings.recipe, std::move(backend), launcher.neighbours(), weights,
-                      settings.open);
+    return PrepareRun(
+        {.recipe = settings.recipe, .open = settings.open, .begun = begun, .only_plan = only_plan},
+        launcher, log);
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
@@ -167,23 +157,10 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
 
   // A resumed run has its weights, at the latest from the rank that records.
   const bool begun = resume && (!records || HasCheckpoint(directory->checkpoints()));
-  std::string& init = settings.recipe.trainer.init;
-  const bool takes_weights = !init.empty() && !begun;
-  if (takes_weights) init = FindWeights(init, log);
-  const bool weights = !args.Has("--dry-run") || takes_weights;
-  Job job = Prepare(settings, launcher, weights, resume.has_value());
+  Job job = Prepare(settings, launcher, log, resume.has_value(), begun, args.Has("--dry-run"));
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   if (records && !resume && !job.data.summary.empty()) log.Info("data", "{}", job.data.summary);
-  job.given_weights = !init.empty();
-  if (takes_weights) {
-    TakeWeights(init, job.graph, job.layout, job.initial_state, log);
-    const std::string wanted = NormalizationOfWeights(init, job.recipe.model.name);
-    if (records && !wanted.empty() && wanted != job.recipe.data.normalize) {
-      log.Warn("init", "these weights expect data.normalize={}; here it is {}", wanted,
-               job.recipe.data.normalize);
-    }
-  }
   if (records) SayChoices(log, settings, job.recipe, job.chosen, args.Has("--quiet"));
   if (args.Has("--dry-run")) {
     process.out.Write(PlanText(job));
@@ -217,7 +194,8 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
         out ? RunDirectory::Create(*out, ConfigText(job.recipe))
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
   }
-  const Json start_line = StartLine(args, job);
+  Json start_line = StartLine(CommandText(args), job);
+  start_line.Add("build", BuildFactsJson(ReadBuildFacts()));
   std::optional<OutputError> lost;  // the run goes on: it is worth more than what is said about it
   Progress progress(style, process.log, [&](std::string_view event) {
     if (lost) return;

@@ -1,4 +1,4 @@
-#include "cli/data_notes.h"
+#include "trainer/data_notes.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cli/resume_check.h"
+#include "trainer/resume_check.h"
 
 #include <fmt/format.h>
 

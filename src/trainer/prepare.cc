@@ -1,0 +1,41 @@
+#include "trainer/prepare.h"
+
+#include "base/machine.h"
+#include "base/version.h"
+#include "model/given_weights.h"
+#include "record/timestamp.h"
+#include "trainer/recorder.h"
+
+namespace trireme {
+
+Job PrepareRun(RunRequest request, const Launcher& launcher, const Log& log) {
+  std::string& init = request.recipe.trainer.init;
+  const bool takes_weights = !init.empty() && !request.begun;
+  if (takes_weights) init = FindWeights(init, log);
+  // What no device can run is refused before one is looked for.
+  const bool trains = launcher.first() + launcher.local() > ChooseStrategy(request.recipe).servers;
+  MakeBackend backend = BackendOf(request.recipe, trains);
+  const bool weights = !request.only_plan || takes_weights;
+  Job job = PrepareJob(request.recipe, std::move(backend), launcher.neighbours(), weights,
+                       request.open, std::move(request.samples));
+  job.given_weights = !init.empty();
+  if (!takes_weights) return job;
+  TakeWeights(init, job.graph, job.layout, job.initial_state, log);
+  const std::string wanted = NormalizationOfWeights(init, job.recipe.model.name);
+  if (launcher.holds(kRecordingRank) && !wanted.empty() && wanted != job.recipe.data.normalize) {
+    log.Warn("init", "these weights expect data.normalize={}; here it is {}", wanted,
+             job.recipe.data.normalize);
+  }
+  return job;
+}
+
+Json StartLine(const std::string& command, const Job& job) {
+  Json line = Json::Object();
+  line.Add("command", command).Add("machine", MachineText(job)).Add("version", Version());
+  line.Add("commit", Commit()).Add("started_at", UtcNow()).Add("host", ReadMachine().host);
+  line.Add("device", job.recipe.trainer.device).Add("precision", job.recipe.trainer.precision);
+  if (job.recipe.data.on_error == "skip") line.Add("left_out", int64_t(job.data.left_out.size()));
+  return line;
+}
+
+}  // namespace trireme
