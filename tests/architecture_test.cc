@@ -45,6 +45,9 @@ const std::map<std::string, Folders> kStandsOn = {
     {"trainer",
      {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
       "engine", "strategy", "recipe", "model", "health"}},
+    {"library",
+     {"base", "flat", "image", "data", "record", "graph", "optimizer", "transport", "launch",
+      "engine", "strategy", "recipe", "model", "health", "trainer"}},
     {"study",
      {"base", "flat", "image", "data", "record", "report", "graph", "optimizer", "transport",
       "launch", "engine", "strategy", "recipe", "model", "health", "trainer"}},
@@ -112,6 +115,19 @@ TEST(Architecture, NoTwoFoldersIncludeEachOther) {
     ADD_FAILURE() << pair.first << " and " << pair.second << ":\n  " << lines[0] << "\n  "
                   << back->second[0];
   }
+}
+
+// Other programs include it, and have nothing else of ours.
+TEST(Architecture, ThePublicHeaderIncludesTheStandardLibraryOnly) {
+  std::ifstream file(fs::path(TRIREME_SOURCE_DIR) / "src/library/trireme.h");
+  const std::regex standard("#include <[a-z_]+>");  // others' headers have a folder or an ending
+  int lines = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("#include") == line.npos) continue;
+    EXPECT_TRUE(std::regex_match(line, standard)) << line;
+    ++lines;
+  }
+  EXPECT_GT(lines, 5);
 }
 
 // Everybody else asks the row of an engine.

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "base/toml.h"
 #include "data/image_parts.h"
 #include "data/task.h"
 #include "graph/models/models.h"
@@ -97,15 +96,15 @@ std::string ToldText(Recipe recipe) {
   return sections.ToToml([](Binds binds) { return !Includes(binds, Binds::kLocal); });
 }
 
-void LoadRecipe(Sections& sections, const std::string& path_or_name) {
+RecipeEntries ReadRecipe(const std::string& path_or_name) {
   for (const BuiltInRecipe& recipe : BuiltInRecipes()) {
     // A name means the recipe, whatever the present folder holds; a path means the file if it is
     // there.
     const std::string file = std::string("recipes/") + std::string(recipe.name) + ".toml";
     if (path_or_name != recipe.name && (path_or_name != file || Exists(file))) continue;
-    return sections.Load(ParseToml(recipe.text, file), file);
+    return {ParseToml(recipe.text, file), file};
   }
-  if (Exists(path_or_name)) return sections.LoadFile(path_or_name);
+  if (Exists(path_or_name)) return {ReadTomlFile(path_or_name), path_or_name};
   std::vector<std::string> names;
   for (const BuiltInRecipe& recipe : BuiltInRecipes()) names.emplace_back(recipe.name);
   throw UsageError("recipe {}: no such file, and no built-in recipe has this name ({}){}",
@@ -154,12 +153,22 @@ void KeepClasses(std::vector<TomlEntry>& entries) {
 
 }  // namespace
 
-void LoadRunRecipe(Sections& sections, const std::string& run) {
+RecipeEntries ReadRunRecipe(const std::string& run) {
   const std::string file = run + "/config.toml";
   std::vector<TomlEntry> entries = ParseToml(ReadRunConfig(run), file);
   KeepTwoParts(entries);
   KeepClasses(entries);
-  sections.Load(entries, file);
+  return {std::move(entries), file};
+}
+
+void LoadRecipe(Sections& sections, const std::string& path_or_name) {
+  const RecipeEntries text = ReadRecipe(path_or_name);
+  sections.Load(text.entries, text.file);
+}
+
+void LoadRunRecipe(Sections& sections, const std::string& run) {
+  const RecipeEntries text = ReadRunRecipe(run);
+  sections.Load(text.entries, text.file);
 }
 
 }  // namespace trireme

@@ -1,8 +1,10 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/sections.h"
+#include "base/toml.h"
 #include "data/options.h"
 #include "graph/engine_options.h"
 #include "graph/models/options.h"
@@ -51,10 +53,18 @@ struct BuiltInRecipe {
 };
 std::span<const BuiltInRecipe> BuiltInRecipes();
 
-// Loads a built-in recipe by its name, a file, or a built-in one by the path it has in the
-// repository.
-void LoadRecipe(Sections& sections, const std::string& path_or_name);
+// What a recipe gives, and the file that messages name.
+struct RecipeEntries {
+  std::vector<TomlEntry> entries;
+  std::string file;
+};
+// A built-in recipe by its name, a file, or a built-in one by the path it has in the repository.
+RecipeEntries ReadRecipe(const std::string& path_or_name);
 // The recipe that a run was made with; a UsageError if the folder holds no run.
+RecipeEntries ReadRunRecipe(const std::string& run);
+
+// The same, loaded at once.
+void LoadRecipe(Sections& sections, const std::string& path_or_name);
 void LoadRunRecipe(Sections& sections, const std::string& run);
 
 }  // namespace trireme
