@@ -86,6 +86,14 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+std::string ToLower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 std::string ShellLine(std::span<const std::string> words) {
   std::string line;
   for (const std::string& word : words) {

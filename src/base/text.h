@@ -21,6 +21,7 @@ std::optional<std::string> Nearest(std::string_view word, std::span<const std::s
 std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
 
 std::string_view Trim(std::string_view text);
+std::string ToLower(std::string_view text);                             // of ASCII
 std::vector<std::string> Split(std::string_view text, char separator);  // keeps empty parts
 bool IsUtf8(std::string_view text);
 std::string ShellLine(std::span<const std::string> words);  // that a shell reads as they are

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <system_error>
 #include <vector>
@@ -41,19 +40,13 @@ const char* ReasonOf(int status) {
   }
 }
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(uint8_t(c)));
-  return out;
-}
-
 // The value of the only header of that name; nothing if there is none or several.
 std::string OnlyHeader(const std::vector<std::string>& lines, std::string_view name) {
   std::string value;
   int found = 0;
   for (size_t i = 1; i < lines.size(); ++i) {
     const size_t colon = lines[i].find(':');
-    if (colon == std::string::npos || Lower(lines[i].substr(0, colon)) != name) continue;
+    if (colon == std::string::npos || ToLower(lines[i].substr(0, colon)) != name) continue;
     value = Trim(lines[i].substr(colon + 1));
     ++found;
   }
@@ -77,7 +70,7 @@ HttpAnswer AnswerHead(std::string_view head, int port,
     return {400, {}, "a request must be: GET / HTTP/1.1\n"};
   }
   if (words[0] != "GET") return {405, {}, "only GET\n"};
-  const std::string host = Lower(OnlyHeader(lines, "host"));
+  const std::string host = ToLower(OnlyHeader(lines, "host"));
   if (host != fmt::format("127.0.0.1:{}", port) && host != fmt::format("localhost:{}", port)) {
     return {403, {}, "this server only answers requests to its own address\n"};
   }

@@ -45,9 +45,7 @@ std::optional<float> ParseField(std::string_view text, bool decimal_comma) {
 bool IsMissing(std::string_view text) {
   text = TrimField(text);
   if (text.size() > 4) return false;
-  std::string word(text);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+  const std::string word = ToLower(text);
   constexpr std::string_view kWords[] = {"", "?", "na", "n/a", "nan", "null", "none"};
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -16,9 +15,8 @@ namespace {
 constexpr size_t kFewRows = 10;  // they may be anything by chance
 
 // Names that people and programs give to a column that numbers the rows.
-bool IsNameOfId(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+bool IsNameOfId(std::string_view title) {
+  const std::string name = ToLower(title);
   return name == "id" || name == "index" || name == "unnamed: 0";
 }
 

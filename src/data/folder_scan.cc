@@ -39,7 +39,8 @@ class Scanner {
     const FolderListing top = ListBelow("");
     if (top.folders.empty()) {
       throw Error(
-          "{}: has no class folders; expected one folder per class, as in {}/CLASS/IMAGE.jpg",
+          "{}: has no class folders; expected one folder per class, as in {}/CLASS/IMAGE.jpg, or "
+          "images and labels.csv, with a line for each: its name and its class",
           root_, root_);
     }
     if (!top.pictures.empty()) {
@@ -62,6 +63,11 @@ class Scanner {
     return std::move(result_);
   }
 
+  PathList ScanPictures() {
+    Walk("", 0);
+    return std::move(result_.files);
+  }
+
  private:
   FolderListing ListBelow(const std::string& below) {
     const std::string path = below.empty() ? root_ : root_ + "/" + below;
@@ -75,8 +81,9 @@ class Scanner {
                   below, kMaxDepth);
     }
     const FolderListing names = ListBelow(below);
-    for (const std::string& name : names.pictures) result_.files.Add(below + "/" + name);
-    for (const std::string& name : names.folders) Walk(below + "/" + name, depth + 1);
+    const std::string before = below.empty() ? "" : below + "/";
+    for (const std::string& name : names.pictures) result_.files.Add(before + name);
+    for (const std::string& name : names.folders) Walk(before + name, depth + 1);
   }
 
   const std::string& root_;
@@ -114,5 +121,7 @@ int64_t DirectoryChanged(const std::string& path) {
 }
 
 ScannedFolder ScanFolder(const std::string& folder) { return Scanner(folder).Scan(); }
+
+PathList ScanPictures(const std::string& folder) { return Scanner(folder).ScanPictures(); }
 
 }  // namespace trireme

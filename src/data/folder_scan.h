@@ -47,9 +47,12 @@ struct FolderListing {
 };
 FolderListing ListFolder(const std::string& path);
 
-// Lists the folder and what is below it. No class, a
-// class without a picture, and pictures beside the classes are errors.
+// Lists the folder and what is below it. No class, a class without a picture, and pictures beside
+// the classes are errors.
 ScannedFolder ScanFolder(const std::string& folder);
+
+// All pictures in the folder and below it, whatever their folders mean.
+PathList ScanPictures(const std::string& folder);
 
 // When a name in the directory came or went, or -1.
 int64_t DirectoryChanged(const std::string& path);

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "data/broken_pictures.h"
 #include "data/image_parts.h"
+#include "data/labelled_folder.h"
 #include "data/scan_cache.h"
 
 namespace trireme {
@@ -38,8 +39,8 @@ void Relabel(ScannedFolder& scan, std::span<const std::string> known, const std:
   for (const std::string& name : scan.classes) {
     const auto at = std::find(known.begin(), known.end(), name);
     if (at == known.end()) {
-      throw Error("{}/{}: not one of the {} known classes ({}, ...)", folder, name, known.size(),
-                  known.front());
+      throw Error("{}: class {} is not one of the {} known classes ({}, ...)", folder, name,
+                  known.size(), known.front());
     }
     place.push_back(static_cast<int32_t>(at - known.begin()));
   }
@@ -70,7 +71,9 @@ DataSet OpenImages(const std::string& folder, const DataOptions& options,
   data.classes.assign(classes.begin(), classes.end());
   const auto open = [&](const std::string& part) -> std::unique_ptr<Source> {
     const std::string path = part.empty() ? folder : folder + "/" + part;
-    ScannedFolder scan = ScanFolderCached(path);
+    const std::string label_file = FindLabelFile(path);
+    ScannedFolder scan =
+        label_file.empty() ? ScanFolderCached(path) : ScanLabelledFolder(path, label_file);
     if (options.on_error == "skip") {
       for (std::string& message : LeaveOutBroken(path, scan)) {
         data.left_out.push_back(std::move(message));

@@ -74,6 +74,59 @@ TEST(Images, FoldersAreClassesAndPartsAreFound) {
   }
 }
 
+// The same samples in the same order as from class folders.
+TEST(Images, ClassesMayStandInACsvFile) {
+  const struct {
+    const char* file;
+    const char* text;
+  } kFiles[] = {
+      {"labels.csv", "a.png,dog\nb.png,cat\nc.png,cat\n"},
+      {"classes.csv", "image;class\n\"c.png\";cat\nb;cat\na;dog\na;dog\n"},
+      {"labels.csv", "id\tlabel\tcamera\n./a.png\tdog\t1\nb.png\tcat\t2\nc.png\tcat\t3\n"},
+      {"../train.csv", "dog,train/a.png\ncat,train/b.png\ncat,train/c.png\n"},
+  };
+  for (const auto& [file, text] : kFiles) {
+    Pictures pictures;
+    pictures.Add("train/a.png", 10, true);
+    pictures.Add("train/b.png", 20, true);
+    pictures.Add("train/c.png", 30, true);
+    pictures.Write(std::string("train/") + file, text);
+    pictures.Add("test/dog/1.png", 40, true);  // folders are classes there
+    const DataSet data = OpenData(pictures.options(), 1);
+    EXPECT_EQ(data.classes, (std::vector<std::string>{"cat", "dog"})) << text;
+    EXPECT_EQ(Reds(*data.train), (std::vector<int>{20, 30, 10})) << text;
+    EXPECT_EQ(data.train->label(1), 0);
+    EXPECT_EQ(data.train->label(2), 1);
+    EXPECT_EQ(data.test->label(0), 1);
+  }
+}
+
+TEST(Images, AFileOfClassesThatDoesNotFitIsRefused) {
+  const auto open = [](const std::string& text, bool second = false) {
+    Pictures pictures;
+    pictures.Add("a.png", 10, true);
+    pictures.Add("deep/b.png", 20, true);
+    pictures.Write("classes.csv", text);
+    if (second) pictures.Write("more.csv", text);
+    DataOptions options = pictures.options();
+    options.test_fraction = 0.5;
+    OpenData(options, 1);
+  };
+  const auto refusal = [&](const std::string& text, bool second = false) {
+    return Refusal([&] { open(text, second); });
+  };
+  EXPECT_NO_THROW(open("a.png,x\ndeep/b.png,y\n"));
+  EXPECT_TRUE(Holds(refusal("a.png,x\n"), {"1 of 2 images have no line", "deep/b.png"}));
+  EXPECT_TRUE(Holds(refusal("a.png,x\ndeep/b.png,y\nz.png,x\n"), {"classes.csv:3", "'z.png'"}));
+  EXPECT_TRUE(Holds(refusal("a.png,x\ndeep/b.png,y\na.png,y\n"), {":3:", "has two classes"}));
+  EXPECT_TRUE(Holds(refusal("a.png,x\ndeep/b.png,\n"), {":2: the label is empty"}));
+  EXPECT_TRUE(Holds(refusal("a.png,x\ndeep/b.png\n"), {":2: has no class"}));
+  EXPECT_TRUE(Holds(refusal("n,x\nm,y\n"), {"neither of its first two lines", "'m'"}));
+  EXPECT_TRUE(Holds(refusal("a.png,x,1\ndeep/b.png,y,2\n"), {"has 3 columns", "label or class"}));
+  EXPECT_TRUE(Holds(refusal(""), {"classes.csv: is empty"}));
+  EXPECT_TRUE(Holds(refusal("a.png,x\n", true), {"classes.csv and more.csv", "labels.csv"}));
+}
+
 TEST(Images, ValBesideTestValidates) {
   for (const std::string validation : {"val", "validation", "valid", "extra"}) {
     Pictures pictures;
@@ -188,7 +241,7 @@ TEST(Images, MistakesAreNamed) {
   pictures.Add("train/cat/1.jpg", 1);
   EXPECT_TRUE(Holds(refusal(pictures.options()), {"has train but no val"}));
   pictures.Add("val/dog/1.jpg", 1);
-  EXPECT_TRUE(Holds(refusal(pictures.options()), {"val/dog", "not one of the"}));
+  EXPECT_TRUE(Holds(refusal(pictures.options()), {"val: class dog", "not one of the"}));
   DataOptions file = pictures.options();
   file.source += "/2.jpg";
   EXPECT_TRUE(Holds(refusal(file), {"is a file; expected a folder"}));
