@@ -5,13 +5,16 @@
 #include <exception>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/stop_wish.h"
 #include "data/given.h"
 #include "launch/launcher.h"
+#include "launch/transports.h"
 #include "library/settings.h"
 #include "record/checkpoint.h"
 #include "record/checkpoint_folder.h"
+#include "record/progress.h"
 #include "trainer/chance_level.h"
 #include "trainer/data_notes.h"
 #include "trainer/prepare.h"

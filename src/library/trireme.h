@@ -9,6 +9,10 @@
 //
 // Within a major version what compiles with this header stays good.
 #pragma once
+#if __cplusplus < 202002L
+#error "trireme/trireme.h needs C++20; compile with -std=c++20"
+#endif
+
 #include <charconv>
 #include <concepts>
 #include <cstdint>
