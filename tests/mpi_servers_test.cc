@@ -32,11 +32,28 @@ TEST_P(MpiStrategiesTest, CountEveryPositionOnce) {
   ExpectIrisCountedOnce("a", 20);
 }
 const Words kPlain = {"--set", "optimizer.momentum=0", "--lr", "0.02"};
+const Words kMemory = {"--set", "strategy.centre=memory"};
+const Words kSeldom = {"--set", "strategy.period=10"};
 INSTANTIATE_TEST_SUITE_P(
     All, MpiStrategiesTest,
     testing::Values(Try{"async-ps", 3, {}}, Try{"easgd", 3, {}}, Try{"ssp", 3, {}},
                     Try{"federated", 3, {}}, Try{"mpi-ps", 5, {}}, Try{"downpour", 3, kPlain},
-                    Try{"downpour", 4, kPlain + Words{"--set", "strategy.servers=2"}}));
+                    Try{"downpour", 4, kPlain + Words{"--set", "strategy.servers=2"}},
+                    // In windows; a turn there may have to wait for a rank that has no core.
+                    Try{"hogwild", 3, kMemory + kPlain + kSeldom}, Try{"pgas", 4, kSeldom}));
+
+TEST_F(MpiServersTest, WeightsInMemoryLieInWindowsAndTheRunSaysSo) {
+  auto running =
+      StartRanks("mpi", 3,
+                 {"train", "iris", "--strategy", "easgd", "--set", "strategy.centre=memory",
+                  "--epochs", "5", "--threads", "1", "--out", "a"});
+  const Outcome outcome = running->Wait(kTimeout);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("the way to the common memory: MPI windows of 3 ranks"),
+            std::string::npos)
+      << outcome.err;
+  ExpectIrisCountedOnce("a", 5);
+}
 
 TEST_F(MpiServersTest, ClocksHaveTheBitsOfOneRank) {
   const Words equal = {"--deterministic", "--set", "trainer.shards=4"};

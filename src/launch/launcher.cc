@@ -280,6 +280,8 @@ MemorySetup Launcher::MemoryFor(const ServerNeeds& needs) const {
     };
   }
   if (!memory.boxes.empty()) return memory;
+  memory.by_world = joins_ && kind_->gives_memory;
+  if (memory.by_world) return memory;
   if (holds(0)) memory.image = MemoryImage::Anonymous(memory.box.bytes);
   if (complete()) return memory;
   const auto address = ParseAddress(meet_);

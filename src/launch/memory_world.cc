@@ -33,7 +33,7 @@ std::unique_ptr<Memory> ConnectBoxes(const std::string& list, const MemorySetup&
 
 // Where rank 0 was killed, the next one's box goes on with what is there.
 MemoryWorld::MemoryWorld(World& world, const MemorySetup& setup) : world_(world) {
-  const bool keeps = setup.boxes.empty() && world.rank() == 0;
+  const bool keeps = setup.boxes.empty() && world.rank() == 0 && !setup.by_world;
   if (keeps) {
     box_ = std::make_unique<MemoryBox>(setup.image, setup.box);
     if (!setup.meet.empty()) {
@@ -42,11 +42,14 @@ MemoryWorld::MemoryWorld(World& world, const MemorySetup& setup) : world_(world)
                      .listen = setup.listen, .secret = setup.secret, .refused = setup.refused});
     }
   }
-  if (setup.image) {
-    memory_ = ConnectMapped(setup.image, setup.box.timeout_s);
+  if (setup.by_world) {
+    memory_ = world.ShareMemory(setup.box.bytes);
+  } else if (setup.image) {
+    own_ = ConnectMapped(setup.image, setup.box.timeout_s);
   } else {
-    memory_ = ConnectBoxes(setup.boxes.empty() ? setup.meet : setup.boxes, setup);
+    own_ = ConnectBoxes(setup.boxes.empty() ? setup.meet : setup.boxes, setup);
   }
+  if (own_) memory_ = own_.get();
   if (!setup.say) return;
   std::string words = "the way to the common memory: " + memory_->way();
   if (door_) words += fmt::format("; elsewhere: tcp to {}", setup.meet);

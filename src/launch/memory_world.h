@@ -11,8 +11,9 @@ namespace trireme {
 
 // Where the memory lies that the ranks of a job have in common, as those of this machine see it.
 struct MemorySetup {
-  std::string boxes;   // transport.memory; empty: rank 0's process keeps a box
-  MemoryBoxSetup box;  // of rank 0
+  std::string boxes;      // transport.memory; empty: rank 0's process keeps a box
+  MemoryBoxSetup box;     // of rank 0
+  bool by_world = false;  // ... which keeps none: the transport gives the memory
   // Mapped before the ranks start, where rank 0 is one of them: they reach its box so.
   std::shared_ptr<MemoryImage> image = nullptr;
   std::string meet, listen = {};  // where other ranks find it; empty: there are none
@@ -35,14 +36,15 @@ class MemoryWorld : public World {
     return world_.Subgroup(number, member, members);
   }
   Acceptor* acceptor() override { return world_.acceptor(); }
-  Memory* memory() override { return memory_.get(); }
+  Memory* memory() override { return memory_; }
   void Worked() override { world_.Worked(); }
 
  private:
   World& world_;
   std::unique_ptr<MemoryBox> box_;  // of rank 0, and so is the door
   std::unique_ptr<MemoryDoor> door_;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Memory> own_;
+  Memory* memory_ = nullptr;  // that, or the world's
 };
 
 }  // namespace trireme

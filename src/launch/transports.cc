@@ -80,6 +80,7 @@ constexpr TransportKind kKinds[] = {
      .join = JoinByTcp},
     {.name = "mpi",
      .help = "the MPI that started them",
+     .gives_memory = true,
      .launcher = StartByMpirun,
      .join = JoinByMpi},
 };

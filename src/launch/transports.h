@@ -57,6 +57,7 @@ struct TransportKind {
   bool shares_memory = false;  // all ranks address the same memory, else they send messages
   bool meets = false;          // ranks find each other at an address: transport.meet, .hosts, .bind
   bool emulates_link = false;  // transport.throttle and .latency_ms slow it down
+  bool gives_memory = false;   // World::ShareMemory does: nobody keeps a box
   // What carries messages between a server and its clients at a free pace, if not the transport
   // itself; null: it does.
   const char* links = nullptr;

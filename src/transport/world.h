@@ -30,6 +30,9 @@ class World {
   virtual Acceptor* acceptor() { return nullptr; }
   // Memory that all ranks of the job share in a box (transport.memory); null: there is none.
   virtual Memory* memory() { return nullptr; }
+  // Where the transport itself gives ranks such memory: for values of so many bytes. All ranks call
+  // it, once; memory() is the same from then on. Null: it does not.
+  virtual Memory* ShareMemory(uint64_t /*bytes*/) { return nullptr; }
   // This rank has done a step, or served one: whoever starts ranks again tells lives of use from
   // others by it.
   virtual void Worked() {}

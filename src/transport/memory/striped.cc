@@ -45,7 +45,8 @@ void ForOthers(size_t count, size_t bytes, FunctionRef<void(size_t stripe)> fn) 
 
 class StripedMemory final : public Memory {
  public:
-  explicit StripedMemory(std::vector<std::unique_ptr<Memory>> boxes) : boxes_(std::move(boxes)) {}
+  StripedMemory(std::vector<std::unique_ptr<Memory>> boxes, std::string way)
+      : boxes_(std::move(boxes)), way_(std::move(way)) {}
 
   Region Create(std::string_view name, RegionType type, uint64_t length) override {
     CheckName(name);
@@ -154,7 +155,8 @@ class StripedMemory final : public Memory {
     return all;
   }
   std::string way() const override {
-    std::string text;
+    std::string text = way_;
+    if (!text.empty()) return text;
     for (const auto& box : boxes_) text += (text.empty() ? "" : ", ") + box->way();
     return text;
   }
@@ -318,15 +320,16 @@ class StripedMemory final : public Memory {
   }
 
   const std::vector<std::unique_ptr<Memory>> boxes_;
+  const std::string way_;
   mutable std::mutex mutex_;
   std::vector<Parts> opened_;  // by number; guarded by mutex_
 };
 
 }  // namespace
 
-std::unique_ptr<Memory> Stripe(std::vector<std::unique_ptr<Memory>> boxes) {
+std::unique_ptr<Memory> Stripe(std::vector<std::unique_ptr<Memory>> boxes, std::string way) {
   if (boxes.size() == 1) return std::move(boxes[0]);
-  return std::make_unique<StripedMemory>(std::move(boxes));
+  return std::make_unique<StripedMemory>(std::move(boxes), std::move(way));
 }
 
 }  // namespace trireme

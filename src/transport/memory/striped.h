@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "transport/memory.h"
@@ -13,7 +14,8 @@ namespace trireme {
 // A change is one change of each stripe: of the first stripe after all others, so what the version
 // and the notes of the region say, which are the first stripe's, is in all of them. A client that
 // dies in between has changed some stripes and not the first. A change that the first box refuses
-// is taken back from the others. Calls return when they are done.
-std::unique_ptr<Memory> Stripe(std::vector<std::unique_ptr<Memory>> boxes);
+// is taken back from the others. Calls return when they are done. `way`: of all, in words; empty:
+// those of each.
+std::unique_ptr<Memory> Stripe(std::vector<std::unique_ptr<Memory>> boxes, std::string way = "");
 
 }  // namespace trireme

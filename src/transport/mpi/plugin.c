@@ -14,6 +14,7 @@ typedef char MessageFits[sizeof(MPI_Message) <= sizeof(TriremeMpiHandle) ? 1 : -
 /* MPI is one per process, and so is what this file remembers of it. */
 static MPI_Comm channels[TRIREME_MPI_CHANNELS];
 static MPI_Comm sums;
+static MPI_Win window = MPI_WIN_NULL;
 static int joined, left, patience_ms;
 
 static MPI_Request GetRequest(const TriremeMpiHandle* handle) {
@@ -137,6 +138,50 @@ static int Test(TriremeMpiHandle* handle, int* done) {
   return error;
 }
 
+/* One epoch of passive target communication, as long as the window: whoever calls says by flushes
+ * what must be there. Nothing is read or written behind MPI's back. */
+static int WindowOpen(uint64_t bytes, uint64_t zeroed) {
+  void* memory = NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  int error = MPI_Info_create(&info);
+  if (error == MPI_SUCCESS) error = MPI_Info_set(info, "accumulate_ordering", "none");
+  if (error == MPI_SUCCESS) {
+    error = MPI_Win_allocate((MPI_Aint)bytes, 1, info, sums, &memory, &window);
+  }
+  if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+  if (error != MPI_SUCCESS) return error;
+  error = MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  if (error != MPI_SUCCESS) return error;
+  memset(memory, 0, (size_t)zeroed);
+  error = MPI_Barrier(sums);
+  if (error == MPI_SUCCESS) error = MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+  return error;
+}
+
+static int WindowChange(int rank, uint64_t at, const void* values, int count, int kind) {
+  const MPI_Datatype type = kind == TRIREME_MPI_PUT_I64 ? MPI_INT64_T : MPI_FLOAT;
+  const MPI_Op op = kind == TRIREME_MPI_ADD_F32 ? MPI_SUM : MPI_REPLACE;
+  return MPI_Accumulate(values, count, type, rank, (MPI_Aint)at, count, type, op, window);
+}
+
+static int WindowRead(int rank, uint64_t at, void* values, int bytes) {
+  return MPI_Get(values, bytes, MPI_BYTE, rank, (MPI_Aint)at, bytes, MPI_BYTE, window);
+}
+
+static int WindowFlush(int rank) { return MPI_Win_flush(rank, window); }
+
+static int WindowCount(int rank, uint64_t at, int64_t amount, int64_t* before) {
+  const int error = MPI_Fetch_and_op(&amount, before, MPI_INT64_T, rank, (MPI_Aint)at,
+                                     amount ? MPI_SUM : MPI_NO_OP, window);
+  return error != MPI_SUCCESS ? error : MPI_Win_flush(rank, window);
+}
+
+static int WindowClose(void) {
+  int error = MPI_Win_unlock_all(window);
+  if (error == MPI_SUCCESS) error = MPI_Win_free(&window);
+  return error;
+}
+
 static void Explain(int error, char* text, int capacity) {
   char own[MPI_MAX_ERROR_STRING];
   int length = 0;
@@ -172,6 +217,12 @@ static const TriremeMpiTable table = {
     Receive,
     Sum,
     Test,
+    WindowOpen,
+    WindowChange,
+    WindowRead,
+    WindowFlush,
+    WindowCount,
+    WindowClose,
     Explain,
     Leave,
     SetPatience,

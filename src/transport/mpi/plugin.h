@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* Counts up with every change of the table: another number is refused. */
-#define TRIREME_MPI_TABLE 2
+#define TRIREME_MPI_TABLE 3
 
 /* A request or a message, in the library's own representation. */
 typedef struct TriremeMpiHandle {
@@ -25,6 +25,9 @@ typedef struct TriremeMpiHandle {
 enum { TRIREME_MPI_DATA, TRIREME_MPI_NEWS, TRIREME_MPI_LINKS, TRIREME_MPI_CHANNELS };
 
 enum { TRIREME_MPI_ANY = -1 }; /* as `from`: whoever sends */
+
+/* What a change of a window does with values: whole numbers of 8 bytes, or floats. */
+enum { TRIREME_MPI_PUT_I64, TRIREME_MPI_PUT_F32, TRIREME_MPI_ADD_F32 };
 
 typedef struct TriremeMpiTable {
   uint32_t version; /* TRIREME_MPI_TABLE */
@@ -49,6 +52,18 @@ typedef struct TriremeMpiTable {
   /* values = the sum of all ranks' values. Every rank calls it, in the same order. */
   int (*sum)(float* values, int count, TriremeMpiHandle* request);
   int (*test)(TriremeMpiHandle* request, int* done);
+
+  /* Memory that all ranks reach, `bytes` of each, of which the first `zeroed` are zero. Every rank
+   * calls it, once. */
+  int (*window_open)(uint64_t bytes, uint64_t zeroed);
+  /* Values at byte `at` of that rank's part. A change and a read are done after the flush. What
+   * others change at the same time must be counts. */
+  int (*window_change)(int rank, uint64_t at, const void* values, int count, int kind);
+  int (*window_read)(int rank, uint64_t at, void* values, int bytes);
+  int (*window_flush)(int rank);
+  /* Adds to a whole number; `before` is what it was. At once. */
+  int (*window_count)(int rank, uint64_t at, int64_t amount, int64_t* before);
+  int (*window_close)(void); /* every rank calls it */
 
   void (*explain)(int error, char* text, int capacity);
 

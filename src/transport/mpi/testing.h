@@ -16,8 +16,10 @@
 
 namespace trireme {
 
+using Prepare = void (*)(World&);
+
 // In a rank: joins, runs the case, and ends as the program would.
-inline int RunAsRank(const ConformanceCase& wanted, size_t piece_bytes) {
+inline int RunAsRank(const ConformanceCase& wanted, size_t piece_bytes, Prepare prepare) {
   try {
     // By hand with another MPI: TRIREME_MPI_PLUGIN=... mpirun -n 2 TEST --case NAME 0
     const bool by_hand = std::getenv("TRIREME_MPI_PLUGIN") != nullptr;
@@ -28,6 +30,7 @@ inline int RunAsRank(const ConformanceCase& wanted, size_t piece_bytes) {
     const auto world = JoinMpi(setup);
     try {
       if (world->size() != wanted.ranks) throw Error("a world of {}", world->size());
+      if (prepare) prepare(*world);
       wanted.run(*world);
       if (testing::Test::HasFailure()) throw Error("rank {} found a fault", world->rank());
     } catch (Error& error) {
@@ -78,12 +81,13 @@ inline void RunCase(const std::string& mpirun, const char* name, int ranks,
   if (ended.code != 0) throw Error("exit code {}: {}", ended.code, ended.output);
 }
 
-// main of such a test.
-inline int RunMpiTest(int argc, char** argv, std::span<const ConformanceCase> cases) {
+// main of such a test. `prepare`: on every rank, before its case.
+inline int RunMpiTest(int argc, char** argv, std::span<const ConformanceCase> cases,
+                      Prepare prepare = nullptr) {
   if (argc == 4 && std::string_view(argv[1]) == "--case") {
     for (const ConformanceCase& wanted : cases) {
       if (std::string_view(argv[2]) == wanted.name) {
-        return RunAsRank(wanted, ParseNumber<size_t>(argv[3]).value_or(0));
+        return RunAsRank(wanted, ParseNumber<size_t>(argv[3]).value_or(0), prepare);
       }
     }
     std::fprintf(stderr, "no case %s\n", argv[2]);

@@ -6,6 +6,7 @@
 #include "transport/mpi/group.h"
 #include "transport/mpi/library.h"
 #include "transport/mpi/links.h"
+#include "transport/mpi/window.h"
 
 namespace trireme {
 namespace {
@@ -33,6 +34,7 @@ class MpiWorld : public World {
   explicit MpiWorld(const MpiSetup& setup)
       : library_(OpenMpi({setup.plugin, setup.library,
                           setup.launched ? setup.launched->launcher : std::string_view()})),
+        timeout_s_(setup.timeout_s),
         group_(library_, Join(library_, setup), setup.timeout_s, setup.piece_bytes),
         links_(std::make_unique<MpiLinks>(group_, library_, setup.timeout_s, setup.piece_bytes)) {}
 
@@ -42,19 +44,30 @@ class MpiWorld : public World {
     if (group_.finished()) {
       // MPI may still write to what the links were receiving, and the process is about to end.
       static_cast<void>(links_.release());
+      if (window_) window_->Forget();
       group_.Depart();
     } else {
+      window_.reset();
       library_.table().leave();
     }
   }
 
   Group& group() override { return group_; }
   Link& LinkTo(int rank) override { return links_->To(rank); }
+  Memory* memory() override { return memory_.get(); }
+  Memory* ShareMemory(uint64_t bytes) override {
+    window_ = std::make_unique<MpiWindow>(group_, library_, bytes, timeout_s_);
+    memory_ = window_->OfAll();
+    return memory_.get();
+  }
 
  private:
   MpiLibrary library_;
+  const double timeout_s_;
   MpiGroup group_;
   std::unique_ptr<MpiLinks> links_;
+  std::unique_ptr<MpiWindow> window_;
+  std::unique_ptr<Memory> memory_;
   const int exceptions_ = std::uncaught_exceptions();
 };
 
