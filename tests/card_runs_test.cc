@@ -1,7 +1,9 @@
 // Whole runs on a card: skipped where there is none, with the reason.
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "support/whole_test.h"
 
 namespace trireme::whole {
@@ -33,9 +35,20 @@ class CardRunsTest : public WholeTest {
   }
 };
 
-TEST_F(CardRunsTest, OneHashForAnyRanksAndAfterAKill) {
+class CardRanksTest : public CardRunsTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, CardRanksTest, testing::Values("f32", "fp16"),
+                         [](const auto& tried) { return std::string(tried.param); });
+
+// In fp16 the first steps are skipped, and the scale grows later on.
+TEST_P(CardRanksTest, OneHashForAnyRanksAndAfterAKill) {
   const Words words = kCnn + kOnCard +
                       Words{"--deterministic",
+                            "--precision",
+                            GetParam(),
+                            "--set",
+                            "optimizer.loss_scale=1e9",
+                            "--set",
+                            "optimizer.loss_scale_steps=8",
                             "--set",
                             "trainer.shards=4",
                             "--set",
@@ -45,6 +58,7 @@ TEST_F(CardRunsTest, OneHashForAnyRanksAndAfterAKill) {
                             "--out"};
   Succeed(words + Words{"one"});
   EXPECT_EQ(Summary("one").At("device").AsString(), "cuda");
+  EXPECT_EQ(Summary("one").At("precision").AsString(), GetParam());
   EXPECT_NE(Summary("one").At("device_name").AsString(), "");
   EXPECT_GT(Number("one", "device_memory_bytes"), 0);
   for (const std::string transport : {"threads", "shm", "tcp"}) {
@@ -60,6 +74,45 @@ TEST_F(CardRunsTest, OneHashForAnyRanksAndAfterAKill) {
   running->Wait(kTimeout);
   Succeed({"train", "--resume", "killed", "--quiet"});
   EXPECT_EQ(Hash("killed"), Hash("one"));
+  if (GetParam() == std::string("f32")) return;
+  EXPECT_GT(Number("one", "skipped_steps"), 2);
+  for (const char* key : {"skipped_steps", "loss_scale"}) {
+    EXPECT_EQ(Number("killed", key), Number("one", key)) << key;
+  }
+}
+
+// The mean loss of each 20 of 200 steps, as a share of the first.
+TEST_F(CardRunsTest, InFp16ItLearnsAsInFloat32) {
+  const auto losses = [&](const std::string& precision) {
+    Succeed(kCnn + kOnCard +
+            Words{"--precision", precision, "--steps", "200", "--set", "trainer.metrics_steps=20",
+                  "--set", "optimizer.loss_scale=1024", "--out", precision});
+    std::vector<double> found;
+    for (const std::string& line : Split(Read(precision + "/metrics.jsonl"), '\n')) {
+      if (line.empty()) continue;
+      const Json json = ParseJson(line, precision);
+      if (json.At("event").AsString() != "step") continue;
+      found.push_back(json.At("train_loss").AsDouble());
+    }
+    return found;
+  };
+  const auto wanted = losses("f32"), got = losses("fp16");
+  ASSERT_EQ(wanted.size(), 10u);
+  ASSERT_EQ(got.size(), 10u);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 0.01 * wanted[0]) << i;
+  EXPECT_NE(got, wanted) << "something is rounded";
+  EXPECT_EQ(Number("fp16", "skipped_steps"), 0);
+}
+
+TEST_F(CardRunsTest, ALossScaleThatIsTooLargeRecovers) {
+  Succeed(kCnn + kOnCard +
+          Words{"--precision", "fp16", "--set", "optimizer.loss_scale=1099511627776", "--steps",
+                "120", "--out", "a"});  // 2^40
+  const double skipped = Number("a", "skipped_steps");
+  EXPECT_GE(skipped, 10);
+  EXPECT_LE(skipped, 40);
+  EXPECT_EQ(Number("a", "loss_scale"), std::ldexp(1.0, 40 - int(skipped)));
+  EXPECT_GT(Number("a", "test_accuracy"), 0.5);
 }
 
 TEST_F(CardRunsTest, ANewRunTakesIt) {

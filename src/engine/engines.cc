@@ -71,7 +71,7 @@ Backend MakeCuda(Precision precision, const EngineOptions& options, const Backen
 Ceiling CeilingOfCuda(int, std::optional<int> number) {
   const auto ceilings = std::make_shared<const cuda::Ceilings>(number);
   Ceiling ceiling;
-  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+  for (const Precision precision : kPrecisions) {
     ceiling.multipliers.push_back(
         {precision, precision == Precision::kF32 ? "cuBLASLt" : "cuBLASLt, tensor cores",
          [=](double seconds) { return ceilings->Flops(precision, seconds); }});

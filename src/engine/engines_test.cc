@@ -126,6 +126,7 @@ TEST(Engines, ProcessorsHaveNoTf32) {
 
 TEST(Engines, OnlySomeComputeInFp16) {
   EXPECT_EQ(ResolvePrecision(FindEngine("ref"), "fp16"), Precision::kFp16);
+  EXPECT_EQ(ResolvePrecision(FindEngine("cuda"), "fp16"), Precision::kFp16);
   EXPECT_EQ(PrecisionHere(FindEngine("cpu"), "fp16"), Precision::kF32);
   try {
     ResolvePrecision(FindEngine("cpu"), "fp16");

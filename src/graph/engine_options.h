@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/options.h"
+#include "graph/element.h"
 
 // What a recipe asks of an engine, whichever it is.
 
@@ -15,6 +16,12 @@ enum class Precision { kF32, kTf32, kBf16, kFp16 };
 inline constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kTf32, Precision::kBf16,
                                             Precision::kFp16};
 std::string_view NameOf(Precision precision);  // f32, tf32, bf16, fp16
+// What the operands of products are held as.
+constexpr Element OperandsIn(Precision precision) {
+  return precision == Precision::kBf16   ? Element::kBFloat
+         : precision == Precision::kFp16 ? Element::kHalf
+                                         : Element::kFloat;
+}
 
 // Section [engine] of a recipe.
 struct EngineOptions {

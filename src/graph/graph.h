@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/element.h"
+
 namespace trireme {
 
 // A graph says what to compute: operations on shapes. It knows no memory, device or rank.
@@ -18,15 +20,6 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 std::string ToText(const Shape& shape);  // 28x28x1, or 10 for 1x1x10
-
-// kBFloat: bf16, the upper half of a float; kHalf: fp16, of IEEE 754.
-enum class Element { kFloat, kBFloat, kHalf, kByte };
-constexpr bool IsNarrow(Element element) {
-  return element == Element::kBFloat || element == Element::kHalf;
-}
-constexpr int64_t BytesOf(Element element) {
-  return element == Element::kFloat ? 4 : IsNarrow(element) ? 2 : 1;
-}
 
 // One value that flows along an edge.
 struct ValueSpec {

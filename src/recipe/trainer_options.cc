@@ -44,14 +44,13 @@ void Describe(OptionTable<TrainerOptions>& t) {
   t.Add("pin", &T::pin, Any(), kNothing,
         "keep each of several ranks on its own share of the machine's cores, if there is at least "
         "one core per rank");
-  t.Add(
-      "precision", &T::precision, OneOf({"f32", "tf32", "bf16", "fp16", "bf16-or-f32"}), kJob,
-      "\"bf16\" rounds the operands of products and keeps the values between layers in bf16, but "
-      "sums, weights and statistics in float32, with instructions that not every processor has; "
-      "\"bf16-or-f32\" falls back to float32 where they are missing; \"tf32\", on a card, "
-      "multiplies with 10 bits of the mantissa and keeps everything in float32; \"fp16\", so "
-      "far only on ref, is as bf16 with 10 bits of the mantissa, but scales the loss so that small "
-      "gradients do not vanish (optimizer.loss_scale)");
+  t.Add("precision", &T::precision, OneOf({"f32", "tf32", "bf16", "fp16", "bf16-or-f32"}), kJob,
+        "\"bf16\" rounds the operands of products and keeps the values between layers in bf16, but "
+        "sums, weights and statistics in float32, with instructions that not every processor has; "
+        "\"bf16-or-f32\" falls back to float32 where they are missing; \"tf32\", on a card, "
+        "multiplies with 10 bits of the mantissa and keeps everything in float32; \"fp16\", on "
+        "cards and ref, is as bf16 with 10 bits of the mantissa, but scales the loss so that small "
+        "gradients do not vanish (optimizer.loss_scale)");
   t.Add("device", &T::device, OneLike(DeviceWords(), IsDevice), kRanks, computes);
   t.Add("deterministic", &T::deterministic, Any(), kJob,
         "identical bits for any number of workers with the same trainer.shards (set it, or each "

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/half.h"
 #include "graph/program.h"
 
 namespace trireme::check {
@@ -27,9 +28,11 @@ class Activations {
     for (size_t i = 0; i < numbers.size(); ++i) {
       if (at.spec.element == Element::kByte) {
         data_[at.offset + i] = std::byte(numbers[i]);
-      } else if (at.spec.element == Element::kBFloat) {
-        const auto high = uint16_t(std::bit_cast<uint32_t>(float(numbers[i])) >> 16);
-        std::memcpy(data_ + at.offset + 2 * i, &high, 2);
+      } else if (IsNarrow(at.spec.element)) {
+        const uint16_t bits = at.spec.element == Element::kHalf
+                                  ? HalfBitsOf(numbers[i])
+                                  : uint16_t(std::bit_cast<uint32_t>(float(numbers[i])) >> 16);
+        std::memcpy(data_ + at.offset + 2 * i, &bits, 2);
       } else {
         const float x = float(numbers[i]);
         std::memcpy(data_ + at.offset + 4 * i, &x, 4);
@@ -42,10 +45,11 @@ class Activations {
     for (size_t i = 0; i < size; ++i) {
       if (at.spec.element == Element::kByte) {
         numbers[i] = float(data_[at.offset + i]);
-      } else if (at.spec.element == Element::kBFloat) {
-        uint16_t high;
-        std::memcpy(&high, data_ + at.offset + 2 * i, 2);
-        numbers[i] = std::bit_cast<float>(uint32_t{high} << 16);
+      } else if (IsNarrow(at.spec.element)) {
+        uint16_t bits;
+        std::memcpy(&bits, data_ + at.offset + 2 * i, 2);
+        numbers[i] = at.spec.element == Element::kHalf ? FloatOfHalf(bits)
+                                                       : std::bit_cast<float>(uint32_t{bits} << 16);
       } else {
         std::memcpy(&numbers[i], data_ + at.offset + 4 * i, 4);
       }

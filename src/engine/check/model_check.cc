@@ -303,9 +303,12 @@ testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph
   return testing::AssertionSuccess();
 }
 
-std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count) {
-  const Data data(engine.device(), graph, count, 2);
+std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count, float scale) {
+  Data data(engine.device(), graph, count, 2);
   const auto queue = engine.device().NewQueue();
+  const Buffer on_device(engine.device(), 1);
+  flat::PutNow(*queue, {&scale, 1}, on_device);
+  if (scale != 1) data.batch.gradient_scale = on_device;
   const auto program = Compile(graph, engine, count, Mode::kTrain, size_t{1} << 20);
   const auto executable = engine.Load(program, *queue);
   const Layout& layout = program->layout;
@@ -315,6 +318,7 @@ std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count) {
   executable->RunShard(data.batch, state, summand, false, {});
   std::vector<float> got(layout.summand);
   flat::GetNow(*queue, summand, got);
+  for (float& x : std::span(got).first(layout.weights)) x /= scale;
   return got;
 }
 

@@ -18,7 +18,9 @@ struct Tolerances {  // how far a number may be off, for each 1 of the largest o
 testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph, int count,
                                               int capacity, const Tolerances& tolerances = {});
 
-// What forward, loss and backward of one shard of `count` random samples leave.
-std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count);
+// What forward, loss and backward of one shard of `count` random samples leave. Gradients are
+// computed of a loss times `scale` (Batch::gradient_scale) and divided by it again: without one,
+// small ones vanish in fp16.
+std::vector<float> SummandOf(Engine& engine, const Graph& graph, int count, float scale = 1);
 
 }  // namespace trireme::check

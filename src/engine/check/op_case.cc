@@ -196,7 +196,7 @@ std::vector<OpCase> CasesFor(const OpDef& op) {
   return cases;
 }
 
-std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow) {
+std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow, Element element) {
   std::vector<ValueId> values;
   const Node& node = c.graph.nodes[c.node];
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -210,9 +210,9 @@ std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow) {
   for (unsigned chosen = narrow.alike ? all : 1; chosen && chosen <= all; ++chosen) {
     OpCase& choice = cases.emplace_back(c);
     for (size_t i = 0; i < values.size(); ++i) {
-      if (chosen >> i & 1) choice.graph.values[values[i]].element = Element::kBFloat;
+      if (chosen >> i & 1) choice.graph.values[values[i]].element = element;
     }
-    choice.text += fmt::format(", bf16 {:b}", chosen);
+    choice.text += fmt::format(", {} {:b}", NameOf(element), chosen);
   }
   return cases;
 }

@@ -24,8 +24,9 @@ struct OpCase {
 // Odd sizes, strides, paddings, one sample and more, an empty shard, in place and not.
 std::vector<OpCase> CasesFor(const OpDef& op);
 
-// The case with every choice of operands that its kernel takes in bf16.
-std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow);
+// The case with every choice of operands that its kernel takes in 16 bits, held as `element`.
+std::vector<OpCase> NarrowCases(const OpCase& c, const NarrowOperands& narrow,
+                                Element element = Element::kBFloat);
 
 // A program of the given nodes of the case's graph. Values lie one after another, 64-byte aligned,
 // with a gap behind each.

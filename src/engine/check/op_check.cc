@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "base/half.h"
 #include "engine/check/activations.h"
 #include "engine/check/compare.h"
 #include "engine/ref/runner.h"
@@ -14,7 +15,11 @@ namespace {
 
 constexpr float kStale = 3.5f;  // what a summand holds that is to be overwritten
 constexpr uint64_t kSeed = 20240;
-constexpr double kRounding = 0x1p-8;  // of a number to the nearest bf16
+
+// Of a number to the nearest one that is held so.
+double RoundingOf(Element element) {
+  return element == Element::kBFloat ? 0x1p-8 : element == Element::kHalf ? 0x1p-11 : 0;
+}
 
 // Open values and those that forward made of them, rounded to float, by value.
 using Values = std::vector<std::vector<double>>;
@@ -44,19 +49,22 @@ std::vector<float> MakeValue(ValueId id, size_t size) {
   return numbers;
 }
 
-// What bf16 holds of each.
-void Shorten(std::span<float> numbers) {
-  for (float& x : numbers) x = std::bit_cast<float>(std::bit_cast<uint32_t>(x) >> 16 << 16);
+// What is held of each.
+void Shorten(std::span<float> numbers, Element held) {
+  for (float& x : numbers) {
+    if (held == Element::kBFloat) x = std::bit_cast<float>(std::bit_cast<uint32_t>(x) >> 16 << 16);
+    if (held == Element::kHalf) x = float(RoundToHalf(double(x)));
+  }
 }
 
-Sample MakeSample(const OpCase& c, bool short_numbers) {
+Sample MakeSample(const OpCase& c, Element held) {
   std::vector<size_t> before;
   for (size_t i = 0; i < c.node; ++i) {
     if (!c.graph.nodes[i].backward) before.push_back(i);
   }
   const auto program = MakeProgram(c, before);
   Sample sample{.state = MakeState(*program), .values = Values(c.graph.values.size())};
-  if (short_numbers) Shorten(sample.state);
+  Shorten(sample.state, held);
 
   const int classes = c.graph.values[c.graph.nodes[0].inputs[0]].shape.channels;
   sample.labels = RandomLabels(kSeed, size_t(c.count), classes);
@@ -80,14 +88,14 @@ Sample MakeSample(const OpCase& c, bool short_numbers) {
     if (made[i]) continue;
     const size_t size = size_t(spec.shape.size() * (spec.per_sample ? c.count : 1));
     std::vector<float> numbers = MakeValue(ValueId(i), size);
-    if (short_numbers) Shorten(numbers);
+    Shorten(numbers, held);
     runner.Set(ValueId(i), Widen(numbers));
   }
   std::vector<double> summand(program->layout.summand);
   runner.Run(sample.batch, Widen(sample.state), summand, false);
   for (size_t i = 1; i < made.size(); ++i) {
     std::vector<float> numbers(runner.value(ValueId(i)).begin(), runner.value(ValueId(i)).end());
-    if (short_numbers) Shorten(numbers);
+    Shorten(numbers, held);
     sample.values[i] = Widen(numbers);
   }
   return sample;
@@ -177,10 +185,9 @@ testing::AssertionResult RunOnce(OpRunner& runner, const OpCase& c, const Sample
   for (size_t k = 0; k < instruction.outputs.size(); ++k) {
     const Operand& output = instruction.outputs[k];
     const std::vector<double>& numbers = want.outputs[k];
-    const double rounding = output.spec.element == Element::kBFloat ? kRounding : 0;
     const auto result =
         Near(instruction.op->outputs.begin()[k], activations.Get(output, numbers.size()), numbers,
-             tolerance + rounding);
+             tolerance + RoundingOf(output.spec.element));
     if (!result) return result;
   }
   return NothingElseTouched(c, *program, std::move(before), activations.bytes());
@@ -192,14 +199,14 @@ struct Judgement::Facts {
   const OpCase judged;
   const Sample sample;
   const Want wants[2];
-  Facts(const OpCase& c, bool short_numbers)
+  Facts(const OpCase& c, Element held)
       : judged(c),
-        sample(MakeSample(c, short_numbers)),
+        sample(MakeSample(c, held)),
         wants{Judge(c, sample, false), Judge(c, sample, true)} {}
 };
 
-Judgement::Judgement(const OpCase& c, bool short_numbers)
-    : facts_(std::make_unique<const Facts>(c, short_numbers)) {}
+Judgement::Judgement(const OpCase& c, Element held)
+    : facts_(std::make_unique<const Facts>(c, held)) {}
 
 Judgement::~Judgement() = default;
 

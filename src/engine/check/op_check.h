@@ -29,8 +29,8 @@ class OpRunner {
 // the same numbers on every instruction set and with every algorithm.
 class Judgement {
  public:
-  // With `short_numbers` all values and weights are such that bf16 holds them exactly.
-  explicit Judgement(const OpCase& c, bool short_numbers = false);
+  // All values and weights are such that `held` holds them exactly.
+  explicit Judgement(const OpCase& c, Element held = Element::kFloat);
   ~Judgement();
   Judgement(const Judgement&) = delete;
 
@@ -39,8 +39,8 @@ class Judgement {
   // tensor (at least 1).
   testing::AssertionResult Check(OpRunner& runner, double tolerance = 1e-5) const;
 
-  // The same for `alike`: the case with another algorithm, or with values held in bf16. Inputs held
-  // so need short numbers; outputs may differ by that rounding (2^-8) more.
+  // The same for `alike`: the case with another algorithm, or with values held in 16 bits, which
+  // must then hold its numbers; outputs may differ by that rounding (bf16: 2^-8, fp16: 2^-11) more.
   testing::AssertionResult Check(OpRunner& runner, const OpCase& alike,
                                  double tolerance = 1e-5) const;
 

@@ -27,7 +27,7 @@ TEST(KernelsBFloatTest, OperationsOnBFloatsAgreeWithRef) {
     for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
       const auto choices = check::NarrowCases(c, row.narrow);
       if (choices.empty()) break;
-      CheckOnAll(runners, check::Judgement(c, /*short_numbers=*/true), choices);
+      CheckOnAll(runners, check::Judgement(c, Element::kBFloat), choices);
       tried += choices.size();
     }
   }
@@ -44,7 +44,7 @@ TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
     const bool convolves = row.op.starts_with("conv2d");
     if (!convolves && !row.op.starts_with("dense")) continue;
     for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
-      const check::Judgement judgement(c, /*short_numbers=*/true);
+      const check::Judgement judgement(c, Element::kBFloat);
       CheckOnAll(pairs, judgement, {c});
       if (convolves && c.count == 3) {  // other counts: as with floats
         const auto choices = check::NarrowCases(c, row.narrow);

@@ -33,17 +33,17 @@ TEST(KernelsLargeTest, BatchNormAgreesWithRef) {
 }
 
 // Sums of 7,000 rows and more.
-void CheckManyRows(const CpuRunners& runners, bool short_numbers) {
+void CheckManyRows(const CpuRunners& runners, Element held) {
   int tried = 0, tried_winograd = 0;
   for (check::OpCase c : check::CasesFor(FindOp("conv2d_grad_weights"))) {
     Node& node = c.graph.nodes[c.node];
     const Shape shape = c.graph.values[node.inputs[1]].shape;
     if (c.count != 1 || shape.channels > 16) continue;  // takes long
     c.count = c.capacity = 7000 / (shape.height * shape.width) + 1;
-    const check::Judgement judgement(c, short_numbers);
+    const check::Judgement judgement(c, held);
     for (const auto& runner : runners) EXPECT_TRUE(judgement.Check(*runner)) << runner->text();
     ++tried;
-    if (short_numbers || node.attributes.kernel != 3 || node.attributes.stride != 1) continue;
+    if (IsNarrow(held) || node.attributes.kernel != 3 || node.attributes.stride != 1) continue;
     for (const auto& [tile, tolerance] : {std::pair(2, 4e-6), std::pair(4, 2e-5)}) {
       node.attributes.choice = tile;
       for (const auto& runner : runners) {
@@ -53,12 +53,12 @@ void CheckManyRows(const CpuRunners& runners, bool short_numbers) {
     }
   }
   EXPECT_GE(tried, 3);
-  EXPECT_GE(tried_winograd, short_numbers ? 0 : 2);
+  EXPECT_GE(tried_winograd, IsNarrow(held) ? 0 : 2);
 }
 
 TEST(KernelsLargeTest, GradientsByWeightsOfManyRowsAgreeWithRef) {
-  CheckManyRows(RunnersOnAllTargets(2), /*short_numbers=*/false);
-  CheckManyRows(RunnersWithUnits(2), /*short_numbers=*/true);
+  CheckManyRows(RunnersOnAllTargets(2), Element::kFloat);
+  CheckManyRows(RunnersWithUnits(2), Element::kBFloat);
 }
 
 // Of 128 channels to 256, where each frequency of some tiles and all kernels fits a cache.

@@ -51,7 +51,7 @@ void With(Activation f, const F& launch) {
 }  // namespace
 
 void LaunchActivation(cudaStream_t stream, Activation f, Array x, Array y, size_t size) {
-  WithElement(x.narrow, [&](auto zero) {
+  WithElement(x.element, [&](auto zero) {
     using T = decltype(zero);
     With(f, [&]<Activation kF>() { Map(stream, size, Forward<kF>(), As<T>(y), As<const T>(x)); });
   });
@@ -59,7 +59,7 @@ void LaunchActivation(cudaStream_t stream, Activation f, Array x, Array y, size_
 
 void LaunchActivationGrad(cudaStream_t stream, Activation f, Array y, Array dy, Array dx,
                           size_t size) {
-  WithElement(dy.narrow, [&](auto zero) {
+  WithElement(dy.element, [&](auto zero) {
     using T = decltype(zero);
     With(f, [&]<Activation kF>() {
       Map(stream, size, Backward<kF>(), As<T>(dx), As<const T>(y), As<const T>(dy));
@@ -70,7 +70,7 @@ void LaunchActivationGrad(cudaStream_t stream, Activation f, Array y, Array dy, 
 void LaunchBiasActivation(cudaStream_t stream, Activation f, const float* bias, Array y,
                           size_t rows, int channels) {
   const size_t size = rows * size_t(channels);
-  WithElement(y.narrow, [&](auto zero) {
+  WithElement(y.element, [&](auto zero) {
     using T = decltype(zero);
     With(f, [&]<Activation kF>() {
       Map(stream, size, AddBias<kF>{bias, unsigned(channels)}, As<T>(y), As<const T>(y));

@@ -17,14 +17,14 @@ struct Same {
 }  // namespace
 
 void LaunchAdd(cudaStream_t stream, Array a, Array b, Array y, size_t size) {
-  WithElement(y.narrow, [&](auto zero) {
+  WithElement(y.element, [&](auto zero) {
     using T = decltype(zero);
     Map(stream, size, Sum(), As<T>(y), As<const T>(a), As<const T>(b));
   });
 }
 
 void LaunchAddReluGrad(cudaStream_t stream, Array a, Array b, Array y, Array dx, size_t size) {
-  WithElement(dx.narrow, [&](auto zero) {
+  WithElement(dx.element, [&](auto zero) {
     using T = decltype(zero);
     Map(stream, size, SumWherePositive(), As<T>(dx), As<const T>(a), As<const T>(b),
         As<const T>(y));
@@ -32,11 +32,8 @@ void LaunchAddReluGrad(cudaStream_t stream, Array a, Array b, Array y, Array dx,
 }
 
 void LaunchConvert(cudaStream_t stream, Array from, Array to, size_t size) {
-  WithElement(from.narrow, [&](auto zero) {
-    using From = decltype(zero);
-    WithElement(to.narrow, [&](auto other) {
-      Map(stream, size, Same(), As<decltype(other)>(to), As<const From>(from));
-    });
+  WithElements(from.element, to.element, [&](auto one, auto other) {
+    Map(stream, size, Same(), As<decltype(other)>(to), As<const decltype(one)>(from));
   });
 }
 

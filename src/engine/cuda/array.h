@@ -1,11 +1,12 @@
 #pragma once
+#include "graph/element.h"
 
 namespace trireme::cuda {
 
-// Numbers on the card: float32, or `narrow`, bf16. They begin at a multiple of 64 bytes.
+// Numbers on the card. They begin at a multiple of 64 bytes.
 struct Array {
   void* data = nullptr;
-  bool narrow = false;
+  Element element = Element::kFloat;
 };
 
 }  // namespace trireme::cuda

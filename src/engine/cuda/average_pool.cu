@@ -52,7 +52,7 @@ __global__ void AveragePoolGrad(Window w, size_t packs, const T* dy, T* dx) {
 }  // namespace
 
 void LaunchAveragePool(cudaStream_t stream, const Window& w, size_t samples, Array x, Array y) {
-  WithPack(x.narrow, w.channels, [&](auto zero, auto pack) {
+  WithPack(x.element, w.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const size_t packs = samples * w.out_height * w.out_width * (w.channels / kN);
@@ -62,7 +62,7 @@ void LaunchAveragePool(cudaStream_t stream, const Window& w, size_t samples, Arr
 
 void LaunchAveragePoolGrad(cudaStream_t stream, const Window& w, size_t samples, Array dy,
                            Array dx) {
-  WithPack(dy.narrow, w.channels, [&](auto zero, auto pack) {
+  WithPack(dy.element, w.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const size_t packs = samples * w.height * w.width * (w.channels / kN);

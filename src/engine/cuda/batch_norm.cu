@@ -255,7 +255,7 @@ void WithFlag(bool flag, const F& f) {
 void LaunchBatchNormSums(cudaStream_t stream, const Columns& g, const void* x,
                          const BatchNormScratch& scratch, const BatchNormMeasure& measure,
                          bool apart) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const Squares<kN, T> squares = {
@@ -272,12 +272,12 @@ void LaunchBatchNormMeasure(cudaStream_t stream, int channels, const double* all
 void LaunchBatchNormApply(cudaStream_t stream, const Columns& g, const BatchNormApply& apply) {
   if (apply.mask) {
     const Sheet sheet(g.rows, g.channels / 8);
-    return WithElement(g.narrow, [&](auto zero) {
+    return WithElement(g.element, [&](auto zero) {
       Apply<8, decltype(zero), true, true, true>
           <<<sheet.grid(), kThreads, 0, stream>>>(sheet, apply);
     });
   }
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const Sheet sheet(g.rows, g.channels / kN);
@@ -292,7 +292,7 @@ void LaunchBatchNormApply(cudaStream_t stream, const Columns& g, const BatchNorm
 
 void LaunchBatchNormApplyAndSum(cudaStream_t stream, const Columns& g, const BatchNormApply& apply,
                                 float* sums, const BatchNormScratch& scratch) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const AppliedSums<kN, T> applied = {apply, g.channels, sums, {}, {}, {}};
@@ -302,7 +302,7 @@ void LaunchBatchNormApplyAndSum(cudaStream_t stream, const Columns& g, const Bat
 
 void LaunchBatchNormGradSums(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
                              const BatchNormScratch& scratch, bool apart) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     WithFlag(grad.relu, [&](auto relus) {
@@ -324,9 +324,9 @@ void LaunchBatchNormSummedGradSums(cudaStream_t stream, const Columns& g, const 
     LaunchVisitColumns<kN>(stream, g, sums, scratch.columns_scratch);
   };
   if (summed.mask) {
-    WithElement(g.narrow, [&](auto zero) { launch(zero, Constant<8>(), Constant<true>()); });
+    WithElement(g.element, [&](auto zero) { launch(zero, Constant<8>(), Constant<true>()); });
   } else {
-    WithPack(g.narrow, g.channels,
+    WithPack(g.element, g.channels,
              [&](auto zero, auto pack) { launch(zero, pack, Constant<false>()); });
   }
 }
@@ -339,7 +339,7 @@ void LaunchBatchNormGradFactors(cudaStream_t stream, const Columns& g, const Bat
 
 void LaunchBatchNormGrad(cudaStream_t stream, const Columns& g, const BatchNormGrad& grad,
                          const BatchNormScratch& scratch) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const Sheet sheet(g.rows, g.channels / kN);

@@ -213,7 +213,7 @@ void Launch(cudaStream_t stream, const NormCluster& c, void (*kernel)(Args...),
 // Calls f with a number of the type of the values and with where its threads stand.
 template <class F>
 void WithPlace(const NormCluster& c, const Columns& g, const F& f) {
-  WithElement(g.narrow, [&](auto zero) {
+  WithElement(g.element, [&](auto zero) {
     const auto call = [&]<int kLanes>(Constant<kLanes>) {
       f(zero, ClusterPlace<kLanes>{.rows = int(g.rows),
                                    .channels = g.channels,

@@ -33,18 +33,18 @@ struct Largest {
 };
 
 // Two at a time.
-template <>
-struct Largest<8, BFloat> {
+template <class T>
+requires(sizeof(T) == 2) struct Largest<8, T> {
   unsigned value[4], where[4], turned[4];
   __device__ explicit Largest(const Floats<8>& scale) {
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
       turned[p] = (scale[2 * p] < 0 ? 0x8000u : 0) | (scale[2 * p + 1] < 0 ? 0x80000000u : 0);
-      value[p] = 0xff80ff80u;  // less than all
+      value[p] = Pair<T>::kLeast;
       where[p] = 0xffffffffu;
     }
   }
-  __device__ void Look(int place, const Raw<8, BFloat>& raw) {
+  __device__ void Look(int place, const Raw<8, T>& raw) {
     const unsigned words[4] = {raw.bits[0].x, raw.bits[0].y, raw.bits[0].z, raw.bits[0].w};
     const unsigned twice = unsigned(place) * 0x10001u;
 #pragma unroll
@@ -56,14 +56,14 @@ struct Largest<8, BFloat> {
     }
   }
   __device__ float Value(int k) const {
-    const unsigned word = value[k / 2] ^ turned[k / 2];
-    return __uint_as_float(k % 2 ? word & 0xffff0000u : word << 16);
+    const float2 pair = Pair<T>::Widen(value[k / 2] ^ turned[k / 2]);
+    return k % 2 ? pair.y : pair.x;
   }
   __device__ int Where(int k) const {
     return int(short(k % 2 ? where[k / 2] >> 16 : where[k / 2] & 0xffffu));
   }
-  static __device__ __nv_bfloat162 AsPair(unsigned bits) {
-    return *reinterpret_cast<const __nv_bfloat162*>(&bits);
+  static __device__ typename Pair<T>::Type AsPair(unsigned bits) {
+    return *reinterpret_cast<const typename Pair<T>::Type*>(&bits);
   }
 };
 
@@ -227,7 +227,7 @@ void WithPixels(const PoolWindow& w, const F& f) {
 void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& g, const PoolWindow& w,
                                 const BatchNormApply& apply, uint8_t* index, void* chosen) {
   const size_t samples = g.rows / (size_t(w.height) * size_t(w.width));
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const size_t packs = samples * w.out_height * w.out_width * (w.channels / kN);
@@ -240,13 +240,13 @@ void LaunchBatchNormReluMaxPool(cudaStream_t stream, const Columns& g, const Poo
 void LaunchMaxPoolBatchNormGradSums(cudaStream_t stream, const Columns& g, const PoolWindow& w,
                                     const uint8_t* index, const BatchNormGrad& grad,
                                     const BatchNormScratch& scratch, bool apart) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     WithPixels(w, [&](auto pixels) {
       const PooledGradSums<kN, T, pixels.value> sums = {
           grad, w, index, g.rows, scratch.sums, scratch.factors, apart, {}};
-      const Columns units(g.rows / pixels.value, g.channels, g.narrow);
+      const Columns units(g.rows / pixels.value, g.channels, g.element);
       LaunchVisitColumns<kN>(stream, units, sums, scratch.columns_scratch);
     });
   });
@@ -255,7 +255,7 @@ void LaunchMaxPoolBatchNormGradSums(cudaStream_t stream, const Columns& g, const
 void LaunchMaxPoolBatchNormGrad(cudaStream_t stream, const Columns& g, const PoolWindow& w,
                                 const uint8_t* index, const BatchNormGrad& grad,
                                 const BatchNormScratch& scratch) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     WithPixels(w, [&](auto pixels) {

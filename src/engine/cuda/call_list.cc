@@ -89,7 +89,7 @@ Needs NeedsOf(const Program& program, Context& context, int samples) {
   }
   size_t numbers = 0;
   PlaceCopies(program, context.precision, numbers);
-  needs.copy_bytes = numbers * (context.narrow() ? 2 : 4);
+  needs.copy_bytes = numbers * size_t(BytesOf(context.element()));
   return needs;
 }
 
@@ -168,7 +168,7 @@ void CallList::WriteNumbers(const Batch& batch) {
                       .vote = batch.vote,
                       .random_key = batch.random_key,
                       .first_position = uint64_t(batch.first_position)},
-                     memory_.numbers);
+                     batch.gradient_scale.data, memory_.numbers);
   CheckLaunch("numbers of a shard");
 }
 
@@ -180,7 +180,7 @@ void CallList::CopyWeights(const float* state, int first, int last) {
   const int end = copies_[size_t(to - 1)].first_tile + copies_[size_t(to - 1)].tiles();
   LaunchMatrixCopies(context_.stream(), static_cast<const MatrixCopy*>(copies_on_card_.data()),
                      static_cast<const int*>(copy_of_tile_on_card_.data()), begin, end - begin,
-                     state, {memory_.copies, context_.narrow()});
+                     state, {memory_.copies, context_.element()});
   CheckLaunch("copies of weights");
 }
 
@@ -194,7 +194,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
                  .labels = slot.labels,
                  .class_weights = batch.class_weights.empty() ? nullptr : slot.class_weights,
                  .state = state,
-                 .copies = {memory_.copies, context_.narrow()},
+                 .copies = {memory_.copies, context_.element()},
                  .summand = summand,
                  .accumulate = accumulate,
                  .scratch = nullptr,

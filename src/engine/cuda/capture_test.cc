@@ -141,7 +141,7 @@ TEST_F(ReplaysTest, SmallMemsetsBecomeKernels) {
 
 // Nothing in a model's shard stands against it: a graph for each place where samples lie.
 TEST_F(ReplaysTest, ShardsOfModelsAreCaptured) {
-  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+  for (const Precision precision : kPrecisions) {
     const auto engine = MakeEngine(*card_, precision, {.measure = false});
     for (const Graph& graph :
          {BuildModel({.name = "resnet18"}, {64, 64, 3}, 10),

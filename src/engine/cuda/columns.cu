@@ -30,7 +30,7 @@ struct Sums {
 
 void LaunchSumColumns(cudaStream_t stream, const Columns& g, const void* x,
                       const ColumnScratch& scratch, float* sums, bool accumulate) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     LaunchVisitColumns<kN>(

@@ -14,9 +14,9 @@ constexpr int kColumnThreads = 512;  // of a block
 // order. So sums are a function of the values, wherever they are computed.
 struct Columns {
   // With `eight` a thread takes eight channels, as many as a byte of a mask stands for.
-  Columns(size_t num_rows, int num_channels, bool is_narrow, bool eight = false)
-      : rows(num_rows), channels(num_channels), narrow(is_narrow) {
-    const int whole = narrow || eight ? 8 : 4;
+  Columns(size_t num_rows, int num_channels, Element held_as, bool eight = false)
+      : rows(num_rows), channels(num_channels), element(held_as) {
+    const int whole = IsNarrow(element) || eight ? 8 : 4;
     pack = channels % whole == 0 ? whole : 1;
     width = (pack == 1 ? 32 : 8) * pack;
     groups = (channels + width - 1) / width;
@@ -28,11 +28,11 @@ struct Columns {
 
   size_t rows;
   int channels;
-  bool narrow;   // values are bf16
-  int pack;      // channels that a thread takes
-  int width;     // and a block
-  int groups;    // blocks beside each other
-  size_t chunk;  // rows of one; the last may be shorter
+  Element element;  // of the values
+  int pack;         // channels that a thread takes
+  int width;        // and a block
+  int groups;       // blocks beside each other
+  size_t chunk;     // rows of one; the last may be shorter
   int chunks;
 
   // Floats that the chunks leave, a multiple of 64; fewer rows need no more.

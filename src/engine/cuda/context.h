@@ -28,8 +28,8 @@ class Context {
 
   // Where work goes: to the queue's stream or, while GoAside, to that of another queue (lanes.h).
   cudaStream_t stream() const { return aside_ ? aside_->stream() : queue.stream(); }
-  void GoAside(CudaQueue* aside);                                // null: back again
-  bool narrow() const { return precision == Precision::kBf16; }  // operands of products
+  void GoAside(CudaQueue* aside);                            // null: back again
+  Element element() const { return OperandsIn(precision); }  // of the operands of products
 
   // So many counters, for blocks that ask whether they are the last: 0 between two kernels.
   unsigned* counters(int count) const;

@@ -22,6 +22,12 @@ constexpr int kMostWays = 10;  // that are tried
 
 enum Tensor : int64_t { kImages = 1, kWeights = 2, kResults = 3 };  // x or dx, w or dw, y or dy
 
+cudnnDataType_t TypeOf(Element element) {
+  return element == Element::kBFloat ? CUDNN_DATA_BFLOAT16
+         : element == Element::kHalf ? CUDNN_DATA_HALF
+                                     : CUDNN_DATA_FLOAT;
+}
+
 // Four extents and how far apart their values lie: channels are together.
 Descriptor MakeTensor(const Libraries& l, cudnnDataType_t type, Tensor id, int64_t n, int64_t c,
                       int64_t h, int64_t w) {
@@ -252,9 +258,8 @@ bool Conv::Build(Plan& plan, int way, size_t most_scratch) const {
 
 std::unique_ptr<Conv::Plan> Conv::Ask(const ConvShape& shape, size_t most_scratch) const {
   const Libraries& l = *libraries_;
-  const bool narrow = precision_ == Precision::kBf16;
   auto plan = std::make_unique<Plan>();
-  plan->graph = MakeGraph(l, handle_, narrow ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, shape);
+  plan->graph = MakeGraph(l, handle_, TypeOf(OperandsIn(precision_)), shape);
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor& config : Advice(l, plan->graph.graph, mode)) {
       const bool ordered = IsAllowed(l, config, precision_, /*ordered=*/true);
@@ -308,7 +313,7 @@ std::vector<Tunable> Conv::Tunables() {
     const Window& w = shape.window;
     const double samples = shape.samples, taps = double(w.kernel) * w.kernel * w.channels;
     const double places = samples * w.out_height * w.out_width;
-    const size_t number = precision_ == Precision::kBf16 ? 2 : 4;
+    const size_t number = size_t(BytesOf(OperandsIn(precision_)));
     const size_t images = Aligned(size_t(samples) * size_t(w.height) * size_t(w.width) *
                                   size_t(w.channels) * number),
                  weights = Aligned(size_t(taps) * size_t(shape.out) * number),
@@ -365,12 +370,12 @@ void Conv::Run(const ConvShape& shape, const void* a, const void* b, void* resul
     TRIREME_ASSERT(plan.scratch <= scratch_bytes);
     void* const data[3] = {const_cast<void*>(a), const_cast<void*>(b), result};
     if (!plan.plain) return Execute(plan, shape, data, scratch);
-    const bool narrow = precision_ == Precision::kBf16;
+    const Element element = OperandsIn(precision_);
     const auto launch = shape.kind == ConvKind::kForward     ? LaunchPlainConv
                         : shape.kind == ConvKind::kGradInput ? LaunchPlainConvGradInput
                                                              : LaunchPlainConvGradWeights;
-    launch(stream_, shape.window, shape.out, size_t(shape.samples), {data[0], narrow},
-           {data[1], narrow}, {data[2], narrow});
+    launch(stream_, shape.window, shape.out, size_t(shape.samples), {data[0], element},
+           {data[1], element}, {data[2], element});
   } catch (Error& error) {
     error.Add("{}", Explain(shape));
     throw;

@@ -26,15 +26,15 @@ struct ConvShape {
   auto operator<=>(const ConvShape&) const = default;
 };
 
-// Convolutions by cuDNN in float32 or bf16, or where it has no plan by plain kernels. How one is
-// computed is asked once for its sizes and kept: what was chosen before, or else the first plan
-// that cuDNN advises whose sums have one order, in float32 one that does not round. One thread at a
-// time.
+// Convolutions by cuDNN of arrays as products want them, or where it has no plan by plain kernels.
+// How one is computed is asked once for its sizes and kept: what was chosen before, or else the
+// first plan that cuDNN advises whose sums have one order, in float32 one that does not round. One
+// thread at a time.
 class Conv {
  public:
-  // On one stream, until Use says another. bf16: of arrays in bf16; tf32: operands may be rounded
-  // to tf32. `only_plain`: without cuDNN, for tests. Without `choices` (null) there are none:
-  // always the first plan whose sums have one order.
+  // On one stream, until Use says another. bf16, fp16: of such arrays; tf32: operands may be
+  // rounded to tf32. `only_plain`: without cuDNN, for tests. Without `choices` (null) there are
+  // none: always the first plan whose sums have one order.
   Conv(std::shared_ptr<const Libraries> libraries, Precision precision, const Choices* choices,
        cudaStream_t stream, bool only_plain = false);
   ~Conv();

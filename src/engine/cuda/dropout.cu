@@ -18,7 +18,7 @@ struct Kept {
 }  // namespace
 
 void LaunchDropout(cudaStream_t stream, const Mask& mask, Array x, Array y, size_t size) {
-  WithElement(x.narrow, [&](auto zero) {
+  WithElement(x.element, [&](auto zero) {
     using T = decltype(zero);
     Map(stream, size, Kept{mask}, As<T>(y), As<const T>(x));
   });

@@ -32,15 +32,15 @@ std::vector<Fusion> PlainFusions() {
           {&FindOp("max_pool_batch_norm_relu_grad")}};
 }
 
-// In bf16 a pass over a value costs more than the products that do without it.
+// With operands of 16 bits a pass over a value costs more than the products that do without it.
 std::span<const Fusion> FusionsIn(Precision precision) {
   static const std::vector<Fusion> kPlain = PlainFusions();
-  static const std::vector<Fusion> kInBf16 = [] {
+  static const std::vector<Fusion> kNarrow = [] {
     std::vector<Fusion> all = GramFusions();
     all.insert(all.end(), kPlain.begin(), kPlain.end());
     return all;
   }();
-  return precision == Precision::kBf16 ? kInBf16 : kPlain;
+  return IsNarrow(OperandsIn(precision)) ? kNarrow : kPlain;
 }
 
 class CudaEngine : public Engine {
@@ -71,14 +71,13 @@ class CudaEngine : public Engine {
     say(KeepMoments(graph));
     say(MakeMasks(graph));
     say(KeepChosen(graph));
-    if (precision != Precision::kF32) {
-      say(MakeCells(graph, precision == Precision::kBf16 ? Element::kBFloat : Element::kFloat));
-    }
+    if (precision != Precision::kF32) say(MakeCells(graph, OperandsIn(precision)));
     return choices;
   }
 
+  Element narrow() const override { return OperandsIn(settings_.precision); }
   NarrowOperands NarrowOperandsOf(const Node& node) const override {
-    return settings_.precision == Precision::kBf16 ? NarrowOperandsInBf16(node) : NarrowOperands();
+    return IsNarrow(narrow()) ? cuda::NarrowOperandsOf(node) : NarrowOperands();
   }
 
   int Lingers(const Graph& graph, const Node& node, int capacity) const override {

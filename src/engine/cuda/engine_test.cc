@@ -56,6 +56,9 @@ double Apart(std::span<const float> got, std::span<const float> want) {
   return std::sqrt(off / all);
 }
 
+// What the loss is multiplied by where small gradients would vanish.
+float LossScaleIn(Precision precision) { return precision == Precision::kFp16 ? 1024 : 1; }
+
 class CudaEngineTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -96,11 +99,12 @@ TEST_F(CudaEngineTest, ResNetAgreesWithRef) {
 // here is that no part is missing or turned round, operations by themselves are held tighter.
 TEST_F(CudaEngineTest, GradientsPointWhereThoseOfFloatsDo) {
   for (const auto& [precision, far] :
-       {std::pair(Precision::kTf32, 0.2), std::pair(Precision::kBf16, 0.5)}) {
+       {std::pair(Precision::kTf32, 0.2), std::pair(Precision::kBf16, 0.5),
+        std::pair(Precision::kFp16, 0.2)}) {
     for (const Graph& graph : {BuildModel({.name = "cnn"}, {28, 28, 1}, 10), ResNet(),
                                BuildModel({.name = "resnet18", .stem = "7x7"}, {64, 64, 3}, 10)}) {
       const auto want = check::SummandOf(*Make(Precision::kF32), graph, 6);
-      const auto got = check::SummandOf(*Make(precision), graph, 6);
+      const auto got = check::SummandOf(*Make(precision), graph, 6, LossScaleIn(precision));
       const Layout layout = LayOut(graph);
       EXPECT_NEAR(got[layout.loss()], want[layout.loss()], 0.02 * want[layout.loss()]);
       const double apart =
@@ -130,8 +134,9 @@ TEST_F(CudaEngineTest, FoldedStemsAgree) {
       const Graph graph = std::move(build).Finish("softmax_cross_entropy", x);
       const auto want = check::SummandOf(*Make(Precision::kF32), graph, 6);
       for (const auto& [precision, far] :
-           {std::pair(Precision::kTf32, 0.05), std::pair(Precision::kBf16, 0.2)}) {
-        const auto got = check::SummandOf(*Make(precision), graph, 6);
+           {std::pair(Precision::kTf32, 0.05), std::pair(Precision::kBf16, 0.2),
+            std::pair(Precision::kFp16, 0.05)}) {
+        const auto got = check::SummandOf(*Make(precision), graph, 6, LossScaleIn(precision));
         EXPECT_LT(Apart(got, want), far) << size << " px, kernel " << kernel;
         const Range conv = LayOut(graph).parameters[0];
         EXPECT_LT(Apart(std::span(got).subspan(conv.begin, conv.size),
@@ -183,16 +188,18 @@ std::vector<float> StateOf(const Graph& graph, float scale, float shift) {
   return state;
 }
 
-// What a shard leaves, after `turns` of it; the last ones are captured.
+// What a shard leaves, after `turns` of it; the last ones are captured. The loss is multiplied by
+// `scale`, and gradients divided by it again.
 std::vector<float> SummandWith(Engine& engine, const Graph& graph, const std::vector<float>& state,
-                               int turns) {
+                               int turns, float scale) {
   const auto program = Compile(graph, engine, kGramSamples, Mode::kTrain, size_t{1} << 40);
   Device& device = engine.device();
   const auto queue = device.NewQueue();
   const auto executable = engine.Load(program, *queue);
   const Layout& layout = program->layout;
-  const Buffer weights(device, layout.state), summand(device, layout.summand);
+  const Buffer weights(device, layout.state), summand(device, layout.summand), on_card(device, 1);
   flat::PutNow(*queue, state, weights);
+  flat::PutNow(*queue, {&scale, 1}, on_card);
   const size_t size = size_t(kGramSamples * graph.input().size());
   const HostBuffer<float> samples(device, check::RandomFloats(3, size));
   const HostBuffer<int32_t> labels(device, check::RandomLabels(3, kGramSamples, 10));
@@ -200,20 +207,29 @@ std::vector<float> SummandWith(Engine& engine, const Graph& graph, const std::ve
     executable->RunShard({.inputs = samples,
                           .labels = labels,
                           .count = kGramSamples,
-                          .loss_scale = 1.0f / kGramSamples},
+                          .loss_scale = 1.0f / kGramSamples,
+                          .gradient_scale = on_card},
                          weights, summand, false, {});
   }
   std::vector<float> got(layout.summand);
   flat::GetNow(*queue, summand, got);
+  for (float& x : std::span(got).first(layout.weights)) x /= scale;
   return got;
 }
 
+class CudaNarrowModelsTest : public CudaEngineTest,
+                             public testing::WithParamInterface<Precision> {};
+INSTANTIATE_TEST_SUITE_P(All, CudaNarrowModelsTest,
+                         testing::Values(Precision::kBf16, Precision::kFp16),
+                         [](const auto& tried) { return std::string(NameOf(tried.param)); });
+
 // Also where a norm's result is almost its shift.
-TEST_F(CudaEngineTest, ProductsNormalisedWithoutTheirResultsAreAsCloseAsPlainOnes) {
+TEST_P(CudaNarrowModelsTest, ProductsNormalisedWithoutTheirResultsAreAsCloseAsPlainOnes) {
   const Graph graph = ExpandingBlocks(false), biased = ExpandingBlocks(true);
-  const auto f32 = Make(Precision::kF32), bf16 = Make(Precision::kBf16);
+  const auto f32 = Make(Precision::kF32), narrow = Make(GetParam());
+  const float loss_scale = LossScaleIn(GetParam());
   const auto has_gram = [&](const Graph& g) {
-    const auto program = Compile(g, *bf16, kGramSamples, Mode::kTrain, size_t{1} << 40);
+    const auto program = Compile(g, *narrow, kGramSamples, Mode::kTrain, size_t{1} << 40);
     return std::ranges::count_if(program->instructions, [](const Instruction& i) {
       return std::string_view(i.op->name).find("conv2d_batch_norm") != std::string_view::npos;
     });
@@ -222,9 +238,9 @@ TEST_F(CudaEngineTest, ProductsNormalisedWithoutTheirResultsAreAsCloseAsPlainOne
   ASSERT_EQ(has_gram(biased), 0);
   const Layout layout = LayOut(graph), plain_layout = LayOut(biased);
   for (const auto& [scale, shift] : {std::pair(1.0f, 0.0f), std::pair(1e-3f, 1.0f)}) {
-    const auto want = SummandWith(*f32, graph, StateOf(graph, scale, shift), 1);
-    const auto gram = SummandWith(*bf16, graph, StateOf(graph, scale, shift), 1);
-    const auto plain = SummandWith(*bf16, biased, StateOf(biased, scale, shift), 1);
+    const auto want = SummandWith(*f32, graph, StateOf(graph, scale, shift), 1, 1);
+    const auto gram = SummandWith(*narrow, graph, StateOf(graph, scale, shift), 1, loss_scale);
+    const auto plain = SummandWith(*narrow, biased, StateOf(biased, scale, shift), 1, loss_scale);
     const float loss = want[layout.loss()];
     EXPECT_NEAR(gram[layout.loss()], loss, 0.01 * loss);
     for (size_t i = 0; i < graph.parameters.size(); ++i) {
@@ -241,23 +257,25 @@ TEST_F(CudaEngineTest, ProductsNormalisedWithoutTheirResultsAreAsCloseAsPlainOne
   }
 }
 
-TEST_F(CudaEngineTest, ProductsNormalisedWithoutTheirResultsHaveTheSameBits) {
+TEST_P(CudaNarrowModelsTest, ProductsNormalisedWithoutTheirResultsHaveTheSameBits) {
   const Graph graph = ExpandingBlocks(false);
   const std::vector<float> state = StateOf(graph, 1, 0);
-  const auto first = SummandWith(*Make(Precision::kBf16), graph, state, 1);
-  EXPECT_EQ(SummandWith(*Make(Precision::kBf16), graph, state, 3), first);
-  const auto checked = Make(Precision::kBf16, {.check = true, .measure = false});
-  EXPECT_EQ(SummandWith(*checked, graph, state, 1), first);
+  const float loss_scale = LossScaleIn(GetParam());
+  const auto first = SummandWith(*Make(GetParam()), graph, state, 1, loss_scale);
+  EXPECT_EQ(SummandWith(*Make(GetParam()), graph, state, 3, loss_scale), first);
+  const auto checked = Make(GetParam(), {.check = true, .measure = false});
+  EXPECT_EQ(SummandWith(*checked, graph, state, 1, loss_scale), first);
 }
 
 // The way that was fastest is found again in the cache.
 TEST_F(CudaEngineTest, MeasuredWaysAgreeAndAreKept) {
   const TemporaryDirectory folder;
   setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
-  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
-    const auto want = check::SummandOf(*Make(precision), ResNet(), 6);
+  for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kFp16}) {
+    const float scale = LossScaleIn(precision);
+    const auto want = check::SummandOf(*Make(precision), ResNet(), 6, scale);
     for (int turn = 0; turn < 2; ++turn) {
-      const auto got = check::SummandOf(*Make(precision, {}), ResNet(), 6);
+      const auto got = check::SummandOf(*Make(precision, {}), ResNet(), 6, scale);
       EXPECT_LT(Apart(got, want), precision == Precision::kF32 ? 0.01 : 0.5) << turn;
       EXPECT_TRUE(Exists(folder / "trireme"));
     }
@@ -289,11 +307,15 @@ TEST_F(CudaEngineTest, InstructionsOneByOneMakeTheShard) {
   EXPECT_EQ(got, want);
 }
 
+class CudaReplayTest : public CudaEngineTest, public testing::WithParamInterface<Precision> {};
+INSTANTIATE_TEST_SUITE_P(All, CudaReplayTest, testing::Values(Precision::kF32, Precision::kFp16),
+                         [](const auto& tried) { return std::string(NameOf(tried.param)); });
+
 // What changes from shard to shard reaches a captured one, whoever looks on: bits are those of
 // operations enqueued one by one.
-TEST_F(CudaEngineTest, ReplayedShardsHaveTheBitsOfSingleOperations) {
-  const auto single = Make(Precision::kF32, {.check = true, .measure = false}),
-             replayed = Make(Precision::kF32);
+TEST_P(CudaReplayTest, ShardsHaveTheBitsOfSingleOperations) {
+  const auto single = Make(GetParam(), {.check = true, .measure = false}),
+             replayed = Make(GetParam());
   for (const Graph& graph :
        {BuildModel({.name = "cnn", .dropout = 0.3}, {12, 12, 1}, 10),
         BuildModel({.name = "mlp:9-33-5", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5)}) {
@@ -303,7 +325,7 @@ TEST_F(CudaEngineTest, ReplayedShardsHaveTheBitsOfSingleOperations) {
     const auto want_from = single->Load(program, *queue),
                got_from = replayed->Load(program, *queue);
     const Buffer state(*device_, layout.state), want(*device_, layout.summand),
-        got(*device_, layout.summand);
+        got(*device_, layout.summand), loss_scale(*device_, 1);
     flat::PutNow(*queue, InitialState(graph, layout, 1), state);
     for (int turn = 0; turn < 12; ++turn) {
       const int count = turn % 2 ? 3 : 2;
@@ -311,6 +333,8 @@ TEST_F(CudaEngineTest, ReplayedShardsHaveTheBitsOfSingleOperations) {
       const HostBuffer<float> samples(*device_, check::RandomFloats(uint64_t(turn), size));
       const HostBuffer<int32_t> labels(*device_,
                                        check::RandomLabels(uint64_t(turn), size_t(count), 5));
+      const float scale = std::ldexp(1.0f, turn);
+      flat::PutNow(*queue, {&scale, 1}, loss_scale);
       ShardMarks marks;
       const Batch batch{.inputs = samples,
                         .labels = labels,
@@ -320,6 +344,7 @@ TEST_F(CudaEngineTest, ReplayedShardsHaveTheBitsOfSingleOperations) {
                         .random_key = uint64_t(turn),
                         .vote = float(turn),
                         .first_position = 5 * turn,
+                        .gradient_scale = loss_scale,
                         .marks = turn % 3 ? &marks : nullptr};
       int announced = 0;
       const auto ready = [&](const Bucket&, const Event&) { ++announced; };
@@ -364,7 +389,7 @@ TEST_F(CudaEngineTest, NoRoomSaysHowManySamplesFit) {
 }
 
 TEST_F(CudaEngineTest, TheSameShardHasTheSameBits) {
-  for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+  for (const Precision precision : kPrecisions) {
     const auto first = check::SummandOf(*Make(precision), ResNet(), 6);
     EXPECT_EQ(check::SummandOf(*Make(precision), ResNet(), 6), first);
     EXPECT_EQ(check::SummandOf(*Make(precision, {.check = true, .measure = false}), ResNet(), 6),

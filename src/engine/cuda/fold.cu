@@ -109,20 +109,17 @@ void LaunchFoldImages(cudaStream_t stream, const Fold& fold, size_t samples, Arr
                       Array folded) {
   const size_t blocks =
       samples * size_t(fold.height()) * size_t((fold.width() + kCells - 1) / kCells);
-  WithElement(x.narrow, [&](auto from) {
-    WithElement(folded.narrow, [&](auto to) {
-      using From = decltype(from);
-      using To = decltype(to);
-      const auto fold_images = fold.cell == 4 ? FoldImages<4, From, To> : FoldImages<2, From, To>;
-      fold_images<<<unsigned(blocks), kThreads, 0, stream>>>(fold, As<const From>(x),
-                                                             As<To>(folded));
-    });
+  WithElements(x.element, folded.element, [&](auto from, auto to) {
+    using From = decltype(from);
+    using To = decltype(to);
+    const auto fold_images = fold.cell == 4 ? FoldImages<4, From, To> : FoldImages<2, From, To>;
+    fold_images<<<unsigned(blocks), kThreads, 0, stream>>>(fold, As<const From>(x), As<To>(folded));
   });
 }
 
 void LaunchFoldWeights(cudaStream_t stream, const Fold& fold, int out, const float* weights,
                        Array folded) {
-  WithElement(folded.narrow, [&](auto zero) {
+  WithElement(folded.element, [&](auto zero) {
     FoldWeights<<<BlocksFor(fold.weights(out)), kThreads, 0, stream>>>(fold, out, weights,
                                                                        As<decltype(zero)>(folded));
   });
@@ -132,7 +129,7 @@ void LaunchUnfoldGradient(cudaStream_t stream, const Fold& fold, int out, Array 
                           float* gradient, bool accumulate) {
   const Window& w = fold.window;
   const size_t weights = size_t(w.kernel) * w.kernel * w.channels * out;
-  WithElement(folded.narrow, [&](auto zero) {
+  WithElement(folded.element, [&](auto zero) {
     UnfoldGradient<<<BlocksFor(weights), kThreads, 0, stream>>>(
         fold, out, weights, As<const decltype(zero)>(folded), gradient, accumulate);
   });

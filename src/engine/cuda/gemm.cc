@@ -11,9 +11,18 @@ constexpr size_t kScratchBytes = size_t{32} << 20;  // NVIDIA's advice for large
 constexpr int kMostWays = 8;                        // that are tried
 constexpr uint32_t kAlignment = 64;  // bytes: of a Layout's ranges and a program's values
 
-// Partial sums are added in one order; in place they might come as they are ready.
-constexpr uint32_t kReductions =
-    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+// Partial sums are added in one order; in place they might come as they are ready. They are not
+// kept in fp16, which may not hold them where it holds the whole.
+uint32_t ReductionsTo(Element result) {
+  return CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
+         (result == Element::kHalf ? 0 : CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
+}
+
+cudaDataType_t TypeOf(Element element) {
+  return element == Element::kBFloat ? CUDA_R_16BF
+         : element == Element::kHalf ? CUDA_R_16F
+                                     : CUDA_R_32F;
+}
 
 // Its bias has a number for each row of what cuBLASLt computes: a column of ours.
 cublasLtEpilogue_t EpilogueOf(Epilogue epilogue) {
@@ -43,9 +52,9 @@ std::string KeyOf(const MatrixProduct& p, Precision precision) {
   return fmt::format(
       "product {} {} {}{}{} {} {} {}{}{}", p.rows, p.depth, p.columns, p.a_transposed ? " a" : "",
       p.b_transposed ? " b" : "",
-      p.narrow ? "bf16" : NameOf(precision == Precision::kTf32 ? precision : Precision::kF32),
-      p.narrow_result ? "bf16" : "f32", int(p.epilogue), p.adds ? " adds" : "",
-      p.exact ? " exact" : "");
+      p.operands == Element::kFloat && precision == Precision::kTf32 ? NameOf(precision)
+                                                                     : NameOf(p.operands),
+      NameOf(p.result), int(p.epilogue), p.adds ? " adds" : "", p.exact ? " exact" : "");
 }
 
 constexpr size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -95,7 +104,7 @@ std::vector<Tunable> Gemm::Tunables(cudaStream_t stream) {
     const std::string key = KeyOf(product, precision_);
     if (!plan || plan->uses == 0 || !choices_ || choices_->Find(key)) continue;
     const MatrixProduct& p = product;
-    const size_t number = p.narrow ? 2 : 4, held = p.narrow_result ? 2 : 4;
+    const size_t number = size_t(BytesOf(p.operands)), held = size_t(BytesOf(p.result));
     const size_t a = Aligned(size_t(p.rows * p.depth) * number),
                  b = Aligned(size_t(p.depth * p.columns) * number),
                  c = Aligned(size_t(p.rows * p.columns) * held),
@@ -133,9 +142,8 @@ std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
   const Libraries& l = *libraries_;
   if (HasMask(p.epilogue) && p.columns % kMaskColumns != 0) return nullptr;
   auto plan = std::make_unique<Plan>(l);
-  const cublasComputeType_t compute = !p.narrow && precision_ == Precision::kTf32 && !p.exact
-                                          ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                          : CUBLAS_COMPUTE_32F;
+  const bool rounds = p.operands == Element::kFloat && precision_ == Precision::kTf32 && !p.exact;
+  const cublasComputeType_t compute = rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   l.Check(l.cublasLtMatmulDescCreate(&plan->descriptor, compute, CUDA_R_32F),
           "cublasLtMatmulDescCreate");
   const auto describe = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
@@ -153,17 +161,17 @@ std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
     describe(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.columns);
   }
   // A matrix that lies in memory as [rows][columns].
-  const auto lay_out = [&](cublasLtMatrixLayout_t& layout, bool narrow, int64_t rows,
+  const auto lay_out = [&](cublasLtMatrixLayout_t& layout, Element element, int64_t rows,
                            int64_t columns) {
-    l.Check(l.cublasLtMatrixLayoutCreate(&layout, narrow ? CUDA_R_16BF : CUDA_R_32F,
-                                         uint64_t(columns), uint64_t(rows), columns),
+    l.Check(l.cublasLtMatrixLayoutCreate(&layout, TypeOf(element), uint64_t(columns),
+                                         uint64_t(rows), columns),
             "cublasLtMatrixLayoutCreate");
   };
-  p.a_transposed ? lay_out(plan->a, p.narrow, p.depth, p.rows)
-                 : lay_out(plan->a, p.narrow, p.rows, p.depth);
-  p.b_transposed ? lay_out(plan->b, p.narrow, p.columns, p.depth)
-                 : lay_out(plan->b, p.narrow, p.depth, p.columns);
-  lay_out(plan->c, p.narrow_result, p.rows, p.columns);
+  p.a_transposed ? lay_out(plan->a, p.operands, p.depth, p.rows)
+                 : lay_out(plan->a, p.operands, p.rows, p.depth);
+  p.b_transposed ? lay_out(plan->b, p.operands, p.columns, p.depth)
+                 : lay_out(plan->b, p.operands, p.depth, p.columns);
+  lay_out(plan->c, p.result, p.rows, p.columns);
 
   cublasLtMatmulPreference_t preference = nullptr;
   l.Check(l.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
@@ -173,7 +181,7 @@ std::unique_ptr<Gemm::Plan> Gemm::Ask(const MatrixProduct& p) const {
             "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kScratchBytes});
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions);
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, ReductionsTo(p.result));
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {

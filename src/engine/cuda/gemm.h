@@ -23,8 +23,8 @@ enum class Epilogue { kNone, kBias, kRelu, kBiasRelu, kBiasReluMask };
 struct MatrixProduct {
   int64_t rows, depth, columns;
   bool a_transposed = false, b_transposed = false;
-  bool narrow = false;         // a and b are bf16, not float32
-  bool narrow_result = false;  // so is c
+  Element operands = Element::kFloat;  // what a and b are held as
+  Element result = Element::kFloat;    // what c is
   Epilogue epilogue = Epilogue::kNone;
   bool adds = false;   // another matrix, held like c, before the epilogue
   bool exact = false;  // float32 operands are never rounded

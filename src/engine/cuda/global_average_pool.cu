@@ -44,14 +44,12 @@ __global__ void GlobalAveragePoolGrad(const Y* dy, X* dx, size_t packs, int pixe
 // Calls f with a number of each type and with how many of them make a pack.
 template <class F>
 void WithBoth(Array x, Array y, int channels, const F& f) {
-  WithElement(x.narrow, [&](auto one) {
-    WithElement(y.narrow, [&](auto other) {
-      if (channels % kEight == 0) {
-        f(one, other, Constant<kEight>());
-      } else {
-        f(one, other, Constant<1>());
-      }
-    });
+  WithElements(x.element, y.element, [&](auto one, auto other) {
+    if (channels % kEight == 0) {
+      f(one, other, Constant<kEight>());
+    } else {
+      f(one, other, Constant<1>());
+    }
   });
 }
 

@@ -249,7 +249,7 @@ __global__ void GradShift(GramSizes s, GramGrad g, BatchNormGrad norm, const dou
 void LaunchGramCentre(cudaStream_t stream, const GramSizes& s, const float* sums, float* kept_sums,
                       float* gram, Array weights, float* wide) {
   const size_t items = size_t(s.in) * size_t(s.in) + s.weights();
-  WithElement(weights.narrow, [&](auto zero) {
+  WithElement(weights.element, [&](auto zero) {
     Centre<<<BlocksFor(items), kThreads, 0, stream>>>(s, sums, kept_sums, gram,
                                                       As<decltype(zero)>(weights), wide);
   });
@@ -258,24 +258,22 @@ void LaunchGramCentre(cudaStream_t stream, const GramSizes& s, const float* sums
 void LaunchGramMeasure(cudaStream_t stream, const GramSizes& s, Array weights,
                        const float* covariant, const float* sums, double* sums_of_y,
                        const BatchNormMeasure& measure, bool apart) {
-  WithElement(weights.narrow, [&](auto zero) {
+  WithElement(weights.element, [&](auto zero) {
     MeasureProducts<<<BlocksAcross(s), kSquareThreads, 0, stream>>>(
         s, As<decltype(zero)>(weights), covariant, sums, sums_of_y, measure, apart);
   });
 }
 
 void LaunchGramScale(cudaStream_t stream, const GramSizes& s, const GramScale& g) {
-  WithElement(g.weights.narrow, [&](auto operand) {
-    WithElement(g.shift.narrow, [&](auto result) {
-      Scale<decltype(operand), decltype(result)>
-          <<<BlocksAcross(s), kSquareThreads, 0, stream>>>(s, g);
-    });
+  WithElements(g.weights.element, g.shift.element, [&](auto operand, auto result) {
+    Scale<decltype(operand), decltype(result)>
+        <<<BlocksAcross(s), kSquareThreads, 0, stream>>>(s, g);
   });
 }
 
 void LaunchGramGradColumns(cudaStream_t stream, const Columns& g, const void* dy,
                            const BatchNormScratch& scratch) {
-  WithPack(g.narrow, g.channels, [&](auto zero, auto pack) {
+  WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const DySums<kN, T> sums = {static_cast<const T*>(dy), g.channels, scratch.sums};
@@ -291,16 +289,16 @@ void LaunchGramGradColumns(cudaStream_t stream, const Columns& g, const BatchNor
     LaunchVisitColumns<kN>(stream, g, sums, scratch.columns_scratch);
   };
   if (summed.mask) {
-    WithElement(g.narrow, [&](auto zero) { launch(zero, Constant<8>(), Constant<true>()); });
+    WithElement(g.element, [&](auto zero) { launch(zero, Constant<8>(), Constant<true>()); });
   } else {
-    WithPack(g.narrow, g.channels,
+    WithPack(g.element, g.channels,
              [&](auto zero, auto pack) { launch(zero, pack, Constant<false>()); });
   }
 }
 
 void LaunchGramGradSums(cudaStream_t stream, const GramSizes& s, const GramGrad& gram,
                         const BatchNormGrad& norm, const BatchNormScratch& scratch, bool apart) {
-  WithElement(gram.weights.narrow, [&](auto zero) {
+  WithElement(gram.weights.element, [&](auto zero) {
     GradSums<decltype(zero)><<<BlocksAcross(s), kSquareThreads, 0, stream>>>(
         s, gram, norm, scratch.sums, scratch.factors, apart);
   });
@@ -308,7 +306,7 @@ void LaunchGramGradSums(cudaStream_t stream, const GramSizes& s, const GramGrad&
 
 void LaunchGramGradWeights(cudaStream_t stream, const GramSizes& s, const GramGrad& gram,
                            const BatchNormGrad& norm, const BatchNormScratch& scratch) {
-  WithElement(gram.weights.narrow, [&](auto zero) {
+  WithElement(gram.weights.element, [&](auto zero) {
     GradWeights<decltype(zero)>
         <<<BlocksFor(s.weights()), kThreads, 0, stream>>>(s, gram, norm, scratch.factors);
   });
@@ -316,11 +314,9 @@ void LaunchGramGradWeights(cudaStream_t stream, const GramSizes& s, const GramGr
 
 void LaunchGramGradShift(cudaStream_t stream, const GramSizes& s, const GramGrad& gram,
                          const BatchNormGrad& norm, const BatchNormScratch& scratch) {
-  WithElement(gram.weights.narrow, [&](auto operand) {
-    WithElement(gram.shift.narrow, [&](auto result) {
-      GradShift<decltype(operand), decltype(result)>
-          <<<unsigned(s.in), kThreads, 0, stream>>>(s, gram, norm, scratch.sums, scratch.factors);
-    });
+  WithElements(gram.weights.element, gram.shift.element, [&](auto operand, auto result) {
+    GradShift<decltype(operand), decltype(result)>
+        <<<unsigned(s.in), kThreads, 0, stream>>>(s, gram, norm, scratch.sums, scratch.factors);
   });
 }
 

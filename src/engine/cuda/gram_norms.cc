@@ -24,8 +24,8 @@ void RequireProduct(const Call& call, const Attributes& conv) {
 
 // Their pieces of scratch memory.
 struct MomentSpace {
-  MomentSpace(Pieces& pieces, const GramSizes& s, bool narrow)
-      : columns(s.rows, s.in, narrow),
+  MomentSpace(Pieces& pieces, const GramSizes& s, Element element)
+      : columns(s.rows, s.in, element),
         parts(pieces.TakeFloats(columns.parts())),
         gram(pieces.TakeFloats(size_t(s.in) * size_t(s.in))),
         wide(pieces.TakeFloats(s.weights())) {}
@@ -38,7 +38,7 @@ MatrixProduct GramProduct(const GramSizes& s, const Context& context) {
           .depth = int64_t(s.rows),
           .columns = s.in,
           .a_transposed = true,
-          .narrow = context.narrow()};
+          .operands = context.element()};
 }
 MatrixProduct CovariantProduct(const GramSizes& s) {
   return {.rows = s.in, .depth = s.in, .columns = s.out, .exact = true};
@@ -84,12 +84,12 @@ const Value* Added(const Call& call, Element element) {
 }
 
 struct ForwardSpace {
-  ForwardSpace(Pieces& pieces, const Value& y, const GramSizes& s, bool narrow, bool kept)
+  ForwardSpace(Pieces& pieces, const Value& y, const GramSizes& s, Element element, bool kept)
       : moments(kept ? nullptr : pieces.TakeFloats(MomentsSize(s.in, s.out))),
-        moment_space(pieces, s, narrow),
-        scaled(pieces.Take(s.weights(), narrow)),
-        shift(pieces.Take(size_t(s.out), y.array().narrow)),
-        columns(s.rows, s.out, y.array().narrow),
+        moment_space(pieces, s, element),
+        scaled(pieces.Take(s.weights(), element)),
+        shift(pieces.Take(size_t(s.out), y.element)),
+        columns(s.rows, s.out, y.element),
         norm(pieces.TakeBytes(BatchNormScratch::doubles(columns) * sizeof(double))) {}
   float* moments;
   MomentSpace moment_space;
@@ -102,8 +102,8 @@ MatrixProduct PlainProduct(const Value& y, const GramSizes& s, const Context& co
   return {.rows = int64_t(s.rows),
           .depth = s.in,
           .columns = s.out,
-          .narrow = context.narrow(),
-          .narrow_result = y.array().narrow};
+          .operands = context.element(),
+          .result = y.element};
 }
 MatrixProduct NormalisedProduct(const Value& y, const GramSizes& s, const Context& context,
                                 bool add, bool mask) {
@@ -122,10 +122,10 @@ void Forward(const Call& call, const Shard& shard, Context& context, bool add) {
   const Value* const mask = Added(call, Element::kByte);
   const GramSizes s = SizesOf(x, y, shard.count);
   const cudaStream_t stream = context.stream();
-  const Array weights = {const_cast<void*>(MatrixOf(call, shard, context)), context.narrow()};
+  const Array weights = {const_cast<void*>(MatrixOf(call, shard, context)), context.element()};
 
   Pieces pieces(shard);
-  const ForwardSpace space(pieces, y, s, context.narrow(), kept != nullptr);
+  const ForwardSpace space(pieces, y, s, context.element(), kept != nullptr);
   const void* const operand = Converted(x, shard, context, pieces);
   const Moments moments(kept ? kept->floats() : space.moments, s);
   const size_t own = add ? 2 : 1;  // inputs; one more has the sums of x (gram_rules.h)
@@ -191,7 +191,7 @@ size_t ForwardBytes(const Call& call, size_t samples, Context& context, bool add
   const Value &x = call.inputs[0], &y = call.outputs[0];
   const GramSizes s = SizesOf(x, y, samples);
   Pieces pieces;
-  ForwardSpace(pieces, y, s, context.narrow(), Added(call, Element::kFloat) != nullptr);
+  ForwardSpace(pieces, y, s, context.element(), Added(call, Element::kFloat) != nullptr);
   const MatrixProduct product =
       NormalisedProduct(y, s, context, add, Added(call, Element::kByte) != nullptr);
   const size_t rest =
@@ -220,18 +220,18 @@ Inputs SummedInputsOf(const Call& call) {
 }
 
 struct BackwardSpace {
-  BackwardSpace(Pieces& pieces, const Inputs& in, const GramSizes& s, bool narrow, bool eight)
-      : columns(s.rows, s.out, in.dy.array().narrow, eight),
+  BackwardSpace(Pieces& pieces, const Inputs& in, const GramSizes& s, Element element, bool eight)
+      : columns(s.rows, s.out, in.dy.element, eight),
         norm(pieces.TakeBytes(BatchNormScratch::doubles(columns) * sizeof(double))),
         moments(in.moments ? nullptr : pieces.TakeFloats(MomentsSize(s.in, s.out))),
         products(pieces.TakeFloats(s.weights())),
         off(pieces.TakeFloats(size_t(s.out))),
-        scaled(pieces.Take(s.weights(), narrow)),
-        slopes(pieces.Take(s.weights(), narrow)),
+        scaled(pieces.Take(s.weights(), element)),
+        slopes(pieces.Take(s.weights(), element)),
         bend(pieces.TakeFloats(size_t(s.in) * size_t(s.in))),
-        bent(pieces.Take(size_t(s.in) * size_t(s.in), narrow)),
-        centre(pieces.Take(size_t(s.in), in.dx.array().narrow)),
-        shift(pieces.Take(size_t(s.in), in.dx.array().narrow)),
+        bent(pieces.Take(size_t(s.in) * size_t(s.in), element)),
+        centre(pieces.Take(size_t(s.in), in.dx.element)),
+        shift(pieces.Take(size_t(s.in), in.dx.element)),
         wide_centre(pieces.TakeFloats(size_t(s.in))),
         wide_shift(pieces.TakeFloats(size_t(s.in))) {}
   Columns columns;
@@ -248,14 +248,14 @@ MatrixProduct WeightsProduct(const GramSizes& s, const Context& context) {
           .depth = int64_t(s.rows),
           .columns = s.out,
           .a_transposed = true,
-          .narrow = context.narrow()};
+          .operands = context.element()};
 }
 MatrixProduct BendProduct(const GramSizes& s, const Context& context) {
   return {.rows = s.in,
           .depth = s.out,
           .columns = s.in,
           .b_transposed = true,
-          .narrow = context.narrow()};
+          .operands = context.element()};
 }
 // dx [+]= operand [rows][depth] matrix^T + bias, with the bias if there is such an epilogue.
 MatrixProduct InputProduct(const Value& dx, int64_t depth, const GramSizes& s, Context& context) {
@@ -263,8 +263,8 @@ MatrixProduct InputProduct(const Value& dx, int64_t depth, const GramSizes& s, C
                            .depth = depth,
                            .columns = s.in,
                            .b_transposed = true,
-                           .narrow = context.narrow(),
-                           .narrow_result = dx.array().narrow,
+                           .operands = context.element(),
+                           .result = dx.element,
                            .epilogue = Epilogue::kBias};
   if (!context.gemm.Can(product)) product.epilogue = Epilogue::kNone;
   return product;
@@ -275,10 +275,10 @@ void Backward(const Call& call, const Shard& shard, Context& context, const Inpu
               const BatchNormSummed* summed) {
   const GramSizes s = SizesOf(in.x, in.dy, shard.count);
   const cudaStream_t stream = context.stream();
-  const Array weights = {const_cast<void*>(MatrixOf(call, shard, context)), context.narrow()};
+  const Array weights = {const_cast<void*>(MatrixOf(call, shard, context)), context.element()};
 
   Pieces pieces(shard);
-  const BackwardSpace space(pieces, in, s, context.narrow(), summed && summed->mask);
+  const BackwardSpace space(pieces, in, s, context.element(), summed && summed->mask);
   const BatchNormScratch scratch(space.columns, static_cast<double*>(space.norm),
                                  context.counters(space.columns.groups));
   if (summed) {
@@ -290,7 +290,7 @@ void Backward(const Call& call, const Shard& shard, Context& context, const Inpu
   const void* const dy = Converted(in.dy, shard, context, pieces);
   const Moments moments(in.moments ? in.moments->floats() : space.moments, s);
   if (!in.moments) {
-    const MomentSpace moment_space(pieces, s, context.narrow());
+    const MomentSpace moment_space(pieces, s, context.element());
     FindMoments(x, nullptr, weights, s, moment_space, moments, context, pieces.rest());
   }
   const auto multiply = [&](const MatrixProduct& product, const void* a, const void* b, float* c) {
@@ -351,8 +351,8 @@ size_t BackwardBytes(const Inputs& in, size_t samples, Context& context) {
   const GramSizes s = SizesOf(in.x, in.dy, samples);
   const auto taken = [&](bool eight) {
     Pieces pieces;
-    BackwardSpace(pieces, in, s, context.narrow(), eight);
-    if (!in.moments) MomentSpace(pieces, s, context.narrow());
+    BackwardSpace(pieces, in, s, context.element(), eight);
+    if (!in.moments) MomentSpace(pieces, s, context.element());
     return pieces.taken();
   };
   size_t rest = in.moments ? 0 : MomentProductBytes(s, context);

@@ -34,7 +34,7 @@ class GramOnPaper : public PaperEngine {
     return moments + MakeMasks(graph);
   }
   NarrowOperands NarrowOperandsOf(const Node& node) const override {
-    return NarrowOperandsInBf16(node);
+    return cuda::NarrowOperandsOf(node);
   }
 };
 

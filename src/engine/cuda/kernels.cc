@@ -8,7 +8,7 @@
 #include "graph/op.h"
 
 // A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which
-// operands it takes in bf16. The gradient of dropout is the same mask.
+// operands it takes in 16 bits. The gradient of dropout is the same mask.
 #define TRIREME_CUDA_KERNELS(PLAIN, SCRATCH)                                                       \
   PLAIN("absolute_error", AbsoluteError)                                                           \
   PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                                  \
@@ -78,7 +78,7 @@ TRIREME_CUDA_KERNELS(TRIREME_DECLARE, TRIREME_DECLARE_BOTH)
 
 namespace {
 
-// Operands in bf16: input and output 0; inputs 0 and 1, and output 0.
+// Operands in 16 bits: input and output 0; inputs 0 and 1, and output 0.
 constexpr NarrowOperands kOne = {0b1, 0b1}, kPair = {0b11, 0b1};
 // Input and output 0, each as it is.
 constexpr NarrowOperands kMixed = {0b1, 0b1, false};
@@ -96,7 +96,7 @@ const KernelRow* FindKernel(std::string_view op) {
   return row == std::end(kKernels) ? nullptr : &*row;
 }
 
-NarrowOperands NarrowOperandsInBf16(const Node& node) {
+NarrowOperands NarrowOperandsOf(const Node& node) {
   const KernelRow* const row = FindKernel(node.op->name);
   if (!row) return {};
   NarrowOperands narrow = row->narrow;

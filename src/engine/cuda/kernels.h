@@ -21,7 +21,7 @@ struct Value {
   void* data = nullptr;  // on the card
   Shape shape;
   Element element = Element::kFloat;
-  Array array() const { return {data, element == Element::kBFloat}; }
+  Array array() const { return {data, element}; }
   float* floats() const { return static_cast<float*>(data); }
   uint8_t* bytes() const { return static_cast<uint8_t*>(data); }
   size_t size() const { return static_cast<size_t>(shape.size()); }  // of one sample
@@ -67,10 +67,10 @@ struct KernelRow {
 
 std::span<const KernelRow> Kernels();
 const KernelRow* FindKernel(std::string_view op);  // null: no such kernel
-NarrowOperands NarrowOperandsInBf16(const Node& node);
+NarrowOperands NarrowOperandsOf(const Node& node);
 
 // What a product reads instead of its weights, which lie in the state as [kh][kw][in][out] (dense:
-// [in][out]): nothing, the same in bf16, or [out][kh][kw][in] in the type of the products.
+// [in][out]): nothing, the same in 16 bits, or [out][kh][kw][in] in the type of the products.
 enum class WeightCopy { kNone, kNarrow, kTurned };
 WeightCopy WeightCopyOf(const Instruction& instruction, Precision precision);
 

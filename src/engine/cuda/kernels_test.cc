@@ -17,7 +17,15 @@ namespace trireme::cuda {
 namespace {
 
 // Of the largest number of a tensor.
-constexpr double kF32 = 2e-5, kCutOff = 2e-4, kTf32 = 2e-3, kBf16 = 1e-2;
+constexpr double kF32 = 2e-5, kCutOff = 2e-4, kTf32 = 2e-3;
+
+// What operands of 16 bits are held as, and how far their products may be off.
+struct Narrow {
+  Precision precision;
+  double tolerance;
+  Element element() const { return OperandsIn(precision); }
+};
+constexpr Narrow kNarrow[] = {{Precision::kBf16, 1e-2}, {Precision::kFp16, 2e-3}};
 
 TEST(CudaTableTest, HasEveryOperationOnce) {
   size_t operations = 0;
@@ -74,7 +82,7 @@ TEST_F(CudaKernelsTest, ProductsInTf32AgreeWithRef) {
     const bool bends = name.ends_with("sigmoid") || name.ends_with("tanh");
     for (const check::OpCase& c : check::CasesFor(*op)) {
       const double tolerance = Scales(*op) ? kTf32 : kCutOff;
-      EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(runner, tolerance));
+      EXPECT_TRUE(check::Judgement(c, Element::kBFloat).Check(runner, tolerance));
       if (!bends) {
         EXPECT_TRUE(check::Judgement(c).Check(runner, kTf32));
       }
@@ -85,16 +93,22 @@ TEST_F(CudaKernelsTest, ProductsInTf32AgreeWithRef) {
   RecordProperty("sizes_without_a_plan", runner.conv().plain());
 }
 
-// Values held in bf16, in every way that a kernel takes them, and those that stay float32.
-TEST_F(CudaKernelsTest, OperationsOnBFloatsAgreeWithRef) {
-  CudaRunner runner(Precision::kBf16);
+class CudaNarrowTest : public CudaKernelsTest, public testing::WithParamInterface<Narrow> {};
+INSTANTIATE_TEST_SUITE_P(All, CudaNarrowTest, testing::ValuesIn(kNarrow), [](const auto& tried) {
+  return std::string(NameOf(tried.param.precision));
+});
+
+// Values held in 16 bits, in every way that a kernel takes them, and those that stay float32.
+TEST_P(CudaNarrowTest, OperationsAgreeWithRef) {
+  const Element element = GetParam().element();
+  CudaRunner runner(GetParam().precision);
   size_t tried = 0;
   for (const KernelRow& row : Kernels()) {
     if (Multiplies(FindOp(row.op))) continue;
     for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
-      const auto choices = check::NarrowCases(c, row.narrow);
+      const auto choices = check::NarrowCases(c, row.narrow, element);
       if (choices.empty()) break;
-      const check::Judgement judgement(c, /*short_numbers=*/true);
+      const check::Judgement judgement(c, element);
       for (const check::OpCase& choice : choices)
         EXPECT_TRUE(judgement.Check(runner, choice, kF32));
       tried += choices.size();
@@ -103,23 +117,25 @@ TEST_F(CudaKernelsTest, OperationsOnBFloatsAgreeWithRef) {
   EXPECT_GE(tried, 400u);
 }
 
-// What stands in bf16 between a library and the summand, or a value in float32, rounds once.
-TEST_F(CudaKernelsTest, ProductsInBf16AgreeWithRef) {
-  CudaRunner runner(Precision::kBf16);
+// What stands in 16 bits between a library and the summand, or a value in float32, rounds once.
+TEST_P(CudaNarrowTest, ProductsAgreeWithRef) {
+  const auto [precision, tolerance] = GetParam();
+  const Element element = GetParam().element();
+  CudaRunner runner(precision);
   size_t tried = 0;
   for (const KernelRow& row : Kernels()) {
     const std::string_view name = row.op;
     if (!Multiplies(FindOp(name))) continue;
     const bool bends = name.ends_with("sigmoid") || name.ends_with("tanh");
     for (const check::OpCase& c : check::CasesFor(FindOp(name))) {
-      const check::Judgement judgement(c, /*short_numbers=*/true);
-      EXPECT_TRUE(judgement.Check(runner, kBf16));
-      for (const check::OpCase& choice : check::NarrowCases(c, row.narrow)) {
-        EXPECT_TRUE(judgement.Check(runner, choice, kBf16));
+      const check::Judgement judgement(c, element);
+      EXPECT_TRUE(judgement.Check(runner, tolerance));
+      for (const check::OpCase& choice : check::NarrowCases(c, row.narrow, element)) {
+        EXPECT_TRUE(judgement.Check(runner, choice, tolerance));
         ++tried;
       }
       if (!bends && c.count == 1) {
-        EXPECT_TRUE(check::Judgement(c).Check(runner, kBf16));
+        EXPECT_TRUE(check::Judgement(c).Check(runner, tolerance));
       }
     }
   }
@@ -127,23 +143,52 @@ TEST_F(CudaKernelsTest, ProductsInBf16AgreeWithRef) {
   RecordProperty("sizes_without_a_plan", runner.conv().plain());
 }
 
+void CheckPlainConvolutions(Precision precision, double tolerance) {
+  CudaRunner runner(precision, /*only_plain=*/true);
+  for (const OpDef* op : AllOps()) {
+    if (!Convolves(*op)) continue;
+    for (const check::OpCase& c : check::CasesFor(*op)) {
+      EXPECT_TRUE(check::Judgement(c, OperandsIn(precision)).Check(runner, tolerance));
+    }
+  }
+  EXPECT_GE(runner.conv().plain(), 50);
+}
 TEST_F(CudaKernelsTest, PlainConvolutionsAgreeWithRef) {
-  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
-    CudaRunner runner(precision, /*only_plain=*/true);
-    for (const OpDef* op : AllOps()) {
-      if (!Convolves(*op)) continue;
-      for (const check::OpCase& c : check::CasesFor(*op)) {
-        const bool narrow = precision == Precision::kBf16;
-        EXPECT_TRUE(check::Judgement(c, narrow).Check(runner, narrow ? kBf16 : kF32));
+  CheckPlainConvolutions(Precision::kF32, kF32);
+}
+TEST_P(CudaNarrowTest, PlainConvolutionsAgreeWithRef) {
+  CheckPlainConvolutions(GetParam().precision, GetParam().tolerance);
+}
+
+// Checks a case in float32, then with its values in 16 bits, on runners of each precision.
+class AllRunners {
+ public:
+  void Check(const check::OpCase& c, bool narrow = true) {
+    EXPECT_TRUE(check::Judgement(c).Check(*plain_, kF32)) << c.text;
+    for (size_t i = 0; narrow && i < std::size(kNarrow); ++i) {
+      const Element element = kNarrow[i].element();
+      const NarrowOperands operands = FindKernel(c.graph.nodes[c.node].op->name)->narrow;
+      const auto choices = check::NarrowCases(c, operands, element);
+      if (choices.empty()) return;
+      const check::Judgement judgement(c, element);
+      for (const check::OpCase& choice : choices) {
+        EXPECT_TRUE(judgement.Check(*narrow_[i], choice, kF32)) << c.text;
       }
     }
-    EXPECT_GE(runner.conv().plain(), 50);
   }
-}
+
+ private:
+  static std::unique_ptr<CudaRunner> Make(Precision precision) {
+    return std::make_unique<CudaRunner>(precision);
+  }
+  const std::unique_ptr<CudaRunner> plain_ = Make(Precision::kF32);
+  const std::unique_ptr<CudaRunner> narrow_[2] = {Make(kNarrow[0].precision),
+                                                  Make(kNarrow[1].precision)};
+};
 
 // Sums of so many rows that a chunk has more than the fewest, and the last one is short.
 TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
-  CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
+  AllRunners runners;
   int tried = 0;
   for (const char* op :
        {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad",
@@ -158,12 +203,8 @@ TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
         continue;  // takes long
       }
       c.count = c.capacity = (product ? 9'001 : 40'001) / (shape.height * shape.width) + 1;
-      EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
+      runners.Check(c, /*narrow=*/!product);
       ++tried;
-      if (product) continue;
-      for (const check::OpCase& narrow : check::NarrowCases(c, FindKernel(op)->narrow)) {
-        EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(in_bf16, narrow, kF32));
-      }
     }
   }
   EXPECT_GE(tried, 10);
@@ -183,7 +224,7 @@ check::OpCase WithChannels(check::OpCase c, int others, int channels) {
 
 // Rows that a warp holds, and longer ones.
 TEST_F(CudaKernelsTest, LossesOfManyClassesAgreeWithRef) {
-  CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
+  AllRunners runners;
   int tried = 0;
   for (const char* op : {"softmax_cross_entropy", "softmax_cross_entropy_grad", "tally"}) {
     for (const int classes : {32, 33, 128, 129, 1000, 1024, 1025, 2500}) {
@@ -193,10 +234,7 @@ TEST_F(CudaKernelsTest, LossesOfManyClassesAgreeWithRef) {
         }
         c = WithChannels(c, 100, classes);
         c.count = c.capacity = 77;
-        EXPECT_TRUE(check::Judgement(c).Check(runner, kF32)) << c.text;
-        for (const check::OpCase& narrow : check::NarrowCases(c, FindKernel(op)->narrow)) {
-          EXPECT_TRUE(check::Judgement(c).Check(in_bf16, narrow, kF32)) << c.text;
-        }
+        runners.Check(c);
         ++tried;
       }
     }
@@ -271,7 +309,7 @@ TEST_F(CudaKernelsTest, BatchNormStandsMeansFarFromZero) {
 
 // Held by a block, by clusters of several sizes, and too large for that (batch_norm_rules.h).
 TEST_F(CudaKernelsTest, BatchNormOfManySizesAgreesWithRef) {
-  CudaRunner runner(Precision::kF32), in_bf16(Precision::kBf16);
+  AllRunners runners;
   int tried = 0;
   for (const char* op : {"batch_norm", "batch_norm_relu", "batch_norm_add", "batch_norm_add_relu",
                          "batch_norm_grad", "batch_norm_relu_grad", "add_relu_batch_norm_grad"}) {
@@ -283,11 +321,7 @@ TEST_F(CudaKernelsTest, BatchNormOfManySizesAgreesWithRef) {
         if (count > 1000 && c.in_place >= 0) continue;  // takes long
         c = WithChannels(c, 64, channels);
         c.count = c.capacity = count;
-        EXPECT_TRUE(check::Judgement(c).Check(runner, kF32)) << c.text;
-        for (const check::OpCase& narrow : check::NarrowCases(c, FindKernel(op)->narrow)) {
-          EXPECT_TRUE(check::Judgement(c, /*short_numbers=*/true).Check(in_bf16, narrow, kF32))
-              << c.text;
-        }
+        runners.Check(c);
         ++tried;
       }
     }

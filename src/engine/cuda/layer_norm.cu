@@ -96,13 +96,13 @@ unsigned BlocksForSamples(size_t samples) { return unsigned(samples < 65536 ? sa
 }  // namespace
 
 void LaunchLayerNorm(cudaStream_t stream, const LayerNorm& norm) {
-  WithElement(norm.x.narrow, [&](auto zero) {
+  WithElement(norm.x.element, [&](auto zero) {
     Forward<decltype(zero)><<<BlocksForSamples(norm.samples), kThreads, 0, stream>>>(norm);
   });
 }
 
 void LaunchLayerNormGrad(cudaStream_t stream, const LayerNormGrad& grad) {
-  WithElement(grad.x.narrow, [&](auto zero) {
+  WithElement(grad.x.element, [&](auto zero) {
     using T = decltype(zero);
     Backward<T><<<BlocksForSamples(grad.samples), kThreads, 0, stream>>>(grad);
     if (!grad.weight) return;

@@ -123,8 +123,7 @@ TEST_F(BorderTest, TheRowSaysWhatTheSurveyFound) {
             (std::vector<std::string>{"cuda:0: Made 1, 3.0 GiB",
                                       "cuda:1: Made 2, 5.0 GiB; Made 2 is too old; buy another",
                                       "driver 7, library 8"}));
-  EXPECT_EQ(WhyNot(Precision::kTf32), "");
-  EXPECT_EQ(WhyNot(Precision::kBf16), "");
+  for (const Precision precision : kPrecisions) EXPECT_EQ(WhyNot(precision), "");
   // An error of the plugin's own copy of the class is one for the program, too.
   try {
     Make(Precision::kF32, {.memory_mb = 5}, 0, 0);

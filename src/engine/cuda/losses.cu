@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kThreads)
   Team<kSize>::ForEachSample(o.samples, [&](size_t n) {
     const Row<kHeld, kSize> row(o.values + n * o.classes, o.classes);
     const Target target(o, n, smoothing);
-    const float scale = numbers->loss_scale * WeightOf(o, n);
+    const float scale = numbers->gradient_scale * WeightOf(o, n);
     row.ForEach([&](int i, float p) { d_logits[n * o.classes + i] = T((p - target(i)) * scale); });
   });
 }
@@ -169,12 +169,12 @@ __global__ void DifferenceOf(Outputs o, float* losses) {
 
 template <Difference kKind>
 __global__ void DifferenceGrad(Outputs o, const ShardNumbers* numbers, float* dx) {
-  const float loss_scale = numbers->loss_scale;
+  const float scale = numbers->gradient_scale;
   ForEachItem(o.samples * o.classes, [=](size_t at) {
     const size_t n = at / unsigned(o.classes);
     const float error = ErrorOf(o, n, int(at % unsigned(o.classes)));
     const float sign = error > 0 ? 1 : error < 0 ? -1 : error;  // not a number stays so
-    dx[at] = (kKind == Difference::kSquared ? error : sign) * (loss_scale * WeightOf(o, n));
+    dx[at] = (kKind == Difference::kSquared ? error : sign) * (scale * WeightOf(o, n));
   });
 }
 
@@ -285,7 +285,7 @@ void LaunchSoftmaxCrossEntropyGrad(cudaStream_t stream, const Outputs& probabili
                                    float smoothing, const ShardNumbers* numbers, Array d_logits) {
   WithRow(probabilities.classes, [&](auto held, auto size) {
     const unsigned blocks = BlocksForSamples(probabilities.samples, Team<size.value>::kOfBlock);
-    WithElement(d_logits.narrow, [&](auto zero) {
+    WithElement(d_logits.element, [&](auto zero) {
       SoftmaxCrossEntropyGrad<held.value, size.value><<<blocks, kThreads, 0, stream>>>(
           probabilities, smoothing, numbers, As<decltype(zero)>(d_logits));
     });

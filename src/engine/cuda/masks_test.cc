@@ -24,7 +24,7 @@ class MasksOnPaper : public PaperEngine {
                      {&FindOp("add_relu_grad")}}) {}
   std::string Choose(Graph& graph) const override { return MakeMasks(graph); }
   NarrowOperands NarrowOperandsOf(const Node& node) const override {
-    return NarrowOperandsInBf16(node);
+    return cuda::NarrowOperandsOf(node);
   }
 };
 

@@ -49,7 +49,7 @@ __global__ void MaxPoolGrad(Window w, size_t packs, const uint8_t* index, const 
 
 void LaunchMaxPool(cudaStream_t stream, const Window& w, size_t samples, Array x, Array y,
                    uint8_t* index) {
-  WithPack(x.narrow, w.channels, [&](auto zero, auto pack) {
+  WithPack(x.element, w.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const size_t packs = samples * w.out_height * w.out_width * (w.channels / kN);
@@ -60,7 +60,7 @@ void LaunchMaxPool(cudaStream_t stream, const Window& w, size_t samples, Array x
 
 void LaunchMaxPoolGrad(cudaStream_t stream, const Window& w, size_t samples, const uint8_t* index,
                        Array dy, Array dx) {
-  WithPack(dy.narrow, w.channels, [&](auto zero, auto pack) {
+  WithPack(dy.element, w.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     const size_t packs = samples * w.height * w.width * (w.channels / kN);

@@ -15,7 +15,7 @@ __global__ void Noise(T* to, size_t size) {
 }  // namespace
 
 void LaunchNoise(cudaStream_t stream, Array to, size_t size) {
-  WithElement(to.narrow, [&](auto zero) {
+  WithElement(to.element, [&](auto zero) {
     Noise<<<BlocksFor(size), kThreads, 0, stream>>>(As<decltype(zero)>(to), size);
   });
 }

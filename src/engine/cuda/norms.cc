@@ -12,7 +12,7 @@ namespace trireme::cuda {
 namespace {
 
 Columns ColumnsOf(const Value& x, size_t samples) {
-  return Columns(samples * x.pixels(), x.shape.channels, x.array().narrow);
+  return Columns(samples * x.pixels(), x.shape.channels, x.element);
 }
 
 BatchNormScratch ScratchOf(const Columns& columns, const Shard& shard, const Context& context) {
@@ -32,7 +32,7 @@ std::optional<NormCluster> ClusterFor(const Columns& columns, int read, int held
   if (shard.batch->sum_over_shards) return {};
   return PlanNormCluster({.rows = columns.rows,
                           .channels = columns.channels,
-                          .element_bytes = columns.narrow ? size_t{2} : size_t{4},
+                          .element_bytes = size_t(BytesOf(columns.element)),
                           .read = read,
                           .held = held,
                           .written = written},
@@ -216,7 +216,7 @@ size_t MaxPoolBatchNormReluGradScratchBytes(const Call& call, size_t samples, Co
 void AddReluBatchNormGrad(const Call& call, const Shard& shard, Context& context) {
   const Value &y = call.inputs[2], &x = call.inputs[3];
   const bool masked = y.element == Element::kByte;
-  const Columns columns(shard.count * x.pixels(), x.shape.channels, x.array().narrow, masked);
+  const Columns columns(shard.count * x.pixels(), x.shape.channels, x.element, masked);
   const BatchNormGrad grad = {.x = x.data,
                               .dy = call.outputs[1].data,
                               .mean = call.inputs[4].floats(),
@@ -238,9 +238,8 @@ void AddReluBatchNormGrad(const Call& call, const Shard& shard, Context& context
 size_t AddReluBatchNormGradScratchBytes(const Call& call, size_t samples, Context&) {
   const Value& x = call.inputs[3];
   const size_t rows = samples * x.pixels();
-  const bool narrow = x.array().narrow;
   const auto doubles = [&](bool eight) {
-    return BatchNormScratch::doubles(Columns(rows, x.shape.channels, narrow, eight));
+    return BatchNormScratch::doubles(Columns(rows, x.shape.channels, x.element, eight));
   };
   return std::max(doubles(false), doubles(true)) * sizeof(double);
 }

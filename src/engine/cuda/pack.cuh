@@ -1,5 +1,6 @@
 #pragma once
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "engine/cuda/array.h"
 
@@ -8,6 +9,33 @@
 namespace trireme::cuda {
 
 using BFloat = __nv_bfloat16;
+using Half = __half;
+
+// Two numbers of 16 bits in one word; the first of them is its lower half.
+template <class T>
+struct Pair;
+template <>
+struct Pair<BFloat> {
+  using Type = __nv_bfloat162;
+  static constexpr unsigned kLeast = 0xff80ff80u;  // both are less than all others
+  static __device__ __forceinline__ float2 Widen(unsigned word) {
+    return make_float2(__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u));
+  }
+  static __device__ __forceinline__ Type Round(float first, float second) {
+    return __floats2bfloat162_rn(first, second);
+  }
+};
+template <>
+struct Pair<Half> {
+  using Type = __half2;
+  static constexpr unsigned kLeast = 0xfc00fc00u;
+  static __device__ __forceinline__ float2 Widen(unsigned word) {
+    return __half22float2(*reinterpret_cast<const Type*>(&word));
+  }
+  static __device__ __forceinline__ Type Round(float first, float second) {
+    return __floats2half2_rn(first, second);  // what is too large becomes infinite
+  }
+};
 
 template <int kN>
 struct Floats {
@@ -59,9 +87,10 @@ __device__ __forceinline__ Floats<kN> Widen(const Raw<kN, T>& raw) {
       for (int i = 0; i < 4; ++i) {
         if constexpr (sizeof(T) == 4) {
           to[4 * p + i] = __uint_as_float(words[i]);
-        } else {  // the first of a pair is the lower half
-          to[8 * p + 2 * i] = __uint_as_float(words[i] << 16);
-          to[8 * p + 2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+        } else {
+          const float2 pair = Pair<T>::Widen(words[i]);
+          to[8 * p + 2 * i] = pair.x;
+          to[8 * p + 2 * i + 1] = pair.y;
         }
       }
     }
@@ -74,35 +103,28 @@ __device__ __forceinline__ Floats<kN> Load(const T* from) {
   return Widen(Fetch<kN>(from));
 }
 
-template <int kN>
-__device__ __forceinline__ void Store(float* to, const Floats<kN>& from) {
+template <int kN, class T>
+__device__ __forceinline__ void Store(T* to, const Floats<kN>& from) {
   if constexpr (kN == 1) {
-    *to = from[0];
-  } else {
+    *to = T(from[0]);
+  } else if constexpr (sizeof(T) == 4) {
     static_assert(kN % 4 == 0);
 #pragma unroll
     for (int i = 0; i < kN / 4; ++i) {
       reinterpret_cast<float4*>(to)[i] =
           make_float4(from[4 * i], from[4 * i + 1], from[4 * i + 2], from[4 * i + 3]);
     }
-  }
-}
-template <int kN>
-__device__ __forceinline__ void Store(BFloat* to, const Floats<kN>& from) {
-  if constexpr (kN == 1) {
-    *to = __float2bfloat16_rn(from[0]);
   } else {
     static_assert(kN % 8 == 0);
 #pragma unroll
     for (int i = 0; i < kN / 8; ++i) {
-      unsigned pairs[4];
+      unsigned words[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        const __nv_bfloat162 pair =
-            __floats2bfloat162_rn(from[8 * i + 2 * k], from[8 * i + 2 * k + 1]);
-        pairs[k] = *reinterpret_cast<const unsigned*>(&pair);
+        const auto pair = Pair<T>::Round(from[8 * i + 2 * k], from[8 * i + 2 * k + 1]);
+        words[k] = *reinterpret_cast<const unsigned*>(&pair);
       }
-      reinterpret_cast<uint4*>(to)[i] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+      reinterpret_cast<uint4*>(to)[i] = make_uint4(words[0], words[1], words[2], words[3]);
     }
   }
 }
@@ -142,14 +164,31 @@ T* As(const Array& array) {
   return static_cast<T*>(array.data);
 }
 
-// Calls f with a number of the type that arrays hold: f(float()) or f(BFloat()).
+// Calls f with a number of the type that arrays hold: f(float()), f(BFloat()) or f(Half()).
 template <class F>
-void WithElement(bool narrow, const F& f) {
-  if (narrow) {
-    f(BFloat());
-  } else {
-    f(float());
+void WithElement(Element element, const F& f) {
+  switch (element) {
+    case Element::kBFloat:
+      return f(BFloat());
+    case Element::kHalf:
+      return f(Half());
+    default:
+      return f(float());
   }
+}
+
+// Calls f with a number of each of two types. If both are narrow they are the same.
+template <class F>
+void WithElements(Element one, Element other, const F& f) {
+  WithElement(IsNarrow(one) ? one : other, [&](auto zero) {
+    if (one == other) {
+      f(zero, zero);
+    } else if (IsNarrow(one)) {
+      f(zero, float());
+    } else {
+      f(float(), zero);
+    }
+  });
 }
 
 // Calls f with a number of that type and with how many of them a thread takes at a time of rows of
@@ -159,8 +198,8 @@ struct Constant {
   static constexpr auto value = kValue;
 };
 template <class F>
-void WithPack(bool narrow, int channels, const F& f) {
-  WithElement(narrow, [&](auto zero) {
+void WithPack(Element element, int channels, const F& f) {
+  WithElement(element, [&](auto zero) {
     constexpr int kN = kPack<decltype(zero)>;
     if (channels % kN == 0) {
       f(zero, Constant<kN>());

@@ -69,7 +69,7 @@ __global__ void GradWeights(Window w, int out, size_t samples, size_t size, cons
 void LaunchPlainConv(cudaStream_t stream, const Window& w, int out, size_t samples, Array x,
                      Array weights, Array y) {
   const size_t size = samples * w.out_height * w.out_width * out;
-  WithElement(x.narrow, [&](auto zero) {
+  WithElement(x.element, [&](auto zero) {
     using T = decltype(zero);
     Forward<<<BlocksFor(size), kThreads, 0, stream>>>(w, out, size, As<const T>(x),
                                                       As<const T>(weights), As<T>(y));
@@ -79,7 +79,7 @@ void LaunchPlainConv(cudaStream_t stream, const Window& w, int out, size_t sampl
 void LaunchPlainConvGradInput(cudaStream_t stream, const Window& w, int out, size_t samples,
                               Array dy, Array weights, Array dx) {
   const size_t size = samples * w.height * w.width * w.channels;
-  WithElement(dy.narrow, [&](auto zero) {
+  WithElement(dy.element, [&](auto zero) {
     using T = decltype(zero);
     GradInput<<<BlocksFor(size), kThreads, 0, stream>>>(w, out, size, As<const T>(dy),
                                                         As<const T>(weights), As<T>(dx));
@@ -89,7 +89,7 @@ void LaunchPlainConvGradInput(cudaStream_t stream, const Window& w, int out, siz
 void LaunchPlainConvGradWeights(cudaStream_t stream, const Window& w, int out, size_t samples,
                                 Array x, Array dy, Array d_weights) {
   const size_t size = size_t(out) * w.kernel * w.kernel * w.channels;
-  WithElement(x.narrow, [&](auto zero) {
+  WithElement(x.element, [&](auto zero) {
     using T = decltype(zero);
     GradWeights<<<BlocksFor(size), kThreads, 0, stream>>>(w, out, samples, size, As<const T>(x),
                                                           As<const T>(dy), As<T>(d_weights));

@@ -1,5 +1,5 @@
-// dense and conv2d: products by cuBLASLt, a convolution of more than one pixel by cuDNN. In bf16
-// their operands are: what is float32 is converted first.
+// dense and conv2d: products by cuBLASLt, a convolution of more than one pixel by cuDNN. Their
+// operands are held as the precision says: what is not is converted first.
 #include <algorithm>
 
 #include "engine/cuda/activations.h"
@@ -23,8 +23,8 @@ MatrixProduct GradInputProduct(const Call& call, size_t samples, const Context& 
           .depth = dy.shape.channels,
           .columns = dx.shape.channels,
           .b_transposed = true,
-          .narrow = context.narrow(),
-          .narrow_result = dx.array().narrow};
+          .operands = context.element(),
+          .result = dx.element};
 }
 MatrixProduct GradWeightsProduct(const Call& call, size_t samples, const Context& context) {
   const Value &x = call.inputs[0], &dy = call.inputs[1];
@@ -32,7 +32,7 @@ MatrixProduct GradWeightsProduct(const Call& call, size_t samples, const Context
           .depth = int64_t(samples * dy.pixels()),
           .columns = dy.shape.channels,
           .a_transposed = true,
-          .narrow = context.narrow()};
+          .operands = context.element()};
 }
 
 // y = f(y + bias).
@@ -52,15 +52,15 @@ bool HasBias(Epilogue e) { return e == Epilogue::kBias || e == Epilogue::kBiasRe
 bool HasRelu(Epilogue e) { return e == Epilogue::kRelu || e == Epilogue::kBiasRelu; }
 
 // With as much of the bias and f as cuBLASLt does by itself: not with a bias in float32 beside
-// results in bf16.
+// results in 16 bits.
 MatrixProduct ForwardProduct(Activation f, const Call& call, size_t samples, Context& context) {
   const Value &x = call.inputs[0], &y = call.outputs[0];
   MatrixProduct product = {.rows = int64_t(samples * y.pixels()),
                            .depth = x.shape.channels,
                            .columns = y.shape.channels,
-                           .narrow = context.narrow(),
-                           .narrow_result = y.array().narrow};
-  if (product.narrow_result) return product;
+                           .operands = context.element(),
+                           .result = y.element};
+  if (IsNarrow(product.result)) return product;
   const bool relu = f == Activation::kRelu;
   product.epilogue = call.attributes().bias ? (relu ? Epilogue::kBiasRelu : Epilogue::kBias)
                                             : (relu ? Epilogue::kRelu : Epilogue::kNone);
@@ -115,7 +115,7 @@ size_t MultiplyGradWeightsBytes(const Call& call, size_t samples, Context& conte
 // ---- gradients of biases
 
 Columns ColumnsOf(const Value& dy, size_t samples) {
-  return Columns(samples * dy.pixels(), dy.shape.channels, dy.array().narrow);
+  return Columns(samples * dy.pixels(), dy.shape.channels, dy.element);
 }
 
 void BiasGrad(const Call& call, const Shard& shard, Context& context) {
@@ -154,7 +154,7 @@ class Results {
  public:
   Results(const Value& value, const Shard& shard, const Context& context, Pieces& pieces)
       : value_(value), size_(shard.count * value.size()), made_(value.array()) {
-    if (IsConverted(value, context)) made_ = pieces.Take(size_, true);
+    if (IsConverted(value, context)) made_ = pieces.Take(size_, context.element());
   }
   void* data() const { return made_.data; }
   void Convert(Context& context) const {
@@ -174,14 +174,14 @@ const void* Images(const Value& x, const std::optional<Fold>& fold, const Value*
                    const Shard& shard, Context& context, Pieces& pieces) {
   if (!fold) return Converted(x, shard, context, pieces);
   const Array folded =
-      kept ? kept->array() : pieces.Take(shard.count * fold->image(), context.narrow());
+      kept ? kept->array() : pieces.Take(shard.count * fold->image(), context.element());
   LaunchFoldImages(context.stream(), *fold, shard.count, x.array(), folded);
   return folded.data;
 }
 size_t ImagesBytes(const Value& x, const std::optional<Fold>& fold, bool kept, size_t samples,
                    const Context& context) {
   if (!fold) return ConvertedBytes(x, samples, context);
-  return kept ? 0 : Aligned(samples * fold->image() * NumberBytes(context.narrow()));
+  return kept ? 0 : Aligned(samples * fold->image() * NumberBytes(context.element()));
 }
 
 bool KeepsImages(const Call& call) { return call.instruction->outputs.size() > 1; }
@@ -197,7 +197,7 @@ void Conv2dForward(Activation f, const Call& call, const Shard& shard, Context& 
   const void* const images = Images(x, fold, kept, shard, context, pieces);
   const void* weights = nullptr;
   if (fold) {
-    const Array folded = pieces.Take(fold->weights(shape.out), context.narrow());
+    const Array folded = pieces.Take(fold->weights(shape.out), context.element());
     LaunchFoldWeights(context.stream(), *fold, shape.out, shard.state + call.parameter(0), folded);
     weights = folded.data;
     shape = Folded(shape, *fold);
@@ -217,7 +217,7 @@ size_t Conv2dForwardBytes(Activation f, const Call& call, size_t samples, Contex
   size_t bytes = ImagesBytes(x, fold, KeepsImages(call), samples, context) +
                  ConvertedBytes(y, samples, context);
   if (fold) {
-    bytes += Aligned(fold->weights(shape.out) * NumberBytes(context.narrow()));
+    bytes += Aligned(fold->weights(shape.out) * NumberBytes(context.element()));
     shape = Folded(shape, *fold);
   }
   return bytes + context.conv.ScratchBytes(shape);
@@ -232,7 +232,7 @@ WeightCopy WeightCopyOf(const Instruction& i, Precision precision) {
   const bool backward = op == "dense_grad_input" || op == "conv2d_grad_input";
   if (!forward && !backward && !IsGramOp(op)) return WeightCopy::kNone;
   if (IsProduct(i.attributes)) {
-    return precision == Precision::kBf16 ? WeightCopy::kNarrow : WeightCopy::kNone;
+    return IsNarrow(OperandsIn(precision)) ? WeightCopy::kNarrow : WeightCopy::kNone;
   }
   const bool folds =
       forward && FoldFor(i.attributes, i.inputs[0].spec.shape, i.outputs[0].spec.shape, precision);
@@ -309,7 +309,7 @@ void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
   const Window& w = shape.window;
   const int taps = w.kernel * w.kernel * w.channels;
   Pieces pieces(shard);
-  const Array gradient = pieces.Take(size_t(shape.out) * size_t(taps), context.narrow());
+  const Array gradient = pieces.Take(size_t(shape.out) * size_t(taps), context.element());
   const void* const images =
       HasKeptImages(call) ? call.inputs[2].data : Images(x, fold, nullptr, shard, context, pieces);
   const void* const results = Converted(dy, shard, context, pieces);
@@ -331,7 +331,7 @@ size_t Conv2dGradWeightsScratchBytes(const Call& call, size_t samples, Context& 
   if (fold) shape = Folded(shape, *fold);
   const Window& w = shape.window;
   const size_t weights = size_t(shape.out) * size_t(w.kernel * w.kernel * w.channels);
-  const size_t bytes = Aligned(weights * NumberBytes(context.narrow())) +
+  const size_t bytes = Aligned(weights * NumberBytes(context.element())) +
                        ImagesBytes(x, fold, HasKeptImages(call), samples, context) +
                        ConvertedBytes(dy, samples, context) + context.conv.ScratchBytes(shape);
   return std::max(bytes, BiasGradBytes(call, samples));

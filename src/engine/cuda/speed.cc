@@ -32,13 +32,13 @@ double MeasureProducts(CudaDevice& card, Precision precision, double seconds) {
   card.Select();
   CudaQueue queue(card);
   Gemm gemm(OpenLibraries(), precision, nullptr);
-  const bool narrow = precision == Precision::kBf16;
+  const Element held = OperandsIn(precision);
   const MatrixProduct product = {
-      .rows = kSize, .depth = kSize, .columns = kSize, .narrow = narrow, .narrow_result = narrow};
+      .rows = kSize, .depth = kSize, .columns = kSize, .operands = held, .result = held};
   constexpr size_t kNumbers = size_t(kSize * kSize);
-  const CardMemory operands(card, 3 * kNumbers * (narrow ? 2 : 4), "measurements");
+  const CardMemory operands(card, 3 * kNumbers * size_t(BytesOf(held)), "measurements");
   const CardMemory scratch(card, gemm.ScratchBytes(product), "measurements");
-  LaunchNoise(queue.stream(), {operands.data(), narrow}, 3 * kNumbers);
+  LaunchNoise(queue.stream(), {operands.data(), held}, 3 * kNumbers);
   CheckLaunch("noise");
   auto* const a = static_cast<std::byte*>(operands.data());
   const size_t matrix = operands.bytes() / 3;

@@ -92,7 +92,7 @@ __global__ void TransposeInto(const From* from, int rows, int columns, float* to
 void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, const int* copy_of_tile,
                         int first, int tiles, const float* state, Array copies) {
   if (tiles == 0) return;
-  WithElement(copies.narrow, [&](auto zero) {
+  WithElement(copies.element, [&](auto zero) {
     MatrixCopies<<<unsigned(tiles), kThreads, 0, stream>>>(list, copy_of_tile, first, state,
                                                            As<decltype(zero)>(copies));
   });
@@ -101,7 +101,7 @@ void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, const int* 
 void LaunchTransposeInto(cudaStream_t stream, Array from, int rows, int columns, float* to,
                          bool accumulate) {
   const MatrixCopy t{.rows = rows, .columns = columns, .turned = true};
-  WithElement(from.narrow, [&](auto zero) {
+  WithElement(from.element, [&](auto zero) {
     TransposeInto<<<unsigned(t.tiles()), kThreads, 0, stream>>>(As<const decltype(zero)>(from),
                                                                 rows, columns, to, accumulate);
   });

@@ -49,8 +49,7 @@ std::string NarrowValues(Graph& graph, const Engine& engine) {
     if (narrow[i]) graph.values[i].element = engine.narrow();
   }
   const auto count = std::ranges::count(narrow, true);
-  const char* const type = engine.narrow() == Element::kHalf ? "fp16" : "bf16";
-  return count ? fmt::format("narrow: {} values held in {}", count, type) : "";
+  return count ? fmt::format("narrow: {} values held in {}", count, NameOf(engine.narrow())) : "";
 }
 
 }  // namespace trireme::passes
