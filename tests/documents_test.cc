@@ -371,7 +371,7 @@ bool HasPlaceholder(const Words& words) {
 TEST_F(DocumentsTest, TheHelpOfEachCommandShowsCommandsThatParse) {
   const std::regex example("^  trireme ([^#\\n]+)");
   for (const std::string command : {"train", "watch", "report", "eval", "predict", "list", "doctor",
-                                    "sweep", "scale", "replay", "launch slurm"}) {
+                                    "sweep", "tune", "scale", "replay", "launch slurm"}) {
     const std::string help = Succeed(Split(command, ' ') + Words{"--help"}).out;
     const std::string examples = help.substr(std::min(help.size(), help.find("examples:")));
     int seen = 0;

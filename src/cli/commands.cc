@@ -31,16 +31,18 @@ extern const Command kReport;
 extern const Command kScale;
 extern const Command kSweep;
 extern const Command kTrain;
+extern const Command kTune;
 extern const Command kWatch;
 
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,          &kWatch,       &kReport,      &kEval,      &kPredict,    &kExport,
-      &kList,           &kDoctor,      &kSweep,       &kCompare,   &kReplay,     &kScale,
-      &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm, &kBenchConv,  &kBenchStep,
-      &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataGet,   &kDataPack,   &kDataInfo,
-      &kDataVerify,     &kDataShow,    &kLaunchSlurm, &kMan,       &kCompletion, &kLicenses,
+      &kTrain,     &kWatch,          &kReport,      &kEval,        &kPredict,   &kExport,
+      &kList,      &kDoctor,         &kSweep,       &kTune,        &kCompare,   &kReplay,
+      &kScale,     &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm, &kBenchConv,
+      &kBenchStep, &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataGet,   &kDataPack,
+      &kDataInfo,  &kDataVerify,     &kDataShow,    &kLaunchSlurm, &kMan,       &kCompletion,
+      &kLicenses,
   };
   return kAll;
 }

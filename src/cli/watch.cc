@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/page_server.h"
+#include "cli/utf8_locale.h"
 #include "record/json.h"
 #include "report/page/page_html.h"
 #include "report/page/run_page.h"
@@ -31,17 +32,6 @@ constexpr Flag kFlags[] = {
 };
 
 constexpr Place kPlaces[] = {{"RUN", Place::kRequired, "a run's directory"}};
-
-bool Utf8Locale() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (!value || !*value) continue;
-    const std::string text = value;
-    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos ||
-           text.find("UTF8") != text.npos || text.find("utf-8") != text.npos;
-  }
-  return false;
-}
 
 ViewSize SizeOfTerminal(bool terminal) {
   ViewSize size{80, 40, Utf8Locale()};

@@ -25,11 +25,11 @@ struct OptimizerOptions {
   int64_t portion = 0;  // lbfgs: samples of a portion; 0: by their number
   bool backups = true;  // lbfgs: portions that are late are computed a second time
 
-  std::string schedule = "constant";  // constant, step, cosine
+  std::string schedule = "constant";  // constant, step, cosine, rising
   std::vector<double> decay_epochs;   // step: where the rate falls
   double decay_every = 0;             // step: ... or every so many epochs
   double decay_factor = 0.1;          // step: to which share
-  double lr_min = 0;                  // cosine: where it ends
+  double lr_min = 0;                  // cosine: where it ends; rising: where it begins
   double warmup_epochs = 0;
   bool scale_lr = false;  // lr * global batch / scale_batch
   double scale_batch = 256;

@@ -25,12 +25,20 @@ void RefuseContradictions(const OptimizerOptions& o, double base) {
     throw UsageError("optimizer.{} needs optimizer.schedule = \"step\", but it is \"{}\"",
                      o.decay_epochs.empty() ? "decay_every" : "decay_epochs", o.schedule);
   }
-  if (o.schedule == "cosine" ? o.lr_min > base : o.lr_min != 0) {
-    if (o.schedule == "cosine") {
+  const bool rises = o.schedule == "rising";
+  if (rises && o.lr_min <= 0) {
+    throw UsageError(
+        "optimizer.schedule = \"rising\" begins at optimizer.lr_min, which must be above 0, got {}",
+        o.lr_min);
+  }
+  if (rises || o.schedule == "cosine") {
+    if (o.lr_min > base) {
       throw UsageError("optimizer.lr_min {} is above the learning rate {}", o.lr_min, base);
     }
-    throw UsageError("optimizer.lr_min needs optimizer.schedule = \"cosine\", but it is \"{}\"",
-                     o.schedule);
+  } else if (o.lr_min != 0) {
+    throw UsageError(
+        "optimizer.lr_min needs optimizer.schedule = \"cosine\" or \"rising\", but it is \"{}\"",
+        o.schedule);
   }
 }
 
@@ -53,8 +61,10 @@ Schedule::Schedule(const OptimizerOptions& o, int64_t steps_per_epoch, int64_t t
     kind_ = Kind::kStep;
   } else if (o.schedule == "cosine") {
     kind_ = Kind::kCosine;
+  } else if (o.schedule == "rising") {
+    kind_ = Kind::kRising;
   } else if (o.schedule != "constant") {
-    throw UsageError("optimizer.schedule must be one of constant, step, cosine, got \"{}\"",
+    throw UsageError("optimizer.schedule must be one of constant, step, cosine, rising, got \"{}\"",
                      o.schedule);
   }
   RefuseContradictions(o, base_);
@@ -83,6 +93,10 @@ double Schedule::Planned(int64_t step) const {
       if (step >= total_) return least_;
       const double way = double(step - warmup_) / double(total_ - warmup_);
       return least_ + (base_ - least_) * 0.5 * (1 + std::cos(std::numbers::pi * way));
+    }
+    case Kind::kRising: {
+      if (step >= total_ - 1) return base_;
+      return least_ * std::pow(base_ / least_, double(step) / double(total_ - 1));
     }
   }
   return base_;

@@ -12,6 +12,7 @@ namespace trireme {
 //   constant  lr
 //   step      lr * decay_factor^(decays so far)
 //   cosine    from lr to lr_min along half a cosine, over the steps after the warm-up
+//   rising    from lr_min to lr, by the same factor in every step: a range test (trireme tune)
 //
 // In the warm-up of w = warmup_epochs * steps_per_epoch steps, step i (from 0) takes the share
 // (i + 1) / w. With scale_lr, lr counts for a batch of scale_batch samples and grows with the
@@ -26,7 +27,7 @@ class Schedule {
   double rate(int64_t step) const;
 
  private:
-  enum class Kind { kConstant, kStep, kCosine };
+  enum class Kind { kConstant, kStep, kCosine, kRising };
   double Planned(int64_t step) const;  // without the warm-up
 
   Kind kind_ = Kind::kConstant;

@@ -66,7 +66,19 @@ TEST(Schedule, WarmUpIsLinearAndThenTheScheduleBegins) {
   EXPECT_DOUBLE_EQ(longer.rate(99), 0.5);
 }
 
+TEST(Schedule, RisingGrowsByTheSameFactorInEveryStep) {
+  const Schedule s = Make({.lr = 10, .schedule = "rising", .lr_min = 0.001});
+  EXPECT_DOUBLE_EQ(s.rate(0), 0.001);
+  EXPECT_DOUBLE_EQ(s.rate(kTotal - 1), 10);
+  EXPECT_EQ(s.rate(kTotal + 5), 10);
+  const double factor = s.rate(1) / s.rate(0);
+  EXPECT_NEAR(std::pow(factor, double(kTotal - 1)), 10 / 0.001, 1e-6);
+  for (int64_t i = 1; i < kTotal; ++i) EXPECT_NEAR(s.rate(i) / s.rate(i - 1), factor, 1e-9);
+}
+
 TEST(Schedule, RefusesKeysThatContradict) {
+  EXPECT_THROW(Make({.lr = 1, .schedule = "rising"}), UsageError);
+  EXPECT_THROW(Make({.lr = 0.1, .schedule = "rising", .lr_min = 0.2}), UsageError);
   EXPECT_THROW(Make({.schedule = "triangle"}), UsageError);
   EXPECT_THROW(Make({.schedule = "step"}), UsageError);
   EXPECT_THROW(Make({.schedule = "step", .decay_epochs = {1}, .decay_every = 2}), UsageError);

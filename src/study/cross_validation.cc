@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/cores.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -17,6 +16,7 @@
 #include "record/run_lock.h"
 #include "study/child.h"
 #include "study/run_queue.h"
+#include "study/slot_share.h"
 #include "study/statistics.h"
 #include "trainer/job.h"
 
@@ -51,7 +51,7 @@ std::optional<Json> ReadDone(const std::string& folder) {
 }
 
 // Goes on with what is there, if it came so far as to be a run.
-std::vector<std::string> WordsFor(const FoldsPlan& plan, int fold, int slots) {
+std::vector<std::string> WordsFor(const FoldsPlan& plan, int fold) {
   const std::string folder = plan.Folder(fold);
   std::vector<std::string> words;
   if (Exists(folder + "/config.toml")) {
@@ -62,22 +62,16 @@ std::vector<std::string> WordsFor(const FoldsPlan& plan, int fold, int slots) {
     words = {"train",   RecipeFile(plan), "--set", fmt::format("data.fold={}", fold + 1),
              "--quiet", "--out",          folder};
   }
-  if (slots > 1 && plan.recipe.trainer.threads.is_word()) {
-    const int sharing = slots * plan.recipe.transport.ranks;
-    words.insert(words.end(),
-                 {"--threads", std::to_string(CountThreads(plan.recipe.trainer, sharing))});
-  }
   return words;
 }
 
 std::string TrainFold(const FoldsPlan& plan, const FoldsContext& context, int fold, int slot,
                       int slots) {
-  // The run inherits where this thread may run.
-  std::vector<int> cpus;
-  if (slots > 1) cpus = ShareOf(OrderByCore(ReadCoreFacts().affinity), slot, slots);
-  const PinnedThread pinned(cpus);
+  const SlotShare share(plan.recipe, slot, slots);
   const std::string log = plan.Folder(fold) + ".log";
-  const int code = context.train(WordsFor(plan, fold, slots), log);
+  std::vector<std::string> words = WordsFor(plan, fold);
+  words.insert(words.end(), share.words().begin(), share.words().end());
+  const int code = context.train(words, log);
   if (context.stopped()) return "";
   if (code != 0) throw Error("fold {}: {}", fold + 1, ChildError(log, code));
   const auto summary = ReadDone(plan.Folder(fold));

@@ -54,7 +54,8 @@ class Agenda {
   // Takes one after another until there is none, somebody stops it or something fails.
   void Work(int slot, int slots) {
     std::unique_lock lock(mutex_);
-    while (!failed_ && begun_ < left_.size() && !queue_.stopped()) {
+    while (!failed_ && begun_ < left_.size() && !queue_.stopped() &&
+           !(queue_.enough && queue_.enough())) {
       const size_t run = left_[begun_++];
       lock.unlock();
       const Stopwatch watch;

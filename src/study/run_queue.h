@@ -15,7 +15,8 @@ struct RunQueue {
   std::function<size_t(size_t run)> kind;  // those of one kind take equally long
   std::function<int()> stopped;            // an exit code if somebody wants to stop, else 0
   std::function<void(const std::string& line)> say;
-  int parallel = 1;  // on threads, of which each waits for its run
+  std::function<bool()> enough = {};  // no further run is begun, although some are left
+  int parallel = 1;                   // on threads, of which each waits for its run
 };
 
 // 0, or the code with which it was stopped.

@@ -9,6 +9,7 @@
 #include "study/child.h"
 #include "study/plan_file.h"
 #include "study/run_queue.h"
+#include "study/slot_share.h"
 
 namespace trireme {
 namespace {
@@ -34,14 +35,18 @@ std::optional<SweepRun> ReadSweepRun(const std::string& folder) {
     const Json summary = ParseJson(ReadFile(path), path);
     run.seconds = summary.At("train_seconds").AsDouble();
     run.samples_per_second = summary.At("samples_per_second").AsDouble();
-    const Json& accuracy = summary.At("test_accuracy");
-    if (!accuracy.IsNull()) run.test_accuracy = accuracy.AsDouble();
-    const Json* rmse = summary.Find("test_rmse");
-    if (rmse && !rmse->IsNull()) run.test_rmse = rmse->AsDouble();
-    const Json* loss = summary.Find("test_loss");
-    if (loss && !loss->IsNull()) run.test_loss = loss->AsDouble();
-    const Json* peak = summary.Find("peak_memory_bytes");
-    if (peak && !peak->IsNull()) run.peak_bytes = peak->AsDouble();
+    const auto read = [&](const char* name, std::optional<double>& number) {
+      const Json* found = summary.Find(name);
+      if (found && !found->IsNull()) number = found->AsDouble();
+    };
+    summary.At("test_accuracy");  // null where numbers are predicted, but there
+    read("test_accuracy", run.test_accuracy);
+    read("test_rmse", run.test_rmse);
+    read("test_loss", run.test_loss);
+    read("validation_accuracy", run.validation_accuracy);
+    read("validation_rmse", run.validation_rmse);
+    read("validation_loss", run.validation_loss);
+    read("peak_memory_bytes", run.peak_bytes);
     return run;
   } catch (const Error&) {  // damaged: not a run that is done
     return {};
@@ -59,12 +64,14 @@ std::vector<PlannedRun> PlannedRuns(const SweepPlan& plan) {
 }
 
 void RunOnce(const SweepPlan& plan, const SweepContext& context, const PlannedRun& run,
-             const std::string& folder) {
+             const std::string& folder, int slot, int slots) {
   ClearRun(folder);
+  const Recipe recipe = RecipeOf(plan, run.combination);
+  const SlotShare share(recipe, slot, slots);
   std::vector<std::string> words = TrainWords(plan, run.combination);
+  words.insert(words.end(), share.words().begin(), share.words().end());
   words.insert(words.end(), {"--out", folder});
-  const int ranks = RecipeOf(plan, run.combination).transport.ranks;
-  const int code = context.train(words, folder + ".log", ranks);
+  const int code = context.train(words, folder + ".log", recipe.transport.ranks);
   if (context.stopped()) return;
   if (code != 0) {
     ReplaceFile(folder + ".error", ChildError(folder + ".log", code) + "\n");
@@ -96,15 +103,17 @@ int RunSweep(const SweepPlan& plan, const SweepContext& context) {
   return RunQueued({.count = all.size(),
                     .done = [&](size_t run) { return ReadSweepRun(folder_of(run)).has_value(); },
                     .run =
-                        [&](size_t run, int /*slot*/, int /*slots*/) {
-                          RunOnce(plan, context, all[run], folder_of(run));
+                        [&](size_t run, int slot, int slots) {
+                          RunOnce(plan, context, all[run], folder_of(run), slot, slots);
                           if (context.stopped()) return std::string();
                           return fmt::format("{}: {}", CombinationText(plan, all[run].combination),
                                              OutcomeText(ReadSweepRun(folder_of(run)).value()));
                         },
                     .kind = [&](size_t run) { return size_t(all[run].combination.index); },
                     .stopped = context.stopped,
-                    .say = context.say});
+                    .say = context.say,
+                    .enough = context.enough,
+                    .parallel = context.parallel});
 }
 
 std::vector<SweepRow> ReadSweep(const SweepPlan& plan, const std::string& out) {

@@ -25,6 +25,7 @@ struct SweepRun {
   double seconds = 0;
   double samples_per_second = 0;
   std::optional<double> test_accuracy, test_rmse, test_loss;
+  std::optional<double> validation_accuracy, validation_rmse, validation_loss;
   std::optional<double> peak_bytes;  // of the process that recorded the run
 };
 
@@ -42,6 +43,8 @@ struct SweepContext {
       train;
   std::function<int()> stopped;  // an exit code if somebody wants to stop, else 0
   std::function<void(const std::string& line)> say;
+  std::function<bool()> enough = {};  // no further run is begun
+  int parallel = 1;                   // runs at once, each with its share of the processors
 };
 
 // Does what is left to do, all combinations once, then again. 0, or the code with which it was

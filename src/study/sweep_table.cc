@@ -170,6 +170,10 @@ std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows)
     const std::string remark = RemarkOf(row, best == size_t(&row - rows.data()));
     if (!remark.empty()) lines.back().push_back(remark);
   }
+  return AlignedText(lines);
+}
+
+std::string AlignedText(const std::vector<std::vector<std::string>>& lines) {
   const size_t columns = lines[0].size();
   std::vector<size_t> widths(columns);
   for (const auto& line : lines) {

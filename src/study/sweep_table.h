@@ -34,6 +34,9 @@ bool PredictsNumbers(std::span<const SweepNumbers> rows);  // they have an RMSE,
 bool CountsAny(const SweepPlan& plan);  // a key that says how many work is varied
 
 std::string SweepText(const SweepPlan& plan, std::span<const SweepNumbers> rows);
+// The first line is the header; what goes beyond its columns is a remark, and a cell that tells of
+// a failure may be wider than its column.
+std::string AlignedText(const std::vector<std::vector<std::string>>& lines);
 std::string SweepCsv(const SweepPlan& plan, std::span<const SweepNumbers> rows);  // a line per run
 Json SweepJson(const SweepPlan& plan, std::span<const SweepNumbers> rows);
 
