@@ -112,7 +112,7 @@ TEST_F(InitTest, AFileWithoutOneOfTheTensorsIsRefused) {
 TEST_F(InitTest, GivenWeightsLearnSlowlyAndWantTheirNormalisation) {
   Succeed({"train", "--data", "iris", "--model", "mlp:4-30-20-3", "--init", weights_, "--steps",
            "2", "--out", "b"});
-  EXPECT_NE(Read("b/config.toml").find("lr = 0.002"), std::string::npos);
+  EXPECT_NE(Read("b/config.toml").find("lr = 0.0003"), std::string::npos);
   const std::string said = Succeed({"train", "--init", weights_, "--set", "data.normalize=minmax",
                                     "--steps", "2", "--out", "c"})
                                .err;

@@ -41,9 +41,10 @@ TEST_F(TrainTest, FlagsAndKeysMeanTheSame) {
   };
   const std::string none = config({"--data", "iris"});
   EXPECT_EQ(none, config({"--set", "data.source=iris"}));
-  EXPECT_EQ(none, config({"--model", "mlp"}));
-  EXPECT_EQ(none, config({"--set", "model.name=mlp"}));
-  for (const char* part : {"name = \"mlp\"", "lr = 0.02", "schedule = \"cosine\"", "batch = 32"}) {
+  EXPECT_EQ(none, config({"--model", "mlp:*-64-32-*"}));
+  EXPECT_EQ(none, config({"--set", "model.name=mlp:*-64-32-*"}));
+  for (const char* part : {"name = \"mlp:*-64-32-*\"", "name = \"adamw\"", "lr = 0.003",
+                           "schedule = \"cosine\"", "batch = 16"}) {
     EXPECT_NE(none.find(part), none.npos) << part;
   }
   EXPECT_NE(config({}), none);
@@ -62,7 +63,8 @@ TEST_F(TrainTest, WhatNobodySaysIsChosenForTheDataAndLearns) {
   Succeed({"train", "a/config.toml", "--out", "b"});
   EXPECT_EQ(Hash("a"), Hash("b"));
   const Outcome plan = Succeed({"train", "--data", "iris", "--dry-run"});
-  EXPECT_NE(plan.out.find("model mlp, sgd at 0.02, cosine"), plan.out.npos) << plan.out;
+  EXPECT_NE(plan.out.find("model mlp:*-64-32-*, adamw at 0.003, cosine"), plan.out.npos)
+      << plan.out;
 }
 
 // Other samples stand in for those that must be fetched.

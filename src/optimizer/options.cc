@@ -23,11 +23,12 @@ void Describe(OptionTable<OptimizerOptions>& t) {
     }
     names.push_back(rule.name);
   }
-  t.Add("name", &O::name, OneOf(names), kRun, help);
+  t.Add("name", &O::name, OneOf(names), kRun, help + "; without a recipe, for tables: adamw");
   t.Add("lr", &O::lr, AtLeast(0), kJob,
-        fmt::format("learning rate; without a recipe it depends on the optimizer: {} (sgd at its "
-                    "default momentum), with trainer.init a tenth of that",
-                    rates));
+        fmt::format(
+            "learning rate; without a recipe it depends on the optimizer: {} (sgd at its "
+            "default momentum), for tables with adamw 0.003, with trainer.init a tenth of that",
+            rates));
   t.Add("momentum", &O::momentum, AtLeast(0) && Below(1), kJob, "share of the velocity kept (sgd)");
   t.Add("nesterov", &O::nesterov, Any(), kJob, "look ahead along the velocity (sgd)");
   t.Add(
@@ -35,7 +36,8 @@ void Describe(OptionTable<OptimizerOptions>& t) {
       "sgd without momentum and weight decay: leaves 64 bytes of weights untouched if all their "
       "gradients are zero; the result is the same, and hogwild's workers disturb each other less");
   t.Add("weight_decay", &O::weight_decay, AtLeast(0), kJob,
-        "pulls weights towards zero, except biases and norms");
+        "pulls weights towards zero, except biases and norms; without a recipe, for tables with "
+        "adamw: by the number of rows");
   t.Add("beta1", &O::beta1, AtLeast(0) && Below(1), kJob,
         "decay rate of the mean of the gradients (adam, adamw)");
   t.Add("beta2", &O::beta2, AtLeast(0) && Below(1), kJob,
@@ -69,7 +71,8 @@ void Describe(OptionTable<OptimizerOptions>& t) {
         "learning rate at the end (cosine) or in the first step (rising)");
   t.Add("warmup_epochs", &O::warmup_epochs, AtLeast(0), kJob,
         "epochs over which the rate rises linearly to its full value; may be a fraction; without a "
-        "recipe, for resnets: a tenth of the run, at most one epoch");
+        "recipe, for resnets: a tenth of the run, at most one epoch; for tables with adamw: a "
+        "twentieth of the run");
   t.Add("scale_lr", &O::scale_lr, Any(), kJob, "multiply lr by global batch / scale_batch");
   t.Add("scale_batch", &O::scale_batch, AtLeast(1), kJob,
         "the batch that lr is meant for (scale_lr)");

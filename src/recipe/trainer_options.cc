@@ -19,12 +19,16 @@ void Describe(OptionTable<TrainerOptions>& t) {
   for (const EngineKind& kind : EngineKinds()) {
     computes += fmt::format("; {}: {}", kind.name, kind.help);
   }
-  t.Add("epochs", &T::epochs, Above(0), kJob,
-        "passes over the training samples; 0.5 is half a pass");
+  t.Add(
+      "epochs", &T::epochs, Above(0), kJob,
+      "passes over the training samples; 0.5 is half a pass; without a recipe, for tables: by the "
+      "number of rows");
   t.Add("steps", &T::steps, AtLeast(0), kJob,
         "steps of the whole run; 0: as many as the epochs need");
-  t.Add("batch", &T::batch, AtLeast(1) || OneOf({"full"}), kRun,
-        "samples per step over all workers; \"full\": all of them");
+  t.Add(
+      "batch", &T::batch, AtLeast(1) || OneOf({"full"}), kRun,
+      "samples per step over all workers; \"full\": all of them; without a recipe, for tables: by "
+      "the number of rows");
   t.Add("batch_per_worker", &T::batch_per_worker, AtLeast(0), kRun,
         "instead of batch: samples per step for each worker (weak scaling); 0: not used");
   t.Add("shards", &T::shards, AtLeast(0), kJob,

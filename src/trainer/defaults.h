@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,28 @@ struct OpenKeys {
   bool schedule = false;
   bool warmup = false;
   bool normalize = false;
+  bool batch = false;
+  bool epochs = false;      // and steps
+  bool evaluate = false;    // how often; only where epochs are open
+  bool checkpoint = false;  // likewise
+  bool optimizer = false;
+  bool decay = false;
 
-  bool any() const { return size || centre || model || rate || schedule || warmup || normalize; }
+  bool any() const { return *this != OpenKeys{}; }
+  bool operator==(const OpenKeys&) const = default;
 };
+
+// What suits a table (rows of numbers) with fewer than so many training rows.
+struct TableRule {
+  int64_t below;
+  const char* hidden;  // sizes of the hidden layers, if nobody names a model
+  int64_t batch;
+  double epochs;
+  double decay;  // optimizer.weight_decay, with adamw
+};
+// The one list of them (trainer/defaults.cc); the first that holds counts.
+std::span<const TableRule> TableRules();
+const TableRule& RuleFor(int64_t samples);
 
 // Of a command line that follows no recipe.
 OpenKeys FindOpenKeys(const Sections& sections);
@@ -29,6 +49,10 @@ OpenKeys FindOpenKeys(const Sections& sections);
 // Before the data are opened: small pictures are seen at their own size, and whole. What was
 // chosen, in words; empty if nothing was.
 std::string FillOpenSize(const OpenKeys& open, DataOptions& data);
+
+// Once the data are open, and before they are cut into steps: for tables the optimizer, the batch
+// and the number of epochs, by the rows of TableRules. What was chosen, in words.
+std::string FillOpenTable(const OpenKeys& open, const DataSet& data, Recipe& recipe);
 
 // Fills what else is open, by the rows of models (graph/models/models.h) and of optimizers
 // (optimizer/rules.h). What was chosen, in words; empty if nothing was.

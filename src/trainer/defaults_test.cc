@@ -1,5 +1,6 @@
 #include "trainer/defaults.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -29,8 +30,8 @@ struct Line {
 };
 
 TEST(Defaults, TheDataChooseTheModel) {
-  const std::pair<const char*, const char*> cases[] = {{"iris", "mlp"},
-                                                       {"synthetic:3x3x1:2:20", "mlp"},
+  const std::pair<const char*, const char*> cases[] = {{"iris", "mlp:*-64-32-*"},
+                                                       {"synthetic:3x3x1:2:20", "mlp:*-64-32-*"},
                                                        {"synthetic:28x28x1:10:20", "cnn"},
                                                        {"synthetic:32x32x3:10:20", "cnn"},
                                                        {"synthetic:64x64x3:2:20", "resnet18"}};
@@ -41,11 +42,13 @@ TEST(Defaults, TheDataChooseTheModel) {
 }
 
 TEST(Defaults, TheOptimizerChoosesTheRate) {
+  const std::string pictures = "data.source=synthetic:28x28x1:10:20";
   for (const RuleDef& rule : AllRules()) {
     if (rule.whole) continue;
-    const Recipe recipe = Line({std::string("optimizer.name=") + rule.name}).Completed();
+    const Recipe recipe = Line({pictures, std::string("optimizer.name=") + rule.name}).Completed();
     EXPECT_EQ(recipe.optimizer.lr, rule.rate) << rule.name;
     EXPECT_EQ(recipe.optimizer.schedule, "cosine");
+    EXPECT_EQ(recipe.optimizer.weight_decay, 0);
   }
   EXPECT_EQ(FindRule("adam").rate, 0.001);
   EXPECT_EQ(FindRule("adamw").rate, 0.001);
@@ -54,6 +57,56 @@ TEST(Defaults, TheOptimizerChoosesTheRate) {
   // Without momentum a step is a tenth as long.
   EXPECT_NEAR(Line({"optimizer.momentum=0"}).Completed().optimizer.lr, 10 * FindRule("sgd").rate,
               1e-9);
+}
+
+TEST(Defaults, TheRowsOfATableChooseTheSettings) {
+  int64_t before = 0;
+  for (const TableRule& rule : TableRules()) {
+    EXPECT_GT(rule.below, before);
+    EXPECT_EQ(&RuleFor(before), &rule);
+    EXPECT_EQ(&RuleFor(rule.below - 1), &rule);
+    before = rule.below;
+  }
+  const auto settings = [](int64_t rows) {
+    return Line({fmt::format("data.source=synthetic:1x1x7:3:{}", rows)}).Completed();
+  };
+  const Recipe few = settings(500), many = settings(4000);  // 3,200 train
+  EXPECT_EQ(few.model.name, "mlp:*-64-32-*");
+  EXPECT_EQ(few.trainer.batch, IntOrWord(16));
+  EXPECT_EQ(few.trainer.epochs, 200);
+  EXPECT_EQ(many.model.name, "mlp:*-128-64-*");
+  EXPECT_EQ(many.trainer.batch, IntOrWord(32));
+  EXPECT_EQ(many.trainer.epochs, 100);
+  EXPECT_EQ(many.trainer.evaluate_every, 5);
+  EXPECT_EQ(many.trainer.checkpoint_epochs, 25);
+  EXPECT_EQ(many.optimizer.name, "adamw");
+  EXPECT_EQ(many.optimizer.lr, 0.003);
+  EXPECT_EQ(many.optimizer.weight_decay, 1);
+  EXPECT_EQ(many.optimizer.warmup_epochs, 5);
+  EXPECT_EQ(many.data.normalize, "standard");
+}
+
+TEST(Defaults, WhatIsGivenForATableStays) {
+  const auto with = [](const std::string& setting) {
+    return Line({"data.source=iris", setting}).Completed();
+  };
+  EXPECT_EQ(with("trainer.batch=4").trainer.batch, IntOrWord(4));
+  EXPECT_EQ(with("trainer.epochs=3").trainer.epochs, 3);
+  EXPECT_EQ(with("trainer.epochs=3").trainer.evaluate_every, 1);
+  EXPECT_EQ(with("trainer.steps=9").trainer.epochs, TrainerOptions{}.epochs);
+  EXPECT_EQ(with("trainer.patience=5").trainer.evaluate_every, 1);
+  EXPECT_EQ(with("optimizer.name=sgd").optimizer.name, "sgd");
+  EXPECT_EQ(with("optimizer.name=sgd").optimizer.weight_decay, 0);
+  EXPECT_EQ(with("optimizer.momentum=0.5").optimizer.name, "sgd");
+  EXPECT_EQ(with("strategy.name=local-sgd").optimizer.name, "sgd");
+  EXPECT_EQ(with("optimizer.weight_decay=0").optimizer.weight_decay, 0);
+  EXPECT_EQ(with("model.name=mlp").model.name, "mlp");
+  EXPECT_EQ(with("optimizer.name=lbfgs").trainer.epochs, TrainerOptions{}.epochs);
+  Line high({"data.source=iris", "optimizer.lr=0.1"});
+  high.Completed();
+  const auto remarks = OptimizerRemarks(high.sections, high.recipe.optimizer);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("0.1 is high for adamw"), std::string::npos) << remarks[0];
 }
 
 TEST(Defaults, DeepNetworksWarmUp) {
@@ -67,13 +120,16 @@ TEST(Defaults, DeepNetworksWarmUp) {
   EXPECT_EQ(warmup("trainer.epochs=90"), 1);
   EXPECT_EQ(warmup("trainer.steps=16"), 0.2);  // two epochs
   EXPECT_EQ(warmup("optimizer.warmup_epochs=0"), 0);
-  EXPECT_EQ(Line({"data.source=iris"}).Completed().optimizer.warmup_epochs, 0);
+  EXPECT_EQ(Line({"data.source=synthetic:28x28x1:10:20"}).Completed().optimizer.warmup_epochs, 0);
 }
 
 TEST(Defaults, WhatWasChosenIsSaid) {
-  EXPECT_EQ(Line({"data.source=iris"}).Complete(), "mlp for rows of numbers, sgd at 0.02, cosine");
-  EXPECT_EQ(Line({"model.name=mlp", "optimizer.lr=1", "optimizer.schedule=constant"}).Complete(),
-            "");
+  EXPECT_EQ(Line({"data.source=iris"}).Complete(),
+            "mlp:*-64-32-*, batch 16, 200 epochs for a table of 120 rows, adamw at 0.003 with a "
+            "weight decay of 1, cosine, warm-up of 10 epochs");
+  const std::vector<std::string> given = {"data.source=synthetic:28x28x1:10:20", "model.name=mlp",
+                                          "optimizer.lr=1", "optimizer.schedule=constant"};
+  EXPECT_EQ(Line(given).Complete(), "");
 }
 
 TEST(Defaults, ARecipeThatLeavesKeysOutMeansTheirDefaults) {

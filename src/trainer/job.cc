@@ -186,11 +186,14 @@ Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& rec
   if (data.task == Task::kClassification && data.classes.size() < 2) {
     throw UsageError("a classifier needs at least 2 classes, got {}", data.classes.size());
   }
-  opened.plan = PlanOf(recipe.trainer, strategy, opened.data.train->size());
-  opened.chosen = FillOpenKeys(open, opened.data, opened.plan, recipe);
+  const std::string table = FillOpenTable(open, data, recipe);
+  opened.plan = PlanOf(recipe.trainer, strategy, data.train->size());
+  const std::string rest = FillOpenKeys(open, data, opened.plan, recipe);
   recipe.model.loss = LossFor(recipe.model.loss, data.outputs()).name;
   RefuseForNumbers(recipe);
-  if (!size.empty()) opened.chosen = size + (opened.chosen.empty() ? "" : ", ") + opened.chosen;
+  for (const std::string& part : {size, table, rest}) {
+    if (!part.empty()) opened.chosen += (opened.chosen.empty() ? "" : ", ") + part;
+  }
   return opened;
 }
 

@@ -1,9 +1,9 @@
 #include "graph/models/mlp.h"
 
-#include <charconv>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "graph/models/activations.h"
 #include "graph/models/layers.h"
 #include "graph/models/losses.h"
@@ -13,22 +13,24 @@ namespace {
 
 constexpr int kLargestLayer = 1 << 20;
 
+// Stands for the data's own size at either end; 0 in the list.
+constexpr char kOwnSize[] = "*";
+
 std::vector<int> ParseSizes(const ModelOptions& options, const std::string& text) {
+  const std::vector<std::string> words = Split(text, '-');
   std::vector<int> sizes;
-  const char *at = text.data(), *const end = at + text.size();
-  while (true) {
-    int size = 0;
-    const auto [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 1 || size > kLargestLayer || (next != end && *next != '-')) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool own = words[i] == kOwnSize && (i == 0 || i + 1 == words.size());
+    const auto size = own ? 0 : ParseNumber<int>(words[i]);
+    if (!own && (!size || *size < 1 || *size > kLargestLayer)) {
       throw UsageError(
           "model.name \"{}\": sizes must be numbers from 1 to {}, joined by -, as in "
-          "mlp:784-200-10",
+          "mlp:784-200-10 (the first and the last may be *: as the data)",
           options.name, kLargestLayer);
     }
-    sizes.push_back(size);
-    if (next == end) return sizes;
-    at = next + 1;
+    sizes.push_back(*size);
   }
+  return sizes;
 }
 
 // Input, hidden layers, classes.
@@ -36,6 +38,8 @@ std::vector<int> LayerSizes(const ModelOptions& options, const std::string& text
                             int classes) {
   if (text.empty()) return {int(input.size()), 200, classes};
   std::vector<int> sizes = ParseSizes(options, text);
+  if (sizes.front() == 0) sizes.front() = int(input.size());
+  if (sizes.back() == 0) sizes.back() = classes;
   if (sizes.size() < 2 || sizes.front() != input.size() || sizes.back() != classes) {
     throw UsageError(
         "model.name \"{}\": the first size must be that of the input, {} ({}), and the last the "

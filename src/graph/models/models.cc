@@ -17,7 +17,7 @@ constexpr Shape kImageNet{224, 224, 3};
 const ModelDef kModels[] = {
     {"mlp",
      "mlp[:IN-HIDDEN-...-CLASSES]",
-     "dense layers; without sizes, one hidden layer of 200",
+     "dense layers; * for IN or CLASSES: as the data; without sizes, one hidden layer of 200",
      {28, 28, 1},
      10,
      BuildMlp},
@@ -49,7 +49,7 @@ constexpr int kPhoto = 48;  // pixels across: beyond, a cnn sees too little at o
 
 constexpr InputKind kInputKinds[] = {
     {"rows of numbers", [](Shape input) { return std::min(input.height, input.width) < kFolds; },
-     "mlp"},
+     "mlp", /*table=*/true},
     {"small images", [](Shape input) { return std::max(input.height, input.width) <= kPhoto; },
      "cnn"},
     {"photos", [](Shape) { return true; }, "resnet18"},

@@ -37,6 +37,7 @@ struct InputKind {
   const char* words;
   bool (*holds)(Shape input);
   const char* model;
+  bool table = false;  // no picture
 };
 
 // The one list of kinds (graph/models/models.cc); the first that holds counts.

@@ -103,6 +103,18 @@ TEST(Mlp, InTheClassicSettingNormalisesHiddenLayersAndSquashesOutputs) {
   EXPECT_EQ(graph.parameters.size(), 4u);  // the norm has none
 }
 
+TEST(Mlp, AStarTakesTheSizeFromTheData) {
+  const auto sizes = [](const std::string& name) {
+    return Measure(BuildModel({.name = name}, {1, 1, 7}, 3)).parameters;
+  };
+  EXPECT_EQ(sizes("mlp:*-5-*"), sizes("mlp:7-5-3"));
+  EXPECT_EQ(sizes("mlp:*-5-3"), sizes("mlp:7-5-3"));
+  EXPECT_EQ(sizes("mlp:*-*"), sizes("mlp:7-3"));
+  for (const char* name : {"mlp:*", "mlp:*-*-*", "mlp:7-*5-3", "mlp:*--3", "mlp:**-3"}) {
+    EXPECT_THROW(sizes(name), UsageError) << name;
+  }
+}
+
 TEST(Mlp, ANumberIsNotSquashed) {
   for (const char* loss : {"auto", "squared-error"}) {
     const Graph graph =
