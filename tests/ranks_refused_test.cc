@@ -88,14 +88,15 @@ TEST_F(RanksRefusedTest, WithoutASecret) {
   ExpectError(*running, 2, "transport.secret_file");
 }
 
-// As torchrun starts them, which listens on MASTER_PORT itself.
+// As torchrun starts them, whose agent listens on MASTER_PORT itself.
 TEST_F(RanksRefusedTest, TwoStartedByTorchrunTrainTogether) {
   std::unique_ptr<Running> ranks[2];
   for (int r = 0; r < 2; ++r) {
-    ranks[r] = Start(
-        {"train", "--quiet", "--steps", "5", "--out", "a"},
-        {"env", fmt::format("RANK={}", r), "WORLD_SIZE=2", fmt::format("LOCAL_RANK={}", r),
-         "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=somewhere", fmt::format("MASTER_PORT={}", port_ - 1)});
+    ranks[r] =
+        Start({"train", "--quiet", "--steps", "5", "--out", "a"},
+              {"env", fmt::format("RANK={}", r), "WORLD_SIZE=2", fmt::format("LOCAL_RANK={}", r),
+               "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=somewhere",
+               fmt::format("MASTER_PORT={}", port_ - 1), "TORCHELASTIC_USE_AGENT_STORE=True"});
   }
   for (auto& rank : ranks) EXPECT_EQ(rank->Wait(kTimeout).exit_code, 0) << rank->err();
   EXPECT_EQ(Number("a", "ranks"), 2);

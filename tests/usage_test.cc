@@ -62,7 +62,9 @@ TEST_F(UsageTest, WordsThatNobodyKnows) {
   Refuse({"train", "a", "b"}, 2, {"unexpected argument", "b"});
   Refuse({"list", "modles"}, 2, {"did you mean models"});
   Refuse({"--verbose"}, 2, {"unknown flag --verbose"});
-  Refuse({"launch", "pbs"}, 2, {"unknown command \"launch pbs\"; there is launch slurm"});
+  Refuse(
+      {"launch", "pbs"}, 2,
+      {"unknown command \"launch pbs\"; there are launch slurm, launch kubernetes, launch rank"});
   Refuse({"scale", "iris", "--to", "1000000000000"}, 2,
          {"--to must be between 1 and 1000000, got 1000000000000"});
   EXPECT_FALSE(Exists(At("runs")));

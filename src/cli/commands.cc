@@ -20,6 +20,8 @@ extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kExport;
 extern const Command kJoin;
+extern const Command kLaunchKubernetes;
+extern const Command kLaunchRank;
 extern const Command kLaunchSlurm;
 extern const Command kLicenses;
 extern const Command kList;
@@ -37,12 +39,12 @@ extern const Command kWatch;
 // In this order they stand in the help, which shows how the first five are used.
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kAll[] = {
-      &kTrain,     &kWatch,          &kReport,      &kEval,        &kPredict,   &kExport,
-      &kList,      &kDoctor,         &kSweep,       &kTune,        &kCompare,   &kReplay,
-      &kScale,     &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm, &kBenchConv,
-      &kBenchStep, &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataGet,   &kDataPack,
-      &kDataInfo,  &kDataVerify,     &kDataShow,    &kLaunchSlurm, &kMan,       &kCompletion,
-      &kLicenses,
+      &kTrain,     &kWatch,          &kReport,      &kEval,        &kPredict,          &kExport,
+      &kList,      &kDoctor,         &kSweep,       &kTune,        &kCompare,          &kReplay,
+      &kScale,     &kJoin,           &kMemoryBox,   &kBenchPeak,   &kBenchGemm,        &kBenchConv,
+      &kBenchStep, &kBenchAllReduce, &kBenchMemory, &kBenchImages, &kDataGet,          &kDataPack,
+      &kDataInfo,  &kDataVerify,     &kDataShow,    &kLaunchSlurm, &kLaunchKubernetes, &kLaunchRank,
+      &kMan,       &kCompletion,     &kLicenses,
   };
   return kAll;
 }

@@ -20,14 +20,18 @@
 namespace trireme {
 namespace {
 
-// Between fork and exec: system calls only.
-[[noreturn]] void BecomeChild(const char* program, char* const* arguments, int log, pid_t parent) {
+// Between fork and exec: system calls only. `log`: -1 for this process's own output. Signals are
+// blocked: one that is handed on now must end the child, not be taken by a handler of this process.
+[[noreturn]] void BecomeChild(const char* program, char* const* arguments, int log, pid_t parent,
+                              const sigset_t& signals) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nothing = open("/dev/null", O_RDONLY);
-  if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 ||
-      dup2(log, 2) < 0) {
+  if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 ||
+      (log >= 0 && (dup2(log, 1) < 0 || dup2(log, 2) < 0))) {
     _exit(127);
   }
+  signal(SIGTERM, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &signals, nullptr);
   execvp(program, arguments);
   _exit(127);
 }
@@ -36,13 +40,18 @@ pid_t StartChild(const char* program, std::vector<std::string> words, const std:
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) throw Error("cannot write {}: {}", log, std::strerror(errno));
+  const int fd =
+      log.empty() ? -1 : open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0 && !log.empty()) throw Error("cannot write {}: {}", log, std::strerror(errno));
   const pid_t parent = getpid();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t child = fork();
   const int error = errno;
-  if (child == 0) BecomeChild(program, arguments.data(), fd, parent);
-  close(fd);
+  if (child == 0) BecomeChild(program, arguments.data(), fd, parent, before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (fd >= 0) close(fd);
   if (child < 0) throw Error("cannot start the program again: {}", std::strerror(error));
   return child;
 }

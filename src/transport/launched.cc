@@ -56,12 +56,16 @@ std::optional<Launched> FromTrireme(const Environment& env) {
   if (!env.Has("TRIREME_RANK") && !env.Has("TRIREME_WORLD")) return std::nullopt;
   Launched launched{.launcher = "trireme"};
   if (!env.Has("TRIREME_WORLD")) throw Error("TRIREME_RANK is set, but TRIREME_WORLD is not");
-  env.Place("TRIREME_RANK", "TRIREME_WORLD", launched);
+  // Kubernetes numbers the pods of a job; alone, the number may mean anything.
+  const bool pod = !env.Has("TRIREME_RANK") && env.Has("JOB_COMPLETION_INDEX");
+  if (pod) launched.launcher = "Kubernetes";
+  env.Place(pod ? "JOB_COMPLETION_INDEX" : "TRIREME_RANK", "TRIREME_WORLD", launched);
   return launched;
 }
 
-// Also what operators of clusters set for PyTorch. RANK alone is a word that shells may have by
-// chance. On MASTER_PORT torchrun itself listens, so the ranks take its neighbour.
+// Also what operators of clusters set for PyTorch (PyTorchJob, TrainJob). RANK alone is a word that
+// shells may have by chance. Where an agent of torchrun listens on MASTER_PORT itself, the ranks
+// take its neighbour.
 std::optional<Launched> FromTorchrun(const Environment& env) {
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"}) {
     if (env.Text(name).empty()) return std::nullopt;
@@ -71,9 +75,12 @@ std::optional<Launched> FromTorchrun(const Environment& env) {
   if (launched.alone()) return std::nullopt;
   env.LocalPlace("LOCAL_RANK", "LOCAL_WORLD_SIZE", launched);
   constexpr int kLastPort = 65535;
-  const int port = env.Number("MASTER_PORT", 1).value_or(kPort - 1);
+  const bool held = env.Has("TORCHELASTIC_USE_AGENT_STORE")
+                        ? env.Text("TORCHELASTIC_USE_AGENT_STORE") == "True"
+                        : env.Has("TORCHELASTIC_RUN_ID");
+  const int port = env.Number("MASTER_PORT", 1).value_or(held ? kPort - 1 : kPort);
   if (port > kLastPort) throw Error("MASTER_PORT must be at most {}, got {}", kLastPort, port);
-  launched.port = port < kLastPort ? port + 1 : port - 1;
+  launched.port = !held ? port : port < kLastPort ? port + 1 : port - 1;
   launched.hosts = {env.Text("MASTER_ADDR")};
   return launched;
 }

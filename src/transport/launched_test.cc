@@ -54,9 +54,13 @@ TEST(Launched, NobodyStartedThis) {
   EXPECT_FALSE(Find({{"SLURM_JOB_ID", "4"}, {"SLURM_NTASKS", "4"}, {"TRIREME_MEET", "n1:7000"}}));
 }
 
-const Variables kTorchrun = {{"RANK", "3"},         {"WORLD_SIZE", "4"},
-                             {"LOCAL_RANK", "1"},   {"LOCAL_WORLD_SIZE", "2"},
-                             {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
+const Variables kTorchrun = {{"RANK", "3"},
+                             {"WORLD_SIZE", "4"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "n1"},
+                             {"MASTER_PORT", "29500"},
+                             {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
 
 TEST(Launched, Torchrun) {
   const auto launched = Find(kTorchrun);
@@ -70,6 +74,44 @@ TEST(Launched, Torchrun) {
   EXPECT_EQ(launched->port, 29501);  // torchrun listens on 29500 itself
   EXPECT_FALSE(launched->mpi);
   EXPECT_EQ(Find(kTorchrun + Variables{{"MASTER_PORT", "65535"}})->port, 65534);
+  EXPECT_EQ(Find(kTorchrun + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "False"}})->port, 29500);
+}
+
+// As PyTorchJob and TrainJob set them for a pod: no agent, and nothing about neighbours.
+TEST(Launched, PodsOfPyTorch) {
+  Variables pod = {{"RANK", "1"},
+                   {"WORLD_SIZE", "2"},
+                   {"MASTER_ADDR", "job-master-0"},
+                   {"MASTER_PORT", "23456"},
+                   {"PET_NNODES", "2"},
+                   {"JOB_COMPLETION_INDEX", "0"}};
+  const auto launched = Find(pod);
+  ASSERT_TRUE(launched);
+  EXPECT_EQ(launched->rank, 1);
+  EXPECT_EQ(launched->size, 2);
+  EXPECT_FALSE(launched->local_size);
+  EXPECT_EQ(launched->port, 23456);
+  pod.erase("MASTER_PORT");
+  EXPECT_EQ(Find(pod)->port, kPort);
+  pod["TORCHELASTIC_RUN_ID"] = "7";  // an old torchrun in the pod
+  EXPECT_EQ(Find(pod)->port, kPort);
+  pod["MASTER_PORT"] = "23456";
+  EXPECT_EQ(Find(pod)->port, 23457);
+}
+
+TEST(Launched, PodsOfAnIndexedJob) {
+  const Variables pod = {
+      {"JOB_COMPLETION_INDEX", "2"}, {"TRIREME_WORLD", "4"}, {"TRIREME_MEET", "a-0.a:7117"}};
+  const auto launched = Find(pod);
+  ASSERT_TRUE(launched);
+  EXPECT_EQ(launched->launcher, "Kubernetes");
+  EXPECT_EQ(launched->rank, 2);
+  EXPECT_EQ(launched->size, 4);
+  EXPECT_EQ(launched->meet, "a-0.a:7117");
+  EXPECT_EQ(Find(pod + Variables{{"TRIREME_RANK", "1"}})->rank, 1);
+  EXPECT_FALSE(Find({{"JOB_COMPLETION_INDEX", "2"}}));  // pods of many runs, perhaps
+  EXPECT_EQ(ErrorOf(pod + Variables{{"JOB_COMPLETION_INDEX", "4"}}),
+            "JOB_COMPLETION_INDEX must be below TRIREME_WORLD, got 4 of 4");
 }
 
 // Words that a shell may have by chance; and one process is no launch.

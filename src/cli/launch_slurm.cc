@@ -4,10 +4,9 @@
 
 #include <filesystem>
 
-#include "base/files.h"
 #include "cli/command.h"
+#include "cli/launch_words.h"
 #include "cli/slurm_script.h"
-#include "cli/train.h"
 #include "launch/transports.h"
 
 namespace trireme {
@@ -36,9 +35,6 @@ constexpr Flag kFlags[] = {
     {"--out", "FILE", "write the script here (default: to the standard output)"},
 };
 
-constexpr Place kPlaces[] = {
-    {"COMMAND", Place::kMany, "after --: train RECIPE --out DIR and other flags of train"}};
-
 std::string OneOfWords(const Args& args, const char* flag, std::vector<std::string> words) {
   const std::string given = args.Value(flag).value_or(words[0]);
   for (const std::string& word : words) {
@@ -55,17 +51,6 @@ std::string OwnPath() {
   return path.string();
 }
 
-// The name of a directory as that of a job.
-std::string NameOf(const std::string& run) {
-  fs::path path = fs::path(run).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  std::string name = path.filename().string();
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '-';
-  }
-  return name.find_first_not_of(".-") == name.npos ? "trireme" : name;
-}
-
 // Those that can join what srun starts.
 const TransportKind& TransportOf(const Args& args) {
   std::vector<std::string> names;
@@ -73,41 +58,6 @@ const TransportKind& TransportOf(const Args& args) {
     if (kind.join) names.push_back(kind.name);
   }
   return *FindTransport(OneOfWords(args, "--transport", names));
-}
-
-// What is trained: the words after `--`, as they are for the first start, and for later ones
-// without what a run that goes on brings itself.
-void TakeCommand(const Args& args, SlurmJob& job) {
-  const std::vector<std::string> words = args.Many("COMMAND");
-  if (words.empty() || words[0] != "train") {
-    throw UsageError("put the command after --, as in: -- train iris --out runs/iris");
-  }
-  const Args train = ReadTrainWords(std::span(words).subspan(1));
-  for (const char* flag : {"--resume", "--dry-run", "--help-config", "--transport", "--ranks"}) {
-    if (!train.Has(flag)) continue;
-    throw UsageError(
-        "{} cannot be used after --: the script decides how train is started; remove it", flag);
-  }
-  const auto run = train.Value("--out");
-  if (!run || run->empty()) {
-    throw UsageError(
-        "train needs --out DIR, where the script finds the run when it is started again");
-  }
-  job.run = *run;
-  const std::vector<std::string> transport = {"--transport", TransportOf(args).name};
-  job.first_words = {"train"};
-  if (const auto recipe = train.Optional("RECIPE")) job.first_words.push_back(*recipe);
-  job.resume_words = {"train", "--resume", job.run};
-  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  };
-  append(job.first_words, transport);
-  append(job.first_words, train.FlagsWithout({}));
-  if (job.container.empty()) {
-    CheckTrainWords(ReadTrainWords(std::span(job.first_words).subspan(1)));
-  }
-  append(job.resume_words, transport);
-  append(job.resume_words, train.FlagsWithout({"--out", "--init"}));
 }
 
 SlurmJob ReadJob(const Args& args) {
@@ -141,8 +91,12 @@ SlurmJob ReadJob(const Args& args) {
   } else if (args.Has("--container-with")) {
     throw UsageError("--container-with needs --container IMAGE");
   }
-  TakeCommand(args, job);
-  job.name = NameOf(job.run);
+  const std::vector<std::string> transport = {"--transport", TransportOf(args).name};
+  const RunWords words = ReadRunWords(args, transport, !job.container.empty());
+  job.run = words.run;
+  job.first_words = words.first;
+  job.resume_words = words.resume;
+  job.name = JobName(job.run);
   text("--name", job.name);
   text("--program", job.program);
   if (job.program.empty()) job.program = job.container.empty() ? OwnPath() : "trireme";
@@ -151,13 +105,9 @@ SlurmJob ReadJob(const Args& args) {
 
 int Run(const Args& args, Process& process) {
   const std::string script = SlurmScript(ReadJob(args));
-  const auto file = args.Value("--out");
-  if (!file || process.out.Is(*file)) {
-    process.out.Write(script);
-    return 0;
+  if (WriteLaunchFile(args, process, script)) {
+    process.out.Print("submit it with: sbatch {}\n", QuoteShell(*args.Value("--out")));
   }
-  ReplaceFile(*file, script);
-  process.out.Print("submit it with: sbatch {}\n", QuoteShell(*file));
   return 0;
 }
 
@@ -175,7 +125,7 @@ const Command kLaunchSlurm = {
         "-- train iris --out runs/b\n"
         "trireme launch slurm --container trireme.sif --sbatch=--qos=high -- train --out runs/c\n",
     .flags = kFlags,
-    .places = kPlaces,
+    .places = kTrainPlaces,
     .run = Run,
 };
 
