@@ -203,7 +203,7 @@ TEST_F(EndTest, DivergenceEndsWithAMessage) {
   }
   Write("huge.csv", rows);
   Refuse({"train", "--data", "csv:huge.csv", "--model", "mlp:1-2", "--set", "data.normalize=none",
-          "--lr", "3e38", "--steps", "1", "--quiet", "--out", "f"},
+          "--optimizer", "sgd", "--lr", "3e38", "--steps", "1", "--quiet", "--out", "f"},
          1, {"weight is not finite after step 1", "optimizer.lr"});
   EXPECT_FALSE(Exists(At("f/checkpoints/latest")));
 }

