@@ -44,7 +44,8 @@ constexpr size_t kFixedBytes = offsetof(PartRegion, version);
 constexpr uint64_t kHeaderBytes = sizeof(PartHeader) + kMostOfPart * sizeof(PartRegion);
 constexpr uint64_t kRingBytes = kKeptNotes * sizeof(RingEntry);
 static_assert(sizeof(RingEntry) % sizeof(int64_t) == 0);
-constexpr auto kNap = std::chrono::microseconds(200);  // between looks for what others want
+constexpr auto kProgressPause =
+    std::chrono::microseconds(200);       // between looks for what others want
 constexpr size_t kPieceValues = 1 << 20;  // of a call: others get their turn of MPI in between
 
 constexpr uint64_t PlaceOf(int region) {
@@ -441,7 +442,7 @@ MpiWindow::MpiWindow(MpiGroup& group, const MpiLibrary& library, uint64_t bytes,
         MpiTurn turn(group_.turns(), MpiTurn::kPoller);
         group_.Pass();
       }
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kProgressPause);
     }
   });
 }
