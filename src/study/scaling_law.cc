@@ -55,7 +55,7 @@ std::optional<Matrix> InverseOf(const Matrix& a, const std::vector<int>& used) {
   return inverse;
 }
 
-struct Trial {
+struct Candidate {
   Terms terms = {};
   Matrix inverse = {};
   double squares = 0;
@@ -63,8 +63,8 @@ struct Trial {
 };
 
 // Least squares of relative errors with some of the terms; nothing if one would be negative.
-std::optional<Trial> Try(std::span<const double> n, std::span<const double> seconds,
-                         const std::vector<int>& used) {
+std::optional<Candidate> Try(std::span<const double> n, std::span<const double> seconds,
+                             const std::vector<int>& used) {
   Matrix a = {};
   Terms b = {};
   for (size_t k = 0; k < n.size(); ++k) {
@@ -76,16 +76,16 @@ std::optional<Trial> Try(std::span<const double> n, std::span<const double> seco
   }
   const auto inverse = InverseOf(a, used);
   if (!inverse) return {};
-  Trial trial{.inverse = *inverse, .used = used.size()};
+  Candidate candidate{.inverse = *inverse, .used = used.size()};
   for (int i = 0; i < kTerms; ++i) {
-    for (int j = 0; j < kTerms; ++j) trial.terms[i] += (*inverse)[i][j] * b[j];
-    if (trial.terms[i] < 0) return {};
+    for (int j = 0; j < kTerms; ++j) candidate.terms[i] += (*inverse)[i][j] * b[j];
+    if (candidate.terms[i] < 0) return {};
   }
   for (size_t k = 0; k < n.size(); ++k) {
-    const double error = Value(trial.terms, n[k]) / seconds[k] - 1;
-    trial.squares += error * error;
+    const double error = Value(candidate.terms, n[k]) / seconds[k] - 1;
+    candidate.squares += error * error;
   }
-  return trial;
+  return candidate;
 }
 
 double FloorOf(const PublishedTable& table) {
@@ -123,15 +123,15 @@ double ScalingLaw::At(double n) const {
 ScalingFit FitScaling(std::span<const double> n, std::span<const double> seconds, bool exchange,
                       double floor) {
   TRIREME_ASSERT(n.size() == seconds.size());
-  std::optional<Trial> best;
+  std::optional<Candidate> best;
   for (unsigned set = 1; set < (exchange ? 8u : 4u); ++set) {
     std::vector<int> used;
     for (int i = 0; i < kTerms; ++i) {
       if (set >> i & 1) used.push_back(i);
     }
     if (used.size() > n.size()) continue;
-    const auto trial = Try(n, seconds, used);
-    if (trial && (!best || trial->squares < best->squares - 1e-12)) best = trial;
+    const auto candidate = Try(n, seconds, used);
+    if (candidate && (!best || candidate->squares < best->squares - 1e-12)) best = candidate;
   }
   if (!best) throw Error("no law of this form fits these times");
   const double freedom = double(n.size() - best->used);
