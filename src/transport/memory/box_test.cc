@@ -145,10 +145,12 @@ TEST(MemoryBox, AClientThatIsKilledHasAddedAllOrNothing) {
     version = memory->Wait(region, version + 20, After(kPatience_s));
     client->Kill();
     uint64_t now = 0;
-    EXPECT_EQ(Common(*memory, region, &now), float(now));
+    const float common = Common(*memory, region, &now);
+    EXPECT_EQ(common, float(now));
   }
   while (box.store().Look().clients > 1) memory->Wait(region, ~uint64_t{0}, After(0.01));
-  EXPECT_EQ(Common(*memory, region, &version), float(version));
+  const float common = Common(*memory, region, &version);
+  EXPECT_EQ(common, float(version));
   EXPECT_EQ(memory->Notes(region, version - 10).size(), 10u);
 }
 
