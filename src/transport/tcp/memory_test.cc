@@ -145,6 +145,20 @@ TEST(TcpMemory, EachChangeIsMadeOnceThroughCuts) {
   EXPECT_EQ(cutter.cut(), 11);
 }
 
+// A box may be killed right after it let a client in: its session must be there by then, or the
+// next box would take the client for one that was away too long.
+TEST(TcpMemory, WhoIsLetInHasASession) {
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {});
+  std::vector<std::unique_ptr<Memory>> clients;
+  for (uint32_t i = 0; i < kMostSessions; ++i) {
+    clients.push_back(ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s}));
+    ASSERT_EQ(box.store().Look().clients, int(i) + 1);
+  }
+  EXPECT_TRUE(Has(WhatOf([&] { ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s}); }),
+                  "256 clients already"));
+}
+
 // Most moves of a sparse gradient are zero. What is sent is the rest, also when it is said again.
 TEST(TcpMemory, RunsOfZerosAreNotSent) {
   MemoryBox box(kSetup);

@@ -13,6 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr double kLongestWait_s = 0.5;  // that one word may wait for a version
+constexpr char kSessionEnded[] = "the memory box has ended this client's session";
 constexpr double kStuck_s = 0.002;  // a client that takes nothing for so long lets others change
 
 template <class T>
@@ -51,8 +52,9 @@ class MemoryWires::Connection {
     std::string why;
     try {
       wire_.NoticeSilence(wires_.box_.setup().timeout_s);
-      const auto known = store_.FindSession(client_);
-      session_ = known ? *known : store_.BeginSession(client_);
+      const auto session = store_.FindSession(client_);
+      if (!session) throw PeerLost(kSessionEnded);
+      session_ = *session;
       while (ServeWord()) {
       }
     } catch (const WireBroken&) {  // may come back
@@ -288,10 +290,17 @@ uint64_t MemoryWires::incarnation() const { return box_.store().image().header()
 
 std::string MemoryWires::Judge(const Hello& hello) {
   if (hello.incarnation == 0) return "a memory client needs a number";
+  if (box_.store().FindSession(hello.incarnation)) return "";
   const bool comes_back = hello.from == 1 && hello.expected == incarnation();
-  if (comes_back && !box_.store().FindSession(hello.incarnation)) {
-    return "the memory box has ended this client's session";
+  if (comes_back) return kSessionEnded;
+  // Before the client hears that it is let in: a box that is killed now knows it afterwards.
+  try {
+    box_.store().BeginSession(hello.incarnation);
+  } catch (const Error& error) {
+    return error.what();
   }
+  std::lock_guard lock(mutex_);
+  away_[hello.incarnation] = After(box_.setup().timeout_s);
   return "";
 }
 
