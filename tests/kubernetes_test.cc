@@ -241,7 +241,7 @@ TEST_F(LaunchRankTest, NonsenseIsRefusedBeforeItIsSent) {
   refuse(whole + Words{"--claim", ""}, good, "--claim is empty");
   refuse(whole, {}, "after --");
   refuse(whole, {"train"}, "--out DIR");
-  refuse(whole, {"train", "--out", "/runs/a"}, "/work");
+  refuse(whole, {"train", "--out", "/runs/a"}, "/trireme");
   refuse(whole, good + Words{"--ranks", "2"}, "--ranks");
   refuse(whole, good + Words{"--set", "trainer.bacth=2"}, "did you mean trainer.batch");
   refuse(whole, good + Words{"iriss"}, "iriss");

@@ -22,7 +22,7 @@ struct KubernetesJob {
   std::vector<std::string> words;  // `train ...`
 };
 
-constexpr char kPodFolder[] = "/work";  // where the run is, and what its paths are relative to
+constexpr char kPodFolder[] = "/trireme";  // where the run is, and what its paths are relative to
 
 // `name` with what Kubernetes forbids in it replaced or left out, for so many ranks.
 std::string KubernetesName(const std::string& name, int ranks);

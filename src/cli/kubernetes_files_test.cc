@@ -77,7 +77,7 @@ TEST(KubernetesFiles, TheJobHasAPodForEachRank) {
   const Json& container = At(pod, "containers.0");
   EXPECT_EQ(At(container, "args").Text(),
             R"(["launch","rank","--","train","iris","--out","runs/a"])");
-  EXPECT_EQ(At(container, "workingDir").AsString(), "/work");
+  EXPECT_EQ(At(container, "workingDir").AsString(), "/trireme");
   EXPECT_EQ(At(container, "resources.limits").Text(), R"({"cpu":"8","memory":"16Gi"})");
   EXPECT_EQ(At(container, "resources.requests").Text(), At(container, "resources.limits").Text());
   EXPECT_EQ(At(container, "env.0").Text(), R"({"name":"TRIREME_WORLD","value":"4"})");
@@ -187,8 +187,9 @@ TEST(KubernetesFiles, NumbersAndPathsOutOfRangeAreRefused) {
   EXPECT_TRUE(Refusal(&KubernetesJob::grace_s, 0).starts_with("--grace"));
   EXPECT_TRUE(Refusal(&KubernetesJob::backoff_limit, -1).starts_with("--backoff-limit"));
   EXPECT_TRUE(Refusal(&KubernetesJob::user, 0).starts_with("--user must be between 1"));
-  EXPECT_EQ(Refused(&KubernetesJob::run, "/work/a"), "");
-  for (const char* run : {"/runs/a", "../a", ".", "/work", "/work/", "/work/../a", "a/../../b"}) {
+  EXPECT_EQ(Refused(&KubernetesJob::run, "/trireme/a"), "");
+  for (const char* run :
+       {"/runs/a", "../a", ".", "/trireme", "/trireme/", "/trireme/../a", "a/../../b"}) {
     EXPECT_NE(Refused(&KubernetesJob::run, run), "") << run;
   }
 }

@@ -15,7 +15,7 @@ constexpr Flag kFlags[] = {
     {"--image", "IMAGE", "image with trireme on its PATH, with a tag: HOST/NAME:TAG"},
     {"--cpus-per-rank", "N", "processors for each rank"},
     {"--memory", "SIZE", "memory for each rank, with its unit: 16Gi"},
-    {"--claim", "NAME", "PersistentVolumeClaim that all pods mount at /work: data and the run"},
+    {"--claim", "NAME", "PersistentVolumeClaim that all pods mount at /trireme: data and the run"},
     {"--grace", "SECONDS", "time for the last checkpoint when a pod is stopped (120)"},
     {"--backoff-limit", "N", "failed pods after which Kubernetes gives up (6)"},
     {"--user", "UID", "who the ranks run as, user and group (1000)"},
