@@ -32,7 +32,7 @@ std::vector<std::string> ToolWords(const DownloadTool& tool, const Download& dow
             "--silent",
             "--show-error",
             "--speed-limit",
-            "1",
+            "1000",
             "--speed-time",
             seconds,
             "--connect-timeout",
@@ -62,12 +62,6 @@ std::vector<std::string> ToolWords(const DownloadTool& tool, const Download& dow
   _exit(127);
 }
 
-int64_t ArrivedBytes(const std::string& path) {
-  std::error_code none;
-  const auto size = fs::file_size(path, none);
-  return none ? 0 : int64_t(size);
-}
-
 // The last line that says something.
 std::string LastToolWords(int file) {
   std::string text(4096, '\0');
@@ -83,6 +77,12 @@ std::string LastToolWords(int file) {
 }
 
 }  // namespace
+
+int64_t ArrivedBytes(const std::string& path) {
+  std::error_code none;
+  const auto size = fs::file_size(path, none);
+  return none ? 0 : int64_t(size);
+}
 
 DownloadTool FindDownloadTool(const std::string& folders) {
   for (const char* name : {"curl", "wget"}) {

@@ -15,6 +15,8 @@ struct DownloadTool {
 // The first of the two in these folders (PATH); an empty path: neither is there.
 DownloadTool FindDownloadTool(const std::string& folders);
 
+int64_t ArrivedBytes(const std::string& path);  // 0: there is no such file
+
 struct Download {
   std::string url;
   std::string path;        // the beginning of the file, where there is one: it is continued

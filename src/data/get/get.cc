@@ -22,11 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int64_t FileBytes(const std::string& path) {
-  std::error_code none;
-  const auto bytes = fs::file_size(path, none);
-  return none ? 0 : int64_t(bytes);
-}
+// In the folder of an archive: which archive it was.
+constexpr char kMark[] = ".trireme-archive";
 
 // More than this is not the file, however it was packed.
 int64_t MostBytes(const OfferedFile& file) {
@@ -42,7 +39,7 @@ bool LooksLikeAPage(const std::string& path) {
 
 // What is wrong with a file that has arrived; empty: nothing.
 std::string WhatIsWrong(const std::string& path, const OfferedFile& file) {
-  const int64_t bytes = FileBytes(path);
+  const int64_t bytes = ArrivedBytes(path);
   if (bytes == 0) return "sent nothing";
   if (LooksLikeAPage(path)) return "sent a web page instead of the file";
   if (file.unpacked.empty() && bytes != file.bytes) {
@@ -64,7 +61,7 @@ std::string WhatIsWrong(const std::string& path, const OfferedFile& file) {
 class FolderTurn {
  public:
   FolderTurn(const std::string& path, const GetNeeds& needs)
-      : path_(path), fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+      : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (fd_ < 0) throw Error("cannot write {}: {}", path, std::strerror(errno));
     if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
     needs.say(fmt::format("another process fetches into {}; waiting for it", needs.folder));
@@ -80,7 +77,6 @@ class FolderTurn {
   FolderTurn& operator=(const FolderTurn&) = delete;
 
  private:
-  const std::string path_;
   const int fd_;
 };
 
@@ -105,14 +101,16 @@ std::string FetchFrom(std::string_view mirror, const OfferedFile& file, const st
   constexpr int kMostCuts = 20;
   std::string problem;
   for (int i = 0; i < kMostCuts; ++i) {
-    const int64_t before = FileBytes(path);
+    const int64_t before = ArrivedBytes(path);
     problem = RunDownload(needs.tool, download, progress);
-    const bool cut = !problem.empty() && FileBytes(path) > before && FileBytes(path) < file.bytes;
+    const bool cut =
+        !problem.empty() && ArrivedBytes(path) > before && ArrivedBytes(path) < file.bytes;
     if (cut && HasStalled(problem)) return problem;
     if (cut) continue;
     if (problem.empty()) problem = WhatIsWrong(path, file);
     if (problem.empty()) return "";
-    fs::remove(path);
+    std::error_code none;  // what stays is judged again
+    fs::remove(path, none);
     if (before == 0) return problem;
   }
   return problem;
@@ -134,8 +132,8 @@ void FetchFile(const OfferedData& data, const OfferedFile& file, const std::stri
   for (const std::string_view mirror : data.mirrors) {
     const std::string problem = FetchFrom(mirror, file, path, needs);
     if (problem.empty()) {
-      needs.say(
-          fmt::format("{} ({}) from {}", file.name, FormatBytes(double(FileBytes(path))), mirror));
+      needs.say(fmt::format("{} ({}) from {}", file.name, FormatBytes(double(ArrivedBytes(path))),
+                            mirror));
       return;
     }
     needs.say(fmt::format("{}{}: {}", mirror, file.name, problem));
@@ -161,7 +159,9 @@ void TakeFile(const OfferedFile& file, const std::string& path, const GetNeeds& 
   if (const std::string wrong = WhatIsWrong(from, file); !wrong.empty()) {
     throw Error("{} is not {} ({})", from, file.name, wrong.substr(wrong.find(' ') + 1));
   }
-  fs::copy_file(from, path, fs::copy_options::overwrite_existing);
+  std::error_code problem;
+  fs::copy_file(from, path, fs::copy_options::overwrite_existing, problem);
+  if (problem) throw Error("cannot copy {} to {}: {}", from, path, problem.message());
 }
 
 // Before anything is fetched: the archive and what comes out of it, which is a little more.
@@ -182,9 +182,10 @@ bool IsThere(const OfferedData& data, const std::string& folder) {
   std::error_code none;
   if (!fs::exists(folder, none) || fs::is_empty(folder, none)) return false;
   for (const OfferedFile& file : data.files) {
-    if (file.unpacked.empty()) return true;  // unpacked when it was right
-    const std::string path = fmt::format("{}/{}", folder, file.name);
-    if (!Exists(path) || !WhatIsWrong(path, file).empty()) {
+    const bool archive = file.unpacked.empty();  // unpacked when it was right
+    const std::string path = fmt::format("{}/{}", folder, archive ? kMark : file.name);
+    if (!Exists(path) ||
+        !(archive ? Trim(ReadFile(path)) == file.sha256 : WhatIsWrong(path, file).empty())) {
       throw Error(
           "{} is not empty, and {} in it is missing or damaged; remove the folder, or "
           "choose another one with --to DIR",
@@ -225,6 +226,7 @@ bool GetData(const OfferedData& data, const GetNeeds& needs) {
     Untar(path, unpacked);
     ready = fmt::format("{}/{}", unpacked, data.inside);
     if (!fs::is_directory(ready)) throw Error("{} holds no folder {}", path, data.inside);
+    ReplaceFile(fmt::format("{}/{}", ready, kMark), std::string(file.sha256) + "\n");
   }
   RenameDurably(ready, needs.folder);
   RemoveTree(beside);

@@ -62,9 +62,13 @@ const std::string kPackedSum = Sha256Hex(kPacked), kContentSum = Sha256Hex(kCont
 class GetTest : public testing::Test {
  protected:
   GetTest() {
-    for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) unsetenv(name);
+    for (const char* name :
+         {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"}) {
+      unsetenv(name);
+    }
     needs_.folder = home_ / "set";
-    needs_.tool = FindDownloadTool(std::getenv("PATH"));
+    const char* const path = std::getenv("PATH");
+    needs_.tool = FindDownloadTool(path ? path : "");
     needs_.say = [&](const std::string& words) { said_ += words + "\n"; };
   }
 
@@ -171,14 +175,14 @@ TEST_F(GetTest, AMirrorThatStallsIsLeft) {
   needs_.stall_s = 3;
   MirrorServer stalls(One(kPacked, MirrorMood::kStalls));
   MirrorServer good(One(kPacked));
-  EXPECT_TRUE(Get({stalls.address(), good.address()}));
+  // The good one has as little time, which may not do on a busy machine at first.
+  EXPECT_TRUE(Get({stalls.address(), good.address(), good.address(), good.address()}));
   ExpectThere();
 }
 
 TEST_F(GetTest, WgetDoesAsWell) {
-  const DownloadTool curl = needs_.tool;
-  needs_.tool = {fs::path(curl.path).parent_path() / "wget", false};
-  if (!Exists(needs_.tool.path)) needs_.tool = curl;
+  needs_.tool = {fs::path(needs_.tool.path).parent_path() / "wget", false};
+  if (!Exists(needs_.tool.path)) GTEST_SKIP() << "wget is not beside curl";
   MirrorServer none({}), cuts(One(kPacked, MirrorMood::kCuts));
   EXPECT_TRUE(Get({none.address(), cuts.address()}));
   ExpectThere();
@@ -241,6 +245,9 @@ TEST_F(GetTest, AFolderWithOtherThingsIsNotTouched) {
   MakeDirectories(needs_.folder);
   ReplaceFile(needs_.folder + "/mine", "x");
   EXPECT_TRUE(Holds(ErrorOf({"http://mirror.invalid/"}), "is not empty"));
+  EXPECT_EQ(ReadFile(needs_.folder + "/mine"), "x");
+  const OfferedFile archive[] = {{"a.tgz", 1000, kPackedSum, ""}};
+  EXPECT_THROW(GetFiles(archive, {"http://mirror.invalid/"}, "top"), Error);
   EXPECT_EQ(ReadFile(needs_.folder + "/mine"), "x");
 }
 

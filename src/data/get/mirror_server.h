@@ -1,10 +1,12 @@
 #pragma once
 // A mirror on this machine for tests, which can misbehave as others do.
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
