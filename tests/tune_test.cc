@@ -25,8 +25,8 @@ class TuneRunTest : public WholeTest {
 
   // A step takes 5 ms, so that there is a middle to kill it in.
   Words Tune(const std::string& out) const {
-    return {"tune", "--data", "csv:t.csv",         "--steps",  "30", "--batch", "16", "--threads",
-            "1",    "--set",  "emulate.step_ms=5", "--trials", "6",  "--out",   out};
+    return {"tune", "--data", "csv:t.csv",          "--steps",  "30", "--batch", "16", "--threads",
+            "1",    "--set",  "emulate.step_ms=10", "--trials", "6",  "--out",   out};
   }
 
   size_t Done(const std::string& out) const {
@@ -55,7 +55,6 @@ TEST_F(TuneRunTest, KilledTwiceItGivesTheTableOfAnUndisturbedSearch) {
     for (const Stopwatch watch; watch.seconds() < kTimeout && !running->Over(); SleepFor(0.01)) {
       if (kill_at > 0 ? Done("b") >= kill_at : fs::exists(At("b/range/metrics.jsonl"))) break;
     }
-    SleepFor(0.05);
     running->Kill(SIGKILL);
     running->Wait(kTimeout);
     EXPECT_LT(Done("b"), 6u);

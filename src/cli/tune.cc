@@ -83,6 +83,7 @@ TunePlan PlanOf(const Args& args, std::string& chosen) {
   if (followed) LoadRecipe(sections, *followed);
   args.ApplyTo(sections);
   SettlePairs(sections, plan.recipe);
+  SettleDevice(plan.recipe, sections.IsGiven("trainer.device"));
   if (!followed) chosen = CompleteRecipe(FindOpenKeys(sections), plan.recipe);
   plan.name = followed.value_or(plan.recipe.data.source);
   plan.out = args.Value("--out").value_or(
@@ -109,9 +110,10 @@ int Run(const Args& args, Process& process) {
   TunePlan plan = PlanOf(args, chosen);
   CheckTune(plan);
   const bool quiet = args.Has("--quiet"), shows = !quiet && !args.Has("--json");
+  MakeDirectories(plan.out);
+  const RunLock lock(plan.out);
   AdoptTune(plan);
   if (!chosen.empty() && !quiet) log.Info("tune", "no recipe: {}", chosen);
-  const RunLock lock(plan.out);
   const Stopwatch watch;
   const double seconds = 3600 * args.Number("--hours", 0.0);
   int code = 0;
