@@ -17,6 +17,7 @@
 #include "model/saved_model.h"
 #include "optimizer/updater.h"
 #include "report/run_reader.h"
+#include "trainer/job.h"
 
 namespace trireme {
 namespace {
@@ -110,15 +111,23 @@ struct StepSubject {
   double trained = 0;  // samples per second of a run's epochs, for each rank; 0: of no run
 };
 
-// The first epoch holds what happens once.
-double SpeedOfEpochs(const std::string& run) {
+// What the epochs of a run say.
+struct Epochs {
+  double speed = 0;     // samples per second
+  int64_t samples = 0;  // of one
+};
+Epochs EpochsOf(const std::string& run) {
   std::vector<double> speeds;
+  Epochs epochs;
   for (const MetricsLine& line : ReadRun(run).epochs) {
     if (std::isfinite(line.samples_per_second)) speeds.push_back(line.samples_per_second);
+    if (line.epoch > 0 && line.samples > 0)
+      epochs.samples = std::llround(line.samples / line.epoch);
   }
-  if (speeds.empty()) throw Error("{} has no epoch yet", run);
-  if (speeds.size() > 1) speeds.erase(speeds.begin());
-  return Median(speeds);
+  if (speeds.empty() || epochs.samples < 1) throw Error("{} has no epoch yet", run);
+  if (speeds.size() > 1) speeds.erase(speeds.begin());  // it holds what happens once
+  epochs.speed = Median(speeds);
+  return epochs;
 }
 
 StepSubject StepSubjectOf(const Args& args, const Log& log) {
@@ -143,13 +152,16 @@ StepSubject StepSubjectOf(const Args& args, const Log& log) {
   RequireDevice(device);
   EngineOptions options = recipe.engine;
   options.measure = options.measure && !recipe.trainer.deterministic;
+  const Epochs epochs = EpochsOf(*run);
+  const int workers = ChooseStrategy(recipe).workers();
+  const int64_t batch = GlobalBatch(recipe.trainer, workers, epochs.samples);
   const int shards = std::max(1, recipe.trainer.shards);
   return {recipe.model.name,
           std::move(saved.graph),
-          int((recipe.trainer.batch.number + shards - 1) / shards),
+          int((batch + shards - 1) / shards),
           {device, ResolvePrecision(*device.kind, recipe.trainer.precision), options,
            args.Has("--threads") ? ThreadsOf(args) : CountThreads(recipe.trainer)},
-          SpeedOfEpochs(*run) / std::max(1, recipe.transport.ranks)};
+          epochs.speed / workers};
 }
 
 int Run(const Args& args, Process& process) {

@@ -44,11 +44,6 @@ void RefuseChanges(const Recipe& recipe) {
   }
 }
 
-int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples) {
-  if (options.batch_per_worker > 0) return std::min(options.batch_per_worker * workers, samples);
-  return options.batch.is_word() ? samples : std::min(options.batch.number, samples);
-}
-
 constexpr int kMostShards = 1 << 20;
 constexpr double kMostSteps = 1e15;  // every integer up to here is a double
 
@@ -63,6 +58,11 @@ int64_t CountSteps(const TrainerOptions& options, int64_t steps_per_epoch) {
 }
 
 }  // namespace
+
+int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples) {
+  if (options.batch_per_worker > 0) return std::min(options.batch_per_worker * workers, samples);
+  return options.batch.is_word() ? samples : std::min(options.batch.number, samples);
+}
 
 MakeBackend BackendOf(const Recipe& recipe, bool trains) {
   const DeviceChoice device = FindDevice(recipe.trainer.device);

@@ -64,6 +64,9 @@ Job PrepareJob(const Recipe& recipe, MakeBackend make_backend, const Neighbours&
 // The recipe's strategy for its ranks. UsageError where it cannot run so.
 StrategyChoice ChooseStrategy(const Recipe& recipe);
 
+// Samples of a step, of so many in an epoch.
+int64_t GlobalBatch(const TrainerOptions& options, int workers, int64_t samples);
+
 // Fills the open keys as PrepareJob would, and nothing else. What was chosen, in words.
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe);
 
