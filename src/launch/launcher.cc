@@ -252,7 +252,7 @@ int Launcher::Run(const PeerNeeds& needs, FunctionRef<int(World&)> fn) {
 }
 
 int Launcher::RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
-  if (needs.memory_bytes == 0) return RunWithLinks(needs, fn);
+  if (needs.memory.regions == 0) return RunWithLinks(needs, fn);
   if (options_.throttle > 0 || options_.latency_ms > 0) {
     throw UsageError(
         "transport.throttle and transport.latency_ms slow down messages of ranks, but with "
@@ -267,7 +267,7 @@ int Launcher::RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
 
 MemorySetup Launcher::MemoryFor(const ServerNeeds& needs) const {
   MemorySetup memory{.boxes = options_.memory,
-                     .box = {.bytes = needs.memory_bytes,
+                     .box = {.bytes = needs.memory.regions + needs.memory.slots,
                              .threads = needs.memory_threads,
                              .timeout_s = options_.timeout_s},
                      .secret = Secret(),
@@ -281,7 +281,10 @@ MemorySetup Launcher::MemoryFor(const ServerNeeds& needs) const {
   }
   if (!memory.boxes.empty()) return memory;
   memory.by_world = joins_ && kind_->gives_memory;
-  if (memory.by_world) return memory;
+  if (memory.by_world) {
+    memory.box.bytes = needs.memory.regions;
+    return memory;
+  }
   if (holds(0)) memory.image = MemoryImage::Anonymous(memory.box.bytes);
   if (complete()) return memory;
   const auto address = ParseAddress(meet_);

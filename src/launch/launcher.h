@@ -52,7 +52,7 @@ class Launcher {
 
   // For ranks of a free pace, which need no group: the first is the server. Where processes of this
   // program are the ranks, they have none, and those that are killed are started again (see
-  // RunServerRanks). With `needs.memory_bytes` each has memory() in common with the others: in a
+  // RunServerRanks). With `needs.memory` each has memory() in common with the others: in a
   // box that rank 0's process keeps, or in those of transport.memory.
   int RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn);
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "launch/options.h"
 #include "transport/launched.h"
+#include "transport/memory.h"
 #include "transport/tcp/world.h"
 #include "transport/world.h"
 
@@ -42,8 +43,8 @@ struct ServerNeeds {
   int servers = 1;  // see ServerRanks, and so for the next two
   std::vector<int> groups = {};
   size_t group_bytes = 0;
-  size_t memory_bytes = 0;  // not 0: all ranks have so much remote memory in common
-  int memory_threads = 1;   // that add to it
+  MemoryRoom memory = {};  // not empty: all ranks have so much remote memory in common
+  int memory_threads = 1;  // that add to it
   FunctionRef<int()> signal = {};
   const Log* log = nullptr;
   bool announce = false;  // log where the server listens

@@ -267,13 +267,13 @@ int64_t LeaseSize(const Plan& plan, int clients) {
 }
 
 // A client that was killed may leave its inbox to the next life's side for a moment.
-size_t MemoryBytes(const StrategyChoice& choice, const Layout& layout) {
-  if (!choice.in_memory()) return 0;
+MemoryRoom MemoryRoomOf(const StrategyChoice& choice, const Layout& layout) {
+  if (!choice.in_memory()) return {};
   constexpr size_t kNotes = size_t{1} << 20;  // of a region: its ring
   const size_t state = layout.state * sizeof(float) + kNotes;
   const size_t clients = size_t(choice.clients()) + 1;
   const size_t inboxes = choice.merge->inboxes ? clients * state : 0;
-  return state + kNotes + inboxes + 2 * clients * state;
+  return {.regions = state + kNotes + inboxes, .slots = 2 * clients * state};
 }
 
 std::string ResolveAlgorithm(const StrategySetup& setup, World& world, DeviceGroups* devices) {

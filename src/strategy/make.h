@@ -8,6 +8,7 @@
 #include "strategy/inner/strategy_common.h"
 #include "strategy/server/server.h"
 #include "strategy/strategy.h"
+#include "transport/memory.h"
 #include "transport/world.h"
 
 namespace trireme {
@@ -41,8 +42,8 @@ std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world,
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state);
 
-// Remote memory that the ranks have in common, in bytes; 0: none.
-size_t MemoryBytes(const StrategyChoice& choice, const Layout& layout);
+// Remote memory that the ranks have in common; none: 0.
+MemoryRoom MemoryRoomOf(const StrategyChoice& choice, const Layout& layout);
 
 int64_t LeaseSize(const Plan& plan, int clients);  // in positions
 

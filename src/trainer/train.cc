@@ -221,7 +221,7 @@ int TrainWithServer(const Job& job, const RunContext& context) {
   needs.servers = job.strategy.servers;
   needs.groups = job.strategy.GroupOfRank();
   if (job.strategy.inner->shares_memory) needs.group_bytes = SharedBytes(job);
-  needs.memory_bytes = MemoryBytes(job.strategy, job.layout);
+  needs.memory = MemoryRoomOf(job.strategy, job.layout);
   needs.memory_threads = job.NeedsOf(kRecordingRank).threads;
   needs.announce = context.show_ranks;
   // Processes that this program starts have no group to fill a table with.

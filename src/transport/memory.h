@@ -29,6 +29,12 @@ struct Region {
   uint64_t incarnation = 0;  // of the box when it was opened
 };
 
+// How much of it a program needs, in bytes.
+struct MemoryRoom {
+  size_t regions = 0;  // with their rings
+  size_t slots = 0;    // of clients: in a box
+};
+
 // What a change of a region left in its ring: the change that made `version`.
 struct RegionNote {
   uint64_t version = 0;
