@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kFirst = 1 + PushHead::kInts;  // numbers before the runs: first id, count
 constexpr size_t kMostNumbers = kMostNote / sizeof(int64_t);
 constexpr size_t kMostRuns = (kMostNumbers - kFirst) / 2;
+constexpr int64_t kMostId = int64_t{1} << 62;
 constexpr int64_t kMostInRun = 1 << 20;  // of a run; nobody computes more before a meeting
 
 std::vector<int64_t> RunsOf(std::span<const int64_t> leases) {
@@ -51,7 +52,7 @@ std::optional<CentreNote> UnpackNote(std::span<const std::byte> bytes) {
   CentreNote note{.client = numbers[0], .head = PushHead::Of(std::span(numbers).subspan(1))};
   for (size_t i = kFirst; i < count; i += 2) {
     const int64_t first = numbers[i], ids = numbers[i + 1];
-    if (first < 0 || ids < 1 || ids > kMostInRun) return {};
+    if (first < 0 || first > kMostId || ids < 1 || ids > kMostInRun) return {};
     for (int64_t id = 0; id < ids; ++id) note.leases.push_back(first + id);
   }
   return note;

@@ -91,7 +91,7 @@ void MemoryLedger::Take(const RegionNote& entry) {
   if (!std::isfinite(head.loss_sum)) head.loss_sum = 0;
   if (!(head.correct >= 0 && head.correct <= 1.01 * double(push.samples) + 1)) head.correct = 0;
   if (!(head.waited_s >= 0 && std::isfinite(head.waited_s))) head.waited_s = 0;
-  if (head.overflows < 0) head.overflows = 0;
+  if (!head.OverflowsCanBe()) head.overflows = 0;
   const auto ints = head.ints();
   push.message.ints.assign(ints.begin(), ints.end());
   state_.Added(push);

@@ -62,6 +62,8 @@ struct PushHead {
   double correct = 0;
   double waited_s = 0;    // the client's worker, since its last push
   int64_t overflows = 0;  // steps of it since then that were taken again
+
+  bool OverflowsCanBe() const { return overflows >= 0 && overflows <= int64_t{1} << 32; }
   static constexpr size_t kInts = 5;
 
   std::array<int64_t, kInts> ints() const {

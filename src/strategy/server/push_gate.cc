@@ -14,7 +14,6 @@ namespace {
 // the metrics of all others with its head.
 const char* FaultOfValues(const Message& push, int64_t samples) {
   constexpr double kMostWaited_s = 1e7;  // no push comes that late
-  constexpr int64_t kMostOverflows = int64_t(1) << 32;
   const PushHead head = PushHead::Of(push.ints);
   if (!std::isfinite(head.loss_sum) ||
       !std::isfinite(loops::Largest(push.body.data(), push.body.size()))) {
@@ -30,7 +29,7 @@ const char* FaultOfValues(const Message& push, int64_t samples) {
   if (!(head.waited_s >= 0 && head.waited_s <= kMostWaited_s)) {
     return "it has waited for a time that cannot be";
   }
-  if (head.overflows < 0 || head.overflows > kMostOverflows) {
+  if (!head.OverflowsCanBe()) {
     return "it has overflowed more often than can be";
   }
   return nullptr;
