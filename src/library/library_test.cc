@@ -213,6 +213,19 @@ TEST_F(LibraryTest, AnotherThreadStopsIt) {
   EXPECT_GT(result.steps, 0);
 }
 
+// What was trained in an earlier life counts.
+TEST_F(LibraryTest, AResumedRunIsStoppedBeforeItsFirstEpochEnds) {
+  const auto two = [](const Epoch& epoch) { return epoch.epoch < 2; };
+  Train(Small(), clouds_.Classes(), {.run = At("run"), .on_epoch = two});
+  std::stop_source source;
+  source.request_stop();
+  const Result rest = Train(Recipe::OfRun(At("run")), clouds_.Classes(),
+                            {.run = At("run"), .resume = true, .stop = source.get_token()});
+  EXPECT_EQ(rest.end, End::kStopped);
+  EXPECT_GE(rest.epochs, 2);
+  EXPECT_EQ(rest.epochs, double(rest.steps / 6));  // 96 samples to train, 16 at a time
+}
+
 TEST_F(LibraryTest, AWishAtTheLastEpochChangesNothing) {
   const Result result =
       Train(Small(), clouds_.Classes(), {.run = At("run"), .on_epoch = [](const Epoch& epoch) {

@@ -2,6 +2,7 @@
 #define TRIREME_BUILDS_LIBRARY
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,8 @@ decltype(auto) Translated(F&& fn) {
   } catch (const trireme::UsageError& error) {
     throw UsageError(error.what());
   } catch (const trireme::Error& error) {
+    throw Error(error.what());
+  } catch (const std::system_error& error) {  // of a file system, or of threads
     throw Error(error.what());
   }
 }

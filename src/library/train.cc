@@ -112,11 +112,12 @@ End EndOf(Ending ending) {
 }
 
 // Of a run that was stopped: there is no summary yet.
-Result StoppedResult(const RunDirectory& directory, const Epoch& last) {
+Result StoppedResult(const RunDirectory& directory, const Job& job, const Epoch& last) {
+  const int64_t steps = LinkIn(directory.checkpoints(), kLatest).value_or(0);
   return {.end = End::kStopped,
           .run = directory.path(),
-          .epochs = last.epoch,
-          .steps = LinkIn(directory.checkpoints(), kLatest).value_or(0),
+          .epochs = double(steps / job.plan.steps_per_epoch()),
+          .steps = steps,
           .train_loss = last.train_loss,
           .validation_loss = last.validation_loss,
           .validation_accuracy = last.validation_accuracy,
@@ -238,7 +239,7 @@ Result TrainFor(Caller& caller, const Recipe& given, const Data* data,
   std::optional<Result> result;
   const auto report = [&](const Outcome& outcome) {
     if (outcome.ending == Ending::kSignal) {
-      result = StoppedResult(*directory, caller.last());
+      result = StoppedResult(*directory, job, caller.last());
       return;
     }
     result = ResultOf(*directory, job, outcome);
