@@ -15,10 +15,13 @@ constexpr int64_t kMostValues = int64_t{1} << 31;  // of a sample
 
 void CheckShape(const SampleShape& shape) {
   const auto [height, width, channels] = shape;
-  if (height < 1 || width < 1 || channels < 1 ||
-      double(height) * double(width) * double(channels) > double(kMostValues)) {
+  if (height < 1 || width < 1 || channels < 1) {
     throw UsageError("a shape of {}x{}x{} holds no sample; height, width and channels count from 1",
                      height, width, channels);
+  }
+  if (double(height) * double(width) * double(channels) > double(kMostValues)) {
+    throw UsageError("a sample of {}x{}x{} has too many values; {} are the most", height, width,
+                     channels, kMostValues);
   }
 }
 
