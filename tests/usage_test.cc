@@ -150,7 +150,7 @@ TEST_F(UsageTest, MissingOrUselessData) {
   Refuse({"train", "--data", "mnist:nope"}, 1, {"nope"});
   Refuse({"train", "--data", "mnist:."}, 1, {"train-images"});
   Refuse({"train", "--data", "cifar10:."}, 1, {"data_batch"});
-  Refuse({"train", "mnist-classic"}, 1, {"data/mnist", "name your copy with --data mnist[:DIR]"});
+  Refuse({"train", "mnist-classic"}, 1, {"data/mnist", "name your copy with --data mnist:DIR"});
   Refuse({"train", "--data", "fashion-mnist:nope"}, 1, {"nope"});
   Refuse({"train", "--data", "synthetic:0x1x1:3:9"}, 2, {"synthetic"});
   Refuse({"train", "--data", "csv"}, 2, {"csv:FILE"});

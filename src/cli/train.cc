@@ -124,7 +124,9 @@ Job Prepare(const Settings& settings, const Launcher& launcher, const Log& log, 
     if (resumed || here || settings.sections.ByHand("data.source")) throw;
     for (const SourceKind& kind : SourceKinds()) {
       if (source.substr(0, colon) == kind.name) {
-        throw Error("{}; name your copy with --data {}", error.what(), kind.syntax);
+        throw Error(
+            "{}; name your copy with --data {}:{}", error.what(), kind.name,
+            std::string_view(kind.syntax).find("FILE") == std::string_view::npos ? "DIR" : "FILE");
       }
     }
     throw;
