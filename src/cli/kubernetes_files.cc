@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/toml.h"
 #include "cli/yaml.h"
 #include "transport/address.h"
@@ -260,11 +261,9 @@ Json IndexedJob(const KubernetesJob& job) {
 }  // namespace
 
 std::string KubernetesName(const std::string& name, int ranks) {
-  std::string text;
-  for (const char c : name) {
-    const char lower = char(std::tolower(static_cast<unsigned char>(c)));
-    text += IsNameChar(lower) ? lower : '-';
-  }
+  std::string text = ToLower(name);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return !IsNameChar(c); }, '-');
   const size_t letter = std::find_if(text.begin(), text.end(), IsLower) - text.begin();
   text = text.substr(letter).substr(0, LongestName(ranks));
   while (text.ends_with('-')) text.pop_back();

@@ -1,5 +1,6 @@
 #include "cli/launch_words.h"
 
+#include <cctype>
 #include <filesystem>
 
 #include "base/files.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace trireme {
 namespace {
 
@@ -13,12 +15,10 @@ bool IsPlain(const std::string& text) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   constexpr std::string_view kOthers = "0123456789_./-";
   if (text.empty() || kLetters.find(text[0]) == kLetters.npos) return false;
-  std::string lower;
   for (const char c : text) {
     if (kLetters.find(c) == kLetters.npos && kOthers.find(c) == kOthers.npos) return false;
-    lower += char(std::tolower(static_cast<unsigned char>(c)));
   }
-  return std::find(kTaken.begin(), kTaken.end(), lower) == kTaken.end();
+  return std::find(kTaken.begin(), kTaken.end(), ToLower(text)) == kTaken.end();
 }
 
 std::string Scalar(const Json& value) {
