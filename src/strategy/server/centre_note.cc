@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "transport/memory.h"
@@ -12,8 +13,8 @@ namespace {
 constexpr size_t kFirst = 1 + PushHead::kInts;  // numbers before the runs: first id, count
 constexpr size_t kMostNumbers = kMostNote / sizeof(int64_t);
 constexpr size_t kMostRuns = (kMostNumbers - kFirst) / 2;
-constexpr int64_t kMostId = int64_t{1} << 62;
 constexpr int64_t kMostInRun = 1 << 20;  // of a run; nobody computes more before a meeting
+constexpr int64_t kMostId = std::numeric_limits<int64_t>::max() - kMostInRun;
 
 std::vector<int64_t> RunsOf(std::span<const int64_t> leases) {
   std::vector<int64_t> runs;
