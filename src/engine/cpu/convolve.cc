@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "engine/cpu/bf16/image_product.h"
 #include "engine/cpu/bf16/product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -66,17 +67,31 @@ const float* BiasOf(const Call& call, const Shard& shard) {
   return call.parameters[1].size ? shard.state + call.parameters[1].begin : nullptr;
 }
 
+// Whether a convolution to `to`, or its input gradient, is computed from images as they lie.
+bool FromImages(const Call& call, const ConvShape& s, const Value& to) {
+  return call.unit && to.element == Element::kBFloat && bf16::ConvolvesImages(*call.unit, s);
+}
+bool FromImagesBack(const Call& call, const ConvShape& s, const Value& to) {
+  return call.unit && to.element == Element::kBFloat && bf16::ConvolvesImagesBack(*call.unit, s);
+}
+
 template <class From, class To>
 void ForwardInBFloat(const ConvShape& s, const Call& call, const Shard& shard, bool relu) {
   const size_t rows = shard.count * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   To* y = call.outputs[0].as<To>();
+  const Finish finish = {
+      .bias = BiasOf(call, shard), .relu = relu, .stream = MayStream(y, rows * s.out, s.out)};
   BFloat* panels = reinterpret_cast<BFloat*>(shard.scratch);
+  if constexpr (std::is_same_v<To, BFloat>) {
+    if (FromImages(call, s, call.outputs[0])) {
+      return bf16::ConvolveImages(*call.unit, s, shard.count, call.inputs[0].as<From>(),
+                                  WeightsOf(call, shard), y, finish, panels, *shard.team);
+    }
+  }
   bf16::PackPanels(*call.unit, WeightsOf(call, shard), depth, s.out, panels, *shard.team);
-  bf16::MultiplyPatches(
-      *call.unit, InputPatches(s, call.inputs[0].as<From>()), rows, panels, s.out,
-      PlacesOf<To>{y, s.out_pixels() * s.out, s.out_width * s.out, s.out},
-      {.bias = BiasOf(call, shard), .relu = relu, .stream = MayStream(y, rows * s.out, s.out)},
-      panels + bf16::PanelScratch(*call.unit, depth, s.out), *shard.team);
+  bf16::MultiplyPatches(*call.unit, InputPatches(s, call.inputs[0].as<From>()), rows, panels, s.out,
+                        PlacesOf<To>{y, s.out_pixels() * s.out, s.out_width * s.out, s.out}, finish,
+                        panels + bf16::PanelScratch(*call.unit, depth, s.out), *shard.team);
 }
 
 // Whether a product is computed in bf16. Thin ones and Winograd are not, so what they read and
@@ -123,6 +138,11 @@ size_t ForwardScratch(const ConvShape& s, const Call& call, size_t samples, size
   const size_t rows = samples * s.out_pixels(), depth = s.kernel * s.kernel * s.in;
   if (IsThin(call, s, rows, depth, s.out)) return 0;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
+  if (FromImages(call, s, call.outputs[0])) {
+    return bf16::ConvolveImagesScratch(*call.unit, s, samples, IsNarrow(call.inputs[0].element),
+                                       threads) /
+           2;
+  }
   if (call.unit) return BFloatScratch(*call.unit, rows, depth, s.out, threads);
   return PanelScratch(depth, s.out) + MultiplyScratch(threads);
 }
@@ -181,22 +201,8 @@ size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, 
   return std::max(sums, MultiplyTransposedScratch(rows, depth, s.out, threads));
 }
 
-// One dimension of the input pixels y = rest + stride * q that meet the same taps: tap j of them
-// stands at the output pixel q + offset - j.
-struct Phase {
-  size_t rest, pixels, first_tap, taps;
-  ptrdiff_t offset;
-
-  Phase(size_t which, size_t size, const ConvShape& s) : rest(which) {
-    pixels = hwy::DivCeil(size - rest, s.stride);
-    first_tap = (rest + s.padding) % s.stride;
-    taps = first_tap < s.kernel ? hwy::DivCeil(s.kernel - first_tap, s.stride) : 0;
-    offset = static_cast<ptrdiff_t>((rest + s.padding - first_tap) / s.stride);
-  }
-};
-
 template <class From, class To>
-void GradInputPhase(const ConvShape& s, const Call& call, const Phase& py, const Phase& px,
+void GradInputPhase(const ConvShape& s, const Call& call, const GradPhase& py, const GradPhase& px,
                     const From* dy, To* dx, const Shard& shard) {
   const PatchesOf<From> patches = {.image = dy,
                                    .height = ptrdiff_t(s.out_height),
@@ -205,8 +211,8 @@ void GradInputPhase(const ConvShape& s, const Call& call, const Phase& py, const
                                    .rows_y = py.pixels,
                                    .rows_x = px.pixels,
                                    .step = 1,
-                                   .first_y = py.offset,
-                                   .first_x = px.offset,
+                                   .first_y = ptrdiff_t(py.offset),
+                                   .first_x = ptrdiff_t(px.offset),
                                    .tap_step = -1,
                                    .taps_y = py.taps,
                                    .taps_x = px.taps};
@@ -236,11 +242,21 @@ void GradInputByPhases(const ConvShape& s, const Call& call, const Shard& shard)
   if (s.kernel < s.stride) std::fill_n(dx, shard.count * s.in_pixels() * s.in, To(0));
   for (size_t y = 0; y < std::min(s.stride, s.height); ++y) {
     for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
-      const Phase py(y, s.height, s), px(x, s.width, s);
+      const GradPhase py(y, s.height, s), px(x, s.width, s);
       if (py.taps * px.taps == 0) continue;  // no output sees these pixels
       GradInputPhase(s, call, py, px, dy, dx, shard);
     }
   }
+}
+
+void GradInputFromImages(const ConvShape& s, const Call& call, const Shard& shard) {
+  BFloat* dx = call.outputs[0].as<BFloat>();
+  const Finish finish = {.stream = MayStream(dx, shard.count * s.in_pixels() * s.in, s.in)};
+  WithElement(call.inputs[0], [&](auto from) {
+    bf16::ConvolveImagesBack(*call.unit, s, shard.count, call.inputs[0].as<decltype(from)>(),
+                             WeightsOf(call, shard), dx, finish,
+                             reinterpret_cast<BFloat*>(shard.scratch), *shard.team);
+  });
 }
 
 void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
@@ -259,6 +275,9 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
     return WinogradGradInput(s.winograd, s, shard.count, dy, weight, dx, shard.scratch,
                              *shard.team);
   }
+  if (FromImagesBack(call, s, call.outputs[0])) {
+    return GradInputFromImages(s, call, shard);
+  }
   WithElements(call.inputs[0], call.outputs[0], [&](auto from, auto to) {
     GradInputByPhases<decltype(from), decltype(to)>(s, call, shard);
   });
@@ -267,6 +286,11 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
 size_t GradInputScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
   if (IsThin(call, s, samples, s.out, s.in)) return s.out >= kLongRow ? 0 : s.in * s.out;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
+  if (FromImagesBack(call, s, call.outputs[0])) {
+    return bf16::ConvolveImagesBackScratch(*call.unit, s, samples, IsNarrow(call.inputs[0].element),
+                                           threads) /
+           2;
+  }
   const size_t depth = s.kernel * s.kernel * s.out;
   if (call.unit) return BFloatScratch(*call.unit, samples * s.in_pixels(), depth, s.in, threads);
   return PanelScratch(depth, s.in) + MultiplyScratch(threads);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "engine/cpu/bf16/amx_images.h"
 #include "engine/cpu/bf16/unit.h"
 #include "engine/cpu/bf16/x86.h"
 #include "hwy/base.h"
@@ -82,6 +83,10 @@ HWY_POP_ATTRIBUTES
 
 namespace trireme::cpu {
 
+namespace amx {
+constexpr ImageUnit kImages = {MultiplyRows, MultiplyTaps, NarrowLine};
+}
+
 extern const MatrixUnit kAmx;
 const MatrixUnit kAmx = {
     .name = "AMX",
@@ -97,6 +102,7 @@ const MatrixUnit kAmx = {
     .pack_columns_along = amx::PackColumnsAlong,
     .multiply = amx::Multiply,
     .run_chains = amx::RunChains,
+    .images = &amx::kImages,
 };
 
 }  // namespace trireme::cpu

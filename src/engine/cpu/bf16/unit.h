@@ -26,6 +26,8 @@ struct TileTarget {
   bool stream;  // past the caches; rows are aligned, columns whole vectors, of bf16 cache lines
 };
 
+struct ImageUnit;
+
 // A tile of A is `rows` lines, a tile of B `columns` lines, packed in bf16 in an order that is the
 // unit's own: so many lines times k, rounded up to whole steps and filled up with zeros. Tiles of
 // consecutive stretches of k, each of whole steps, stand one after another.
@@ -73,6 +75,9 @@ struct MatrixUnit {
   // Multiplications and additions per second are counted with it: `rounds` rounds of products that
   // touch no memory; gives how many operations they were.
   double (*run_chains)(size_t rounds);
+
+  // Products whose A is not packed (images.h). Null: none.
+  const ImageUnit* images = nullptr;
 };
 
 // Those that this program was built with, the best first.

@@ -127,7 +127,7 @@ void PackRowsAcross(const T* const* lines, size_t count, size_t depth, BFloat* t
   }
 }
 
-void PackColumnsAlong(const float* const* lines, size_t count, size_t depth, BFloat* to) {
+inline void PackColumnsAlong(const float* const* lines, size_t count, size_t depth, BFloat* to) {
   for (size_t k = 0; k < depth; k += kStep, to += kColumns * kStep) {
     for (size_t first = 0; first < kColumns; first += kLanes) {
       __m512i v[16];

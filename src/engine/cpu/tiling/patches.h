@@ -25,6 +25,22 @@ inline ConvShape ConvShapeOf(const Attributes& a, const Shape& x, const Shape& y
           size_t(a.padding), size_t(a.choice)};
 }
 
+// One dimension of the input pixels y = rest + stride * q that meet the same taps, of which there
+// are `taps`: tap first_tap + stride * j stands at the output pixel q + offset - j.
+struct GradPhase {
+  size_t rest, pixels, first_tap, taps, offset;
+
+  GradPhase(size_t which, size_t size, const ConvShape& s)
+      : rest(which),
+        pixels((size - rest + s.stride - 1) / s.stride),
+        first_tap((rest + s.padding) % s.stride),
+        taps(first_tap < s.kernel ? (s.kernel - first_tap + s.stride - 1) / s.stride : 0),
+        offset((rest + s.padding - first_tap) / s.stride) {}
+
+  // Output pixels before the first one that its first input pixel meets.
+  size_t before() const { return taps > offset + 1 ? taps - offset - 1 : 0; }
+};
+
 // The rows of a matrix that is never written down: row (sample, y, x) holds, tap by tap, the
 // channels of the image's pixel (y * step + first_y + tap_y * tap_step, likewise x), or zeros
 // outside of it. A convolution's forward reads its input so, its input gradient (dgrad) the
