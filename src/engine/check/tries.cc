@@ -27,6 +27,10 @@ std::vector<Setting> Convolutions() {
   all.push_back({{{2, 3, 130}}, {.channels = 131, .kernel = 3, .padding = 1}});
   // So many weights that the sums of their gradients do not stay in a cache.
   all.push_back({{{2, 2, 240}}, {.channels = 256, .kernel = 3, .padding = 1}});
+  // Whole vectors of channels.
+  all.push_back({{{6, 5, 32}}, {.channels = 64, .kernel = 1}});
+  all.push_back({{{7, 6, 96}}, {.channels = 32, .kernel = 1, .stride = 2}});
+  all.push_back({{{9, 7, 32}}, {.channels = 64, .kernel = 3, .stride = 2, .padding = 1}});
   for (size_t i = 0; i < all.size(); i += 2) all[i].attributes.bias = false;
   return all;
 }

@@ -5,6 +5,7 @@
 
 #include "engine/cpu/bf16/image_product.h"
 #include "engine/cpu/bf16/product.h"
+#include "engine/cpu/bf16/weight_gradient.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/convolve.cc"
@@ -147,6 +148,12 @@ size_t ForwardScratch(const ConvShape& s, const Call& call, size_t samples, size
   return PanelScratch(depth, s.out) + MultiplyScratch(threads);
 }
 
+// Kernels that the unit has of its own for a weight gradient, or null.
+const WeightGradientKernels* OwnGradWeights(const Call& call, const ConvShape& s, bool thin) {
+  if (!InBFloat(call, s, thin) || call.inputs[1].element != Element::kBFloat) return nullptr;
+  return FindWeightGradient(*call.unit, s, call.inputs[0].element != Element::kBFloat);
+}
+
 void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
   float* dw = shard.summand + call.parameters[0].begin;
   const size_t rows = shard.count * s.out_pixels();
@@ -156,6 +163,18 @@ void GradWeights(const ConvShape& s, const Call& call, const Shard& shard) {
     SumRows(dy, rows, s.out, shard.summand + call.parameters[1].begin, shard.accumulate,
             shard.scratch, *shard.team);
   };
+  if (const WeightGradientKernels* own = OwnGradWeights(call, s, thin)) {
+    const BFloat* dy = call.inputs[1].as<BFloat>();
+    own->run({.shape = s,
+              .samples = shard.count,
+              .x = own->wide ? nullptr : call.inputs[0].as<BFloat>(),
+              .wide_x = own->wide ? call.inputs[0].floats() : nullptr,
+              .dy = dy,
+              .dw = dw,
+              .add = shard.accumulate},
+             reinterpret_cast<BFloat*>(shard.scratch), *shard.team);
+    return sum_rows(dy);
+  }
   if (InBFloat(call, s, thin)) {
     return WithElements(call.inputs[0], call.inputs[1], [&](auto of_x, auto of_dy) {
       const auto* x = call.inputs[0].as<decltype(of_x)>();
@@ -193,6 +212,9 @@ size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, 
   if (IsThin(call, s, rows, s.in, s.out)) return sums;
   if (s.winograd) {
     return std::max(sums, WinogradGradWeightsScratch(s.winograd, s, samples, threads));
+  }
+  if (const WeightGradientKernels* own = OwnGradWeights(call, s, false)) {
+    return std::max(sums, own->scratch(s, samples, threads) / 2);
   }
   if (call.unit) {
     return std::max(sums,

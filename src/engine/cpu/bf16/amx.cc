@@ -10,7 +10,12 @@
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16")
 namespace trireme::cpu::amx {
+
+extern const WeightGradientKernels kPointwise, kTaps, kJoinedTaps;
+
 namespace {
+
+constexpr const WeightGradientKernels* kWeightGradients[] = {&kPointwise, &kTaps, &kJoinedTaps};
 
 constexpr size_t kRows = 32, kColumns = 32;  // four registers of sums
 
@@ -101,6 +106,7 @@ const MatrixUnit kAmx = {
     .bfloats = {amx::PackRowsAlong, amx::PackRowsAcross, amx::PackColumnsAcross},
     .pack_columns_along = amx::PackColumnsAlong,
     .multiply = amx::Multiply,
+    .weight_gradients = amx::kWeightGradients,
     .run_chains = amx::RunChains,
     .images = &amx::kImages,
 };

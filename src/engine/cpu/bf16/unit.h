@@ -10,6 +10,8 @@
 
 namespace trireme::cpu {
 
+struct WeightGradientKernels;
+
 using BFloat = uint16_t;  // the bits of a bf16: the upper half of a float
 
 // Where a tile of C goes.
@@ -71,6 +73,9 @@ struct MatrixUnit {
   // C = A * B for one tile, or added to it. Each element is summed up in an order that depends on
   // the depth alone.
   void (*multiply)(size_t depth, const BFloat* a, const BFloat* b, const TileTarget& into);
+
+  // Kernels of its own for weight gradients, dy in bf16: the first that takes a shape.
+  std::span<const WeightGradientKernels* const> weight_gradients = {};
 
   // Multiplications and additions per second are counted with it: `rounds` rounds of products that
   // touch no memory; gives how many operations they were.

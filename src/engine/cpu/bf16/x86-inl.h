@@ -4,6 +4,8 @@
 //   A  [k / 32][row][k % 32]      a row's 32 values are a cache line, a row of a tile register
 //   B  [k / 2][column][k % 2]     pairs of k, as the instructions take them
 
+#include "engine/cpu/bf16/x86_vectors-inl.h"
+
 constexpr size_t kStep = 32;   // values of k
 constexpr size_t kLanes = 16;  // floats of a vector
 
@@ -16,15 +18,6 @@ inline __mmask32 FirstValues(size_t n) {
 inline __m512 LoadLanes(const float* from, size_t n) {
   if (n >= kLanes) return _mm512_loadu_ps(from);
   return _mm512_maskz_loadu_ps(FirstLanes(n), from);
-}
-
-// 32 floats as bf16: `low` first.
-inline __m512i Narrow(__m512 low, __m512 high) {
-  const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
-  __m512i bits;
-  static_assert(sizeof both == sizeof bits);
-  std::memcpy(&bits, &both, sizeof bits);
-  return bits;
 }
 
 // Up to 32 values, then zeros.
@@ -55,38 +48,6 @@ inline __m512i LoadWords(const BFloat* from, size_t n) {
 }
 inline __m512i Pairs(const BFloat* first, const BFloat* second, size_t n) {
   return _mm512_or_si512(LoadWords(first, n), _mm512_slli_epi32(LoadWords(second, n), 16));
-}
-
-// Turns 16 vectors of 16 words over.
-inline void Transpose(__m512i (&v)[16]) {
-  __m512i t[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-    v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  // v[4 g + c]: lines 4 g .. 4 g + 3 of columns c, c + 4, c + 8, c + 12, a quarter each.
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    t[c] = _mm512_shuffle_i32x4(v[c], v[c + 4], 0x88);  // columns c, c + 8 of lines 0 .. 7
-    t[c + 4] = _mm512_shuffle_i32x4(v[c], v[c + 4], 0xdd);
-    t[c + 8] = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0x88);  // of lines 8 .. 15
-    t[c + 12] = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0xdd);
-  }
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    v[c] = _mm512_shuffle_i32x4(t[c], t[c + 8], 0x88);
-    v[c + 8] = _mm512_shuffle_i32x4(t[c], t[c + 8], 0xdd);
-    v[c + 4] = _mm512_shuffle_i32x4(t[c + 4], t[c + 12], 0x88);
-    v[c + 12] = _mm512_shuffle_i32x4(t[c + 4], t[c + 12], 0xdd);
-  }
 }
 
 template <class T>
