@@ -112,6 +112,7 @@ const Exception kExceptions[] = {
     {"trireme train fashion-cnn --device cuda", Exception::kNot,
      "needs a card: src/engine/cuda/ tests it"},
     {"trireme join ", Exception::kNot, "needs a run that listens: tests/join_test.cc joins one"},
+    {"find DIR ", Exception::kNot, "is for the shell: tests/predict_test.cc reads a list"},
     {"trireme memory-box ", Exception::kNot, "serves until Ctrl-C: tests/memory_box_test.cc"},
     {"trireme train --ranks 4 --strategy hybrid --set transport.memory", Exception::kDryRun,
      "needs a box: tests/memory_box_test.cc"},

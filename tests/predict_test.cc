@@ -1,4 +1,5 @@
 // eval and predict see samples as training did.
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -224,6 +225,64 @@ TEST_F(PredictTest, CsvWithAndWithoutLabels) {
   const std::string text = Succeed({"predict", "a", "plain.csv", "named.csv", "--top", "1"}).out;
   EXPECT_EQ(Split(text, '\n').size(), 5u);  // four lines
   EXPECT_NE(text.find("Iris-virginica"), std::string::npos);
+}
+
+TEST_F(PredictTest, TheTopClassesInEveryForm) {
+  Succeed({"train", "--out", "a"});
+  Write("x.csv", "5.1,3.5,1.4,0.2\n6.3,3.3,6.0,2.5\n");
+  const auto all = Lines(Succeed({"predict", "a", "x.csv", "--json"}).out);
+  const auto top = Lines(Succeed({"predict", "a", "x.csv", "--json", "--top", "2"}).out);
+  const auto rows = Split(Succeed({"predict", "a", "x.csv", "--csv", "--top", "2"}).out, '\n');
+  EXPECT_EQ(rows[0], "file,record,class,probability,class 2,probability 2");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(top[i].Find("probabilities"), nullptr);
+    std::vector<double> shares;
+    for (const Json& share : all[i].At("probabilities").Items()) {
+      shares.push_back(share.AsDouble());
+    }
+    std::sort(shares.rbegin(), shares.rend());
+    const auto& best = top[i].At("top").Items();
+    ASSERT_EQ(best.size(), 2u);
+    EXPECT_EQ(best[0].At("class").AsString(), all[i].At("class").AsString());
+    const auto fields = Split(rows[i + 1], ',');
+    ASSERT_EQ(fields.size(), 6u);
+    for (size_t k = 0; k < 2; ++k) {
+      EXPECT_EQ(best[k].At("probability").AsDouble(), shares[k]);
+      EXPECT_EQ(fields[2 + 2 * k], best[k].At("class").AsString());
+      EXPECT_NEAR(std::stod(fields[3 + 2 * k]), shares[k], 1e-5);
+    }
+  }
+  EXPECT_EQ(Lines(Succeed({"predict", "a", "x.csv", "--json", "--top", "9"}).out)[0]
+                .At("top")
+                .Items()
+                .size(),
+            3u);
+  Refuse({"predict", "a", "x.csv", "--logits", "--top", "2"}, 2, {"--logits", "--json"});
+}
+
+TEST_F(PredictTest, FilesFromAList) {
+  Succeed({"train", "--epochs", "1", "--out", "a"});
+  Write("x.csv", "5.1,3.5,1.4,0.2\n6.3,3.3,6.0,2.5\n");
+  Write("y y.csv", "6.3,3.3,6.0,2.5\n");
+  const std::string expected = Succeed({"predict", "a", "x.csv", "y y.csv"}).out;
+  Write("list", "x.csv\r\n\ny y.csv");
+  EXPECT_EQ(Succeed({"predict", "a", "--files-from", "list"}).out, expected);
+  const auto piped = [&](const std::string& list) {
+    return Run({"predict", "a", "--files-from", "-"}, kTimeout,
+               {"sh", "-c", "cat " + list + " | \"$@\"", "sh"});
+  };
+  EXPECT_EQ(piped("list").out, expected);
+  Write("holes", "x.csv\nmissing.csv\ny y.csv\n");
+  const Outcome holes = piped("holes");
+  EXPECT_EQ(holes.exit_code, 1);
+  EXPECT_EQ(holes.out, expected);
+  EXPECT_NE(holes.err.find("missing.csv"), std::string::npos) << holes.err;
+  EXPECT_NE(holes.err.find("1 of 3 files could not be read"), std::string::npos) << holes.err;
+  Write("itself", "x.csv\n-\n");
+  EXPECT_EQ(piped("itself").exit_code, 2);
+  Refuse({"predict", "a", "--files-from", "nothing"}, 1, {"nothing"});
+  Refuse({"predict", "a", "--files-from", "."}, 1, {"."});
+  Refuse({"predict", "a", "x.csv", "--files-from", "list"}, 2, {"FILE"});
 }
 
 TEST_F(PredictTest, RecordsThatDoNotFit) {

@@ -1,22 +1,21 @@
 // What a trained model says of records.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <map>
-#include <numeric>
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/open_model.h"
+#include "cli/prediction_text.h"
 #include "cli/recipe_flags.h"
-#include "data/csv_field.h"
 #include "data/joined_source.h"
 #include "data/sources.h"
 #include "model/predictor.h"
-#include "record/json.h"
 #include "trainer/data_notes.h"
 
 namespace trireme {
@@ -25,7 +24,9 @@ namespace {
 constexpr size_t kTogether = 256;  // pictures
 
 constexpr Flag kFlags[] = {
-    {"--top", "K", "classes to show for each record (default: 3)"},
+    {"--files-from", "LIST",
+     "predict for the files that LIST names, one per line (-: standard input)"},
+    {"--top", "K", "classes to show for each record (default: 3; with --json and --csv: all)"},
     {"--logits", "", "raw outputs as JSON, one object per record"},
     {"--json", "", "classes and probabilities, or numbers, as JSON, one object per record"},
     {"--csv", "", "classes and probabilities, or numbers, as a table, one line per record"},
@@ -38,79 +39,6 @@ constexpr Place kPlaces[] = {
     {"FILE", Place::kMany,
      "records: csv, idx images or CIFAR-10 (csv:FILE, idx:FILE, cifar10:FILE), or a JPEG or PNG "
      "image (image:FILE); - is the standard input"}};
-
-std::vector<int> Best(std::span<const float> shares, size_t count) {
-  std::vector<int> order(shares.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return shares[a] > shares[b]; });
-  order.resize(std::min(count, order.size()));
-  return order;
-}
-
-std::vector<double> Doubles(std::span<const float> values) {
-  return {values.begin(), values.end()};
-}
-
-class Printer {
- public:
-  Printer(const Args& args, const ModelCard& card, Output& out)
-      : classes_(card.classes),
-        target_(card.normalizer.target()),
-        out_(out),
-        top_(args.Number<int>("--top", 3)),
-        logits_(args.Has("--logits")),
-        json_(args.Has("--json")),
-        csv_(args.Has("--csv")) {
-    if (top_ < 1) throw UsageError("--top must be at least 1, got {}", top_);
-    if (csv_ && (json_ || logits_)) {
-      throw UsageError("--csv prints a table, --json and --logits print objects; choose one");
-    }
-    if (!csv_) return;
-    std::string head = target_ ? "file,record,prediction" : "file,record,class";
-    for (const std::string& name : classes_) head += "," + CsvField(name);
-    out_.Write(head + "\n");
-  }
-
-  void Print(const std::string& file, int64_t index, const Prediction& prediction) {
-    if (target_) return PrintNumber(file, index, prediction);
-    const std::vector<int> best = Best(prediction.probabilities, size_t(top_));
-    if (csv_) {
-      std::string line =
-          fmt::format("{},{},{}", CsvField(file), index, CsvField(classes_[size_t(best[0])]));
-      for (const float share : prediction.probabilities) line += fmt::format(",{:.6g}", share);
-      return out_.Write(line + "\n");
-    }
-    if (!logits_ && !json_) {
-      std::string line = fmt::format("{} {}", file, index);
-      for (const int i : best) {
-        line += fmt::format("  {} {:.2f} %", classes_[i], 100 * prediction.probabilities[i]);
-      }
-      return out_.Write(line + "\n");
-    }
-    Json json = Json::Object();
-    json.Add("file", file).Add("record", index).Add("class", classes_[best[0]]);
-    if (logits_) json.Add("logits", Doubles(prediction.logits));
-    if (json_) json.Add("probabilities", Doubles(prediction.probabilities));
-    out_.Write(json.Text() + "\n");
-  }
-
- private:
-  void PrintNumber(const std::string& file, int64_t index, const Prediction& prediction) {
-    const double number = target_->Original(prediction.logits[0]);
-    if (csv_) return out_.Write(fmt::format("{},{},{:.7g}\n", CsvField(file), index, number));
-    if (!logits_ && !json_) return out_.Write(fmt::format("{} {}  {:.7g}\n", file, index, number));
-    Json json = Json::Object();
-    json.Add("file", file).Add("record", index).Add("prediction", number);
-    if (logits_) json.Add("logits", Doubles(prediction.logits));
-    out_.Write(json.Text() + "\n");
-  }
-
-  const std::vector<std::string>& classes_;
-  const std::optional<TargetScale> target_;  // none: classes
-  Output& out_;
-  int top_;
-  bool logits_, json_, csv_;
-};
 
 // Files that can be read once only, a pipe or the standard input, as files that can be read again.
 class Streams {
@@ -153,10 +81,12 @@ class Streams {
 // turn comes.
 class Inquiry {
  public:
-  Inquiry(const SavedModel& model, Engine& engine, Printer& printer, const Log& log, size_t files)
-      : model_(model), predictor_(model, engine), printer_(printer), log_(log), files_(files) {}
+  Inquiry(const SavedModel& model, Engine& engine, PredictionText& printer, const Log& log,
+          bool alone)
+      : model_(model), predictor_(model, engine), printer_(printer), log_(log), alone_(alone) {}
 
   void Ask(const std::string& file) {
+    ++asked_;
     Try([&] {
       Records records = Open(file);
       for (std::string& note : records.notes) note = streams_.InUsersWords(std::move(note));
@@ -191,7 +121,11 @@ class Inquiry {
     }
   }
 
-  int failed() const { return failed_; }
+  // Answers what waits. An Error if a file could not be read.
+  void End() {
+    Flush();
+    if (failed_) throw Error("{} of {} files could not be read", failed_, asked_);
+  }
 
  private:
   Records Open(const std::string& file) {
@@ -212,7 +146,7 @@ class Inquiry {
       throw;
     } catch (const Error& error) {
       const std::string text = streams_.InUsersWords(error.what());
-      if (files_ == 1) throw Error(text);
+      if (alone_) throw Error(text);
       Flush();  // what was asked before it
       ++failed_;
       log_.Warn("predict", "{}", text);
@@ -221,29 +155,54 @@ class Inquiry {
 
   const SavedModel& model_;
   Predictor predictor_;
-  Printer& printer_;
+  PredictionText& printer_;
   const Log& log_;
   Streams streams_;
-  const size_t files_;              // that are asked of, in all
+  const bool alone_;                // a single file is asked of
   std::vector<std::string> names_;  // of pictures that wait for others
   std::vector<std::unique_ptr<Source>> pictures_;
-  int failed_ = 0;
+  int asked_ = 0, failed_ = 0;  // files
 };
+
+void AskListed(const std::string& list, Inquiry& inquiry) {
+  const bool standard = list == "-" || list == "/dev/stdin";
+  std::ifstream file;
+  if (!standard) {
+    file.open(list);
+    if (!file || std::filesystem::is_directory(list)) throw Error("cannot read {}", list);
+  }
+  std::istream& names = standard ? std::cin : file;
+  int64_t line = 0;
+  for (std::string name; std::getline(names, name);) {
+    ++line;
+    if (name.ends_with('\r')) name.pop_back();
+    if (name.empty()) continue;
+    if (standard && (name == "-" || name == "/dev/stdin")) {
+      throw UsageError("line {} of the list names the standard input, which is the list", line);
+    }
+    inquiry.Ask(name);
+  }
+  if (names.bad()) throw Error("cannot read {}", list);
+}
 
 int Run(const Args& args, Process& process) {
   const Log log(process.log);
   const std::vector<std::string> files = args.Many("FILE");
-  if (files.empty()) {
-    throw UsageError("FILE is missing; name a file of records, or - for the standard input");
+  const auto list = args.Value("--files-from");
+  if (list && !files.empty()) {
+    throw UsageError("--files-from LIST takes the place of FILE; give one of them");
+  }
+  if (!list && files.empty()) {
+    throw UsageError(
+        "FILE is missing; name a file of records, or - for the standard input, or --files-from and "
+        "a list of files");
   }
   const auto [model, backend] = OpenModel(args, log);
-  Printer printer(args, model.card, process.out);
-  Inquiry inquiry(model, *backend.engine, printer, log, files.size());
+  PredictionText printer(args, model.card, process.out);
+  Inquiry inquiry(model, *backend.engine, printer, log, files.size() == 1);
   for (const std::string& file : files) inquiry.Ask(file);
-  inquiry.Flush();
-  if (inquiry.failed()) {
-    throw Error("{} of {} files could not be read", inquiry.failed(), files.size());
-  }
+  if (list) AskListed(*list, inquiry);
+  inquiry.End();
   return 0;
 }
 
@@ -253,14 +212,16 @@ extern const Command kPredict;
 const Command kPredict = {
     .name = "predict",
     .summary = "print a trained model's predictions for records",
-    .usage = "trireme predict RUN FILE... [--top K] [--logits] [--json] [--csv]",
+    .usage =
+        "trireme predict RUN (FILE... | --files-from LIST) [--top K] [--logits] [--json] [--csv]",
     .examples =
         "trireme predict runs/iris flowers.csv\n"
         "head -20 flowers.csv | trireme predict runs/iris -\n"
         "trireme predict runs/iris flowers.csv --csv > predictions.csv\n"
         "trireme predict runs/a t10k-images-idx3-ubyte.gz --top 1\n"
         "trireme predict runs/a cifar10:test_batch.bin --logits\n"
-        "trireme predict runs/scenes *.jpg            # the top classes of each image\n",
+        "trireme predict runs/scenes *.jpg            # the top classes of each image\n"
+        "find photos -name '*.jpg' | trireme predict runs/scenes --files-from - --csv --top 2\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,
