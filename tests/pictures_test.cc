@@ -156,6 +156,32 @@ TEST_F(PicturesTest, SmallOnesAreSeenAtTheirOwnSizeWithoutARecipe) {
             std::string::npos);
 }
 
+// Odd and even pictures look the same: some are taken for the other class.
+TEST_F(PicturesTest, MistakesAreShownAndDoNotDependOnRanks) {
+  for (const std::string ranks : {"1", "3"}) {
+    Succeed(kTrain + Words{"--ranks", ranks, "--out", "r" + ranks});
+  }
+  const std::string file = Read("r1/mistakes.json");
+  EXPECT_EQ(Read("r3/mistakes.json"), file);
+  const Json mistakes = ParseJson(file, "mistakes");
+  const auto& list = mistakes.At("mistakes").Items();
+  ASSERT_FALSE(list.empty());
+  ASSERT_LE(list.size(), 16u);
+  double before = 1;
+  for (const Json& one : list) {
+    EXPECT_EQ(one.At("sample").AsString().find(one.At("label").AsString() + "/"), 0u);
+    EXPECT_NE(one.At("label").AsString(), one.At("prediction").AsString());
+    EXPECT_LE(one.At("probability").AsDouble(), before);
+    EXPECT_GE(one.At("probability").AsDouble(), 0.5);
+    before = one.At("probability").AsDouble();
+  }
+  const std::string page = Succeed({"report", "r1", "--out", "-"}).out;
+  for (const Json& one : list) {
+    EXPECT_NE(page.find("base64," + one.At("picture").AsString() + "\""), page.npos);
+  }
+  EXPECT_EQ(Succeed({"report", "r1", "r3", "--out", "-"}).out.find("base64,"), page.npos);
+}
+
 // The parts hold the same pictures; one is cut short.
 TEST_F(PicturesTest, InfoFindsWhatIsSharedAndBroken) {
   Write("set/train/odd/5.jpg", Read("set/train/odd/5.jpg").substr(0, 300));

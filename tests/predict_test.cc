@@ -140,6 +140,25 @@ TEST_F(PredictTest, ColumnsAreFoundByTheirNames) {
   Refuse({"eval", "a", "--data", "csv:other.csv"}, 1, {"missing 'y'", "unknown 'z'"});
 }
 
+TEST_F(PredictTest, MistakesInATableAreItsRows) {
+  std::string text = Table("x,y,kind", 60);
+  text += "10,3,no\n0,3,yes\n";  // labelled wrongly, in records 60 and 61
+  Write("train.csv", Table("x,y,kind", 60));
+  Write("test.csv", text);
+  Succeed({"train", "--data", "csv:train.csv,test.csv", "--model", "mlp:2-8-2", "--epochs", "20",
+           "--lr", "0.02", "--out", "a"});
+  const Json mistakes = ParseJson(Read("a/mistakes.json"), "mistakes");
+  EXPECT_EQ(mistakes.At("columns").Text(), R"(["x","y"])");
+  ASSERT_EQ(mistakes.At("mistakes").Items().size(), 2u);
+  for (const Json& one : mistakes.At("mistakes").Items()) {
+    const bool first = one.At("sample").AsString() == "60";
+    EXPECT_EQ(one.At("sample").AsString(), first ? "60" : "61");
+    EXPECT_EQ(one.At("label").AsString(), first ? "no" : "yes");
+    EXPECT_EQ(one.At("prediction").AsString(), first ? "yes" : "no");
+    EXPECT_EQ(one.At("fields").Text(), first ? R"(["10","3"])" : R"(["0","3"])");
+  }
+}
+
 // Whether x is above 5 and the colour is not red, or neither.
 std::string TextTable(int count) {
   std::string text = "colour;x;kind\n";

@@ -56,7 +56,7 @@ int Run(const Args& args, Process& process) {
                       EvaluationThreads(model.recipe, *data.test));
   const Evaluation result = evaluator.Run(state);
   queue->Sync();
-  const RocCurves roc = evaluator.Curves();
+  const RocCurves roc = evaluator.Details().roc;
   const std::string which = (data.train ? "the test part of " : "all of ") + data.name;
   process.out.Write(args.Has("--json") ? EvaluationJson(result, roc, model.card.classes, which)
                                        : EvaluationText(result, roc, model.card.classes, which));

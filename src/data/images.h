@@ -18,6 +18,7 @@ class FileSource : public PictureSource {
              std::vector<int32_t> labels);
 
   int32_t label(int64_t index) const override { return labels_[index]; }
+  std::string NameOf(int64_t index) const override { return std::string(name(index)); }
   std::unique_ptr<PictureReader> NewReader() const override;
   std::string path(int64_t index) const;
   std::string_view name(int64_t index) const { return files_[index]; }  // CLASS/NAME.jpg

@@ -115,6 +115,7 @@ class PackSource : public PictureSource {
   int32_t label(int64_t index) const override {
     return labels_[static_cast<size_t>(pack_->entry(first_ + index).label)];
   }
+  std::string NameOf(int64_t index) const override { return pack_->name(first_ + index); }
   std::unique_ptr<PictureReader> NewReader() const override {
     return std::make_unique<PackReader>(*pack_, first_, known_);
   }

@@ -11,6 +11,8 @@
 
 namespace trireme {
 
+std::string Source::NameOf(int64_t index) const { return fmt::format("{}", index); }
+
 void Source::Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
                     int32_t* labels) const {
   const size_t values = shape_.size();

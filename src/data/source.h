@@ -30,6 +30,9 @@ class Source {
   // The class, or -1 where it is not known; of numbers to predict the bits of one (base/label.h).
   virtual int32_t label(int64_t index) const = 0;
 
+  // What a sample is called where it comes from: a file's name, or its number from 0.
+  virtual std::string NameOf(int64_t index) const;
+
   // The raw values; bytes as value / 255.
   virtual void Read(int64_t index, std::span<float> out) const = 0;
 
@@ -72,6 +75,7 @@ class Subset : public Source {
   Subset(std::shared_ptr<const Source> whole, std::vector<int64_t> indices);
 
   int32_t label(int64_t index) const override { return whole_->label(indices_[index]); }
+  std::string NameOf(int64_t index) const override { return whole_->NameOf(indices_[index]); }
   void Read(int64_t index, std::span<float> out) const override;
   void Gather(std::span<const int64_t> indices, const Normalizer& normalizer, float* out,
               int32_t* labels) const override;

@@ -136,6 +136,7 @@ Evaluator::Evaluator(const Graph& graph, Engine& engine, Queue& queue, const Sou
       probabilities_(engine.device(), logits_.size()),
       losses_(engine.device(), capacity_),
       tally_(classes_, samples.size()),
+      mistakes_(classes_, target_),
       chunks_(samples, normalizer, chunk_size_, capacity_, threads, engine, set) {}
 
 Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
@@ -143,6 +144,7 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
   const int64_t num_chunks = (samples_.size() + chunk_size_ - 1) / chunk_size_;
   Score score(classes_, num_chunks, target_);
   tally_.Clear();
+  mistakes_.Clear();
   if (worker >= 0) chunks_.Begin(worker, workers);
   for (int64_t done = 0; worker >= 0; ++done) {
     observer.Tell(Phase::kEvaluate, step, done);
@@ -163,6 +165,7 @@ Evaluation Evaluator::Run(Slice state, int worker, int workers, Group* group,
                 labels.subspan(begin, size));
     }
     if (!target_) tally_.Add(probabilities, labels);
+    mistakes_.Add(filled->range.begin, logits, probabilities, labels);
     chunks_.Release();
   }
   observer.Tell(Phase::kScore, step);

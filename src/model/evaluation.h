@@ -10,6 +10,7 @@
 #include "flat/host_memory.h"
 #include "graph/engine.h"
 #include "model/chunk_feed.h"
+#include "model/mistakes.h"
 #include "model/roc_tally.h"
 #include "record/class_report.h"
 #include "record/error_sums.h"
@@ -24,6 +25,12 @@ struct Evaluation {
   double accuracy = 0, top5 = 0;    // fractions
   Confusion confusion;              // [label][prediction]
   std::optional<ErrorSums> errors;  // where numbers are predicted: then there are no fractions
+};
+
+// What else is known of the samples of an evaluation.
+struct EvaluationDetails {
+  RocCurves roc;  // none where numbers are predicted
+  std::vector<Mistake> mistakes;
 };
 
 // Adds up predictions. A single output is a number, of which `target` is the scale. Sums are kept
@@ -67,9 +74,9 @@ class Evaluator {
   Evaluation Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr,
                  const Observer& observer = {}, int64_t step = 0);
 
-  // The ROC curves of the last Run, at rank 0 of the group; all who took part in it call it.
-  RocCurves Curves(Group* group = nullptr) const {
-    return target_ ? RocCurves() : tally_.Result(group);
+  // Of the last Run, at rank 0 of the group; all who took part in it call it.
+  EvaluationDetails Details(Group* group = nullptr) const {
+    return {target_ ? RocCurves() : tally_.Result(group), mistakes_.Result(group)};
   }
   const RocTally& tally() const { return tally_; }  // what this rank saw in the last Run
 
@@ -81,6 +88,7 @@ class Evaluator {
   std::unique_ptr<Executable> executable_;
   const HostBuffer<float> logits_, probabilities_, losses_;
   RocTally tally_;
+  MistakeTally mistakes_;
   ChunkFeed chunks_;
 };
 

@@ -70,7 +70,7 @@ TEST(Evaluator, SumsAreThoseOfChunks) {
       flat::PutNow(*queue, state, on_device);
       Evaluator evaluator(graph, engine, *queue, samples, Normalizer::Identity(2));
       const Evaluation own = evaluator.Run(on_device, world.rank(), ranks, &world.group());
-      const RocCurves curves = evaluator.Curves(&world.group());
+      const RocCurves curves = evaluator.Details(&world.group()).roc;
       if (world.rank() != 0) return;
       result = own;
       EXPECT_EQ(curves.classes.size(), 3u);
@@ -118,7 +118,7 @@ TEST(Evaluator, NumbersAreJudgedInTheirOwnUnit) {
       flat::PutNow(*queue, state, on_device);
       Evaluator evaluator(graph, engine, *queue, samples, normalizer);
       const Evaluation own = evaluator.Run(on_device, world.rank(), ranks, &world.group());
-      EXPECT_TRUE(evaluator.Curves(&world.group()).classes.empty());
+      EXPECT_TRUE(evaluator.Details(&world.group()).roc.classes.empty());
       if (world.rank() == 0) result = own;
     });
     return result;

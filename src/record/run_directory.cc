@@ -20,6 +20,7 @@ namespace {
 constexpr char kConfig[] = "config.toml";
 constexpr char kMetrics[] = "metrics.jsonl";
 constexpr char kSummary[] = "summary.json";
+constexpr char kMistakes[] = "mistakes.json";
 constexpr char kStarts[] = "starts.jsonl";
 
 std::string Inside(const std::string& path, const char* name) { return path + "/" + name; }
@@ -139,6 +140,11 @@ void RunDirectory::SyncMetrics() {
 void RunDirectory::WriteSummary(const Json& summary) {
   CheckThere();
   ReplaceFile(Inside(path_, kSummary), summary.Text(2) + "\n");
+}
+
+void RunDirectory::WriteMistakes(const Json& mistakes) {
+  CheckThere();
+  ReplaceFile(Inside(path_, kMistakes), mistakes.Text(1) + "\n");
 }
 
 void RunDirectory::AppendStart(const Json& line) {

@@ -16,6 +16,7 @@ namespace trireme {
 //   config.toml    written first: a run that has it can be resumed
 //   metrics.jsonl  one JSON object per line
 //   summary.json   the end result
+//   mistakes.json  test samples of which the result is wrong, with their pictures
 //   starts.jsonl   a line for each time that it was started or resumed: command, machine, version;
 //                  and {"end": ...} where a signal stopped it
 //   checkpoints/   see checkpoint.h
@@ -42,6 +43,7 @@ class RunDirectory {
   void SyncMetrics();
 
   void WriteSummary(const Json& summary);
+  void WriteMistakes(const Json& mistakes);
   void AppendStart(const Json& line);  // unless it is the last one there
   void AppendStop(int signal, int64_t step);
   std::string started_at() const;  // for the first time; empty where no file says it

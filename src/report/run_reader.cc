@@ -156,17 +156,26 @@ void RunReader::ReadConfig() {
   }
 }
 
-void RunReader::ReadSummary() {
-  data_.summary.reset();
-  if (!summary_.there) return;
-  const std::string path = data_.path + "/summary.json";
+std::optional<Json> RunReader::ReadObject(const char* name) {
+  const std::string path = data_.path + "/" + name;
   try {
     Json json = ParseJson(ReadFile(path, kMostSummaryBytes), path);
     json.Members();  // an object, else an error
-    data_.summary = std::move(json);
+    return json;
   } catch (const Error& error) {
     Problem(error.what());
+    return {};
   }
+}
+
+void RunReader::ReadSummary() {
+  data_.summary.reset();
+  if (summary_.there) data_.summary = ReadObject("summary.json");
+}
+
+void RunReader::ReadMistakes() {
+  data_.mistakes.reset();
+  if (mistakes_.there) data_.mistakes = ReadObject("mistakes.json");
 }
 
 void RunReader::ReadStarts() {
@@ -306,6 +315,7 @@ bool RunReader::Poll() {
   // The end is read first: what it stands for has been written by then.
   look(starts_, "starts.jsonl", &RunReader::ReadStarts);
   look(summary_, "summary.json", &RunReader::ReadSummary);
+  look(mistakes_, "mistakes.json", &RunReader::ReadMistakes);
   look(config_, "config.toml", &RunReader::ReadConfig);
   news = ReadMetrics() || news;
   AddFinalValues();

@@ -37,6 +37,7 @@ struct RunData {
   std::vector<TomlEntry> config;
   std::vector<MetricsLine> epochs, steps;
   std::optional<Json> summary;        // an object
+  std::optional<Json> mistakes;       // likewise
   std::vector<Json> starts;           // objects: how it was started, and resumed
   std::vector<std::string> problems;  // what could not be read, for people
   RunState state;
@@ -69,6 +70,8 @@ class RunReader {
 
   void ReadConfig();
   void ReadSummary();
+  void ReadMistakes();
+  std::optional<Json> ReadObject(const char* name);
   void ReadStarts();
   bool ReadMetrics();
   void AddFinalValues();
@@ -79,7 +82,7 @@ class RunReader {
   RunData data_;
   std::optional<RunEnd> end_;  // of the last start
   bool first_ = true;
-  Stamp config_, summary_, starts_, metrics_;
+  Stamp config_, summary_, mistakes_, starts_, metrics_;
   uint64_t offset_ = 0;       // of metrics.jsonl, read so far
   int64_t lines_ = 0;         // of metrics.jsonl
   int64_t unread_lines_ = 0;  // of them, those that could not be read

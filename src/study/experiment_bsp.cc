@@ -5,10 +5,10 @@ namespace trireme {
 namespace {
 
 // Digits where they are, else clothes, else pictures made on the fly.
-struct Pictures {
+struct DigitSource {
   std::string source, words;
 };
-Pictures FindDigits(const ReplaySize& size) {
+DigitSource FindDigits(const ReplaySize& size) {
   if (size.data) return {*size.data, "Data: " + *size.data + "."};
   if (Exists("data/mnist")) return {"mnist:data/mnist", "Data: MNIST."};
   if (Exists("/usr/share/datasets/fashion-mnist")) {
@@ -24,7 +24,7 @@ Pictures FindDigits(const ReplaySize& size) {
 }  // namespace
 
 Replay BspMnist(const ReplaySize& size) {
-  const Pictures digits = FindDigits(size);
+  const DigitSource digits = FindDigits(size);
   Replay replay{.name = "bsp-mnist",
                 .title = "Bulk-synchronous training of digits: P samples x N workers",
                 .text =

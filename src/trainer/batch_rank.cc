@@ -28,7 +28,7 @@ class OwnRank : public BatchTrainer::Ranks {
   Findings Examine(int64_t step) override {
     return examiner_.Run(portions_.state(), 0, 1, nullptr, {}, step);
   }
-  RocCurves Curves() override { return examiner_.Curves(); }
+  EvaluationDetails Details() override { return examiner_.Details(); }
   void Pause() override { portions_.Pause(); }
   RankRecord spent() const override {
     return {.rank = rank_, .times = portions_.times(), .loader = portions_.loader()};
@@ -43,7 +43,7 @@ class OwnRank : public BatchTrainer::Ranks {
 };
 
 // What all ranks do together (BatchObjective::Meet).
-enum Meeting : int64_t { kExamine, kCurves };
+enum Meeting : int64_t { kExamine, kDetails };
 
 // The first of several ranks: says what to do, and records.
 class LedRanks : public BatchTrainer::Ranks {
@@ -62,9 +62,9 @@ class LedRanks : public BatchTrainer::Ranks {
     leader_.Meet(kExamine);
     return examiner_.Run(state_, -1, job_.workers(), &group_, {}, step);
   }
-  RocCurves Curves() override {
-    leader_.Meet(kCurves);
-    return examiner_.Curves(&group_);
+  EvaluationDetails Details() override {
+    leader_.Meet(kDetails);
+    return examiner_.Details(&group_);
   }
   RankRecord spent() const override {
     const Traffic traffic = leader_.traffic();
@@ -93,7 +93,7 @@ int Follow(const Job& job, const RunContext& context, Engine& engine, World& wor
       portions.Pause();
       examiner.Run(portions.state(), world.rank() - 1, job.workers(), &world.group());
     } else {
-      examiner.Curves(&world.group());
+      examiner.Details(&world.group());
     }
   };
   BatchWorker worker({.world = world,

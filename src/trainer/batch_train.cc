@@ -222,13 +222,13 @@ void BatchTrainer::Finish(Ending ending) {
     Evaluate();
     at_.Judge(findings_->Judged(), job_.recipe.trainer);
   }
-  RocCurves roc = ranks_.Curves();
+  EvaluationDetails details = ranks_.Details();
   at_.seconds = seconds_before_ + clock_.seconds();
   const std::vector<float> state = StateOnHost();
   const std::string fault = returned ? "" : FaultOf(state);
   if (!fault.empty()) throw Error("{}", fault);
   if (ranks_.device()) recorder_.ComputedOn(*ranks_.device());
-  recorder_.Summarize(state, at_, ending, *findings_, std::move(roc), input_,
+  recorder_.Summarize(state, at_, ending, *findings_, std::move(details), input_,
                       RecordsOf(f_.worker_stats()));
 }
 

@@ -27,7 +27,7 @@ class BatchTrainer {
     virtual ~Ranks() = default;
     virtual BatchObjective& objective() = 0;
     virtual Findings Examine(int64_t step) = 0;      // what was shown last
-    virtual RocCurves Curves() = 0;                  // of the last Examine
+    virtual EvaluationDetails Details() = 0;         // of the last Examine
     virtual void Pause() {}                          // something else than gradients comes now
     virtual RankRecord spent() const { return {}; }  // since the start, by this rank
     virtual const Device* device() const { return nullptr; }  // null: of other ranks

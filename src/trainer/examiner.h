@@ -30,8 +30,8 @@ class Examiner {
   // See Evaluator::Run.
   Findings Run(Slice state, int worker = 0, int workers = 1, Group* group = nullptr,
                const Observer& observer = {}, int64_t step = 0);
-  // Of the test part; see Evaluator::Curves.
-  RocCurves Curves(Group* group = nullptr) const { return test_.Curves(group); }
+  // Of the test part; see Evaluator::Details.
+  EvaluationDetails Details(Group* group = nullptr) const { return test_.Details(group); }
 
  private:
   const Residence test_set_, validation_set_;

@@ -12,6 +12,7 @@
 #include "model/model_card.h"
 #include "model/model_file.h"
 #include "record/timestamp.h"
+#include "trainer/mistakes_json.h"
 
 namespace trireme {
 namespace {
@@ -220,8 +221,8 @@ void Recorder::ComputedOn(const Device& device) {
 }
 
 void Recorder::Summarize(std::span<const float> state, const TrainState& at, Ending ending,
-                         const Findings& findings, RocCurves roc, const InputLoad& input,
-                         const ClientsRecord& clients) {
+                         const Findings& findings, EvaluationDetails details,
+                         const InputLoad& input, const ClientsRecord& clients) {
   if (at.best_step >= 0) checkpoints_.SetBest(at.best_step);  // the last evaluation may be it
   const Recipe& recipe = job_.recipe;
   Summary& summary = summary_;
@@ -247,7 +248,7 @@ void Recorder::Summarize(std::span<const float> state, const TrainState& at, End
   // A run may end within an epoch: then its part counts.
   summary.train_loss = at.samples ? at.loss_sum / double(at.samples) : at.train_loss;
   summary.confusion = evaluation.confusion;
-  summary.roc = std::move(roc);
+  summary.roc = std::move(details.roc);
   summary.classes = job_.data.classes;
   summary.parameters_sha256 = HashModel(job_.graph, job_.layout, state);
   // At a free pace this rank has trained a part of the samples that the workers have used.
@@ -279,6 +280,7 @@ void Recorder::Summarize(std::span<const float> state, const TrainState& at, End
   if (summary.input_bound && input.seconds >= 1) progress_.Message(summary.input_bound->text);
   if (recipe.data.on_error == "skip") summary.left_out = int64_t(job_.data.left_out.size());
   summary.emulated = Emulated(recipe.emulate);
+  directory_.WriteMistakes(MistakesJson(job_.data, details.mistakes));
   directory_.WriteSummary(ToJson(summary));
   progress_.End(summary);
 }

@@ -66,7 +66,7 @@ class Recorder {
   std::optional<Saved> ReturnToBest(const TrainState& at);
   const Summary& summary() const { return summary_; }  // empty before Summarize
   void Summarize(std::span<const float> state, const TrainState& at, Ending ending,
-                 const Findings& findings, RocCurves roc, const InputLoad& input,
+                 const Findings& findings, EvaluationDetails details, const InputLoad& input,
                  const ClientsRecord& clients);
 
  private:

@@ -181,7 +181,7 @@ void ServerRecorder::Summarize(const Image& image, bool returned) {
     findings_->AddTo(part);
     recorder_.Epoch(part);
   }
-  recorder_.Summarize(image.state, at_, ending(), *findings_, examiner_->Curves(), {}, clients);
+  recorder_.Summarize(image.state, at_, ending(), *findings_, examiner_->Details(), {}, clients);
 }
 
 EpochRecord ServerRecorder::MeasureEpoch(const Image& image, double epoch) {

@@ -93,10 +93,10 @@ void Worker::Finish(Ending ending) {
     Evaluate();
     at_.Judge(findings_->Judged(), job_.recipe.trainer);
   }
-  RocCurves roc;
+  EvaluationDetails details;
   if (ending != Ending::kSignal) {
     observer_.Tell(Phase::kScore, at_.step);
-    roc = examiner_->Curves(all_);
+    details = examiner_->Details(all_);
   }
   if (watch_) watch_->End();  // nobody waits for another any more
   if (!recorder_) return;
@@ -114,7 +114,7 @@ void Worker::Finish(Ending ending) {
   if (replica.updater.scales_loss()) {
     recorder_->ScaledBy(replica.updater.GetScale(replica.queue));
   }
-  recorder_->Summarize(state, at_, ending, *findings_, std::move(roc), input_,
+  recorder_->Summarize(state, at_, ending, *findings_, std::move(details), input_,
                        RecordsOf(strategy_.worker_stats()));
 }
 

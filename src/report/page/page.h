@@ -46,13 +46,24 @@ struct Paragraph {
   std::string text;
 };
 
+// Pictures beside each other, at their own size.
+struct Pictures {
+  struct Picture {
+    std::string png;  // in base64
+    std::string title;
+    std::string note = "";
+  };
+  std::vector<Picture> pictures;
+  std::string title = "";
+};
+
 // Lines that a reader can copy into a terminal.
 struct Commands {
   std::vector<std::string> lines;
 };
 
 using Block = std::variant<LineChart, BarChart, HeatChart, PageTable, Paragraph, Commands,
-                           ChartChoice, Figures>;
+                           ChartChoice, Figures, Pictures>;
 
 struct Section {
   std::string title;

@@ -122,6 +122,19 @@ void PutBlock(std::string& out, const Figures& block) {
   out += "</dl>\n";
 }
 
+void PutBlock(std::string& out, const Pictures& block) {
+  out += "<div class=\"panel\">";
+  if (!block.title.empty()) Put(out, "<h3>{}</h3>", EscapeHtml(block.title));
+  out += "<ul class=\"pictures\">";
+  for (const Pictures::Picture& picture : block.pictures) {
+    Put(out, "<li><img alt=\"\" src=\"data:image/png;base64,{}\"><b>{}</b>",
+        EscapeHtml(picture.png), EscapeHtml(picture.title));
+    if (!picture.note.empty()) Put(out, "<span>{}</span>", EscapeHtml(picture.note));
+    out += "</li>";
+  }
+  out += "</ul></div>\n";
+}
+
 // Cards that stand beside each other, in sixths of the width: rows of three, the last ones of two,
 // so that nothing stays empty.
 bool IsWide(const Block& block) {
@@ -129,7 +142,7 @@ bool IsWide(const Block& block) {
     return table->folded || !IsNarrow(*table);
   }
   return std::holds_alternative<Paragraph>(block) || std::holds_alternative<Commands>(block) ||
-         std::holds_alternative<Figures>(block);
+         std::holds_alternative<Figures>(block) || std::holds_alternative<Pictures>(block);
 }
 
 std::vector<std::string> WidthsOf(const std::vector<Block>& blocks) {

@@ -95,6 +95,17 @@ Json ToPageJson(const Figures& block) {
   return json;
 }
 
+Json ToPageJson(const Pictures& block) {
+  Json pictures = Json::Array();
+  for (const Pictures::Picture& picture : block.pictures) {
+    pictures.Append(std::vector<std::string>{picture.png, picture.title, picture.note});
+  }
+  Json json = Json::Object();
+  json.AddNew("block", "pictures").AddNew("title", block.title);
+  json.AddNew("pictures", std::move(pictures));
+  return json;
+}
+
 Json ToPageJson(const Paragraph& paragraph) {
   Json json = Json::Object();
   json.AddNew("block", "text").AddNew("text", paragraph.text);
@@ -264,6 +275,17 @@ Figures FiguresOf(const Json& json) {
   return block;
 }
 
+Pictures PicturesOf(const Json& json) {
+  CheckPageKeys(json, {"block", "title", "pictures"});
+  Pictures block{.pictures = {}, .title = TextAt(json, "title")};
+  for (const Json& picture : json.At("pictures").Items()) {
+    const auto texts = TextsOf(picture);
+    if (texts.size() != 3) throw Error("a picture is not its bytes, a title and a note");
+    block.pictures.push_back({texts[0], texts[1], texts[2]});
+  }
+  return block;
+}
+
 ChartChoice ChoiceOf(const Json& json) {
   CheckPageKeys(json, {"block", "names", "charts"});
   ChartChoice choice{TextsOf(json.At("names")), {}};
@@ -282,6 +304,7 @@ Block BlockOf(const Json& json) {
   if (kind == "choice") return ChoiceOf(json);
   if (kind == "table") return TableOfJson(json);
   if (kind == "figures") return FiguresOf(json);
+  if (kind == "pictures") return PicturesOf(json);
   if (kind == "text") {
     CheckPageKeys(json, {"block", "text"});
     return Paragraph{TextAt(json, "text")};

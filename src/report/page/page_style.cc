@@ -94,6 +94,9 @@ td{white-space:nowrap}td.t{text-align:left;white-space:normal;min-width:5.2rem;m
 td:first-child{white-space:normal;min-width:6.5rem}th.t{text-align:left}
 details{margin-top:.5rem;font-size:.875rem}summary{cursor:pointer;color:var(--soft)}
 details .scroll{max-height:20rem;overflow:auto;margin-top:.4rem}
+.pictures{display:flex;flex-wrap:wrap;gap:.9rem;margin:0;padding:0;list-style:none;font-size:.8rem;line-height:1.35}
+.pictures li{width:8.2rem;overflow-wrap:anywhere}.pictures img{display:block;margin-bottom:.2rem;max-width:100%}
+.pictures b,.pictures span{display:block}.pictures span{color:var(--soft)}
 pre{margin:0;white-space:pre-wrap;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace}
 .copy{float:right;font:inherit;font-size:.8rem;color:var(--soft);background:none;border:1px solid var(--line);border-radius:6px;
 padding:.1rem .5rem;cursor:pointer}

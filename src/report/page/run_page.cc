@@ -154,6 +154,7 @@ Page RunsPage(std::span<const RunData> runs, RunsPageState state) {
   if (many) add({"Where the time went", times}, true);
   add(StalenessSection(named), many);
   add(ClassSection(named), many);
+  add(MistakeSection(named));
   add(SettingsSection(named));
   add(RepeatSection(named), many);
   return page;

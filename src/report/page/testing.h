@@ -32,8 +32,10 @@ inline Page NastyPage() {
   many.curves.push_back({evil, CurveKind::kMeasured, {1, 2}, {1, 2}, {}, {}, 2});
   page.sections.push_back(
       {evil, {Figures{{{evil, evil, evil}, {"1", "b"}}}, many}, /*folded=*/true});
+  page.sections.push_back({"pictures", {Pictures{{{evil, evil, evil}, {"iVBORw0K", "b"}}, evil}}});
   page.sections.push_back(
-      {"empty", {LineChart{}, BarChart{}, HeatChart{}, PageTable{}, ChartChoice{}, Figures{}}});
+      {"empty",
+       {LineChart{}, BarChart{}, HeatChart{}, PageTable{}, ChartChoice{}, Figures{}, Pictures{}}});
   return page;
 }
 
