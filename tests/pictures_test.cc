@@ -182,6 +182,21 @@ TEST_F(PicturesTest, MistakesAreShownAndDoNotDependOnRanks) {
   EXPECT_EQ(Succeed({"report", "r1", "r3", "--out", "-"}).out.find("base64,"), page.npos);
 }
 
+TEST_F(PicturesTest, AContactSheetHasTheFirstOfEachClass) {
+  Write("set/train/even/0.png", "no picture");  // is passed over
+  Write("set/train/odd/11.jpg", Read("set/train/odd/11.jpg").substr(0, 300));
+  const std::string text = Succeed({"data", "info", "images:" + At("set"), "--page", "p.html"}).out;
+  EXPECT_NE(text.find("cannot be read"), text.npos);
+  const std::string page = Read("p.html");
+  size_t count = 0;
+  for (size_t at = 0; (at = page.find("<img ", at)) != page.npos; ++at) ++count;
+  EXPECT_EQ(count, 18u);
+  for (const char* words : {"even (11)", "odd (11)", "even/10.jpg", "odd/13.jpg"}) {
+    EXPECT_NE(page.find(words), page.npos) << words;
+  }
+  EXPECT_EQ(Succeed({"data", "info", "images:" + At("set"), "--quick", "--page", "-"}).out, page);
+}
+
 // The parts hold the same pictures; one is cut short.
 TEST_F(PicturesTest, InfoFindsWhatIsSharedAndBroken) {
   Write("set/train/odd/5.jpg", Read("set/train/odd/5.jpg").substr(0, 300));

@@ -157,6 +157,9 @@ TEST_F(PredictTest, MistakesInATableAreItsRows) {
     EXPECT_EQ(one.At("prediction").AsString(), first ? "yes" : "no");
     EXPECT_EQ(one.At("fields").Text(), first ? R"(["10","3"])" : R"(["0","3"])");
   }
+  Succeed({"data", "info", "csv:train.csv", "--page", "rows.html"});
+  const std::string page = Read("rows.html");
+  EXPECT_NE(page.find("First rows of each class"), page.npos);
 }
 
 // Whether x is above 5 and the colour is not red, or neither.

@@ -3,15 +3,18 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/command.h"
+#include "cli/contact_sheet.h"
 #include "cli/pack_place.h"
 #include "data/pack.h"
 #include "data/sources.h"
 #include "data/survey.h"
 #include "recipe/trainer_options.h"
 #include "record/json.h"
+#include "report/page/page_html.h"
 #include "trainer/data_notes.h"
 
 namespace trireme {
@@ -19,11 +22,15 @@ namespace {
 
 constexpr size_t kShown = 20;  // lines of a list
 constexpr int kSide = 64;      // pixels to which pictures are decoded: enough to tell them apart
+constexpr int kPageSide = 96;  // if they are to be looked at
 
 constexpr Place kPlaces[] = {
     {"SOURCE", Place::kRequired, "as for --data (`trireme list data`), or a pack"}};
 constexpr Flag kFlags[] = {{"--quick", "", "only count: read no sample"},
                            {"--json", "", "print JSON"},
+                           {"--page", "FILE",
+                            "also write a page with the first samples of each class; - is the "
+                            "standard output, instead of the text"},
                            kThreadsFlag,
                            kSetFlag};
 
@@ -283,7 +290,9 @@ int Run(const Args& args, Process& process) {
   sections.Add("data", options);
   args.ApplyTo(sections);
   options.source = SourceOf(args.Required("SOURCE"));
-  if (CutsPictures(options) && options.size == 0) options.size = kSide;
+  if (CutsPictures(options) && options.size == 0) {
+    options.size = args.Has("--page") ? kPageSide : kSide;
+  }
   const DataSet data = OpenData(options, TrainerOptions().seed);
   SayLeftOut(log, data.left_out);
   SayNotes(log, data.notes);
@@ -295,7 +304,13 @@ int Run(const Args& args, Process& process) {
   const DataSurvey survey = SurveyData(data, read ? ThreadsOf(args) : 0);
   const std::string pack = options.source.starts_with("pack:") ? options.source.substr(5) : "";
   const Report report(data, survey, read, pack);
-  process.out.Write(args.Has("--json") ? report.AsJson() : report.AsText());
+  const auto page = args.Value("--page");
+  const bool to_output = page && process.out.Is(*page);
+  if (page) {
+    const std::string html = PageHtml(ContactSheet(data, survey));
+    to_output ? process.out.Write(html) : ReplaceFile(*page, html);
+  }
+  if (!to_output) process.out.Write(args.Has("--json") ? report.AsJson() : report.AsText());
   return 0;
 }
 
@@ -305,11 +320,12 @@ extern const Command kDataInfo;
 const Command kDataInfo = {
     .name = "data info",
     .summary = "count and check the samples of a source: classes, values, repeated and broken ones",
-    .usage = "trireme data info SOURCE [--quick] [--json] [--set data.KEY=VALUE]",
+    .usage = "trireme data info SOURCE [--quick] [--json] [--page FILE] [--set data.KEY=VALUE]",
     .examples =
         "trireme data info csv:table.csv\n"
         "trireme data info images:photos --quick      # only counts\n"
-        "trireme data info photos.pack\n",
+        "trireme data info photos.pack\n"
+        "trireme data info images:photos --page photos.html\n",
     .flags = kFlags,
     .places = kPlaces,
     .run = Run,
