@@ -98,6 +98,22 @@ TEST_F(TrainTest, ANetworkThatHasLearnedNothingIsTold) {
   }
 }
 
+TEST_F(TrainTest, ItIsToldSoAfterTheFirstEpoch) {
+  const Words words = {"train",   "--data",   "synthetic:8x8x1:5:2500",
+                       "--model", "mlp",      "--batch",
+                       "16",      "--epochs", "2"};
+  const std::string hint = "hint: after epoch 1 the network has learned nothing so far";
+  for (const Words& way : {Words{}, Words{"--ranks", "3", "--strategy", "easgd"}}) {
+    const Outcome told =
+        Succeed(words + way + Words{"--lr", "1e-9", "--out", "a" + std::to_string(way.size())});
+    const size_t at = (told.out + told.err).find(hint);
+    ASSERT_NE(at, std::string::npos) << told.out << told.err;
+    EXPECT_EQ((told.out + told.err).find("hint: ", at + 10), std::string::npos);
+  }
+  const Outcome good = Succeed(words + Words{"--out", "c"});
+  EXPECT_EQ((good.out + good.err).find("hint: "), std::string::npos) << good.err;
+}
+
 TEST_F(TrainTest, WhatAnOptimizerDoesNotUseIsTold) {
   const std::string said = Succeed({"train", "--optimizer", "adam", "--set",
                                     "optimizer.nesterov=true", "--steps", "2", "--out", "a"})

@@ -29,15 +29,15 @@ std::vector<double> Shares(const Source& train, int classes) {
   return shares;
 }
 
+bool IsFarFromUsual(double rate, double usual) {
+  return rate > kNear * usual || rate < usual / kNear;
+}
+
 std::string Advice(const Job& job, int64_t steps) {
   const OptimizerOptions& optimizer = job.recipe.optimizer;
   if (FindRule(optimizer.name).whole) return "try more --epochs or another --seed";
-  const double usual = UsualRate(optimizer);
-  if (optimizer.lr > kNear * usual || optimizer.lr < usual / kNear) {
-    return fmt::format("try --lr {:g}", usual);
-  }
-  if (steps < kShortRun) return "try more --epochs";
-  return fmt::format("try --lr {:g}", optimizer.lr / 10);
+  const bool near = !IsFarFromUsual(optimizer.lr, UsualRate(optimizer));
+  return near && steps < kShortRun ? "try more --epochs" : OtherRate(job);
 }
 
 }  // namespace
@@ -74,20 +74,34 @@ std::string GuessingText(const Job& job) {
 
 }  // namespace
 
-std::string LearnedNothing(const Job& job, const Summary& summary) {
-  if (summary.steps < kFewSteps) return "";
+std::string OtherRate(const Job& job) {
+  const OptimizerOptions& optimizer = job.recipe.optimizer;
+  if (FindRule(optimizer.name).whole) return "";
+  const double usual = UsualRate(optimizer);
+  return fmt::format("try --lr {:g}",
+                     IsFarFromUsual(optimizer.lr, usual) ? usual : optimizer.lr / 10);
+}
+
+std::string NoBetterThanGuessing(const Job& job, double train, double test) {
   const double guessing = GuessingLossOf(job);
   if (guessing < kNothingToLearn) return "";
+  // Where classes are weighed in training, the test's loss is another one.
+  if (!job.class_weights.empty()) test = train;
+  if (!std::isfinite(train + test) || std::min(train, test) < kAlmost * guessing) return "";
+  return fmt::format("the training loss {:.4g} is {} {} ({:.4g})", train,
+                     train > 1.1 * guessing ? "worse than that of" : "that of", GuessingText(job),
+                     guessing);
+}
+
+std::string LearnedNothing(const Job& job, const Summary& summary) {
+  if (summary.steps < kFewSteps) return "";
   // An epoch's mean holds its first steps, too: the test tells how good the network is now. Where a
   // loss is not finite, others say so.
   const double train = summary.train_loss.value_or(NAN);
-  // Where classes are weighed in training, the test's loss is another one.
-  const double test = job.class_weights.empty() ? summary.test_loss.value_or(train) : train;
-  if (!std::isfinite(train + test) || std::min(train, test) < kAlmost * guessing) return "";
-  return fmt::format(
-      "the network has learned nothing: the training loss {:.4g} is {} {} ({:.4g}); {}", train,
-      train > 1.1 * guessing ? "worse than that of" : "that of", GuessingText(job), guessing,
-      Advice(job, summary.steps));
+  const std::string guessing = NoBetterThanGuessing(job, train, summary.test_loss.value_or(train));
+  if (guessing.empty()) return "";
+  return fmt::format("the network has learned nothing: {}; {}", guessing,
+                     Advice(job, summary.steps));
 }
 
 }  // namespace trireme

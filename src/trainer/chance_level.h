@@ -16,6 +16,13 @@ double GuessingLoss(const ModelOptions& model, const Source& train, int classes,
 // The same where labels are numbers.
 double GuessingLoss(const ModelOptions& model, const Source& train, const TargetScale& target);
 
+// In words, where both losses are no better than that: "the training loss 2.31 is that of guessing
+// among 10 classes (2.303)". Empty otherwise.
+std::string NoBetterThanGuessing(const Job& job, double train_loss, double test_loss);
+
+// What to try where the rate is far from the usual one, or else lower; empty for a whole rule.
+std::string OtherRate(const Job& job);
+
 // Of a run that is over and whose loss is no better than that: a sentence with what to try. Empty
 // if it has learned something, or is too short to tell.
 std::string LearnedNothing(const Job& job, const Summary& summary);

@@ -12,6 +12,7 @@
 #include "model/model_card.h"
 #include "model/model_file.h"
 #include "record/timestamp.h"
+#include "trainer/early_hint.h"
 #include "trainer/mistakes_json.h"
 
 namespace trireme {
@@ -94,7 +95,8 @@ Recorder::Recorder(const Job& job, RunDirectory& directory, Progress& progress,
     : job_(job),
       directory_(directory),
       progress_(progress),
-      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep, BestOf(at)) {
+      checkpoints_(directory.checkpoints(), job.recipe.trainer.keep, BestOf(at)),
+      judged_(at.epochs_done > 0) {
   if (job.recipe.record.tensorboard) {
     tensorboard_.emplace(directory.path() + "/tensorboard", at.step);
   }
@@ -158,6 +160,14 @@ void Recorder::Epoch(const EpochRecord& record) {
   said_threads_ = threads;
   progress_.Message(fmt::format("data.threads = auto: {} {} samples", threads,
                                 threads == 1 ? "thread fetches" : "threads fetch"));
+}
+
+void Recorder::Hint(const EpochRecord& record, const Evaluation& test,
+                    FunctionRef<std::optional<DeadUnits>()> find_dead) {
+  if (judged_ || !IsTimeForHint(job_, record.step)) return;
+  judged_ = true;
+  const std::string hint = EarlyHint(job_, record, test, find_dead);
+  if (!hint.empty()) progress_.Message("hint: " + hint);
 }
 
 void Recorder::Paused(double seconds) { last_line_s_ += seconds; }

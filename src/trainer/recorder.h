@@ -12,6 +12,7 @@
 #include "record/run_directory.h"
 #include "record/tensorboard.h"
 #include "strategy/step/replica.h"
+#include "trainer/dead_units.h"
 #include "trainer/examiner.h"
 #include "trainer/job.h"
 #include "trainer/stepper.h"
@@ -48,6 +49,9 @@ class Recorder {
   void Epoch(const EpochRecord& record);
   void ComputedOn(const Device& device);             // for the summary
   void ScaledBy(const Updater::ScaleOnHost& scale);  // the loss, at last: likewise
+  // The first time that it is asked once it can be told: what may be wrong with the run.
+  void Hint(const EpochRecord& record, const Evaluation& test,
+            FunctionRef<std::optional<DeadUnits>()> find_dead);
   void Paused(double seconds);  // for an evaluation, a checkpoint: no time of steps
   void Stopped(int signal, const TrainState& at);
   // What makes a state worthless: values that are not finite, in it or in what was found of it
@@ -82,6 +86,7 @@ class Recorder {
   int64_t line_samples_ = 0;
   int said_threads_ = 0;  // of the loader
   bool said_fault_ = false;
+  bool judged_;  // by Hint, or in an earlier life
 };
 
 }  // namespace trireme

@@ -211,6 +211,7 @@ void ServerRecorder::EndEpoch(const Image& image) {
   }
   std::lock_guard lock(shown_);
   recorder_.Epoch(record);
+  if (evaluated_step_ == at_.step) recorder_.Hint(record, findings_->test, {});
 }
 
 void ServerRecorder::Evaluate(const Image& image) {

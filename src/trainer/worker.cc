@@ -28,6 +28,7 @@ Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strateg
                Generator* generator)
     : job_(job),
       world_(world),
+      engine_(*backend.engine),
       strategy_(strategy),
       recorder_(recorder),
       signals_(signals),
@@ -276,6 +277,13 @@ void Worker::JudgeInput(EpochRecord& record) {
 
 void Worker::Publish() { watch_->Publish(ShareOf(stepper_.times()), at_.step); }
 
+void Worker::Hint(const EpochRecord& record) {
+  const Stopwatch pause;
+  recorder_->Hint(record, findings_->test,
+                  [&] { return ProbeDeadUnits(job_, engine_, stepper_.queue(), snapshot_); });
+  AddPause(pause.seconds(), SpanKind::kEvaluate);
+}
+
 std::optional<Ending> Worker::EndOfEpoch() {
   DrainStepper();
   at_.train_seconds = TrainSeconds();
@@ -296,6 +304,7 @@ std::optional<Ending> Worker::EndOfEpoch() {
   if (recorder_) {
     record.clients = RecordsOf(strategy_.worker_stats()).clients;
     recorder_->Epoch(record);
+    if (evaluated_step_ == at_.step && !ending) Hint(record);
   }
 
   if (at_.CheckpointIsDue(job_.recipe.trainer)) SaveCheckpoint();

@@ -56,6 +56,7 @@ class Worker {
   void SaveCheckpoint();
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
+  void Hint(const EpochRecord& record);
   RankRecord SpentSince(RankRecord& before);  // which becomes now
   EpochRecord MeasureEpoch(double epoch);
   void RecordPart();
@@ -66,6 +67,7 @@ class Worker {
 
   const Job& job_;
   World& world_;
+  Engine& engine_;
   Strategy& strategy_;
   Recorder* const recorder_;
   const StopWish& signals_;
