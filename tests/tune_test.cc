@@ -75,6 +75,16 @@ TEST_F(TuneRunTest, KilledTwiceItGivesTheTableOfAnUndisturbedSearch) {
   }
   EXPECT_NE(Read("b/page.html").find("Training loss over the learning rate"), std::string::npos);
   Succeed({"report", "b"});
+
+  // Who takes a rate far above what the range test found is told, and nobody else.
+  const Words far = {"train", "b/recipe.toml", "--steps", "1", "--lr", "1e4", "--out"};
+  const std::string said = Run(far + Words{"s"}, kTimeout).err;
+  EXPECT_NE(said.find("far above what the range test in "), said.npos) << said;
+  EXPECT_NE(said.find("; try --lr "), said.npos) << said;
+  for (const Words& other : {Words{"--model", "mlp:*-7-*"}, Words{"--optimizer", "adam"}}) {
+    const std::string err = Run(far + Words{"t" + other[1].substr(0, 1)} + other, kTimeout).err;
+    EXPECT_EQ(err.find("range test"), err.npos) << err;
+  }
 }
 
 TEST_F(TuneRunTest, TrialsAtOnceGiveTheSameTable) {

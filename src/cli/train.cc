@@ -19,6 +19,7 @@
 #include "data/sources.h"
 #include "record/checkpoint.h"
 #include "report/page/run_page.h"
+#include "study/known_range.h"
 #include "trainer/chance_level.h"
 #include "trainer/data_notes.h"
 #include "trainer/prepare.h"
@@ -195,6 +196,11 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
     directory.emplace(
         out ? RunDirectory::Create(*out, ConfigText(job.recipe))
             : RunDirectory::CreateNamed("runs", settings.stem, ConfigText(job.recipe)));
+  }
+  if (records && !resume && !job.only_self_test) {
+    const std::string above = RateAboveRange(
+        job.recipe, (std::filesystem::path(directory->path()) / "..").lexically_normal());
+    if (!above.empty()) log.Warn("train", "{}", above);
   }
   Json start_line = StartLine(CommandText(args), job);
   start_line.Add("build", BuildFactsJson(ReadBuildFacts()));
