@@ -103,6 +103,7 @@ const Exception kExceptions[] = {
     {"python3 -m venv", Exception::kNot, "fetches packages"},
     {"/tmp/tb/bin/python", Exception::kNot, "needs TensorBoard"},
     {"scripts/check", Exception::kNot, "compiles everything once more"},
+    {"scripts/compare-programs", Exception::kNot, "takes minutes of a quiet machine"},
     {"scripts/compare-with-pytorch", Exception::kNot, "needs PyTorch"},
     {"scripts/compare-with-onnxruntime", Exception::kNot, "needs onnxruntime"},
     {"scripts/make-pictures", Exception::kNot, "writes into docs/pictures/"},
