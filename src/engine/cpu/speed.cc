@@ -28,9 +28,10 @@ double RunChains(size_t rounds, float* sink) {
   const Floats d;
   const V factor = hn::Set(d, 0.5f), addend = hn::Set(d, *sink);
   V sum[kChains];
-  // All loops are unrolled, or the sums would lie in memory.
+  // All loops are unrolled, or the sums would lie in memory. No two are the same, or g++ would make
+  // one chain of them.
 #pragma GCC unroll 24
-  for (size_t c = 0; c < kChains; ++c) sum[c] = addend;
+  for (size_t c = 0; c < kChains; ++c) sum[c] = hn::Set(d, *sink * float(c));
   for (size_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 24
     for (size_t c = 0; c < kChains; ++c) sum[c] = hn::MulAdd(factor, addend, sum[c]);
