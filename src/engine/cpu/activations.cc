@@ -4,6 +4,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "engine/cpu/elementwise-inl.h"
+#include "engine/cpu/lines-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -34,11 +35,18 @@ void MapTwo(const Call& call, const Shard& shard, const F& f) {
 
 template <class T>
 void AddWherePositive(const T* a, const T* b, const T* y, T* dx, size_t begin, size_t end) {
-  ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
-    const V sum = hn::Add(LoadN(a + i, n), LoadN(b + i, n));
-    const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
-    StoreN(hn::IfThenElseZero(passes, sum), dx + i, n);
-  });
+  ForLines<T>(
+      begin, end,
+      [&](size_t i) TRIREME_INLINED {
+        FetchAhead(a + i);
+        FetchAhead(b + i);
+        FetchAhead(y + i);
+      },
+      [&](size_t i, size_t n) TRIREME_INLINED {
+        const V sum = hn::Add(LoadN(a + i, n), LoadN(b + i, n));
+        const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
+        StoreN(hn::IfThenElseZero(passes, sum), dx + i, n);
+      });
 }
 
 }  // namespace

@@ -12,14 +12,12 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "engine/cpu/elementwise-inl.h"
+#include "engine/cpu/lines-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
-
-// Bytes that are fetched ahead of a reading: two pages, where processors stop to guess.
-constexpr size_t kAhead = 8192;
 
 // Values of a chunk, which is in the second cache when it is read again. What each chunk found is
 // written and read again too, so there should not be many; but one for each sample, for threads.
@@ -52,58 +50,74 @@ struct Rows {
 
 // Calls each(at, c, n) for n channels from c on of all rows [begin, end), as they lie in memory:
 // what belongs to a channel comes from the first cache each time, but each line from memory only
-// once and in order.
-template <class F>
-HWY_INLINE void ForRowLanes(const Rows& r, size_t begin, size_t end, const F& each) {
+// once and in order. Before each line, fetch(at).
+template <class T, class Fetch, class F>
+HWY_INLINE void ForRowLines(const Rows& r, size_t begin, size_t end, const Fetch& fetch,
+                            const F& each) {
   for (size_t row = begin; row < end; ++row) {
-    ForLanes(0, r.channels,
-             [&](size_t c, size_t n) TRIREME_INLINED { each(row * r.channels + c, c, n); });
+    const size_t first = row * r.channels;
+    ForLines<T>(
+        0, r.channels, [&](size_t c) TRIREME_INLINED { fetch(first + c); },
+        [&](size_t c, size_t n) TRIREME_INLINED { each(first + c, c, n); });
   }
 }
 
-// Adds rows up channel by channel, some rows at a time: calls add(at, c, n, kRows) to add the
-// values of kRows rows, from `at` on, to the sums of n channels from c on.
-template <class F>
-HWY_INLINE void SumUpRows(size_t rows, size_t channels, const F& add) {
-  constexpr std::integral_constant<size_t, 4> kSome;
-  constexpr std::integral_constant<size_t, 1> kOne;
-  size_t i = 0;
-  for (; i + kSome <= rows; i += kSome) {
-    ForLanes(0, channels,
-             [&](size_t c, size_t n) TRIREME_INLINED { add(i * channels + c, c, n, kSome); });
-  }
-  for (; i < rows; ++i) {
-    ForLanes(0, channels,
-             [&](size_t c, size_t n) TRIREME_INLINED { add(i * channels + c, c, n, kOne); });
-  }
+// Rows that are read side by side, line by line: sums stay in registers, and what is read twice, in
+// the first cache. As many as have room there whatever lies between them.
+constexpr size_t kBlockRows = 8;
+
+// Calls each(row, rows, c, n) for n channels from c on of `rows` rows from `row` on, block by
+// block; before each line of channels, fetch(its first place in the block).
+template <class T, class Fetch, class F>
+HWY_INLINE void ForBlocks(size_t rows, size_t channels, const Fetch& fetch, const F& each) {
+  const auto block = [&](size_t row, auto count) TRIREME_INLINED {
+    ForLines<T>(
+        0, channels, [&](size_t c) TRIREME_INLINED { fetch(row * channels + c); },
+        [&](size_t c, size_t n) TRIREME_INLINED { each(row, count, c, n); });
+  };
+  constexpr std::integral_constant<size_t, kBlockRows> kWhole;
+  size_t row = 0;
+  for (; row + kWhole <= rows; row += kWhole) block(row, kWhole);
+  if (row < rows) block(row, rows - row);
 }
 
-// means[.], squares[.] = mean and sum of centred squares of the rows of x. The second reading is
-// from the cache, so it also fetches the next chunk.
+// Fetches a line of each row of the next block (of the next chunk, at the end of one), or of one
+// that is kAhead bytes away.
+template <class T>
+HWY_INLINE void FetchBlock(const T* p, size_t channels) {
+  p += std::max(kBlockRows * channels, kAhead / sizeof(T));
+#pragma GCC unroll 8
+  for (size_t i = 0; i < kBlockRows; ++i) __builtin_prefetch(p + i * channels, 0, 2);
+}
+
+// means[.], squares[.] = mean and sum of centred squares of the rows of x. Each block of rows finds
+// its own while it is in the first cache, and they are combined as below.
 template <class T>
 void MeasureChunk(const T* x, size_t rows, size_t channels, float* means, float* squares) {
   std::fill_n(means, channels, 0.0f);
   std::fill_n(squares, channels, 0.0f);
-  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) TRIREME_INLINED {
-    V sum = LoadN(means + c, n);
-    for (size_t u = 0; u < some; ++u) sum = hn::Add(sum, LoadN(x + at + u * channels, n));
-    StoreN(sum, means + c, n);
-  });
-  const V share = hn::Set(Floats(), 1.0f / static_cast<float>(rows));
-  ForLanes(0, channels, [&](size_t c, size_t n) TRIREME_INLINED {
-    StoreN(hn::Mul(LoadN(means + c, n), share), means + c, n);
-  });
-  const T* next = x + rows * channels;
-  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) TRIREME_INLINED {
-    const V mean = LoadN(means + c, n);
-    V square = LoadN(squares + c, n);
-    for (size_t u = 0; u < some; ++u) {
-      __builtin_prefetch(next + at + u * channels, 0, 2);
-      const V off = hn::Sub(LoadN(x + at + u * channels, n), mean);
+  const auto fetch = [&](size_t at) TRIREME_INLINED { FetchBlock(x + at, channels); };
+  const auto measure = [&](size_t row, auto count, size_t c, size_t n) TRIREME_INLINED {
+    const T* from = x + row * channels + c;
+    const float seen = static_cast<float>(row), block = static_cast<float>(count);
+    const float all = seen + block;
+    V sum = hn::Zero(Floats()), square = hn::Zero(Floats());
+    for (size_t i = 0; i < count; ++i) {
+      sum = hn::Add(sum, LoadN(from + i * channels, n));
+    }
+    const V mean = hn::Mul(sum, hn::Set(Floats(), 1 / block));
+    for (size_t i = 0; i < count; ++i) {
+      const V off = hn::Sub(LoadN(from + i * channels, n), mean);
       square = hn::MulAdd(off, off, square);
     }
-    StoreN(square, squares + c, n);
-  });
+    const V before = LoadN(means + c, n), off = hn::Sub(mean, before);
+    const V to_mean = hn::Set(Floats(), block / all);
+    const V to_square = hn::Set(Floats(), block * seen / all);
+    StoreN(hn::MulAdd(off, to_mean, before), means + c, n);
+    square = hn::MulAdd(hn::Mul(off, off), to_square, square);
+    StoreN(hn::Add(LoadN(squares + c, n), square), squares + c, n);
+  };
+  ForBlocks<T>(rows, channels, fetch, measure);
 }
 
 // Combines the chunks' results into totals: means, then sums of centred squares.
@@ -195,7 +209,11 @@ void Normalize(const Call& call, const Shard& shard, const Rows& r, const float*
   const bool stream = MayStream(y, r.rows * r.channels, r.channels);
   const Affine affine = Scaled(call, shard, r, inv_std, scale);
   ParallelFor(*shard.team, r.rows, r.row_grain(), [&](size_t begin, size_t end) {
-    ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) TRIREME_INLINED {
+    const auto fetch = [&](size_t at) TRIREME_INLINED {
+      FetchAhead(x + at);
+      if constexpr (kAdd) FetchAhead(residual + at);
+    };
+    ForRowLines<T>(r, begin, end, fetch, [&](size_t at, size_t c, size_t n) TRIREME_INLINED {
       V value = affine.Of(hn::Sub(LoadN(x + at, n), LoadN(mean + c, n)), c, n);
       if constexpr (kAdd) value = hn::Add(value, LoadN(residual + at, n));
       if constexpr (kRelu) value = PositivePart(value);
@@ -227,23 +245,26 @@ HWY_INLINE V Passed(V dy, V off, const Affine& affine, size_t c, size_t n) {
 template <bool kRelu, class T>
 void SumChunk(const T* x, const T* dy, const float* mean, const Affine& affine, size_t rows,
               size_t channels, float* sums, float* products) {
-  constexpr size_t kFar = kAhead / sizeof(T);
   std::fill_n(sums, channels, 0.0f);
   std::fill_n(products, channels, 0.0f);
-  SumUpRows(rows, channels, [&](size_t at, size_t c, size_t n, auto some) TRIREME_INLINED {
+  const auto fetch = [&](size_t at) TRIREME_INLINED {
+    FetchBlock(x + at, channels);
+    FetchBlock(dy + at, channels);
+  };
+  const auto add = [&](size_t row, auto count, size_t c, size_t n) TRIREME_INLINED {
+    const size_t at = row * channels + c;
     const V m = LoadN(mean + c, n);
     V sum = LoadN(sums + c, n), product = LoadN(products + c, n);
-    for (size_t u = 0; u < some; ++u) {
-      __builtin_prefetch(x + at + u * channels + kFar, 0, 2);
-      __builtin_prefetch(dy + at + u * channels + kFar, 0, 2);
-      const V off = hn::Sub(LoadN(x + at + u * channels, n), m);
-      const V g = Passed<kRelu>(LoadN(dy + at + u * channels, n), off, affine, c, n);
+    for (size_t i = 0; i < count; ++i) {
+      const V off = hn::Sub(LoadN(x + at + i * channels, n), m);
+      const V g = Passed<kRelu>(LoadN(dy + at + i * channels, n), off, affine, c, n);
       sum = hn::Add(sum, g);
       product = hn::MulAdd(g, off, product);
     }
     StoreN(sum, sums + c, n);
     StoreN(product, products + c, n);
-  });
+  };
+  ForBlocks<T>(rows, channels, fetch, add);
 }
 
 // dx = scale * dy - (x - mean) * slope - level, per channel.
@@ -251,7 +272,11 @@ template <bool kRelu, class T>
 void GradRows(const Rows& r, const T* x, const T* dy, const float* mean, const Affine& affine,
               const float* slope, const float* level, T* dx, size_t begin, size_t end) {
   const bool stream = dx != dy && MayStream(dx, r.rows * r.channels, r.channels);
-  ForRowLanes(r, begin, end, [&](size_t at, size_t c, size_t n) TRIREME_INLINED {
+  const auto fetch = [&](size_t at) TRIREME_INLINED {
+    FetchAhead(x + at);
+    FetchAhead(dy + at);
+  };
+  ForRowLines<T>(r, begin, end, fetch, [&](size_t at, size_t c, size_t n) TRIREME_INLINED {
     const V off = hn::Sub(LoadN(x + at, n), LoadN(mean + c, n));
     const V flat = hn::MulAdd(off, LoadN(slope + c, n), LoadN(level + c, n));
     const V g = Passed<kRelu>(LoadN(dy + at, n), off, affine, c, n);
