@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/onnx/protobuf.h"
+#include "base/protobuf.h"
 
 namespace trireme {
 
