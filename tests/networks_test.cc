@@ -91,5 +91,38 @@ TEST_F(NetworksTest, WhatIsWrongIsOneLineAndNothingIsWritten) {
   Refuse({"train", "--data", "iris", "--model", "text"}, 2, {"model.layers", "text:FILE"});
 }
 
+TEST_F(NetworksTest, AnOnnxFileBecomesPartOfTheRun) {
+  Succeed({"train", "--data", "iris", "--model", "mlp:4-9-3", "--epochs", "3", "--out", "a"});
+  Succeed({"export", "a", "--onnx", "a.onnx"});
+  const Words train = {"train", "--data", "iris", "--model", "onnx:a.onnx", "--quiet"};
+  // A step of length (almost) zero.
+  Succeed(train + Words{"--steps", "1", "--lr", "1e-30", "--out", "b"});
+  EXPECT_EQ(Hash("a"), Hash("b"));
+  const std::string config = Read("b/config.toml");
+  for (const char* part : {"name = \"onnx:a.onnx\"", ": dense 9", ": dense classes",
+                           "init = \"onnx:a.onnx\"", "normalize = \"given\""}) {
+    EXPECT_NE(config.find(part), std::string::npos) << part << config;
+  }
+  const Words two = {"--set", "trainer.shards=2", "--steps", "4", "--deterministic", "--out"};
+  Succeed(train + two + Words{"c"});
+  Succeed(train + Words{"--ranks", "2", "--transport", "tcp"} + two + Words{"d"});
+  EXPECT_EQ(Hash("c"), Hash("d"));
+  Succeed({"train", "--data", "iris", "--model", "mlp:4-9-3", "--init", "onnx:a.onnx", "--steps",
+           "1", "--lr", "1e-30", "--quiet", "--out", "e"});
+  EXPECT_EQ(Hash("a"), Hash("e"));
+  EXPECT_NE(Succeed(train + Words{"--dry-run"}).out.find("input"), std::string::npos);
+
+  Shell("rm " + At("a.onnx"));
+  Succeed({"train", "--resume", "b", "--steps", "3", "--quiet"});
+  Succeed({"eval", "b"});
+  Write("x.csv", "5.1,3.5,1.4,0.2\n");
+  Succeed({"predict", "b", "x.csv"});
+  Succeed({"export", "b", "--onnx", "b.onnx"});
+  Refuse(train + Words{"--out", "f"}, 2, {"a.onnx"});
+  Write("a.onnx", Read("b.onnx").substr(0, 300));
+  Refuse(train + Words{"--out", "f"}, 2, {"onnx:a.onnx", "cut or damaged at byte"});
+  EXPECT_FALSE(Exists(At("f")));
+}
+
 }  // namespace
 }  // namespace trireme::whole

@@ -12,7 +12,6 @@
 #include "flat/staging.h"
 #include "graph/layout.h"
 #include "graph/models/models.h"
-#include "graph/models/text_model.h"
 #include "graph/program.h"
 #include "trainer/job.h"
 
@@ -201,7 +200,7 @@ Graph BenchModel(const Args& args) {
   const ModelDef& model = FindModel(name);
   Shape input = model.typical;
   input.height = input.width = AtLeastOne(args, "--size", input.height, 1 << 14);
-  if (model.written) options.layers = ReadLayers(AfterColon(name));
+  if (model.read) options.layers = model.read(AfterColon(name)).layers;
   return BuildModel(options, input, model.typical_classes);
 }
 

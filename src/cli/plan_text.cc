@@ -74,7 +74,7 @@ std::string PlanText(const Job& job) {
       Compile(job.graph, *backend.engine,
               Evaluator::Capacity(*backend.engine, job.graph, *job.data.test), Mode::kEvaluate, 0);
   const DataSet& data = job.data;
-  const bool written = FindModel(job.recipe.model.name).written;
+  const bool written = FindModel(job.recipe.model.name).read;
   return (written ? DescribeLayers(job.graph) : "") + Describe(*program) +
          MemoryText(job, *backend.engine, *program, *evaluation) +
          fmt::format("samples: {}\n",

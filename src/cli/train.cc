@@ -33,7 +33,7 @@ constexpr Flag kOwnFlags[] = {
     {"--trace", "FILE", "write a Chrome trace of all ranks", "record.trace"},
     {"--out", "DIR", "where the run is written (default: runs/NAME-DATE)"},
     {"--resume", "RUN", "continue a run from its newest checkpoint"},
-    {"--init", "RUN", "start from the weights of a run, a checkpoint or a safetensors file",
+    {"--init", "RUN", "start from the weights of a run, a checkpoint, a safetensors file or onnx:FILE",
      "trainer.init"},
     {"--folds", "K",
      "cross-validation: a run for each of K folds of the samples, and their summary"},

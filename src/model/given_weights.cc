@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "graph/models/onnx_model.h"
 #include "model/model_file.h"
 #include "record/checkpoint.h"
 #include "record/checkpoint_folder.h"
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 
 std::string FindWeights(const std::string& path, const Log& log) {
   std::error_code ignored;
+  if (path.starts_with(kOnnxPrefix)) return path;
   if (!fs::is_directory(path, ignored)) return path;
   if (Exists(path + "/" + kStateFile)) {
     // Not by the name of a link: what that means may change.
@@ -33,7 +35,11 @@ std::string FindWeights(const std::string& path, const Log& log) {
 
 void TakeWeights(const std::string& file, const Graph& graph, const Layout& layout,
                  std::span<float> state, const Log& log) {
-  InitModel(graph, layout, StateFileReader(file), state, log);
+  if (file.starts_with(kOnnxPrefix)) {
+    InitModel(graph, layout, OnnxNetwork(file.substr(kOnnxPrefix.size())), state, log);
+  } else {
+    InitModel(graph, layout, StateFileReader(file), state, log);
+  }
   const std::string broken = FirstNotFinite(graph, layout, state);
   if (broken.empty()) return;
   throw Error("{}: tensor \"{}\" holds values that are not finite", file, broken);

@@ -8,12 +8,12 @@
 
 namespace trireme {
 
-// The file that trainer.init means: a safetensors file, the one of a checkpoint's folder, or of a
-// run: that of its best checkpoint where it has one, else of its last.
+// The file that trainer.init means: a safetensors file, onnx:FILE, the one of a checkpoint's folder,
+// or of a run: that of its best checkpoint where it has one, else of its last.
 std::string FindWeights(const std::string& path, const Log& log);
 
-// Puts the weights of a safetensors file into `state` (see InitModel). Throws where one of them is
-// not finite.
+// Puts the weights of such a file into `state` (see InitModel). Throws where one of them is not
+// finite.
 void TakeWeights(const std::string& file, const Graph& graph, const Layout& layout,
                  std::span<float> state, const Log& log);
 

@@ -10,7 +10,6 @@
 #include "data/image_parts.h"
 #include "data/task.h"
 #include "graph/models/models.h"
-#include "graph/models/text_model.h"
 #include "record/run_directory.h"
 
 namespace trireme {
@@ -51,17 +50,30 @@ void SettleBatch(const Sections& sections, TrainerOptions& trainer) {
   }
 }
 
+// What a network's file says beside its layers yields to what a recipe or a user says.
+void TakeWritten(const Sections& sections, const WrittenNetwork& network, Recipe& recipe) {
+  recipe.model.layers = network.layers;
+  if (!network.weights.empty() && !sections.IsGiven("trainer.init")) {
+    recipe.trainer.init = network.weights;
+  }
+  if (network.mean.empty() || sections.IsGiven("data.normalize")) return;
+  recipe.data.normalize = "given";
+  recipe.data.mean = network.mean;
+  recipe.data.deviation = network.deviation;
+}
+
 // model.name and model.layers: which of them says more of the network. Its file is read here, once:
 // from then on the text is part of the recipe.
-void SettleNetwork(const Sections& sections, ModelOptions& model) {
+void SettleNetwork(const Sections& sections, Recipe& recipe) {
+  ModelOptions& model = recipe.model;
   const Origin name = sections.GivenBy("model.name");
   const Origin layers = sections.GivenBy("model.layers");
   const std::string file = AfterColon(model.name);
   const bool has_text = !model.layers.empty();
-  if (FindModel(model.name).written) {
-    if (!file.empty() && (!has_text || name > layers)) model.layers = ReadLayers(file);
+  if (const auto read = FindModel(model.name).read) {
+    if (!file.empty() && (!has_text || name > layers)) TakeWritten(sections, read(file), recipe);
   } else if (has_text && layers > name) {
-    model.name = WrittenModel().name;
+    model.name = TextModel().name;
   } else if (has_text && name > layers) {
     model.layers.clear();
   } else if (has_text) {
@@ -75,7 +87,7 @@ void SettleNetwork(const Sections& sections, ModelOptions& model) {
 void SettlePairs(const Sections& sections, Recipe& recipe) {
   SettleLength(sections, recipe.trainer);
   SettleBatch(sections, recipe.trainer);
-  SettleNetwork(sections, recipe.model);
+  SettleNetwork(sections, recipe);
 }
 
 std::string ConfigText(Recipe recipe) {

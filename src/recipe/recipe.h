@@ -35,7 +35,7 @@ void Bind(Sections& sections, Recipe& recipe);
 
 // Settles pairs of keys of which one is enough, when all are given: one from the command line wins
 // over the other in a recipe (trainer.epochs and steps, trainer.batch and batch_per_worker,
-// model.name and layers). Reads the file of a network that is written as text.
+// model.name and layers). Reads the file of a network (text, ONNX) and takes what else it says.
 // UsageError where the command line gives both.
 void SettlePairs(const Sections& sections, Recipe& recipe);
 

@@ -38,9 +38,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "shards that each worker computes one after the other: less memory, the same step");
   t.Add("seed", &T::seed, AtLeast(0), kRun,
         "determines initial weights, order, augmentation and split");
-  t.Add("init", &T::init, Any(), kRanks,
-        "weights that the run starts from: a safetensors file, a checkpoint's folder, or a run "
-        "(its best checkpoint, else its last); empty: random weights from seed");
+  t.Add(
+      "init", &T::init, Any(), kRanks,
+      "weights that the run starts from: a safetensors file, onnx:FILE, a checkpoint's folder, or "
+      "a run (its best checkpoint, else its last); empty: random weights from seed");
   t.Add(
       "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}), kLocal,
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "data/sources.h"
 #include "graph/models/models.h"
+#include "graph/models/onnx_model.h"
 #include "optimizer/rules.h"
 #include "record/safetensors.h"
 
@@ -189,7 +190,7 @@ std::string NormalizationOfWeights(const std::string& file, const std::string& m
     // Numbers that were given belong to its data; which they were, only data.mean can say.
     return recipe.data.normalize == "given" ? "" : recipe.data.normalize;
   }
-  if (!model.starts_with("resnet")) return "";
+  if (!model.starts_with("resnet") || file.starts_with(kOnnxPrefix)) return "";
   const SafetensorsReader reader(file);
   for (const TensorInfo& tensor : reader.tensors()) {
     if (tensor.name.ends_with("num_batches_tracked")) return "imagenet";

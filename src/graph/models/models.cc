@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/models/cnn.h"
 #include "graph/models/mlp.h"
+#include "graph/models/onnx_model.h"
 #include "graph/models/resnet.h"
 #include "graph/models/text_model.h"
 #include "graph/op.h"
@@ -41,7 +42,14 @@ const ModelDef kModels[] = {
      .typical = {28, 28, 1},
      .typical_classes = 10,
      .build = BuildText,
-     .written = true},
+     .read = [](const std::string& file) { return WrittenNetwork{.layers = ReadLayers(file)}; }},
+    {.name = "onnx",
+     .pattern = "onnx:FILE",
+     .summary = "a network from an ONNX file, with its weights",
+     .typical = {28, 28, 1},
+     .typical_classes = 10,
+     .build = BuildText,
+     .read = ReadOnnxModel},
 };
 
 constexpr int kFolds = 4;   // a cnn halves its pictures twice
@@ -80,9 +88,7 @@ std::string AfterColon(const std::string& name) {
   return colon == std::string::npos ? "" : name.substr(colon + 1);
 }
 
-const ModelDef& WrittenModel() {
-  return *std::ranges::find_if(kModels, [](const ModelDef& model) { return model.written; });
-}
+const ModelDef& TextModel() { return FindModel("text"); }
 
 Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
   if (classes < 1) throw UsageError("a network needs at least 1 output, got {}", classes);
@@ -108,7 +114,7 @@ std::string ModelsPage() {
       fmt::format("  {:<28} {:>12} {:>14}  {}\n", "name", "parameters", "multiply-adds",
                   "what it is (counted for this input and number of classes)");
   for (const ModelDef& model : kModels) {
-    if (model.written) {
+    if (model.read) {
       page += fmt::format("  {:<28} {:>12} {:>14}  {}\n", model.pattern, "-", "-", model.summary);
       continue;
     }

@@ -1,11 +1,21 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "graph/models/options.h"
 
 namespace trireme {
+
+// A network whose layers are written down, as its file has it.
+struct WrittenNetwork {
+  std::string layers;   // for model.layers
+  std::string weights;  // for trainer.init; empty: the file has none
+  // What the file does to pixels from 0 to 1, or to numbers, before the first layer: data.mean and
+  // data.deviation; empty: nothing.
+  std::vector<double> mean, deviation;
+};
 
 // One model, or a family whose members differ in what follows a colon.
 struct ModelDef {
@@ -18,8 +28,9 @@ struct ModelDef {
   // the model cannot use.
   Graph (*build)(const ModelOptions& options, const std::string& sizes, Shape input, int classes);
   bool warms_up = false;  // deep: the rate of its first steps grows, where nobody says otherwise
-  // Its layers are written in model.layers; what follows the colon is the file that has them.
-  bool written = false;
+  // Its layers are written in model.layers; this reads the file that follows the colon. Null: it is
+  // no such model.
+  WrittenNetwork (*read)(const std::string& file) = nullptr;
 };
 
 // The one list of models (graph/models/models.cc).
@@ -29,8 +40,8 @@ std::span<const ModelDef> AllModels();
 const ModelDef& FindModel(const std::string& name);
 // What follows the colon of a model's name; empty: nothing does.
 std::string AfterColon(const std::string& name);
-// The row whose layers are written.
-const ModelDef& WrittenModel();
+// The row of networks that no file needs to say.
+const ModelDef& TextModel();
 
 // What a network may see, and the model for it where nobody names one.
 struct InputKind {

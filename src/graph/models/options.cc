@@ -40,8 +40,8 @@ void Describe(OptionTable<ModelOptions>& t) {
         "first layers of a resnet: 7x7 with stride 2 and pooling, or 3x3; auto: 3x3 for images of "
         "at most 64 px");
   t.Add("layers", &O::layers, Any(), kRun,
-        "the network as text, layer by layer; model.name is then text, or text:FILE, which reads "
-        "it from a file");
+        "the network as text, layer by layer; model.name is then text, or text:FILE or onnx:FILE, "
+        "which read it from a file");
 }
 
 }  // namespace trireme

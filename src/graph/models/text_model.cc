@@ -252,7 +252,7 @@ void RefuseOptions(const ModelOptions& options) {
 Graph BuildText(const ModelOptions& options, const std::string&, Shape input, int classes) {
   RefuseOptions(options);
   if (options.layers.empty()) {
-    throw UsageError("model.name \"{}\" needs model.layers, or a file: text:FILE", options.name);
+    throw UsageError("model.name \"{0}\" needs model.layers, or a file: {0}:FILE", options.name);
   }
   const NetworkText text = ParseNetwork(options.layers);
   return TextBuilder(text, input, classes).Build(options);

@@ -184,7 +184,7 @@ SavedModel MakeModel(const ModelOptions& options, SampleShape shape, ColumnCodes
 TEST(Onnx, HoldsEveryModelWithItsWeights) {
   for (const ModelDef& def : AllModels()) {
     ModelOptions options{.name = def.name};
-    if (def.written) options.layers = "conv2d 4 3; pad_channels 6 stride=2; flatten; dense classes";
+    if (def.read) options.layers = "conv2d 4 3; pad_channels 6 stride=2; flatten; dense classes";
     const SavedModel model = MakeModel(options, {32, 32, 3});
     const std::string bytes = OnnxBytes(model);
     const ReadOnnx read(bytes);

@@ -1,0 +1,131 @@
+#pragma once
+#include <fmt/core.h>
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/onnx/onnx_layers.h"
+
+namespace trireme {
+
+// Why a node cannot be said in our operations. Caught where nodes are read, one after the other.
+struct NodeRefusal {
+  std::string why;
+};
+template <class... Args>
+[[noreturn]] void RefuseNode(fmt::format_string<Args...> text, Args&&... args) {
+  throw NodeRefusal{fmt::format(text, std::forward<Args>(args)...)};
+}
+// Reads what a refused node would have made: nothing more can be said about it.
+struct NodeSkipped {};
+
+// A number in a shape: the number of samples, or one that is known.
+struct OnnxNumber {
+  int64_t value = 0;
+  bool samples = false;
+};
+
+// What a name of the file stands for.
+struct OnnxValue {
+  enum class Kind { kUnknown, kSecond, kData, kTensor, kNumbers };
+  Kind kind = Kind::kUnknown;  // kSecond: what a node makes beside its first result
+  bool flows =
+      false;  // kUnknown: it is computed of the network's input, and not of its shape alone
+
+  // kData: what flows through the network.
+  int value = 0;                      // OnnxLayer::inputs
+  std::vector<int64_t> extents;       // behind the samples: channels, height, width; or a row
+  Shape flattened;                    // of a row: the image whose values it holds
+  bool in_order = false;              // of a row: parameters behind it take ONNX's order themselves
+  int step_h = 1, step_w = 1;         // a slice takes only these pixels, and nothing is done yet
+  const OnnxNode* softmax = nullptr;  // only the network's end may be one
+  std::vector<double> scale, shift;   // value 0: what was done to the input so far
+
+  // kTensor
+  const OnnxTensor* tensor = nullptr;
+  bool turned = false;
+
+  // kNumbers: a shape, or indices into one.
+  std::vector<OnnxNumber> numbers;
+
+  Shape shape() const;
+  OnnxValue As(std::vector<int64_t> other) const;  // the same values, in other words
+  bool image() const { return extents.size() == 3; }
+  bool row() const { return extents.size() == 1; }
+};
+
+OnnxValue DataOf(int value, std::vector<int64_t> extents);
+
+// What a rule sees of a node, and where it adds layers. Rules look at attributes first: of a node
+// behind a refused one they are all that can be judged.
+class NodeContext {
+ public:
+  NodeContext(const OnnxFile& file, OnnxLayers& made);
+
+  // Begins with another node.
+  void Take(const OnnxNode& node) { node_ = &node; }
+  const OnnxNode& node() const { return *node_; }
+  std::map<std::string_view, OnnxValue>& values() { return values_; }
+  int64_t opset() const { return file_.opset(); }
+  bool reads(size_t input) const {
+    return input < node_->inputs.size() && !node_->inputs[input].empty();
+  }
+  bool IsSamples(const OnnxNumber& number) const;
+
+  int64_t Int(std::string_view attribute, int64_t otherwise) const;
+  float Number(std::string_view attribute, float otherwise) const;
+  std::string_view Text(std::string_view attribute) const;
+  std::vector<int64_t> Ints(std::string_view attribute) const;  // empty: it is not there
+
+  const OnnxValue& Input(size_t input) const;
+  // The value of this input depends on the network's input: also where no more is known of it.
+  bool Flows(size_t input) const;
+  OnnxValue Data(size_t input);              // complete: no slice, no softmax
+  const OnnxValue& Raw(size_t input) const;  // what a slice left, too
+  OnnxValue Image(size_t input);             // with height and width
+  OnnxValue Row(size_t input);
+  OnnxValue Tensor(size_t input) const;  // of floating-point numbers
+  std::vector<OnnxNumber> Numbers(size_t input) const;
+  std::vector<int64_t> Plain(size_t input) const;  // none of them the number of samples
+  // Given as an attribute, by newer opsets as an input; counted from 0 for values of this rank.
+  std::vector<int64_t> Axes(size_t input, size_t rank) const;
+
+  // Adds a layer behind `inputs`; the tensors are for its parameters and statistics, in the order
+  // in which the operation has them.
+  OnnxValue Add(std::string_view op, const Attributes& attributes,
+                const std::vector<OnnxValue>& inputs, const std::vector<OnnxValue>& tensors = {},
+                const Shape& rows = {});
+  OnnxValue Complete(const OnnxValue& data);  // what a slice takes, taken
+  OnnxValue PadChannels(const OnnxValue& data, int more);
+  OnnxValue Flatten(const OnnxValue& data);
+  // Makes the layer that made `data`, which nobody else may read, one with this bias.
+  bool AddBias(const OnnxValue& data, size_t input, const OnnxValue& tensor);
+
+  void CountReaders(const std::vector<const OnnxNode*>& nodes, std::string_view output);
+
+ private:
+  std::string NameFor(const std::vector<OnnxValue>& tensors) const;
+  void TakeScale(const OnnxValue& input);
+
+  const OnnxFile& file_;
+  OnnxLayers& made_;
+  const OnnxNode* node_ = nullptr;
+  std::map<std::string_view, OnnxValue> values_;
+  std::map<std::string_view, int> readers_;
+  std::map<const OnnxTensor*, std::string> weights_;  // of products: which node has it
+  bool scaled_ = false;                               // made_.scale is what layers see
+};
+
+// How an operation of ONNX is said in ours: a row of one list.
+using NodeRule = OnnxValue (*)(NodeContext&);
+struct NodeRow {
+  std::string_view op;
+  NodeRule rule;
+};
+std::span<const NodeRow> LayerRows();  // layer_rules.cc
+std::span<const NodeRow> ShapeRows();  // shape_rules.cc
+
+}  // namespace trireme
