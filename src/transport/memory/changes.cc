@@ -10,8 +10,8 @@ namespace trireme {
 namespace {
 
 constexpr double kReaderLook_s = 0.1;  // between looks at whether a reader lives
-// How long a mapped reader may keep others from changing a region: a second, and what copying it
-// takes on a slow machine. One that stands still (a stopped process) reads again when it goes on.
+// A second, and what copying takes on a slow machine. Who stands still (a stopped process) reads
+// again when it goes on.
 constexpr double kReaderPatience_s = 1, kReaderRate = 256e6;  // bytes per second
 
 int64_t& WordAt(MemoryImage& image, const RegionRecord& region, uint64_t index) {
@@ -182,8 +182,8 @@ void Changes::Commit() {
 void Changes::AwaitReaders(uint32_t region) {
   BoxHeader& head = image_.header();
   const Deadline patience = After(timeout_s_);
-  const double copying_s = double(image_.region(region).capacity) / kReaderRate;
-  const Deadline reads_again = After(std::min(timeout_s_, kReaderPatience_s + copying_s));
+  const Deadline reads_again =
+      After(std::min(timeout_s_, ReaderPatience(image_.region(region).capacity)));
   for (uint32_t s = 0; s < head.session_top.load(); ++s) {
     SessionRecord& session = image_.session(s);
     for (;;) {
@@ -205,6 +205,8 @@ void Changes::AwaitReaders(uint32_t region) {
     }
   }
 }
+
+double ReaderPatience(uint64_t bytes) { return kReaderPatience_s + double(bytes) / kReaderRate; }
 
 void EndSession(MemoryImage& image, uint32_t number) {
   SessionRecord& session = image.session(number);

@@ -38,6 +38,9 @@ class Changes {
   const double timeout_s_;
 };
 
+// How long somebody who reads so many bytes of a region may keep others from changing it.
+double ReaderPatience(uint64_t bytes);
+
 // Its locks, its slot and its record are free again.
 void EndSession(MemoryImage& image, uint32_t session);
 

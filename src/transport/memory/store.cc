@@ -225,6 +225,12 @@ std::span<std::byte> MemoryStore::Slot(uint32_t session, uint64_t bytes) {
   return SlotOf(session, bytes);
 }
 
+std::span<std::byte> MemoryStore::SlotFor(uint32_t session, const Word& word, uint64_t bytes) {
+  const bool known = word.region < kMostRegions && image_->region(word.region).used.load();
+  const uint64_t room = known ? std::max(bytes, image_->region(word.region).capacity) : bytes;
+  return Slot(session, room).first(bytes);
+}
+
 std::span<std::byte> MemoryStore::SlotOf(uint32_t number, uint64_t bytes) {
   SessionRecord& session = image_->session(number);
   if (session.slot_bytes < bytes) {

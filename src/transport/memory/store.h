@@ -44,6 +44,10 @@ class MemoryStore {
   // Room in the session's slot for so many bytes: where it is. Throws Error.
   std::span<std::byte> Slot(uint32_t session, uint64_t bytes);
 
+  // The same for what the word brings, as large as its region, so that a put can swap both.
+  std::span<std::byte> SlotFor(uint32_t session, const Word& word, uint64_t bytes);
+  RegionRecord& Known(uint32_t region) const;  // throws Error
+
   // For snapshots.
   uint32_t CountRegions() const;
   void CopyRegion(uint32_t region, RegionCopy& copy) const;
@@ -73,7 +77,6 @@ class MemoryStore {
   void CheckGuard(const Word& word) const;
   Reply Create(const Word& word);
   Reply LockWord(uint32_t session, const Word& word);
-  RegionRecord& Known(uint32_t region) const;
   std::optional<uint32_t> Find(std::string_view name) const;
   std::span<std::byte> SlotOf(uint32_t session, uint64_t bytes);
 

@@ -18,13 +18,17 @@ enum class WordKind : uint32_t {
   kAccumulate,
   kFetchAdd,
   kCompareSwap,
-  // Of the way `mapped`.
-  kSlot,  // room for `length` bytes
+  kSlot,  // room for `length` bytes; on a wire: where to write so many values of a region
   // Of the way `tcp`: a mapped client looks for itself.
   kGet,
   kWait,   // for version `number`, or `a` milliseconds
   kNotes,  // after version `number`, at most `length`
   kStatus,
+  // Of long values that go beside the connection (transport/memory/bulk.h).
+  kWays,     // the answer is the provider that the box offers, or empty
+  kBulk,     // the address of the client's end follows, `length` bytes; none: no more of it
+  kRelease,  // the region that kGet has held; the answer's value: 1, or 0 where it has changed
+  kProbe,    // `length` bytes, to see how fast they come
 };
 
 constexpr bool IsChange(WordKind kind) {
@@ -35,6 +39,7 @@ constexpr bool BringsValues(WordKind kind) {
 }
 
 constexpr uint32_t kNoRegion = ~uint32_t{0};
+constexpr uint32_t kByBulk = ~uint32_t{0};  // `runs` of kPut, kAccumulate, kGet: beside the wire
 
 struct Word {
   WordKind kind = WordKind::kOpen;
@@ -57,6 +62,7 @@ enum class Verdict : uint32_t {
   kRefused,  // `text` says why; nothing has changed
   kEnded,    // the box knows no such session
   kGuarded,  // likewise refused: the number that the change depends on is another one
+  kNoBulk,   // this connection has no end for long values: it is a new one
 };
 
 struct Reply {

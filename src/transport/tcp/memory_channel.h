@@ -36,6 +36,8 @@ class MemoryChannel {
   void Await(Exchange& exchange);
 
   uint64_t incarnation() const { return incarnation_; }
+  bool connected() const { return wire_ && !wire_->IsGone(); }
+  std::string LocalHost() const { return wire_->LocalHost(); }  // of a connected one
 
  private:
   void Connect();  // until it is connected or the time is up

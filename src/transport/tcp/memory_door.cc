@@ -28,7 +28,7 @@ class MemoryDoor::Body {
  public:
   Body(MemoryBox& box, const MemoryDoorSetup& setup)
       : refused_(setup.refused),
-        wires_(box, setup.refused),
+        wires_(box, setup.refused, setup.bulk),
         listener_(ListenAt(loop_.io(), setup.listen), setup.secret, wires_.incarnation(),
                   Host(box)) {
     address_ = Name(listener_.local());

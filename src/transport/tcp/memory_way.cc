@@ -1,5 +1,7 @@
 #include "transport/tcp/memory_way.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -7,8 +9,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
 #include "transport/memory/word_memory.h"
 #include "transport/memory/zero_runs.h"
+#include "transport/tcp/bulk_lane.h"
 #include "transport/tcp/memory_channel.h"
 
 namespace trireme {
@@ -19,7 +23,10 @@ using Exchange = MemoryChannel::Exchange;
 class TcpMemory final : public WordMemory {
  public:
   explicit TcpMemory(const TcpMemorySetup& setup)
-      : setup_(setup), channel_(setup, client_), incarnation_(channel_.incarnation()) {}
+      : setup_(setup), channel_(setup, client_), incarnation_(channel_.incarnation()) {
+    way_ = "tcp to " + setup_.meet;
+    if (setup_.long_values != LongValues::kConnection) ChooseWay();
+  }
 
   // Over the second connection: it must not keep other threads from their words.
   uint64_t Wait(const Region& region, uint64_t version, Deadline deadline) override {
@@ -87,7 +94,7 @@ class TcpMemory final : public WordMemory {
   }
 
   uint64_t incarnation() const override { return incarnation_; }
-  std::string way() const override { return "tcp to " + setup_.meet; }
+  std::string way() const override { return way_; }
 
  protected:
   Region Reach(std::string_view name, const Word& word) override {
@@ -102,14 +109,20 @@ class TcpMemory final : public WordMemory {
     CheckRegion(region);
     const uint64_t length = values.size() / ValueBytes(type);
     CheckPlace(names_[size_t(region.number)], region.type, region.length, type, offset, length);
-    auto pending = std::make_unique<Pending>(*this, version);
-    pending->exchange.word = {.kind = WordKind::kGet,
-                              .type = type,
-                              .region = uint32_t(region.number),
-                              .offset = offset,
-                              .length = length};
-    pending->exchange.into = values;
+    const Word word{.kind = WordKind::kGet,
+                    .type = type,
+                    .region = uint32_t(region.number),
+                    .offset = offset,
+                    .length = length};
     received_ += values.size();
+    if (lane_ && values.size() >= kLeastBulk) {
+      const uint64_t found = lane_->Read(word, values);
+      if (version) *version = found;
+      return {};
+    }
+    auto pending = std::make_unique<Pending>(*this, version);
+    pending->exchange.word = word;
+    pending->exchange.into = values;
     return Begin(std::move(pending));
   }
 
@@ -118,6 +131,14 @@ class TcpMemory final : public WordMemory {
     std::lock_guard lock(mutex_);
     if (guard) CheckRegion(guard->region);
     auto pending = std::make_unique<Pending>(*this, version);
+    if (lane_ && values.size() >= kLeastBulk) {
+      CheckChange(region, word);
+      lane_->Write(word, values);
+      pending->exchange.word = Numbered(region, word);
+      pending->exchange.word.runs = kByBulk;
+      sent_ += values.size();
+      return Begin(std::move(pending));
+    }
     pending->exchange.word = Numbered(region, word);
     if (word.kind == WordKind::kAccumulate) pending->packed = PackZeros(FloatsOf(values));
     if (pending->packed) {
@@ -182,20 +203,86 @@ class TcpMemory final : public WordMemory {
     return {int(answer.region), answer.type, answer.length, channel_.incarnation()};
   }
 
-  Word Numbered(const Region& region, Word word) {
+  void CheckChange(const Region& region, const Word& word) const {
     CheckRegion(region);
     CheckPlace(names_[size_t(region.number)], region.type, region.length, word.type, word.offset,
                word.length);
+  }
+  Word Numbered(const Region& region, Word word) {
+    CheckChange(region, word);
     word.number = ++changes_;
     return word;
   }
 
   Reply Ask(const Word& word, std::string* text = nullptr) {
-    Exchange exchange{.word = word, .text = text};
+    const Reply answer = AskAnything(word, {}, text);
+    CheckReply(answer);
+    return answer;
+  }
+  Reply AskAnything(const Word& word, std::span<const std::byte> values, std::string* text) {
+    Exchange exchange{.word = word, .values = values, .text = text};
     Say(exchange);
     Await(exchange);
-    CheckReply(exchange.answer);
     return exchange.answer;
+  }
+
+  void ChooseWay() {
+    const bool must = setup_.long_values == LongValues::kBulk;
+    std::string provider;
+    Ask({.kind = WordKind::kWays}, &provider);
+    if (provider.empty()) {
+      if (!must) return;
+      throw Error(
+          "the memory box at {} offers no fabric (trireme memory-box --fabric PROVIDER; "
+          "transport.memory_way)",
+          setup_.meet);
+    }
+    try {
+      lane_.emplace(
+          provider, setup_.open_bulk, channel_,
+          [this](const Word& word, std::span<const std::byte> values, std::string* text) {
+            return AskAnything(word, values, text);
+          },
+          setup_.timeout_s);
+    } catch (const MemoryRenewed&) {
+      throw;
+    } catch (const Error& error) {
+      if (must) throw;
+      way_ +=
+          fmt::format("; fabric ({}) is offered and cannot be used: {}", provider, error.what());
+      return;
+    }
+    const std::string fabric = fmt::format("fabric ({})", provider);
+    const std::string bulk_way = fmt::format("{} to {}", fabric, setup_.meet);
+    if (must) {
+      way_ = bulk_way;
+      return;
+    }
+    const auto [wire, bulk] = MeasureWays();
+    if (bulk > wire) {
+      way_ = fmt::format("{}: {:.2f} GB/s, by tcp {:.2f}", bulk_way, bulk * 1e-9, wire * 1e-9);
+    } else {
+      lane_->Close();
+      lane_.reset();
+      way_ += fmt::format(": {:.2f} GB/s, by {} {:.2f}", wire * 1e-9, fabric, bulk * 1e-9);
+    }
+  }
+
+  // Bytes per second of either: the best of a few, in turns.
+  std::pair<double, double> MeasureWays() {
+    constexpr int kTurns = 5;
+    std::string text;
+    std::vector<std::byte> bytes(kBulkGreeting);
+    double wire_s = 1e9, bulk_s = 1e9;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const Stopwatch by_wire;
+      Ask({.kind = WordKind::kProbe, .length = kBulkGreeting}, &text);
+      wire_s = std::min(wire_s, by_wire.seconds());
+      const Stopwatch by_bulk;
+      lane_->Probe(bytes);
+      bulk_s = std::min(bulk_s, by_bulk.seconds());
+    }
+    return {kBulkGreeting / wire_s, kBulkGreeting / bulk_s};
   }
   void Say(Exchange& exchange) {
     try {
@@ -224,10 +311,12 @@ class TcpMemory final : public WordMemory {
   }
 
   const TcpMemorySetup setup_;
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;  // guards the next four
   MemoryChannel channel_;
   uint64_t changes_ = 0;
   std::vector<std::string> names_;  // by number
+  std::optional<BulkLane> lane_;    // of the way `fabric`
+  std::string way_;
   std::atomic<uint64_t> incarnation_;
   std::mutex waits_mutex_;
   std::optional<MemoryChannel> waits_;  // guarded by waits_mutex_

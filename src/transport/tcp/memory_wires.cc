@@ -14,6 +14,8 @@ namespace {
 
 constexpr double kLongestWait_s = 0.5;  // that one word may wait for a version
 constexpr char kSessionEnded[] = "the memory box has ended this client's session";
+constexpr double kLook_s = 0.02;    // between looks at whether somebody waits for a held region
+constexpr size_t kMostEnd = 1024;   // bytes of an address
 constexpr double kStuck_s = 0.002;  // a client that takes nothing for so long lets others change
 
 template <class T>
@@ -65,6 +67,7 @@ class MemoryWires::Connection {
       store_.Refuse();
       if (wires_.refused_) wires_.refused_(who_, why);
     }
+    bulk_.reset();
     wire_.Shut();
     std::lock_guard lock(wires_.mutex_);
     wires_.away_[client_] = After(wires_.box_.setup().timeout_s);
@@ -73,15 +76,44 @@ class MemoryWires::Connection {
   // False: it was the last one.
   bool ServeWord() {
     Word word;
+    while (bulk_ && bulk_->holds() && !wire_.AwaitInput(kLook_s)) bulk_->GiveWay();
     wire_.Read(std::as_writable_bytes(std::span(&word, 1)), Wire::kNever);
     switch (word.kind) {
       case WordKind::kPut:
       case WordKind::kAccumulate:
-        TakeValues(word);
+        if (word.runs == kByBulk) {
+          Send(bulk_ ? bulk_->Change(word) : store_.Do(session_, word));
+        } else {
+          if (bulk_) bulk_->ForgetSlot();
+          TakeValues(word);
+        }
         break;
       case WordKind::kGet:
-        GiveValues(word);
+        if (word.runs == kByBulk) {
+          AnswerBulk([&] { return bulk_->Hold(word); });
+        } else {
+          GiveValues(word);
+        }
         break;
+      case WordKind::kSlot:
+        if (wires_.bulk_.provider.empty()) throw Error("unknown word {}", uint32_t(word.kind));
+        AnswerBulk([&] { return bulk_->GiveSlot(word); });
+        break;
+      case WordKind::kRelease:
+        AnswerBulk([&] { return BulkHost::Answer{bulk_->Release(), ""}; });
+        break;
+      case WordKind::kWays:
+        Send({.length = wires_.bulk_.provider.size()},
+             std::as_bytes(std::span(wires_.bulk_.provider)));
+        break;
+      case WordKind::kBulk:
+        OpenBulkEnd(word);
+        break;
+      case WordKind::kProbe: {
+        const auto bytes = std::min<size_t>(word.length, wires_.greeting_.size());
+        Send({.length = bytes}, std::span(wires_.greeting_).first(bytes));
+        break;
+      }
       case WordKind::kWait:
         Send(AwaitVersion(word));
         break;
@@ -94,6 +126,7 @@ class MemoryWires::Connection {
         break;
       }
       case WordKind::kLeave:
+        bulk_.reset();
         store_.EndSession(session_);
         return false;
       case WordKind::kCreate:
@@ -120,6 +153,36 @@ class MemoryWires::Connection {
     Send(answer);
   }
 
+  void AnswerBulk(FunctionRef<BulkHost::Answer()> answer) {
+    if (!bulk_) return Send({.verdict = Verdict::kNoBulk});
+    try {
+      const BulkHost::Answer made = answer();
+      Send(made.reply, std::as_bytes(std::span(made.rest)));
+    } catch (const WireBroken&) {
+      throw;
+    } catch (const Error& error) {
+      Refuse(error);
+    }
+  }
+
+  void OpenBulkEnd(const Word& word) {
+    if (wires_.bulk_.provider.empty() || word.length > kMostEnd) {
+      throw Error("an address of {} bytes for an end of its own", word.length);
+    }
+    std::string address(word.length, '\0');
+    wire_.Read(std::as_writable_bytes(std::span(address)), After(wires_.box_.setup().timeout_s));
+    bulk_.reset();
+    if (address.empty()) return Send({});
+    try {
+      bulk_.emplace(store_, session_, client_,
+                    wires_.bulk_.open(wires_.bulk_.provider, wire_.LocalHost()), address,
+                    wires_.greeting_, wires_.box_.setup().timeout_s);
+    } catch (const Error& error) {
+      return Refuse(error);
+    }
+    AnswerBulk([&] { return bulk_->Greet(); });
+  }
+
   // Straight into the slot; what does not fit there is read and forgotten, so that the next word
   // is found.
   void TakeValues(const Word& word) {
@@ -132,7 +195,7 @@ class MemoryWires::Connection {
     const std::vector<ZeroRun> runs = ReadRuns(word, deadline);
     uint64_t left = runs.empty() ? bytes : CheckZeroRuns(runs, word.length) * sizeof(float);
     try {
-      const auto slot = store_.Slot(session_, RoomFor(word, bytes)).first(bytes);
+      const auto slot = store_.SlotFor(session_, word, bytes);
       wire_.Read(slot.last(left), deadline);
       if (!runs.empty()) {
         SpreadZeros(runs, {reinterpret_cast<float*>(slot.data()), size_t(word.length)});
@@ -161,20 +224,6 @@ class MemoryWires::Connection {
     return runs;
   }
 
-  // As large as the region, so that a put can swap both.
-  uint64_t RoomFor(const Word& word, uint64_t bytes) const {
-    if (word.region >= kMostRegions || !store_.image().region(word.region).used.load())
-      return bytes;
-    return std::max(bytes, store_.image().region(word.region).capacity);
-  }
-
-  RegionRecord& Known(uint32_t number) const {
-    if (number >= kMostRegions || !store_.image().region(number).used.load()) {
-      throw Error("the memory box has no region number {}", number);
-    }
-    return store_.image().region(number);
-  }
-
   // From where the region lies, while nobody waits to change it; from a copy of the rest when
   // somebody does.
   void GiveValues(const Word& word) {
@@ -182,7 +231,7 @@ class MemoryWires::Connection {
     std::optional<ReadLock> read;
     std::span<const std::byte> values;
     try {
-      const RegionRecord& region = Known(word.region);
+      const RegionRecord& region = store_.Known(word.region);
       CheckPlace(NameOf(region), region.type, region.length, word.type, word.offset, word.length);
       const uint64_t size = ValueBytes(region.type);
       read.emplace(store_.image(), session_, client_, word.region,
@@ -219,7 +268,7 @@ class MemoryWires::Connection {
 
   Reply AwaitVersion(const Word& word) {
     try {
-      RegionRecord& region = Known(word.region);
+      RegionRecord& region = store_.Known(word.region);
       const double wait_s = std::clamp(double(word.a) * 1e-3, 0.0, kLongestWait_s);
       for (const Deadline deadline = After(wait_s);;) {
         const uint32_t count = region.changed.Count();
@@ -237,7 +286,7 @@ class MemoryWires::Connection {
   void GiveNotes(const Word& word) {
     std::vector<RingEntry> entries;
     try {
-      const RegionRecord& region = Known(word.region);
+      const RegionRecord& region = store_.Known(word.region);
       ReadLock read(store_.image(), session_, client_, word.region,
                     After(wires_.box_.setup().timeout_s));
       const uint64_t newest = region.version.load(std::memory_order_acquire);
@@ -259,11 +308,17 @@ class MemoryWires::Connection {
   const std::string who_;
   Wire wire_;
   uint32_t session_ = 0;
+  std::optional<BulkHost> bulk_;
   std::jthread thread_;
 };
 
-MemoryWires::MemoryWires(MemoryBox& box, Refused refused)
-    : box_(box), refused_(std::move(refused)) {
+MemoryWires::MemoryWires(MemoryBox& box, Refused refused, BulkOffer bulk)
+    : box_(box), refused_(std::move(refused)), bulk_(std::move(bulk)) {
+  if (!bulk_.provider.empty()) {
+    const uint64_t own = incarnation();
+    greeting_.resize(kBulkGreeting);
+    std::memcpy(greeting_.data(), &own, sizeof(own));
+  }
   // Of a box that was killed: its clients have as much time to come back as others.
   for (const SessionRecord& session : box_.store().image().header().sessions) {
     if (session.client.load() != 0 && session.pid.load() == 0) {

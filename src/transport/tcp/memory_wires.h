@@ -7,8 +7,10 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "transport/memory/box.h"
+#include "transport/tcp/bulk_host.h"
 #include "transport/tcp/handshake.h"
 #include "transport/tcp/wire.h"
 
@@ -21,7 +23,7 @@ class MemoryWires {
  public:
   // Told, on another thread, of a client that was sent away, and why.
   using Refused = std::function<void(const std::string& who, const std::string& why)>;
-  MemoryWires(MemoryBox& box, Refused refused);
+  MemoryWires(MemoryBox& box, Refused refused, BulkOffer bulk = {});
   ~MemoryWires();
 
   // What a handshake for Purpose::kMemory is refused with, or nothing. Its `incarnation` is the
@@ -37,6 +39,8 @@ class MemoryWires {
 
   MemoryBox& box_;
   const Refused refused_;
+  const BulkOffer bulk_;
+  std::vector<std::byte> greeting_;                              // of ends for long values
   std::mutex mutex_;                                             // guards all below
   std::map<uint64_t, std::shared_ptr<Connection>> connections_;  // by client, also those that broke
   std::map<uint64_t, Deadline> away_;  // clients without a connection, and when their time is up

@@ -1,5 +1,6 @@
 #include "transport/tcp/wire.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -94,6 +95,30 @@ void Wire::Write(std::span<const std::byte> first, std::span<const std::byte> se
       throw WireBroken("took nothing in time");
     }
   }
+}
+
+bool Wire::AwaitInput(double seconds) { return Await(POLLIN, After(seconds)); }
+
+bool Wire::IsGone() const {
+  pollfd entry{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+std::string Wire::LocalHost() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  char text[INET6_ADDRSTRLEN] = "";
+  if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) Break(errno);
+  const auto* const four = reinterpret_cast<const sockaddr_in*>(&address);
+  const auto* const six = reinterpret_cast<const sockaddr_in6*>(&address);
+  if (address.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text));
+  } else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+    inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], text, sizeof(text));
+  } else {
+    inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text));
+  }
+  return text;
 }
 
 size_t Wire::WriteSome(std::span<const std::byte> bytes, double patience_s) {

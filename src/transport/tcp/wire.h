@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "base/error.h"
 #include "transport/deadline.h"
@@ -35,6 +36,9 @@ class Wire {
              Deadline deadline);
   // As many bytes as go at once, perhaps none after `patience_s`.
   size_t WriteSome(std::span<const std::byte> bytes, double patience_s);
+  bool AwaitInput(double seconds);  // also where there is only an end to be read
+  bool IsGone() const;              // hung up by the other side
+  std::string LocalHost() const;    // the address of this machine, as the other side knows it
   void NoticeSilence(double timeout_s) { trireme::NoticeSilence(fd_, timeout_s); }
   void Shut();  // wakes Read and Write, which find it broken
 
