@@ -1,5 +1,6 @@
 // A memory box as a process of its own, and runs whose weights lie in one.
 #include <csignal>
+#include <filesystem>
 #include <limits>
 
 #include "support/box_test.h"
@@ -86,10 +87,61 @@ TEST_F(MemoryBoxTest, RunsThatCannotUseABoxSaySo) {
     return Words{"train", "iris", "--epochs", "1", "--set", "transport.memory=" + boxes} + more;
   };
   Refuse(with("127.0.0.1:7118", {}), 2, {"transport.memory", "allreduce", "unset it"});
+  Refuse({"train", "iris", "--epochs", "1", "--set", "transport.memory_way=tcp"}, 2,
+         {"transport.memory_way", "names none"});
   Refuse(with("here", {"--strategy", "pgas", "--ranks", "3"}), 2, {"'here' is not HOST:PORT"});
   Refuse(with("127.0.0.1:1,",
               {"--strategy", "pgas", "--ranks", "3", "--set", "transport.timeout_s=1"}),
          1, {"127.0.0.1:1"});
+}
+
+// Where there is the plugin: weights of 90 KB go beside the connection, and the log says so.
+TEST_F(MemoryBoxTest, ARunNamesTheWayThatLongValuesTake) {
+  const auto plugin = std::filesystem::path(TRIREME_PROGRAM).parent_path() / "trireme-fabric.so";
+  if (!std::filesystem::exists(plugin)) GTEST_SKIP() << "no libfabric plugin: " << plugin;
+  const auto train = [&](const char* way, const std::string& run) {
+    return Words{"train",
+                 "--data",
+                 "synthetic:8x8x1:10:400",
+                 "--model",
+                 "mlp:64-300-10",
+                 "--batch",
+                 "20",
+                 "--strategy",
+                 "easgd",
+                 "--set",
+                 "strategy.centre=memory",
+                 "--set",
+                 "transport.memory=" + address_,
+                 "--set",
+                 std::string("transport.memory_way=") + way,
+                 "--transport",
+                 "shm",
+                 "--ranks",
+                 "3",
+                 "--epochs",
+                 "3",
+                 "--out",
+                 run};
+  };
+  {
+    const auto plain = Serve();
+    ASSERT_TRUE(plain);
+    Refuse(train("fabric", "none"), 1, {"offers no fabric", "--fabric", "transport.memory_way"});
+  }
+  address_ = "127.0.0.1:0";
+  auto box = Serve({"--fabric", "tcp;ofi_rxm"});
+  ASSERT_TRUE(box);
+  EXPECT_NE(box->err().find(", fabric (tcp;ofi_rxm)"), std::string::npos) << box->err();
+  const std::string taken = "the way to the common memory: ";
+  const Outcome fabric = Succeed(train("fabric", "fabric"));
+  EXPECT_NE(fabric.err.find(taken + "fabric (tcp;ofi_rxm) to " + address_), std::string::npos)
+      << fabric.err;
+  const Outcome tcp = Succeed(train("tcp", "tcp"));
+  EXPECT_NE(tcp.err.find(taken + "tcp to " + address_), std::string::npos) << tcp.err;
+  const Outcome faster = Succeed(train("auto", "auto"));
+  EXPECT_NE(faster.err.find("GB/s, by "), std::string::npos) << faster.err;
+  Refuse({"memory-box", "--fabric", "nothing"}, 1, {"the provider nothing of libfabric"});
 }
 
 TEST_F(MemoryBoxTest, QuietRunsSayNothingOfTheirMemory) {

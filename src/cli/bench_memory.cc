@@ -1,5 +1,6 @@
 // How fast processes put, get and add through a memory box, each way beside what it stands on:
-// copies in memory, a futex, a socket. All take turns, so that they see the same noise.
+// copies in memory, a futex, a socket, bare libfabric. All take turns, so that they see the same
+// noise.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,8 +13,11 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "cli/bare_fabric.h"
 #include "cli/bench.h"
 #include "cli/command.h"
+#include "transport/fabric/end.h"
+#include "transport/fabric/library.h"
 #include "transport/forked.h"
 #include "transport/memory/mapped.h"
 #include "transport/shared_array.h"
@@ -28,18 +32,30 @@ constexpr Flag kFlags[] = {
     {"--bytes", "LIST", "sizes of what is put, got and added (default: 64,47000000)"},
     {"--repeat", "N", "repetitions of each; medians are shown (default: 15)"},
     {"--threads", "N", "threads of the box (default: the cores of the job)"},
+    {"--fabric", "LIST",
+     "providers of libfabric, separated by commas (default: tcp;ofi_rxm,shm where there is the "
+     "plugin, see `trireme doctor`); none: an empty list"},
     {"--json", "", "print JSON"},
 };
 
 constexpr size_t kSmall = 65536;  // below, a round trip is what counts, and many are timed
 constexpr int kCalls = 100;       // of these
 constexpr double kPatience_s = 120;
+constexpr size_t kMostProviders = 4;
 
 // What the two processes agree on.
 struct Place {
   FutexEvent ping, pong;
   std::atomic<int> box_port;  // 0: not yet
   std::atomic<int> over;
+  std::atomic<int> fabric_ports[kMostProviders];  // with these the box offers a provider each
+  BareFabricPlace bare[kMostProviders];
+};
+
+struct What {
+  std::vector<size_t> sizes;
+  std::vector<std::string> providers;
+  int repeat = 1, threads = 1;
 };
 
 // ---- the process of the box, and the other end of the bare loops
@@ -75,12 +91,27 @@ void Answer(Place& place) {
   }
 }
 
-int KeepBox(Place& place, const std::shared_ptr<MemoryImage>& image, int threads, int listener) {
-  MemoryBox box(image, {.threads = threads, .timeout_s = kPatience_s});
-  MemoryDoor door(box, {});
+int PortOf(const MemoryDoor& door) {
   const std::string address = door.address();
+  return std::stoi(address.substr(address.rfind(':') + 1));
+}
+
+int KeepBox(Place& place, const std::shared_ptr<MemoryImage>& image, const What& what,
+            int listener) {
+  MemoryBox box(image, {.threads = what.threads, .timeout_s = kPatience_s});
+  MemoryDoor door(box, {});
   std::jthread futex([&] { Answer(place); });
-  place.box_port.store(std::stoi(address.substr(address.rfind(':') + 1)));
+  std::vector<std::unique_ptr<MemoryDoor>> doors;
+  std::vector<std::unique_ptr<BareFabricBox>> bare;
+  for (size_t i = 0; i < what.providers.size(); ++i) {
+    const std::string& provider = what.providers[i];
+    doors.push_back(std::make_unique<MemoryDoor>(
+        box, MemoryDoorSetup{.bulk = {.provider = provider, .open = OpenFabricEnd}}));
+    bare.push_back(std::make_unique<BareFabricBox>(
+        place.bare[i], provider, *std::max_element(what.sizes.begin(), what.sizes.end())));
+    place.fabric_ports[i].store(PortOf(*doors.back()));
+  }
+  place.box_port.store(PortOf(door));
   Wire wire(accept(listener, nullptr, nullptr));
   Echo(wire);
   place.over.store(1);
@@ -125,16 +156,41 @@ int ConnectTo(int port) {
   return fd;
 }
 
+// A way to the box, and what it is beside.
+struct Way {
+  std::string name;
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<BareFabricClient> bare = nullptr;
+  bool by_socket = false;
+};
+
+std::vector<Way> ConnectAll(Place& place, const std::shared_ptr<MemoryImage>& image,
+                            const std::vector<std::string>& providers) {
+  const auto at = [](int port) { return fmt::format("127.0.0.1:{}", port); };
+  std::vector<Way> ways;
+  ways.push_back({"mapped", ConnectMapped(image, kPatience_s)});
+  ways.push_back(
+      {"tcp", ConnectTcp({.meet = at(place.box_port.load()), .timeout_s = kPatience_s})});
+  ways.back().by_socket = true;
+  for (size_t i = 0; i < providers.size(); ++i) {
+    ways.push_back({fmt::format("fabric ({})", providers[i]),
+                    ConnectTcp({.meet = at(place.fabric_ports[i].load()),
+                                .timeout_s = kPatience_s,
+                                .long_values = LongValues::kBulk,
+                                .open_bulk = OpenFabricEnd}),
+                    std::make_unique<BareFabricClient>(place.bare[i], providers[i])});
+  }
+  return ways;
+}
+
 BenchTable MeasureAll(Place& place, const std::shared_ptr<MemoryImage>& image, int port,
-                      const std::vector<size_t>& sizes, int repeat) {
+                      const What& what) {
   Wire wire(ConnectTo(port));
   while (place.box_port.load() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const auto mapped = ConnectMapped(image, kPatience_s);
-  const auto tcp = ConnectTcp(
-      {.meet = fmt::format("127.0.0.1:{}", place.box_port.load()), .timeout_s = kPatience_s});
+  const std::vector<Way> ways = ConnectAll(place, image, what.providers);
   const int spins = SpinsFor(2);
   BenchTable table;
-  for (const size_t bytes : sizes) {
+  for (const size_t bytes : what.sizes) {
     const size_t length = bytes / sizeof(float);
     std::vector<float> values(length, 1), got(length);
     const auto ask = [&](uint64_t in, uint64_t out) {
@@ -156,24 +212,33 @@ BenchTable MeasureAll(Place& place, const std::shared_ptr<MemoryImage>& image, i
     const std::function<void()> upload = [&] { ask(length * sizeof(float), least); };
     const std::function<void()> download = [&] { ask(least, length * sizeof(float)); };
     std::vector<Try> tries;
-    for (Memory* memory : {mapped.get(), tcp.get()}) {
-      const bool is_tcp = memory == tcp.get();
-      const std::string way = is_tcp ? "tcp" : "mapped";
+    for (const Way& each : ways) {
+      Memory* const memory = each.memory.get();
+      BareFabricClient* const ends = each.bare.get();
+      const std::string& way = each.name;
       const Region region = memory->Create(fmt::format("bench{}", bytes), RegionType::kF32, length);
-      const std::function<void()> bare = small ? futex : copy;
-      const std::string beside = is_tcp ? "socket" : small ? "futex" : "copy";
+      std::function<void()> bare_put = small ? futex : copy, bare_get = bare_put;
+      std::string beside = small ? "futex" : "copy";
+      if (each.by_socket) {
+        beside = "socket";
+        bare_put = upload;
+        bare_get = download;
+      } else if (ends) {
+        beside = "fi_write";
+        bare_put = [=, &values] { ends->Write(std::as_bytes(std::span(values))); };
+        bare_get = [=, &got] { ends->Read(std::as_writable_bytes(std::span(got))); };
+      }
       tries.push_back(
           {way, "put", beside,
            [=, &values] { memory->Put(region, 0, std::span<const float>(values)).Wait(); },
-           is_tcp ? upload : bare});
-      tries.push_back({way, "get", beside,
+           bare_put});
+      tries.push_back({way, "get", ends ? "fi_read" : beside,
                        [=, &got] { memory->Get(region, 0, std::span<float>(got)).Wait(); },
-                       is_tcp ? download : bare});
+                       bare_get});
       tries.push_back({way, "add", beside,
-                       [=, &values] { memory->Accumulate(region, 0, values).Wait(); },
-                       is_tcp ? upload : bare});
+                       [=, &values] { memory->Accumulate(region, 0, values).Wait(); }, bare_put});
     }
-    Measure(tries, bytes, repeat);
+    Measure(tries, bytes, what.repeat);
     for (const Try& each : tries) {
       const double own = Median(each.times), bare = Median(each.bare_times);
       table.Add({{"way", Json(each.way)},
@@ -201,19 +266,43 @@ std::vector<size_t> SizesOf(const Args& args) {
   return sizes;
 }
 
+// Those that were asked for, or the two that need no hardware.
+std::vector<std::string> ProvidersOf(const Args& args, const Log& log) {
+  const auto list = args.Value("--fabric");
+  if (!list) {
+    try {
+      FabricLibrary::Find();  // and opened by the processes that are forked
+    } catch (const Error& error) {
+      log.Info("bench", "without the way fabric: {}", error.what());
+      return {};
+    }
+  }
+  std::vector<std::string> providers = Split(list.value_or("tcp;ofi_rxm,shm"), ',');
+  std::erase(providers, "");
+  if (providers.size() > kMostProviders) {
+    throw UsageError("--fabric must name at most {} providers", kMostProviders);
+  }
+  return providers;
+}
+
 int Run(const Args& args, Process& process) {
-  const std::vector<size_t> sizes = SizesOf(args);
-  const int repeat = RepeatOf(args, 15), threads = ThreadsOf(args);
+  const What what{.sizes = SizesOf(args),
+                  .providers = ProvidersOf(args, Log(process.log)),
+                  .repeat = RepeatOf(args, 15),
+                  .threads = ThreadsOf(args)};
+  const size_t clients = 2 + what.providers.size();
   size_t room = size_t{16} << 20;
-  for (const size_t bytes : sizes) room += 4 * (bytes + kBoxPage) + (size_t{1} << 20);
+  for (const size_t bytes : what.sizes) {
+    room += (clients + 2) * (bytes + kBoxPage) + (size_t{1} << 20);
+  }
   const auto image = MemoryImage::Anonymous(room);
   SharedArray<Place> places(1);
   Place& place = places[0];
   int port = 0;
   const int listener = ListenOnLoopback(port);
   const auto run = [&](int rank) {
-    if (rank == 1) return KeepBox(place, image, threads, listener);
-    const BenchTable table = MeasureAll(place, image, port, sizes, repeat);
+    if (rank == 1) return KeepBox(place, image, what, listener);
+    const BenchTable table = MeasureAll(place, image, port, what);
     process.out.Write(table.Text(args.Has("--json")));
     return 0;
   };
@@ -226,11 +315,12 @@ int Run(const Args& args, Process& process) {
 extern const Command kBenchMemory;
 const Command kBenchMemory = {
     .name = "bench memory",
-    .summary = "measure a memory box, beside copies, a futex and a socket",
+    .summary = "measure a memory box, beside copies, a futex, a socket and libfabric",
     .usage = "trireme bench memory [flags]",
     .examples =
         "trireme bench memory\n"
-        "trireme bench memory --bytes 64,1000000 --repeat 31 --json\n",
+        "trireme bench memory --bytes 64,1000000 --repeat 31 --json\n"
+        "trireme bench memory --fabric 'verbs;ofi_rxm'\n",
     .flags = kFlags,
     .run = Run,
 };

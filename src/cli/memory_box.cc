@@ -1,4 +1,6 @@
 // A process that keeps memory for others.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <thread>
 
@@ -7,6 +9,7 @@
 #include "base/stop_notice.h"
 #include "cli/command.h"
 #include "launch/launcher.h"
+#include "transport/fabric/end.h"
 #include "transport/memory/box.h"
 #include "transport/tcp/memory_door.h"
 #include "transport/tcp/memory_way.h"
@@ -21,6 +24,9 @@ constexpr Flag kFlags[] = {
     {"--snapshot-s", "SECONDS",
      "with --file: a snapshot so often, for the case that the machine fails; 0: none (default: "
      "30)"},
+    {"--fabric", "PROVIDER",
+     "offer clients to move long values by libfabric, as fi_info names it: tcp;ofi_rxm, shm, "
+     "verbs;ofi_rxm"},
     {"--threads", "N", "threads that add (default: the cores of the job)"},
     {"--timeout-s", "SECONDS", "how long a client may be cut off (default: 360)",
      "transport.timeout_s"},
@@ -81,6 +87,11 @@ int Run(const Args& args, Process& process) {
       throw UsageError("--threads must be between 1 and {}, got {}", kMostThreads, threads);
     }
   }
+  BulkOffer bulk;
+  if (const auto provider = args.Value("--fabric")) {
+    bulk = {*provider, OpenFabricEnd};
+    OpenFabricEnd(*provider, "");  // before anybody comes for nothing
+  }
   MemoryBox box({.bytes = ParseBytes(args.Value("--size").value_or("1G")),
                  .file = args.Value("--file").value_or(""),
                  .snapshot_s = snapshot_s,
@@ -89,11 +100,14 @@ int Run(const Args& args, Process& process) {
                  .timeout_s = transport.timeout_s});
   MemoryDoor door(box, {.listen = args.Value("--listen").value_or("127.0.0.1:7118"),
                         .secret = secret,
-                        .refused = [&](const std::string& who, const std::string& why) {
-                          log.Warn("memory", "refused {}: {}", who, why);
-                        }});
-  log.Info("memory", "listening on {}, {} of room{}", door.address(),
+                        .refused =
+                            [&](const std::string& who, const std::string& why) {
+                              log.Warn("memory", "refused {}: {}", who, why);
+                            },
+                        .bulk = bulk});
+  log.Info("memory", "listening on {}, {} of room{}{}", door.address(),
            FormatBytes(double(box.store().Look().size)),
+           bulk.provider.empty() ? "" : fmt::format(", fabric ({})", bulk.provider),
            box.setup().file.empty() ? "" : ", contents in " + box.setup().file);
   StopNotice stop(signals, log, "memory", "ending the memory box");
   while (!stop.stop()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -106,11 +120,14 @@ extern const Command kMemoryBox;
 const Command kMemoryBox = {
     .name = "memory-box",
     .summary = "keep memory that other processes put, get and add into",
-    .usage = "trireme memory-box [--size BYTES] [--listen ADDRESS:PORT] [--file PATH] [flags]",
+    .usage =
+        "trireme memory-box [--size BYTES] [--listen ADDRESS:PORT] [--file PATH] "
+        "[--fabric PROVIDER] [flags]",
     .examples =
         "trireme memory-box --size 4G                          # for processes of this machine\n"
         "trireme memory-box --size 4G --file box --snapshot-s 60\n"
         "trireme memory-box --listen 10.0.0.1:7118 --secret-file s\n"
+        "trireme memory-box --fabric 'tcp;ofi_rxm'             # long values by libfabric\n"
         "trireme memory-box --status 127.0.0.1:7118            # what is in it\n",
     .flags = kFlags,
     .run = Run,

@@ -1,6 +1,7 @@
 #include "cli/parts.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -8,8 +9,10 @@
 #include <filesystem>
 #include <initializer_list>
 
+#include "base/error.h"
 #include "base/proc_file.h"
 #include "base/text.h"
+#include "transport/fabric/library.h"
 
 namespace trireme {
 namespace {
@@ -59,6 +62,18 @@ std::vector<std::string> FashionMnist() {
   return {folder.string()};
 }
 
+// The library is of use only with the plugin, which says more where something is wrong.
+Part LibfabricPart() {
+  Part part = {"libfabric", {}, "the way `fabric` to a memory box (docs/memory.md)"};
+  try {
+    const FabricLibrary& library = FabricLibrary::Get();
+    part.found = {fmt::format("{}, plugin {}", library.Name(), library.path())};
+  } catch (const Error& error) {
+    part.use += fmt::format(": {}", error.what());
+  }
+  return part;
+}
+
 }  // namespace
 
 std::string FindProgram(std::string_view program, std::string_view folders) {
@@ -79,7 +94,7 @@ std::vector<Part> FindParts() {
       std::move(cuda),
       {"MPI", FindFiles({"mpirun"}, {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"}),
        "used through its plugin, see below"},
-      {"libfabric", FindFiles({}, {"libfabric.so.1"}), "not used by this version"},
+      LibfabricPart(),
       {"Slurm", FindFiles({"srun"}, {}),
        "`trireme launch slurm` writes scripts for sbatch; ranks that srun starts find each other"},
       {"Fashion-MNIST", FashionMnist(),

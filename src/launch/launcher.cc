@@ -267,6 +267,7 @@ int Launcher::RunServed(const ServerNeeds& needs, FunctionRef<int(World&)> fn) {
 
 MemorySetup Launcher::MemoryFor(const ServerNeeds& needs) const {
   MemorySetup memory{.boxes = options_.memory,
+                     .way = LongValuesFor(options_.memory_way),
                      .box = {.bytes = needs.memory.regions + needs.memory.slots,
                              .threads = needs.memory_threads,
                              .timeout_s = options_.timeout_s},

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "transport/address.h"
+#include "transport/fabric/end.h"
 #include "transport/memory/mapped.h"
 #include "transport/memory/striped.h"
-#include "transport/tcp/memory_way.h"
 
 namespace trireme {
 namespace {
@@ -22,14 +22,24 @@ std::unique_ptr<Memory> ConnectBoxes(const std::string& list, const MemorySetup&
     if (!address || !address->port) {
       throw UsageError("transport.memory = \"{}\": '{}' is not HOST:PORT", list, box);
     }
-    boxes.push_back(
-        ConnectTcp({.meet = box, .secret = setup.secret, .timeout_s = setup.box.timeout_s}));
+    boxes.push_back(ConnectTcp({.meet = box,
+                                .secret = setup.secret,
+                                .timeout_s = setup.box.timeout_s,
+                                .long_values = setup.way,
+                                .open_bulk = OpenFabricEnd}));
     at = end + 1;
   }
   return Stripe(std::move(boxes));
 }
 
 }  // namespace
+
+LongValues LongValuesFor(std::string_view name) {
+  for (const MemoryWayKind& kind : kMemoryWays) {
+    if (name == kind.name) return kind.way;
+  }
+  throw UsageError("transport.memory_way = \"{}\" is no way to a memory box", name);
+}
 
 // Where rank 0 was killed, the next one's box goes on with what is there.
 MemoryWorld::MemoryWorld(World& world, const MemorySetup& setup) : world_(world) {

@@ -2,18 +2,31 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "transport/memory/box.h"
 #include "transport/tcp/memory_door.h"
+#include "transport/tcp/memory_way.h"
 #include "transport/world.h"
 
 namespace trireme {
 
+// transport.memory_way
+struct MemoryWayKind {
+  const char* name;
+  LongValues way;
+};
+constexpr MemoryWayKind kMemoryWays[] = {{"auto", LongValues::kFastest},
+                                         {"tcp", LongValues::kConnection},
+                                         {"fabric", LongValues::kBulk}};
+LongValues LongValuesFor(std::string_view name);
+
 // Where the memory lies that the ranks of a job have in common, as those of this machine see it.
 struct MemorySetup {
-  std::string boxes;      // transport.memory; empty: rank 0's process keeps a box
-  MemoryBoxSetup box;     // of rank 0
-  bool by_world = false;  // ... which keeps none: the transport gives the memory
+  std::string boxes;                      // transport.memory; empty: rank 0's process keeps a box
+  LongValues way = LongValues::kFastest;  // to those
+  MemoryBoxSetup box;                     // of rank 0
+  bool by_world = false;                  // ... which keeps none: the transport gives the memory
   // Mapped before the ranks start, where rank 0 is one of them: they reach its box so.
   std::shared_ptr<MemoryImage> image = nullptr;
   std::string meet, listen = {};  // where other ranks find it; empty: there are none

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
+#include "launch/memory_world.h"
 #include "launch/transports.h"
 
 namespace trireme {
@@ -41,6 +44,12 @@ void Describe(OptionTable<TransportOptions>& t) {
         "strategy.centre memory: HOST:PORT of the memory box (`trireme memory-box`) that keeps the "
         "weights, or of several, separated by commas, each with a stripe of them; empty: rank 0's "
         "process keeps a box, which ranks of other machines find at the port after rank 0's");
+  std::vector<std::string> ways;
+  for (const MemoryWayKind& kind : kMemoryWays) ways.push_back(kind.name);
+  t.Add(
+      "memory_way", &TransportOptions::memory_way, OneOf(ways), kLocal,
+      "how long values reach the boxes of transport.memory: tcp, fabric (what `trireme memory-box "
+      "--fabric` offers), or auto: the faster of what there is, by measurement");
   t.Add("secret_file", &TransportOptions::secret_file, Any(), kLocal,
         "tcp: a file with the secret that ranks of other machines must know; empty: the "
         "environment variable TRIREME_SECRET");

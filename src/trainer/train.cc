@@ -306,6 +306,13 @@ int Train(const Job& job, const RunContext& context) {
         "it, or use hybrid, pgas or strategy.centre = \"memory\"",
         boxes, job.recipe.strategy.name);
   }
+  const std::string& way = job.recipe.transport.memory_way;
+  if (boxes.empty() && way != "auto") {
+    throw UsageError(
+        "transport.memory_way = \"{}\" is the way to memory boxes that transport.memory names, and "
+        "it names none; set transport.memory=HOST:PORT, or unset it",
+        way);
+  }
   const auto emulated = Emulated(job.recipe.emulate);
   for (const auto& [key, value] : emulated) {
     context.log.Warn("emulate", "emulate.{} = {}: parts of this run are emulated", key, value);
