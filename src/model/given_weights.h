@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-// The file that trainer.init means: a safetensors file, onnx:FILE, the one of a checkpoint's folder,
-// or of a run: that of its best checkpoint where it has one, else of its last.
+// The file that trainer.init means: a safetensors file, onnx:FILE, the one of a checkpoint's
+// folder, or of a run: that of its best checkpoint where it has one, else of its last.
 std::string FindWeights(const std::string& path, const Log& log);
 
 // Puts the weights of such a file into `state` (see InitModel). Throws where one of them is not
