@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "transport/memory/word_memory.h"
 #include "transport/memory/zero_runs.h"
+#include "transport/tcp/bulk_host.h"
 #include "transport/tcp/bulk_lane.h"
 #include "transport/tcp/memory_channel.h"
 
