@@ -105,7 +105,6 @@ const Exception kExceptions[] = {
     {"scripts/check", Exception::kNot, "compiles everything once more"},
     {"scripts/compare-programs", Exception::kNot, "takes minutes of a quiet machine"},
     {"scripts/compare-with-pytorch", Exception::kNot, "needs PyTorch"},
-    {"scripts/compare-onnx-with-pytorch", Exception::kNot, "needs PyTorch"},
     {"scripts/compare-with-onnxruntime", Exception::kNot, "needs onnxruntime"},
     {"scripts/make-pictures", Exception::kNot, "writes into docs/pictures/"},
     {"for link in", Exception::kNot, "eight trainings in a loop of the shell"},

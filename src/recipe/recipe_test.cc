@@ -47,9 +47,9 @@ std::set<std::string> KeysThat(bool (*which)(Binds)) {
 TEST(Recipe, KeysSayWhatTheyBind) {
   using enum Binds;
   const std::set<std::string> local = {
-      "engine.memory_mb", "engine.samples_mb",    "trainer.threads", "transport.secret_file",
-      "transport.hosts",  "transport.meet",       "transport.bind",  "transport.listen",
-      "transport.memory", "transport.mpi_library"};
+      "engine.memory_mb", "engine.samples_mb",    "trainer.threads",      "transport.secret_file",
+      "transport.hosts",  "transport.meet",       "transport.bind",       "transport.listen",
+      "transport.memory", "transport.memory_way", "transport.mpi_library"};
   EXPECT_EQ(KeysThat([](Binds binds) { return Includes(binds, kLocal); }), local);
   std::set<std::string> differ = local;  // between ranks
   differ.insert({"engine.check", "engine.measure", "trainer.pin", "transport.name",
