@@ -16,9 +16,9 @@ namespace trireme {
 // A value of the network in the file.
 struct OnnxValue {
   std::string name;
-  Shape shape;      // as in our graph
-  bool image;       // has height and width: rank 4; else rank 2
-  Shape flattened;  // rank 2: the image whose values these are; a row: 1x1xchannels
+  Shape shape;         // as in our graph
+  bool image = false;  // has height and width: rank 4; else rank 2
+  Shape flattened;     // rank 2: the image whose values these are; a row: 1x1xchannels
 };
 
 // What a rule sees of a node and its model.
