@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-using Inputs = std::vector<OnnxValue>;
+using Inputs = std::vector<OnnxOperand>;
 
 constexpr int64_t kMostCount = 1 << 20;  // channels, pixels across a kernel: far above what is used
 
@@ -49,15 +49,15 @@ void RefuseCeiling(NodeContext& c, const Attributes& a, const Shape& in) {
   if (!fits(in.height) || !fits(in.width)) RefuseNode("ceil_mode 1");
 }
 
-OnnxValue Conv(NodeContext& c) {
+OnnxOperand Conv(NodeContext& c) {
   if (c.Int("group", 1) != 1) RefuseNode("group {}", c.Int("group", 1));
-  const OnnxValue weight = c.Tensor(1);
+  const OnnxOperand weight = c.Tensor(1);
   const auto& shape = weight.tensor->shape();
   if (shape.size() != 4) RefuseNode("weights with {} axes, not 4", shape.size());
   Attributes attributes = Window(c, {shape[2], shape[3]});
   attributes.channels = Narrow(shape[0], "channels");
   attributes.bias = c.reads(2);
-  const OnnxValue x = c.Image(0);
+  const OnnxOperand x = c.Image(0);
   if (shape[1] != x.extents[0] || shape[2] != attributes.kernel || shape[3] != attributes.kernel) {
     RefuseNode("weights {} for {}", ExtentsText(shape), ExtentsText(x.extents));
   }
@@ -67,20 +67,20 @@ OnnxValue Conv(NodeContext& c) {
 }
 
 // `weight` is [out][in], or with `turned` [in][out].
-OnnxValue Dense(NodeContext& c, OnnxValue weight, bool turned, Inputs bias) {
+OnnxOperand Dense(NodeContext& c, OnnxOperand weight, bool turned, Inputs bias) {
   weight.turned ^= turned;
   const auto& shape = weight.tensor->shape();
   if (shape.size() != 2) RefuseNode("weights with {} axes, not 2", shape.size());
   const int64_t out = shape[weight.turned ? 1 : 0], in = shape[weight.turned ? 0 : 1];
   Attributes attributes{.channels = Narrow(out, "outputs"), .bias = !bias.empty()};
-  const OnnxValue x = c.Row(0);
+  const OnnxOperand x = c.Row(0);
   if (x.extents[0] != in) RefuseNode("weights {} for {} values", ExtentsText(shape), x.extents[0]);
   Inputs tensors = {std::move(weight)};
   tensors.insert(tensors.end(), bias.begin(), bias.end());
   return c.Add("dense", attributes, {x}, tensors, x.in_order ? Shape{} : x.flattened);
 }
 
-OnnxValue Gemm(NodeContext& c) {
+OnnxOperand Gemm(NodeContext& c) {
   if (c.Number("alpha", 1) != 1) RefuseNode("alpha {}", c.Number("alpha", 1));
   if (c.Number("beta", 1) != 1) RefuseNode("beta {}", c.Number("beta", 1));
   if (c.Int("transA", 0) != 0) RefuseNode("transA {}", c.Int("transA", 0));
@@ -88,27 +88,27 @@ OnnxValue Gemm(NodeContext& c) {
   return Dense(c, c.Tensor(1), c.Int("transB", 0) == 0, bias);
 }
 
-OnnxValue MatMul(NodeContext& c) { return Dense(c, c.Tensor(1), true, {}); }
+OnnxOperand MatMul(NodeContext& c) { return Dense(c, c.Tensor(1), true, {}); }
 
 // The order of ONNX of a row's values, where a norm has parameters for each.
-Shape RowsOf(const OnnxValue& x) { return x.row() ? x.flattened : Shape{}; }
+Shape RowsOf(const OnnxOperand& x) { return x.row() ? x.flattened : Shape{}; }
 
-OnnxValue BatchNormalization(NodeContext& c) {
+OnnxOperand BatchNormalization(NodeContext& c) {
   const Attributes attributes{.epsilon = c.Number("epsilon", 1e-5f)};
   const Inputs tensors = {c.Tensor(1), c.Tensor(2), c.Tensor(3), c.Tensor(4)};
-  const OnnxValue x = c.Data(0);
+  const OnnxOperand x = c.Data(0);
   if (!x.row() && !x.image()) RefuseNode("the axes {}", ExtentsText(x.extents));
   return c.Add("batch_norm", attributes, {x}, tensors, RowsOf(x));
 }
 
 // Ones without a shift are what a norm without parameters becomes.
-bool IsPlain(NodeContext& c, const OnnxValue& scale) {
+bool IsPlain(NodeContext& c, const OnnxOperand& scale) {
   return !c.reads(2) && std::ranges::all_of(scale.tensor->Floats(), [](float x) { return x == 1; });
 }
 
-OnnxValue LayerNormalization(NodeContext& c) {
-  const OnnxValue scale = c.Tensor(1);
-  const OnnxValue x = c.Data(0);
+OnnxOperand LayerNormalization(NodeContext& c) {
+  const OnnxOperand scale = c.Tensor(1);
+  const OnnxOperand x = c.Data(0);
   int64_t axis = c.Int("axis", -1);
   axis += axis < 0 ? int64_t(x.extents.size()) + 1 : 0;
   if (axis != 1) {
@@ -118,63 +118,63 @@ OnnxValue LayerNormalization(NodeContext& c) {
   Attributes attributes{.epsilon = c.Number("epsilon", 1e-5f)};
   attributes.affine = !IsPlain(c, scale);
   if (!attributes.affine) return c.Add("layer_norm", attributes, {x});
-  Inputs tensors = {scale, c.reads(2) ? c.Tensor(2) : OnnxValue{}};
+  Inputs tensors = {scale, c.reads(2) ? c.Tensor(2) : OnnxOperand{}};
   return c.Add("layer_norm", attributes, {x}, tensors, x.row() ? x.flattened : x.shape());
 }
 
-OnnxValue Activation(NodeContext& c, const char* op) { return c.Add(op, {}, {c.Data(0)}); }
-OnnxValue Relu(NodeContext& c) { return Activation(c, "relu"); }
-OnnxValue Sigmoid(NodeContext& c) { return Activation(c, "sigmoid"); }
-OnnxValue Tanh(NodeContext& c) { return Activation(c, "tanh"); }
+OnnxOperand Activation(NodeContext& c, const char* op) { return c.Add(op, {}, {c.Data(0)}); }
+OnnxOperand Relu(NodeContext& c) { return Activation(c, "relu"); }
+OnnxOperand Sigmoid(NodeContext& c) { return Activation(c, "sigmoid"); }
+OnnxOperand Tanh(NodeContext& c) { return Activation(c, "tanh"); }
 
-OnnxValue Pool(NodeContext& c, const char* op) {
+OnnxOperand Pool(NodeContext& c, const char* op) {
   const Attributes attributes = Window(c);
-  const OnnxValue x = c.Image(0);
+  const OnnxOperand x = c.Image(0);
   RefuseCeiling(c, attributes, x.shape());
   if (attributes.kernel == 1 && attributes.stride == 1 && attributes.padding == 0) return x;
   return c.Add(op, attributes, {x});
 }
 
-OnnxValue MaxPool(NodeContext& c) { return Pool(c, "max_pool"); }
+OnnxOperand MaxPool(NodeContext& c) { return Pool(c, "max_pool"); }
 
-OnnxValue AveragePool(NodeContext& c) {
+OnnxOperand AveragePool(NodeContext& c) {
   const bool padded = std::ranges::any_of(c.Ints("pads"), [](int64_t pad) { return pad != 0; });
   if (padded && c.Int("count_include_pad", 0) == 0) RefuseNode("pads that are not counted");
   return Pool(c, "average_pool");
 }
 
-OnnxValue GlobalAveragePool(NodeContext& c) {
+OnnxOperand GlobalAveragePool(NodeContext& c) {
   return c.Add("global_average_pool", {}, {c.Image(0)});
 }
 
-OnnxValue ReduceMean(NodeContext& c) {
+OnnxOperand ReduceMean(NodeContext& c) {
   if (c.Axes(1, 4) != std::vector<int64_t>{2, 3}) RefuseNode("axes other than height and width");
-  OnnxValue made = GlobalAveragePool(c);
+  OnnxOperand made = GlobalAveragePool(c);
   return c.Int("keepdims", 1) ? made : c.Flatten(made);
 }
 
-OnnxValue Dropout(NodeContext& c) {
+OnnxOperand Dropout(NodeContext& c) {
   float rate = c.Number("ratio", 0.5f);
   if (c.reads(1)) {
-    const OnnxValue ratio = c.Tensor(1);
+    const OnnxOperand ratio = c.Tensor(1);
     if (ratio.tensor->size() != 1) RefuseNode("a ratio of {} values", ratio.tensor->size());
     rate = ratio.tensor->Floats()[0];
   }
   if (!(rate >= 0 && rate < 1)) RefuseNode("a ratio of {}", rate);
-  const OnnxValue x = c.Data(0);
+  const OnnxOperand x = c.Data(0);
   return rate == 0 ? x : c.Add("dropout", {.rate = rate}, {x});
 }
 
-OnnxValue Softmax(NodeContext& c) {
+OnnxOperand Softmax(NodeContext& c) {
   const int64_t axis = c.Int("axis", c.opset() < 13 ? 1 : -1);
-  OnnxValue x = c.Row(0);
+  OnnxOperand x = c.Row(0);
   if (axis != 1 && axis != -1) RefuseNode("axis {}", axis);
   x.softmax = &c.node();
   return x;
 }
 
 // Zeros behind the channels; a slice before it has taken some pixels.
-OnnxValue Pad(NodeContext& c) {
+OnnxOperand Pad(NodeContext& c) {
   const std::string_view mode = c.Text("mode");
   if (!mode.empty() && mode != "constant") RefuseNode("mode {}", ShownOnnx(mode));
   const bool filled = c.reads(2) ? c.Tensor(2).tensor->Floats() != std::vector<float>{0}
@@ -182,7 +182,7 @@ OnnxValue Pad(NodeContext& c) {
   if (filled) RefuseNode("pads with another number than 0");
   if (c.reads(3)) RefuseNode("axes");
   const std::vector<int64_t> pads = c.reads(1) ? c.Plain(1) : c.Ints("pads");
-  const OnnxValue& x = c.Raw(0);
+  const OnnxOperand& x = c.Raw(0);
   if (pads.size() != 2 * (x.extents.size() + 1)) RefuseNode("{} pads", pads.size());
   for (size_t i = 0; i < pads.size(); ++i) {
     const bool behind_channels = i == pads.size() / 2 + 1 && x.image();
@@ -199,7 +199,7 @@ OnnxValue Pad(NodeContext& c) {
 // ---- arithmetic
 
 // What is done to the network's input before the first layer belongs to its normalisation.
-OnnxValue Scaled(OnnxValue x, const OnnxValue& constant, std::string_view op) {
+OnnxOperand Scaled(OnnxOperand x, const OnnxOperand& constant, std::string_view op) {
   const size_t channels = size_t(x.extents[0]);
   const std::vector<float> values = constant.tensor->Floats();
   auto shape = constant.tensor->shape();
@@ -229,19 +229,19 @@ OnnxValue Scaled(OnnxValue x, const OnnxValue& constant, std::string_view op) {
   return x;
 }
 
-OnnxValue AddConstant(NodeContext& c, size_t data, size_t constant) {
-  const OnnxValue tensor = c.Tensor(constant);
-  const OnnxValue x = c.Data(data);
+OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
+  const OnnxOperand tensor = c.Tensor(constant);
+  const OnnxOperand x = c.Data(data);
   if (x.value == 0) return Scaled(x, tensor, "Add");
   if (!c.AddBias(x, data, tensor)) RefuseNode("adds a constant that is no layer's bias");
   return x;
 }
 
-OnnxValue Add(NodeContext& c) {
-  using Kind = OnnxValue::Kind;
+OnnxOperand Add(NodeContext& c) {
+  using Kind = OnnxOperand::Kind;
   if (c.Input(0).kind == Kind::kTensor) return AddConstant(c, 1, 0);
   if (c.Input(1).kind == Kind::kTensor) return AddConstant(c, 0, 1);
-  const OnnxValue a = c.Data(0), b = c.Data(1);
+  const OnnxOperand a = c.Data(0), b = c.Data(1);
   if (a.extents != b.extents) {
     RefuseNode("adds {} and {}", ExtentsText(a.extents), ExtentsText(b.extents));
   }
@@ -252,11 +252,11 @@ OnnxValue Add(NodeContext& c) {
 }
 
 // Of the network's input and a constant, or of numbers in a shape.
-OnnxValue Arithmetic(NodeContext& c) {
-  using Kind = OnnxValue::Kind;
+OnnxOperand Arithmetic(NodeContext& c) {
+  using Kind = OnnxOperand::Kind;
   const std::string_view op = c.node().op;
   if (c.Flows(0) && c.Flows(1)) RefuseNode("of two values of the network");
-  const OnnxValue &a = c.Input(0), &b = c.Input(1);
+  const OnnxOperand &a = c.Input(0), &b = c.Input(1);
   if (op == "Mul" && a.kind != Kind::kData && b.kind != Kind::kData) {
     const auto x = c.Plain(0), y = c.Plain(1);
     if (x.size() != 1 || y.size() != 1) RefuseNode("multiplies shapes");
@@ -264,7 +264,7 @@ OnnxValue Arithmetic(NodeContext& c) {
             .numbers = {{Narrow(x[0], "a number") * int64_t{Narrow(y[0], "a number")}}}};
   }
   const bool swapped = op == "Mul" && a.kind == Kind::kTensor;
-  const OnnxValue x = c.Data(swapped ? 1 : 0);
+  const OnnxOperand x = c.Data(swapped ? 1 : 0);
   if (x.value != 0) {
     RefuseNode("{} what layers make", op == "Sub" ? "subtracts from" : "multiplies");
   }

@@ -15,7 +15,7 @@ constexpr size_t kMostLayers = 10'000;
 
 }  // namespace
 
-Shape OnnxValue::shape() const {
+Shape OnnxOperand::shape() const {
   Shape shape;
   if (extents.size() == 1) shape.channels = int(extents[0]);
   if (extents.size() == 2) shape = {.height = int(extents[0]), .width = int(extents[1])};
@@ -23,15 +23,15 @@ Shape OnnxValue::shape() const {
   return shape;
 }
 
-OnnxValue DataOf(int value, std::vector<int64_t> extents) {
-  OnnxValue data{.kind = OnnxValue::Kind::kData, .value = value, .extents = std::move(extents)};
+OnnxOperand DataOf(int value, std::vector<int64_t> extents) {
+  OnnxOperand data{.kind = OnnxOperand::Kind::kData, .value = value, .extents = std::move(extents)};
   data.flattened = data.shape();
   return data;
 }
 
 NodeContext::NodeContext(const OnnxFile& file, OnnxLayers& made) : file_(file), made_(made) {
   for (const OnnxTensor& tensor : file.tensors()) {
-    values_[tensor.name()] = {.kind = OnnxValue::Kind::kTensor, .tensor = &tensor};
+    values_[tensor.name()] = {.kind = OnnxOperand::Kind::kTensor, .tensor = &tensor};
   }
 }
 
@@ -63,14 +63,14 @@ std::vector<int64_t> NodeContext::Ints(std::string_view attribute) const {
   return found == node_->attributes.end() ? std::vector<int64_t>() : found->second.integers;
 }
 
-const OnnxValue& NodeContext::Input(size_t input) const {
+const OnnxOperand& NodeContext::Input(size_t input) const {
   if (!reads(input)) RefuseNode("input {} is missing", input);
   const auto found = values_.find(node_->inputs[input]);
   if (found == values_.end()) {
     RefuseNode("reads {}, which nothing before it makes", ShownOnnx(node_->inputs[input]));
   }
-  if (found->second.kind == OnnxValue::Kind::kUnknown) throw NodeSkipped{};
-  if (found->second.kind == OnnxValue::Kind::kSecond) {
+  if (found->second.kind == OnnxOperand::Kind::kUnknown) throw NodeSkipped{};
+  if (found->second.kind == OnnxOperand::Kind::kSecond) {
     RefuseNode("reads {}, a second result", ShownOnnx(node_->inputs[input]));
   }
   return found->second;
@@ -80,12 +80,12 @@ bool NodeContext::Flows(size_t input) const {
   if (!reads(input)) return false;
   const auto found = values_.find(node_->inputs[input]);
   return found != values_.end() &&
-         (found->second.flows || found->second.kind == OnnxValue::Kind::kData);
+         (found->second.flows || found->second.kind == OnnxOperand::Kind::kData);
 }
 
-const OnnxValue& NodeContext::Raw(size_t input) const {
-  const OnnxValue& value = Input(input);
-  if (value.kind != OnnxValue::Kind::kData) RefuseNode("input {} is a constant", input);
+const OnnxOperand& NodeContext::Raw(size_t input) const {
+  const OnnxOperand& value = Input(input);
+  if (value.kind != OnnxOperand::Kind::kData) RefuseNode("input {} is a constant", input);
   if (value.softmax) {
     RefuseNode("reads the result of {} ({}); only at the end can it be left to the loss",
                value.softmax->Label(), value.softmax->Operation());
@@ -93,7 +93,7 @@ const OnnxValue& NodeContext::Raw(size_t input) const {
   return value;
 }
 
-OnnxValue NodeContext::Complete(const OnnxValue& data) {
+OnnxOperand NodeContext::Complete(const OnnxOperand& data) {
   if (data.step_h == 1 && data.step_w == 1) return data;
   if (data.step_h != data.step_w) {
     RefuseNode("takes every pixel {} down and {} across", data.step_h, data.step_w);
@@ -101,50 +101,50 @@ OnnxValue NodeContext::Complete(const OnnxValue& data) {
   return PadChannels(data, 0);
 }
 
-OnnxValue NodeContext::PadChannels(const OnnxValue& data, int more) {
+OnnxOperand NodeContext::PadChannels(const OnnxOperand& data, int more) {
   const Attributes attributes{.channels = int(data.extents[0]) + more, .stride = data.step_h};
-  OnnxValue whole = data;
+  OnnxOperand whole = data;
   if (data.step_h != 1) {
     whole.extents = {data.extents[0], data.flattened.height, data.flattened.width};
   }
   return Add("pad_channels", attributes, {whole});
 }
 
-OnnxValue OnnxValue::As(std::vector<int64_t> other) const {
-  OnnxValue same = *this;
+OnnxOperand OnnxOperand::As(std::vector<int64_t> other) const {
+  OnnxOperand same = *this;
   same.extents = std::move(other);
   same.flattened = same.shape();
   same.in_order = false;
   return same;
 }
 
-OnnxValue NodeContext::Data(size_t input) { return Complete(Raw(input)); }
+OnnxOperand NodeContext::Data(size_t input) { return Complete(Raw(input)); }
 
-OnnxValue NodeContext::Image(size_t input) {
-  OnnxValue data = Data(input);
+OnnxOperand NodeContext::Image(size_t input) {
+  OnnxOperand data = Data(input);
   if (!data.image()) RefuseNode("needs height and width, got {}", ExtentsText(data.extents));
   return data;
 }
 
-OnnxValue NodeContext::Row(size_t input) {
-  OnnxValue data = Data(input);
+OnnxOperand NodeContext::Row(size_t input) {
+  OnnxOperand data = Data(input);
   if (!data.row()) RefuseNode("needs a row of each sample, got {}", ExtentsText(data.extents));
   return data;
 }
 
-OnnxValue NodeContext::Tensor(size_t input) const {
+OnnxOperand NodeContext::Tensor(size_t input) const {
   if (Flows(input)) RefuseNode("input {} is no constant", input);
-  const OnnxValue& value = Input(input);
-  if (value.kind != OnnxValue::Kind::kTensor || !value.tensor->holds_floats()) {
+  const OnnxOperand& value = Input(input);
+  if (value.kind != OnnxOperand::Kind::kTensor || !value.tensor->holds_floats()) {
     RefuseNode("input {} is no constant", input);
   }
   return value;
 }
 
 std::vector<OnnxNumber> NodeContext::Numbers(size_t input) const {
-  const OnnxValue& value = Input(input);
-  if (value.kind == OnnxValue::Kind::kNumbers) return value.numbers;
-  if (value.kind != OnnxValue::Kind::kTensor || !value.tensor->holds_integers()) {
+  const OnnxOperand& value = Input(input);
+  if (value.kind == OnnxOperand::Kind::kNumbers) return value.numbers;
+  if (value.kind != OnnxOperand::Kind::kTensor || !value.tensor->holds_integers()) {
     RefuseNode("input {} is not known before the network runs", input);
   }
   std::vector<OnnxNumber> numbers;
@@ -177,7 +177,7 @@ void NodeContext::CountReaders(const std::vector<const OnnxNode*>& nodes, std::s
 
 // A tensor conv1.weight names its layer; otherwise the node does, in which exporters have the path
 // of the module: /layer1/layer1.0/conv1/Conv.
-std::string NodeContext::NameFor(const std::vector<OnnxValue>& tensors) const {
+std::string NodeContext::NameFor(const std::vector<OnnxOperand>& tensors) const {
   constexpr std::string_view kEnd = ".weight";
   if (!tensors.empty() && tensors[0].tensor) {
     const std::string_view name = tensors[0].tensor->name();
@@ -200,7 +200,7 @@ std::string NodeContext::NameFor(const std::vector<OnnxValue>& tensors) const {
   return path;
 }
 
-void NodeContext::TakeScale(const OnnxValue& input) {
+void NodeContext::TakeScale(const OnnxOperand& input) {
   if (input.value != 0) return;
   if (scaled_ && (made_.scale != input.scale || made_.shift != input.shift)) {
     RefuseNode("reads the network's input otherwise than another node does");
@@ -210,15 +210,15 @@ void NodeContext::TakeScale(const OnnxValue& input) {
   made_.shift = input.shift;
 }
 
-OnnxValue NodeContext::Add(std::string_view op, const Attributes& attributes,
-                           const std::vector<OnnxValue>& inputs,
-                           const std::vector<OnnxValue>& tensors, const Shape& rows) {
+OnnxOperand NodeContext::Add(std::string_view op, const Attributes& attributes,
+                             const std::vector<OnnxOperand>& inputs,
+                             const std::vector<OnnxOperand>& tensors, const Shape& rows) {
   OnnxLayer layer{.op = std::string(op),
                   .attributes = attributes,
                   .name = NameFor(tensors),
                   .node = node_->Label()};
   std::vector<ValueSpec> specs;
-  for (const OnnxValue& input : inputs) {
+  for (const OnnxOperand& input : inputs) {
     specs.push_back({.shape = input.shape()});
     layer.inputs.push_back(input.value);
   }
@@ -238,7 +238,7 @@ OnnxValue NodeContext::Add(std::string_view op, const Attributes& attributes,
     RefuseNode("has {} tensors, not {}", tensors.size(), parameters.size());
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const OnnxValue& from = tensors[i];
+    const OnnxOperand& from = tensors[i];
     OnnxWeight weight{
         .name = parameters[i].name,
         .shape = FileShape(parameters[i]),
@@ -257,9 +257,9 @@ OnnxValue NodeContext::Add(std::string_view op, const Attributes& attributes,
     if (!first)
       RefuseNode("has the weights of {}; layers that share weights cannot be", at->second);
   }
-  for (const OnnxValue& input : inputs) TakeScale(input);
+  for (const OnnxOperand& input : inputs) TakeScale(input);
   made_.layers.push_back(std::move(layer));
-  OnnxValue value = DataOf(int(made_.layers.size()), {});
+  OnnxOperand value = DataOf(int(made_.layers.size()), {});
   if (made.height == 1 && made.width == 1 && !inputs[0].image()) {
     value.extents = {made.channels};
   } else {
@@ -271,23 +271,23 @@ OnnxValue NodeContext::Add(std::string_view op, const Attributes& attributes,
   return value;
 }
 
-OnnxValue NodeContext::Flatten(const OnnxValue& data) {
+OnnxOperand NodeContext::Flatten(const OnnxOperand& data) {
   if (data.row()) return data;
   const Shape shape = data.shape();
   if (shape.height == 1 && shape.width == 1) {
-    OnnxValue row = data;
+    OnnxOperand row = data;
     row.extents = {shape.channels};
     row.flattened = shape;
     return row;
   }
-  OnnxValue row = Add("flatten", {}, {data});
+  OnnxOperand row = Add("flatten", {}, {data});
   row.extents = {shape.size()};
   row.flattened = shape;
   row.in_order = true;
   return row;
 }
 
-bool NodeContext::AddBias(const OnnxValue& data, size_t input, const OnnxValue& tensor) {
+bool NodeContext::AddBias(const OnnxOperand& data, size_t input, const OnnxOperand& tensor) {
   if (data.value == 0 || readers_[node_->inputs[input]] != 1) return false;
   OnnxLayer& layer = made_.layers[size_t(data.value) - 1];
   const bool dense = layer.op == "dense";

@@ -29,7 +29,7 @@ struct OnnxNumber {
 };
 
 // What a name of the file stands for.
-struct OnnxValue {
+struct OnnxOperand {
   enum class Kind { kUnknown, kSecond, kData, kTensor, kNumbers };
   Kind kind = Kind::kUnknown;  // kSecond: what a node makes beside its first result
   bool flows =
@@ -52,12 +52,12 @@ struct OnnxValue {
   std::vector<OnnxNumber> numbers;
 
   Shape shape() const;
-  OnnxValue As(std::vector<int64_t> other) const;  // the same values, in other words
+  OnnxOperand As(std::vector<int64_t> other) const;  // the same values, in other words
   bool image() const { return extents.size() == 3; }
   bool row() const { return extents.size() == 1; }
 };
 
-OnnxValue DataOf(int value, std::vector<int64_t> extents);
+OnnxOperand DataOf(int value, std::vector<int64_t> extents);
 
 // What a rule sees of a node, and where it adds layers. Rules look at attributes first: of a node
 // behind a refused one they are all that can be judged.
@@ -68,7 +68,7 @@ class NodeContext {
   // Begins with another node.
   void Take(const OnnxNode& node) { node_ = &node; }
   const OnnxNode& node() const { return *node_; }
-  std::map<std::string_view, OnnxValue>& values() { return values_; }
+  std::map<std::string_view, OnnxOperand>& values() { return values_; }
   int64_t opset() const { return file_.opset(); }
   bool reads(size_t input) const {
     return input < node_->inputs.size() && !node_->inputs[input].empty();
@@ -80,14 +80,14 @@ class NodeContext {
   std::string_view Text(std::string_view attribute) const;
   std::vector<int64_t> Ints(std::string_view attribute) const;  // empty: it is not there
 
-  const OnnxValue& Input(size_t input) const;
+  const OnnxOperand& Input(size_t input) const;
   // The value of this input depends on the network's input: also where no more is known of it.
   bool Flows(size_t input) const;
-  OnnxValue Data(size_t input);              // complete: no slice, no softmax
-  const OnnxValue& Raw(size_t input) const;  // what a slice left, too
-  OnnxValue Image(size_t input);             // with height and width
-  OnnxValue Row(size_t input);
-  OnnxValue Tensor(size_t input) const;  // of floating-point numbers
+  OnnxOperand Data(size_t input);              // complete: no slice, no softmax
+  const OnnxOperand& Raw(size_t input) const;  // what a slice left, too
+  OnnxOperand Image(size_t input);             // with height and width
+  OnnxOperand Row(size_t input);
+  OnnxOperand Tensor(size_t input) const;  // of floating-point numbers
   std::vector<OnnxNumber> Numbers(size_t input) const;
   std::vector<int64_t> Plain(size_t input) const;  // none of them the number of samples
   // Given as an attribute, by newer opsets as an input; counted from 0 for values of this rank.
@@ -95,32 +95,32 @@ class NodeContext {
 
   // Adds a layer behind `inputs`; the tensors are for its parameters and statistics, in the order
   // in which the operation has them.
-  OnnxValue Add(std::string_view op, const Attributes& attributes,
-                const std::vector<OnnxValue>& inputs, const std::vector<OnnxValue>& tensors = {},
-                const Shape& rows = {});
-  OnnxValue Complete(const OnnxValue& data);  // what a slice takes, taken
-  OnnxValue PadChannels(const OnnxValue& data, int more);
-  OnnxValue Flatten(const OnnxValue& data);
+  OnnxOperand Add(std::string_view op, const Attributes& attributes,
+                  const std::vector<OnnxOperand>& inputs,
+                  const std::vector<OnnxOperand>& tensors = {}, const Shape& rows = {});
+  OnnxOperand Complete(const OnnxOperand& data);  // what a slice takes, taken
+  OnnxOperand PadChannels(const OnnxOperand& data, int more);
+  OnnxOperand Flatten(const OnnxOperand& data);
   // Makes the layer that made `data`, which nobody else may read, one with this bias.
-  bool AddBias(const OnnxValue& data, size_t input, const OnnxValue& tensor);
+  bool AddBias(const OnnxOperand& data, size_t input, const OnnxOperand& tensor);
 
   void CountReaders(const std::vector<const OnnxNode*>& nodes, std::string_view output);
 
  private:
-  std::string NameFor(const std::vector<OnnxValue>& tensors) const;
-  void TakeScale(const OnnxValue& input);
+  std::string NameFor(const std::vector<OnnxOperand>& tensors) const;
+  void TakeScale(const OnnxOperand& input);
 
   const OnnxFile& file_;
   OnnxLayers& made_;
   const OnnxNode* node_ = nullptr;
-  std::map<std::string_view, OnnxValue> values_;
+  std::map<std::string_view, OnnxOperand> values_;
   std::map<std::string_view, int> readers_;
   std::map<const OnnxTensor*, std::string> weights_;  // of products: which node has it
   bool scaled_ = false;                               // made_.scale is what layers see
 };
 
 // How an operation of ONNX is said in ours: a row of one list.
-using NodeRule = OnnxValue (*)(NodeContext&);
+using NodeRule = OnnxOperand (*)(NodeContext&);
 struct NodeRow {
   std::string_view op;
   NodeRule rule;

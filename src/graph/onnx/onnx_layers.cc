@@ -118,7 +118,7 @@ class LayersReader {
   void PlaceInputs(const std::vector<const OnnxNode*>& nodes) {
     auto& values = context_.values();
     if (const OnnxNode* begin = InputOfColumns()) {
-      const OnnxValue scale = values[kScale];
+      const OnnxOperand scale = values[kScale];
       values[begin->inputs[0]] = DataOf(0, {int64_t(scale.tensor->size())});
       return;
     }
@@ -167,7 +167,7 @@ class LayersReader {
       }
     }
     context_.Take(node);
-    OnnxValue made{.flows = Flows(node)};
+    OnnxOperand made{.flows = Flows(node)};
     const NodeRow* row = FindRow(node);
     if (!row) {
       refused_[node.Operation()].push_back(node.Label());
@@ -181,11 +181,11 @@ class LayersReader {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      OnnxValue& value = values[node.outputs[i]];
+      OnnxOperand& value = values[node.outputs[i]];
       if (i == 0)
         value = std::move(made);
       else if (row)
-        value.kind = OnnxValue::Kind::kSecond;
+        value.kind = OnnxOperand::Kind::kSecond;
     }
   }
 
@@ -212,10 +212,10 @@ class LayersReader {
 
   void End(std::string_view output) {
     const auto found = context_.values().find(output);
-    if (found == context_.values().end() || found->second.kind != OnnxValue::Kind::kData) {
+    if (found == context_.values().end() || found->second.kind != OnnxOperand::Kind::kData) {
       throw Error("is damaged: nothing makes its output {}", ShownOnnx(output));
     }
-    OnnxValue end;
+    OnnxOperand end;
     try {
       end = context_.Complete(found->second);
     } catch (const NodeRefusal& refusal) {

@@ -6,17 +6,17 @@
 namespace trireme {
 namespace {
 
-using Kind = OnnxValue::Kind;
+using Kind = OnnxOperand::Kind;
 
-OnnxValue NumbersOf(std::vector<OnnxNumber> numbers) {
+OnnxOperand NumbersOf(std::vector<OnnxNumber> numbers) {
   return {.kind = Kind::kNumbers, .numbers = std::move(numbers)};
 }
 
-OnnxValue Identity(NodeContext& c) { return c.Input(0); }
+OnnxOperand Identity(NodeContext& c) { return c.Input(0); }
 
-OnnxValue Cast(NodeContext& c) {
+OnnxOperand Cast(NodeContext& c) {
   constexpr int64_t kFloats[] = {1, 10, 11, 16};
-  const OnnxValue& x = c.Input(0);
+  const OnnxOperand& x = c.Input(0);
   const bool number =
       x.kind == Kind::kData || (x.kind == Kind::kTensor && x.tensor->holds_floats());
   if (number && std::ranges::find(kFloats, c.Int("to", 1)) == std::end(kFloats)) {
@@ -25,7 +25,7 @@ OnnxValue Cast(NodeContext& c) {
   return x;
 }
 
-OnnxValue Constant(NodeContext& c) {
+OnnxOperand Constant(NodeContext& c) {
   const auto& attributes = c.node().attributes;
   if (const auto tensor = attributes.find("value");
       tensor != attributes.end() && tensor->second.tensor) {
@@ -52,8 +52,8 @@ std::pair<size_t, size_t> RangeOf(int64_t begin, int64_t end, size_t size) {
   return {size_t(place(begin)), size_t(std::max(place(begin), place(end)))};
 }
 
-OnnxValue ShapeOf(NodeContext& c) {
-  const OnnxValue& x = c.Input(0);
+OnnxOperand ShapeOf(NodeContext& c) {
+  const OnnxOperand& x = c.Input(0);
   if (x.kind != Kind::kData) RefuseNode("of a constant");
   std::vector<OnnxNumber> numbers = {{0, true}};
   for (const int64_t extent : c.Raw(0).extents) numbers.push_back({extent});
@@ -67,7 +67,7 @@ void NeedNumbers(NodeContext& c, size_t input, const char* what) {
   if (c.Flows(input)) RefuseNode("{} values of the network", what);
 }
 
-OnnxValue Gather(NodeContext& c) {
+OnnxOperand Gather(NodeContext& c) {
   NeedNumbers(c, 0, "picks");
   if (c.Int("axis", 0) != 0) RefuseNode("axis {}", c.Int("axis", 0));
   const std::vector<OnnxNumber> all = c.Numbers(0);
@@ -80,7 +80,7 @@ OnnxValue Gather(NodeContext& c) {
   return NumbersOf(std::move(taken));
 }
 
-OnnxValue Concat(NodeContext& c) {
+OnnxOperand Concat(NodeContext& c) {
   std::vector<OnnxNumber> all;
   for (size_t i = 0; i < c.node().inputs.size(); ++i) {
     NeedNumbers(c, i, "joins");
@@ -115,7 +115,7 @@ Slices ReadSlices(NodeContext& c, size_t rank) {
   return s;
 }
 
-OnnxValue SliceOfNumbers(NodeContext& c) {
+OnnxOperand SliceOfNumbers(NodeContext& c) {
   const std::vector<OnnxNumber> all = c.Numbers(0);
   const Slices s = ReadSlices(c, 1);
   if (s.starts.size() != 1 || s.axes[0] != 0 || s.steps[0] != 1) RefuseNode("of a shape, by steps");
@@ -124,9 +124,9 @@ OnnxValue SliceOfNumbers(NodeContext& c) {
 }
 
 // Every second pixel, say: what comes behind it says which layer that is.
-OnnxValue Slice(NodeContext& c) {
+OnnxOperand Slice(NodeContext& c) {
   if (c.Input(0).kind != Kind::kData) return SliceOfNumbers(c);
-  OnnxValue x = c.Raw(0);
+  OnnxOperand x = c.Raw(0);
   const Slices s = ReadSlices(c, x.extents.size() + 1);
   for (size_t i = 0; i < s.starts.size(); ++i) {
     const int64_t axis = s.axes[i], step = s.steps[i];
@@ -148,9 +148,9 @@ OnnxValue Slice(NodeContext& c) {
   return x;
 }
 
-OnnxValue Squeeze(NodeContext& c) {
+OnnxOperand Squeeze(NodeContext& c) {
   if (c.Input(0).kind != Kind::kData) return c.Input(0);
-  const OnnxValue x = c.Image(0);
+  const OnnxOperand x = c.Image(0);
   const std::vector<int64_t> axes = c.Axes(1, 4);
   if ((!axes.empty() && axes != std::vector<int64_t>{2, 3}) || x.extents[1] != 1 ||
       x.extents[2] != 1) {
@@ -160,16 +160,16 @@ OnnxValue Squeeze(NodeContext& c) {
 }
 
 // A row as an image of one pixel: the order of its values is then that of channels.
-OnnxValue AsPixel(const OnnxValue& row) {
+OnnxOperand AsPixel(const OnnxOperand& row) {
   if (row.flattened.height != 1 || row.flattened.width != 1) {
     RefuseNode("makes one pixel of an image of {}", ToText(row.flattened));
   }
   return row.As({row.extents[0], 1, 1});
 }
 
-OnnxValue Unsqueeze(NodeContext& c) {
+OnnxOperand Unsqueeze(NodeContext& c) {
   if (c.Input(0).kind != Kind::kData) return c.Input(0);
-  const OnnxValue x = c.Data(0);
+  const OnnxOperand x = c.Data(0);
   const auto axes = c.Axes(1, x.extents.size() + 2);
   if (x.extents.size() == 2 && axes == std::vector<int64_t>{1}) {
     return x.As({1, x.extents[0], x.extents[1]});
@@ -180,13 +180,13 @@ OnnxValue Unsqueeze(NodeContext& c) {
   return AsPixel(x);
 }
 
-OnnxValue Transpose(NodeContext& c) {
+OnnxOperand Transpose(NodeContext& c) {
   std::vector<int64_t> order = c.Ints("perm");
   const bool still = !order.empty() && std::ranges::is_sorted(order);
   if (c.Flows(0) && !still) {
     RefuseNode("changes the order of axes{}{}", order.empty() ? "" : " to ", ExtentsText(order));
   }
-  OnnxValue x = c.Input(0);
+  OnnxOperand x = c.Input(0);
   if (still) return x;
   if (x.kind != Kind::kTensor || x.tensor->shape().size() != 2) {
     RefuseNode("of a constant that is no matrix");
@@ -195,15 +195,15 @@ OnnxValue Transpose(NodeContext& c) {
   return x;
 }
 
-OnnxValue Flatten(NodeContext& c) {
-  const OnnxValue x = c.Data(0);
+OnnxOperand Flatten(NodeContext& c) {
+  const OnnxOperand x = c.Data(0);
   const int64_t axis = c.Int("axis", 1);
   if (axis != 1 && axis != -int64_t(x.extents.size())) RefuseNode("axis {}", axis);
   return c.Flatten(x);
 }
 
 // The extents behind the samples that a reshape asks for; the samples must stay apart.
-std::vector<int64_t> Target(NodeContext& c, const OnnxValue& x) {
+std::vector<int64_t> Target(NodeContext& c, const OnnxOperand& x) {
   const std::vector<OnnxNumber> wanted = c.Numbers(1);
   const int64_t size = x.shape().size();
   if (wanted.size() < 2) RefuseNode("joins the samples");
@@ -240,8 +240,8 @@ std::vector<int64_t> Target(NodeContext& c, const OnnxValue& x) {
   return extents;
 }
 
-OnnxValue Reshape(NodeContext& c) {
-  const OnnxValue x = c.Data(0);
+OnnxOperand Reshape(NodeContext& c) {
+  const OnnxOperand x = c.Data(0);
   const std::vector<int64_t> extents = Target(c, x);
   if (extents == x.extents) return x;
   if (extents.size() == 1) return c.Flatten(x);
