@@ -11,6 +11,7 @@
 #include "flat/arithmetic.h"
 #include "flat/staging.h"
 #include "graph/layout.h"
+#include "graph/op.h"
 #include "graph/program.h"
 
 namespace trireme::check {
@@ -46,23 +47,22 @@ testing::AssertionResult Close(const std::string& what, std::span<const float> g
 
 testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layout,
                                          std::span<const float> got, std::span<const double> want,
-                                         const Tolerances& tolerances) {
+                                         const ModelCheck& how) {
   auto compare = [&](const std::string& what, Range r, double tolerance) {
     return Close(what, got.subspan(r.begin, r.size), want.subspan(r.begin, r.size), tolerance);
   };
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
-    if (auto r = compare(graph.parameters[i].name, layout.parameters[i], tolerances.gradients);
-        !r) {
+    if (auto r = compare(graph.parameters[i].name, layout.parameters[i], how.gradients); !r) {
       return r;
     }
   }
   for (size_t i = 0; i < graph.statistics.size(); ++i) {
-    if (auto r = compare(graph.statistics[i].name, layout.statistics[i], tolerances.values); !r) {
+    if (auto r = compare(graph.statistics[i].name, layout.statistics[i], how.values); !r) {
       return r;
     }
   }
   const Range metrics = {layout.loss(), Layout::kStepMetrics};
-  if (auto r = compare("metrics", metrics, tolerances.values); !r) return r;
+  if (auto r = compare("metrics", metrics, how.values); !r) return r;
   std::vector<bool> used(layout.summand);
   for (const auto& ranges : {layout.parameters, layout.statistics}) {
     for (const Range& r : ranges) std::fill_n(used.begin() + std::ptrdiff_t(r.begin), r.size, true);
@@ -95,11 +95,11 @@ testing::AssertionResult CheckMarks(const ShardMarks& marks) {
 
 class Trial {
  public:
-  Trial(Engine& engine, const Graph& graph, int capacity, const Tolerances& tolerances)
+  Trial(Engine& engine, const Graph& graph, int capacity, const ModelCheck& how)
       : engine_(engine),
         graph_(graph),
         capacity_(capacity),
-        tolerances_(tolerances),
+        how_(how),
         layout_(LayOut(graph)),
         state_(InitialState(graph, layout_, 3)),
         queue_(engine.device().NewQueue()),
@@ -107,6 +107,13 @@ class Trial {
     const auto noise = RandomFloats(9, state_.size());
     for (const Range& r : layout_.parameters) {  // no bias is zero
       for (size_t i = r.begin; i < r.end(); ++i) state_[i] += 0.1f * noise[i];
+    }
+    for (const Node& node : graph.nodes) {
+      if (node.op != &FindOp("batch_norm")) continue;
+      const Range& bias = layout_.parameters[size_t(node.parameters[1])];
+      for (size_t i = 0; i < bias.size; ++i) {
+        state_[bias.begin + i] += i % 2 ? -how.norm_bias : how.norm_bias;
+      }
     }
     for (const Range& r : layout_.statistics) {  // variances stay positive
       for (size_t i = r.begin; i < r.end(); ++i) state_[i] += std::fabs(noise[i]);
@@ -133,7 +140,7 @@ class Trial {
       flat::GetNow(*queue_, summand, got);
       if (auto r = CheckMarks(marks); !r) return r;
       judge.Run(shards[i].batch, Widen(state_), want, i > 0);
-      if (auto r = CompareSummands(graph_, layout_, got, want, tolerances_); !r) {
+      if (auto r = CompareSummands(graph_, layout_, got, want, how_); !r) {
         return r << " (shard " << i << ")";
       }
       std::vector<int> expected;
@@ -243,7 +250,7 @@ class Trial {
     std::vector<double> want(layout_.summand);
     running = true;
     ref::Runner(*RefProgram(Mode::kTrain)).Run(batch, Widen(state_), want, false);
-    return CompareSummands(graph_, layout_, got, want, tolerances_);
+    return CompareSummands(graph_, layout_, got, want, how_);
   }
 
   testing::AssertionResult Evaluate(const Data& data) {
@@ -259,7 +266,7 @@ class Trial {
     std::vector<double> summand(layout_.summand);
     judge.Run(data.batch, Widen(state_), summand, false);
     auto compare = [&](const char* what, std::span<const float> got, const Operand& want) {
-      return Close(what, got, judge.value(want.value), tolerances_.values);
+      return Close(what, got, judge.value(want.value), how_.values);
     };
     if (auto r = compare("logits", logits, ref_program->logits); !r) return r;
     if (auto r = compare("probabilities", probabilities, ref_program->probabilities); !r) return r;
@@ -275,7 +282,7 @@ class Trial {
   Engine& engine_;
   const Graph& graph_;
   const int capacity_;
-  const Tolerances tolerances_;
+  const ModelCheck how_;
   const Layout layout_;
   std::vector<float> state_;
   const std::unique_ptr<Queue> queue_;
@@ -286,8 +293,8 @@ class Trial {
 }  // namespace
 
 testing::AssertionResult CheckModelAgainstRef(Engine& engine, const Graph& graph, int count,
-                                              int capacity, const Tolerances& tolerances) {
-  Trial trial(engine, graph, capacity, tolerances);
+                                              int capacity, const ModelCheck& how) {
+  Trial trial(engine, graph, capacity, how);
   std::vector<Data> shards;
   shards.emplace_back(engine.device(), graph, count, 11);
   shards.emplace_back(engine.device(), graph, capacity, 12);
