@@ -7,6 +7,7 @@
 
 #include "flat/update_scale.h"
 #include "optimizer/rules.h"
+#include "optimizer/schedule.h"
 
 namespace trireme {
 
@@ -58,9 +59,11 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   t.Add("backups", &O::backups, Any(), kJob,
         "when no portion is left, idle workers compute the ones that others have not finished, and "
         "the first answer counts (lbfgs)");
-  t.Add("schedule", &O::schedule, OneOf({"constant", "step", "cosine", "rising"}), kJob,
-        "how the learning rate changes after the warm-up; without a recipe: cosine; rising: by the "
-        "same factor in every step, from lr_min to lr (a range test)");
+  t.Add(
+      "schedule", &O::schedule, OneOf(ScheduleNames()), kJob,
+      "how the learning rate changes after the warm-up; without a recipe: cosine; one-cycle: from "
+      "lr / 25 up to lr, over the warm-up or 0.3 of the run, and down to lr_min; rising: by the "
+      "same factor in every step, from lr_min to lr (a range test)");
   t.Add("decay_epochs", &O::decay_epochs, AtLeast(0), kJob,
         "epochs at which the rate falls (step)");
   t.Add("decay_every", &O::decay_every, AtLeast(0), kJob,
@@ -68,7 +71,7 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   t.Add("decay_factor", &O::decay_factor, Above(0) && AtMost(1), kJob,
         "factor that the rate is multiplied by when it falls (step)");
   t.Add("lr_min", &O::lr_min, AtLeast(0), kJob,
-        "learning rate at the end (cosine) or in the first step (rising)");
+        "learning rate at the end (cosine, one-cycle) or in the first step (rising)");
   t.Add("warmup_epochs", &O::warmup_epochs, AtLeast(0), kJob,
         "epochs over which the rate rises linearly to its full value; may be a fraction; without a "
         "recipe, for resnets: a tenth of the run, at most one epoch; for tables with adamw: a "

@@ -25,7 +25,7 @@ struct OptimizerOptions {
   int64_t portion = 0;  // lbfgs: samples of a portion; 0: by their number
   bool backups = true;  // lbfgs: portions that are late are computed a second time
 
-  std::string schedule = "constant";  // constant, step, cosine, rising
+  std::string schedule = "constant";  // a row of optimizer/schedule.cc
   std::vector<double> decay_epochs;   // step: where the rate falls
   double decay_every = 0;             // step: ... or every so many epochs
   double decay_factor = 0.1;          // step: to which share

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "optimizer/options.h"
@@ -12,13 +13,17 @@ namespace trireme {
 //   constant  lr
 //   step      lr * decay_factor^(decays so far)
 //   cosine    from lr to lr_min along half a cosine, over the steps after the warm-up
+//   one-cycle from lr / 25 up to lr and down to lr_min, along half a cosine each: up over the
+//             warm-up, without one over 0.3 of the run (Smith, Topin 2018)
 //   rising    from lr_min to lr, by the same factor in every step: a range test (trireme tune)
 //
 // In the warm-up of w = warmup_epochs * steps_per_epoch steps, step i (from 0) takes the share
-// (i + 1) / w. With scale_lr, lr counts for a batch of scale_batch samples and grows with the
-// global batch (Goyal et al. 2017).
+// (i + 1) / w, but for one-cycle. With scale_lr, lr counts for a batch of scale_batch samples and
+// grows with the global batch (Goyal et al. 2017).
 class Schedule {
  public:
+  enum class Kind { kConstant, kStep, kCosine, kOneCycle, kRising };
+
   Schedule() = default;  // stands still: a rate of 0
   // Throws UsageError when the keys contradict each other.
   Schedule(const OptimizerOptions& options, int64_t steps_per_epoch, int64_t total_steps,
@@ -27,8 +32,8 @@ class Schedule {
   double rate(int64_t step) const;
 
  private:
-  enum class Kind { kConstant, kStep, kCosine, kRising };
   double Planned(int64_t step) const;  // without the warm-up
+  double OneCycle(int64_t step) const;
 
   Kind kind_ = Kind::kConstant;
   double base_ = 0;
@@ -39,5 +44,7 @@ class Schedule {
   int64_t warmup_ = 0;           // steps
   int64_t total_ = 0;            // steps
 };
+
+std::vector<std::string> ScheduleNames();  // for optimizer.schedule
 
 }  // namespace trireme

@@ -66,6 +66,25 @@ TEST(Schedule, WarmUpIsLinearAndThenTheScheduleBegins) {
   EXPECT_DOUBLE_EQ(longer.rate(99), 0.5);
 }
 
+TEST(Schedule, OneCycleRisesAndFalls) {
+  const Schedule s = Make({.lr = 1, .schedule = "one-cycle", .lr_min = 0.001});
+  EXPECT_NEAR(s.rate(0), 0.04, 1e-12);
+  EXPECT_DOUBLE_EQ(s.rate(kTotal - 1), 0.001);
+  EXPECT_EQ(s.rate(kTotal + 5), s.rate(kTotal - 1));
+  for (int64_t i = 1; i < kTotal; ++i) {
+    EXPECT_EQ(s.rate(i) > s.rate(i - 1), i < 31) << i;  // the top is at 29.7
+    EXPECT_LE(s.rate(i), 1);
+  }
+  // The warm-up says how long the rate rises.
+  const Schedule given = Make({.lr = 1, .schedule = "one-cycle", .warmup_epochs = 2});
+  EXPECT_DOUBLE_EQ(given.rate(10), 0.52);
+  EXPECT_DOUBLE_EQ(given.rate(20), 1);
+  EXPECT_NEAR(given.rate(kTotal - 1), 0, 1e-15);
+  // A run of one step, and a rise that is longer than the run.
+  EXPECT_GT(Schedule({.lr = 1, .schedule = "one-cycle"}, 1, 1, 8).rate(0), 0);
+  EXPECT_DOUBLE_EQ(Make({.lr = 1, .schedule = "one-cycle", .warmup_epochs = 99}).rate(99), 1);
+}
+
 TEST(Schedule, RisingGrowsByTheSameFactorInEveryStep) {
   const Schedule s = Make({.lr = 10, .schedule = "rising", .lr_min = 0.001});
   EXPECT_DOUBLE_EQ(s.rate(0), 0.001);
