@@ -47,7 +47,7 @@ TEST_F(EqualityTest, DeterministicRunsInBFloatAreEqualForAnyRanksAndThreads) {
 // One sample a step: alone a rank forms its gradients in the update; with others, or to clip them,
 // it writes them down.
 TEST_F(EqualityTest, GradientsThatAreNotWrittenDownChangeNothing) {
-  for (const std::string optimizer : {"sgd", "adamw"}) {
+  for (const std::string optimizer : {"sgd", "adamw", "lars", "lamb"}) {
     const auto train = [&](const std::string& run, const Words& more) {
       Succeed(Words{"train", "--model", "mlp:100-60-3", "--data", "synthetic:10x10x1:3:200",
                     "--batch", "1", "--steps", "150", "--optimizer", optimizer, "--lr", "0.01",

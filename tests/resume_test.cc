@@ -57,6 +57,8 @@ TEST_F(ResumeTest, AtTheLastStepOfAnEpochButOne) { Check(kIris, 29, 61); }
 TEST_F(ResumeTest, Adam) { Check(kIris + Words{"--optimizer", "adam", "--lr", "0.01"}, 37, 70); }
 TEST_F(ResumeTest, AdamW) { Check(kIris + Words{"--optimizer", "adamw", "--lr", "0.01"}, 8, 23); }
 TEST_F(ResumeTest, Adagrad) { Check(kIris + Words{"--optimizer", "adagrad"}, 37, 70); }
+TEST_F(ResumeTest, Lars) { Check(kIris + Words{"--optimizer", "lars"}, 37, 70); }
+TEST_F(ResumeTest, Lamb) { Check(kIris + Words{"--optimizer", "lamb"}, 8, 23); }
 TEST_F(ResumeTest, OnSeveralRanks) { Check(kIris + Words{"--ranks", "3"}, 37, 70); }
 TEST_F(ResumeTest, CnnWithBatchNormAndDropout) { Check(kCnn, 7, 16); }
 

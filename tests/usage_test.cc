@@ -27,6 +27,9 @@ TEST_F(UsageTest, CombinationsThatMakeNoSenseAreRefusedWithTheReason) {
   refuse("easgd", {"merge=difference"}, {"sync-ps"});
   refuse("async-ps", {"staleness=2", "stale=wait"}, {"halve", "elastic"});
   refuse("downpour", {"servers=2", "staleness=2", "stale=wait"}, {"strategy.servers = 2"});
+  Refuse({"train", "--ranks", "4", "--strategy", "downpour", "--set", "strategy.servers=2",
+          "--optimizer", "lars", "--out", "a"},
+         2, {"strategy.servers = 2", "lars", "length of each tensor"});
   refuse("dogwild", {"staleness=2", "stale=wait"}, {"share weights"});
   refuse("ssp", {"stale=drop"}, {"strategy.stale"});
   refuse("ssp", {"push=2"}, {"strategy.push"});

@@ -22,7 +22,7 @@ inline constexpr Flag kRecipeFlags[] = {
     {"--steps", "N", "steps of the whole run, instead of epochs", "trainer.steps"},
     {"--batch", "N", "samples per step over all workers, or full", "trainer.batch"},
     {"--lr", "X", "learning rate", "optimizer.lr"},
-    {"--optimizer", "NAME", "sgd, adam, adamw, adagrad", "optimizer.name"},
+    {"--optimizer", "NAME", "sgd, adam, adamw, adagrad, lars, lamb, lbfgs", "optimizer.name"},
     {"--seed", "N", "seed of weights, order, augmentation and split", "trainer.seed"},
     {"--threads", "N", "compute threads, or auto", "trainer.threads"},
     {"--precision", "NAME",

@@ -30,7 +30,8 @@ void Describe(OptionTable<OptimizerOptions>& t) {
             "learning rate; without a recipe it depends on the optimizer: {} (sgd at its "
             "default momentum), for tables with adamw 0.003, with trainer.init a tenth of that",
             rates));
-  t.Add("momentum", &O::momentum, AtLeast(0) && Below(1), kJob, "share of the velocity kept (sgd)");
+  t.Add("momentum", &O::momentum, AtLeast(0) && Below(1), kJob,
+        "share of the velocity kept (sgd, lars)");
   t.Add("nesterov", &O::nesterov, Any(), kJob, "look ahead along the velocity (sgd)");
   t.Add(
       "skip_zeros", &O::skip_zeros, Any(), kJob,
@@ -40,11 +41,13 @@ void Describe(OptionTable<OptimizerOptions>& t) {
         "pulls weights towards zero, except biases and norms; without a recipe, for tables with "
         "adamw: by the number of rows");
   t.Add("beta1", &O::beta1, AtLeast(0) && Below(1), kJob,
-        "decay rate of the mean of the gradients (adam, adamw)");
+        "decay rate of the mean of the gradients (adam, adamw, lamb)");
   t.Add("beta2", &O::beta2, AtLeast(0) && Below(1), kJob,
-        "decay rate of the mean of their squares (adam, adamw)");
+        "decay rate of the mean of their squares (adam, adamw, lamb)");
   t.Add("epsilon", &O::epsilon, AtLeast(1e-30), kJob,
-        "added to the root of the squares (adam, adamw, adagrad)");
+        "added to the root of the squares (adam, adamw, lamb, adagrad)");
+  t.Add("trust", &O::trust, Above(0), kJob,
+        "how far a step may move a tensor at a rate of 1, as a share of its own length (lars)");
   t.Add("history", &O::history, Between(1, 1000), kRun,
         "steps whose pairs (move, change of the gradient) say how the loss curves (lbfgs)");
   t.Add("line_decrease", &O::line_decrease, Above(0) && Below(0.5), kJob,

@@ -10,13 +10,14 @@ namespace trireme {
 struct OptimizerOptions {
   std::string name = "sgd";  // a row of optimizer/rules.h
   double lr = 0.1;
-  double momentum = 0.9;    // sgd
+  double momentum = 0.9;    // sgd, lars
   bool nesterov = false;    // sgd
   bool skip_zeros = true;   // sgd
   double weight_decay = 0;  // spares biases and norms
-  double beta1 = 0.9;       // adam, adamw
-  double beta2 = 0.999;     // adam, adamw
-  double epsilon = 1e-8;    // adam, adamw, adagrad
+  double beta1 = 0.9;       // adam, adamw, lamb
+  double beta2 = 0.999;     // adam, adamw, lamb
+  double epsilon = 1e-8;    // adam, adamw, lamb, adagrad
+  double trust = 0.001;     // lars
 
   int history = 10;             // lbfgs: pairs that it remembers
   double line_decrease = 1e-4;  // lbfgs: of its line search (optimizer/line_search.h)

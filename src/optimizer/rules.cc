@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "optimizer/layerwise.h"
 #include "optimizer/lbfgs.h"
 
 namespace trireme {
@@ -24,7 +25,7 @@ class SgdRule : public Rule {
     static constexpr const char* kNames[] = {"velocity"};
     return {kNames, momentum_ != 0 ? size_t{1} : size_t{0}};
   }
-  void Apply(Queue& queue, const Update& u) const override {
+  void Apply(Queue& queue, const Update& u) override {
     const SgdRates rates = {float(u.rate), momentum_, nesterov_, skip_zeros_};
     flat::Update(queue, rates, u.scale, u.decays, u.gradients, {u.own.empty() ? Slice{} : u.own[0]},
                  u.weights);
@@ -43,7 +44,7 @@ class AdamRule : public Rule {
     static constexpr const char* kNames[] = {"mean", "square"};
     return kNames;
   }
-  void Apply(Queue& queue, const Update& u) const override {
+  void Apply(Queue& queue, const Update& u) override {
     const AdamRates rates = {
         .rate = float(u.rate / (1 - std::pow(beta1_, double(u.count)))),
         .beta1 = float(beta1_),
@@ -70,7 +71,7 @@ class AdagradRule : public Rule {
     static constexpr const char* kNames[] = {"sum"};
     return kNames;
   }
-  void Apply(Queue& queue, const Update& u) const override {
+  void Apply(Queue& queue, const Update& u) override {
     flat::Update(queue, AdagradRates{float(u.rate), epsilon_}, u.scale, u.decays, u.gradients,
                  {u.own[0]}, u.weights);
   }
@@ -99,6 +100,16 @@ constexpr RuleDef kRules[] = {
      "beta1 beta2 epsilon", MakeAdamW},
     {"adagrad", "Adagrad (Duchi, Hazan, Singer 2011): epsilon, weight_decay", 0.01, "epsilon",
      MakeAdagrad},
+    {"lars",
+     "LARS (You, Gitman, Ginsburg 2017), for large batches: SGD whose rate in each tensor is "
+     "multiplied by trust |w| / (|g| + weight_decay |w|); momentum, trust, weight_decay; biases "
+     "and norms as with sgd",
+     0.5, "momentum trust", MakeLars, /*whole=*/false, /*by_tensor=*/true},
+    {"lamb",
+     "LAMB (You et al. 2020), for large batches: in each tensor adamw's step, multiplied by the "
+     "ratio of the lengths of weights and step; beta1, beta2, epsilon, weight_decay; biases and "
+     "norms as with adam",
+     0.002, "beta1 beta2 epsilon", MakeLamb, /*whole=*/false, /*by_tensor=*/true},
     {"lbfgs",
      "L-BFGS (Liu, Nocedal 1989; over ranks: Sandblaster, Dean et al. 2012): each epoch is one "
      "step "
@@ -139,7 +150,8 @@ std::unique_ptr<Rule> MakeRule(const OptimizerOptions& options) {
 
 size_t SlicesOf(const OptimizerOptions& options) {
   if (FindRule(options.name).whole) return size_t(Lbfgs::VectorsFor(options.history));
-  return MakeRule(options)->keeps().size();
+  const std::unique_ptr<Rule> rule = MakeRule(options);
+  return rule->keeps().size() + rule->spare();
 }
 
 std::span<const char* const> KeysOfSteps() { return kKeysOfSteps; }

@@ -19,16 +19,20 @@ struct Update {
   Slice decays;       // by block of weights; empty: none
   Gradient gradients;
   Slice weights;
-  std::span<const Slice> own;  // in the order of keeps()
+  std::span<const Slice> own;  // in the order of keeps(), then the spare ones
 };
 
-// How weights follow gradients. Holds only its constants; enqueues and allocates nothing.
+// How weights follow gradients. Apply allocates nothing.
 class Rule {
  public:
   virtual ~Rule() = default;
-  virtual std::span<const char* const> keeps()
-      const = 0;  // names of its slices, as long as weights
-  virtual void Apply(Queue& queue, const Update& update) const = 0;
+  // Names of its slices, as long as the weights; behind them come so many without a name, in which
+  // nothing lasts from one update to the next.
+  virtual std::span<const char* const> keeps() const = 0;
+  virtual size_t spare() const { return 0; }
+  // Before the first update, for rules that look at each tensor.
+  virtual void Prepare(const Layout&, Device&) {}
+  virtual void Apply(Queue& queue, const Update& update) = 0;
 };
 
 struct RuleDef {
@@ -40,6 +44,8 @@ struct RuleDef {
   // Minimises the loss of all samples at once, in a loop of its own (trainer/batch_train.h): no
   // batches, no rate.
   bool whole = false;
+  // A tensor's step depends on all of its gradient: all are written, and none is cut in two.
+  bool by_tensor = false;
 };
 
 // All of them: optimizer.name chooses one.

@@ -54,6 +54,7 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
                  Device& device)
     : schedule_(schedule),
       rule_(MakeRule(options)),
+      by_tensor_(FindRule(options.name).by_tensor),
       weights_(layout.weights),
       statistics_(layout.state - layout.weights),
       clip_(float(options.clip)),
@@ -71,6 +72,10 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
     own_.push_back(memory_.back());
     named_.push_back({name, memory_.back()});
   }
+  for (size_t i = 0; i < rule_->spare(); ++i) {
+    own_.push_back(memory_.emplace_back(device, weights_));
+  }
+  rule_->Prepare(layout, device);
 }
 
 void Updater::Apply(Queue& queue, int64_t step, Gradient summand, Slice state) {
@@ -123,7 +128,7 @@ int64_t Updater::Skipped(Queue& queue) const {
 }
 
 void Updater::Save(Queue& queue, StateWriter& writer) const {
-  std::vector<float> host(own_.empty() ? 0 : weights_);
+  std::vector<float> host(named_.empty() ? 0 : weights_);
   for (const Named& own : named_) {
     flat::GetNow(queue, own.slice, host);
     writer.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
@@ -137,7 +142,7 @@ void Updater::Save(Queue& queue, StateWriter& writer) const {
 }
 
 void Updater::Load(Queue& queue, const StateReader& reader) {
-  std::vector<float> host(own_.empty() ? 0 : weights_);
+  std::vector<float> host(named_.empty() ? 0 : weights_);
   for (const Named& own : named_) {
     reader.Tensor(KeyOf(own.name), std::array{int64_t(weights_)}, host);
     flat::PutNow(queue, host, own.slice);

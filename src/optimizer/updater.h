@@ -29,8 +29,8 @@ class Updater {
   void Apply(Queue& queue, int64_t step, Gradient summand, Slice state);
   // Instead of it, where others update: looks at the summand, and the loss scale follows.
   void Check(Queue& queue, Slice summand);
-  // May gradients be unwritten? To clip, they may not.
-  bool forms_gradients() const { return clip_ <= 0; }
+  // May gradients be unwritten? To clip, or for lengths of tensors, they may not.
+  bool forms_gradients() const { return clip_ <= 0 && !by_tensor_; }
   // Where the summand holds not gradients but how far weights have moved already (elsewhere, by
   // updates that are linear in the gradient; not a number where one was skipped): adds it up.
   void ApplyMove(Queue& queue, Slice summand, Slice state);
@@ -68,7 +68,8 @@ class Updater {
 
  private:
   const Schedule schedule_;
-  const std::unique_ptr<const Rule> rule_;
+  const std::unique_ptr<Rule> rule_;
+  const bool by_tensor_;
   const size_t weights_, statistics_;  // floats
   const float clip_;
   const LossScaling loss_;

@@ -56,6 +56,10 @@ class Model {
     const double lr = updater_.rate(step);
     for (size_t p = 0; p < layout_.parameters.size(); ++p) {
       const double decay = layout_.decays[p] ? options_.weight_decay : 0;
+      if (FindRule(options_.name).by_tensor) {
+        StepTensorPlain(lr, decay, count, factor, x, layout_.parameters[p], layout_.decays[p]);
+        continue;
+      }
       for (size_t i = layout_.parameters[p].begin; i < layout_.parameters[p].end(); ++i) {
         StepPlain(lr, decay, count, factor * x[i], want_[i], a_[i], b_[i]);
       }
@@ -106,6 +110,40 @@ class Model {
     }
   }
 
+  // The papers' algorithms, with phi(x) = x and a ratio of 1 for biases, norms and zeros.
+  void StepTensorPlain(double lr, double decay, int64_t t, double factor, std::span<const float> x,
+                       Range range, bool adapts) {
+    const OptimizerOptions& o = options_;
+    std::vector<double> step(range.size);
+    double weights = 0, gradients = 0, steps = 0;
+    for (size_t j = 0; j < range.size; ++j) {
+      const size_t i = range.begin + j;
+      const double g = factor * x[i];
+      step[j] = g + decay * want_[i];
+      if (o.name == "lamb") {
+        a_[i] = o.beta1 * a_[i] + (1 - o.beta1) * g;
+        b_[i] = o.beta2 * b_[i] + (1 - o.beta2) * g * g;
+        const double mean = a_[i] / (1 - std::pow(o.beta1, t));
+        const double square = b_[i] / (1 - std::pow(o.beta2, t));
+        step[j] = mean / (std::sqrt(square) + o.epsilon) + decay * want_[i];
+      }
+      weights += want_[i] * want_[i];
+      gradients += g * g;
+      steps += step[j] * step[j];
+    }
+    double ratio = 1;
+    if (adapts && weights > 0 && o.name == "lars" && gradients > 0) {
+      ratio = o.trust * std::sqrt(weights) / (std::sqrt(gradients) + decay * std::sqrt(weights));
+    }
+    if (adapts && weights > 0 && o.name == "lamb" && steps > 0) ratio = std::sqrt(weights / steps);
+    for (size_t j = 0; j < range.size; ++j) {
+      const size_t i = range.begin + j;
+      double move = lr * ratio * step[j];
+      if (o.name == "lars") move = a_[i] = o.momentum * a_[i] + move;
+      want_[i] -= move;
+    }
+  }
+
   const OptimizerOptions options_;
   const Layout layout_ = MakeLayout();
   HostDevice device_;
@@ -127,6 +165,15 @@ std::vector<OptimizerOptions> AllSettings() {
     for (const char* name : {"adam", "adamw", "adagrad"}) {
       all.push_back({.name = name, .lr = 0.05, .weight_decay = decay, .schedule = "cosine"});
     }
+    for (double momentum : {0.0, 0.9}) {
+      all.push_back({.name = "lars",
+                     .lr = 0.05,
+                     .momentum = momentum,
+                     .weight_decay = decay,
+                     .trust = 0.5,
+                     .schedule = "cosine"});
+    }
+    all.push_back({.name = "lamb", .lr = 0.05, .weight_decay = decay, .schedule = "cosine"});
   }
   return all;
 }
@@ -164,6 +211,34 @@ TEST(Updater, SparesBiasesAndNormsFromDecay) {
       EXPECT_EQ(model.state()[i], before[i] * (model.layout().decays[p] ? 0.75f : 1.0f));
     }
   }
+}
+
+// A tensor of zeros has no length to go by; nor has one whose gradient is zero.
+TEST(Updater, TensorsWithoutALengthMoveAsWithoutARatio) {
+  for (const char* name : {"lars", "lamb"}) {
+    Model model({.name = name, .lr = 0.5, .momentum = 0});
+    const Range zero = model.layout().parameters[0], still = model.layout().parameters[2];
+    model.DrawSummand();
+    for (size_t i = zero.begin; i < zero.end(); ++i) model.state()[i] = 0;
+    for (size_t i = still.begin; i < still.end(); ++i) model.summand()[i] = 0;
+    const std::vector<float> before(model.state().begin(), model.state().end());
+    model.Apply(0);
+    for (size_t i = zero.begin; i < zero.end(); ++i) {
+      const float g = model.summand()[i];
+      const float want = std::string(name) == "lars" ? -0.5f * g : std::copysign(0.5f, -g);
+      EXPECT_NEAR(model.state()[i], want, 1e-5) << name;
+    }
+    for (size_t i = still.begin; i < still.end(); ++i) EXPECT_EQ(model.state()[i], before[i]);
+  }
+}
+
+TEST(Updater, LengthsOfTensorsNeedWrittenGradients) {
+  EXPECT_TRUE(Model({.name = "adamw"}).updater().forms_gradients());
+  EXPECT_FALSE(Model({.name = "lars"}).updater().forms_gradients());
+  EXPECT_FALSE(Model({.name = "lamb"}).updater().forms_gradients());
+  EXPECT_EQ(SlicesOf({.name = "lars"}), 1u);
+  EXPECT_EQ(SlicesOf({.name = "lamb"}), 3u);  // one of them is not kept
+  EXPECT_EQ(Model({.name = "lamb"}).updater().slices().size(), 2u);
 }
 
 TEST(Updater, ClipsByTheNormOfTheGradientsAlone) {

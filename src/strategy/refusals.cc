@@ -31,7 +31,8 @@ bool EqualBits(const StrategyChoice& c) { return c.in_step() || (c.clocked() && 
 
 // An update that is linear in the gradient: updates of parts add up to the update of the sum.
 bool PlainUpdate(const OptimizerOptions& o) {
-  return MakeRule(o)->keeps().empty() && o.weight_decay == 0 && o.clip == 0;
+  return MakeRule(o)->keeps().empty() && !FindRule(o.name).by_tensor && o.weight_decay == 0 &&
+         o.clip == 0;
 }
 
 // ---- an optimizer of all samples at once
@@ -405,6 +406,15 @@ constexpr Refusal kOthers[] = {
            "strategy.servers = {}: trainer.clip needs the norm of all gradients, but each server "
            "has only a partition of them; set trainer.clip = 0",
            x.o.servers);
+     }},
+    {[](const Case& x) {
+       return ManyServers(x) && x.scene.optimizer && FindRule(x.scene.optimizer->name).by_tensor;
+     },
+     [](const Case& x) {
+       return fmt::format(
+           "strategy.servers = {}: optimizer {} needs the length of each tensor, but a server may "
+           "have only a part of one; set strategy.servers = 1",
+           x.o.servers, x.scene.optimizer->name);
      }},
 };
 

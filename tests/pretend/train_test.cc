@@ -42,6 +42,24 @@ TEST_F(PretendTrain, AllReduceGivesTheBitsOfTheProcessor) {
   }
 }
 
+// The host reads lengths of tensors before it enqueues the rest.
+TEST_F(PretendTrain, RulesForLargeBatchesGiveTheBitsOfTheProcessor) {
+  for (const std::string optimizer : {"lars", "lamb"}) {
+    Recipe recipe = SmallRecipe();
+    recipe.trainer.deterministic = true;
+    recipe.optimizer.name = optimizer;
+    recipe.optimizer.weight_decay = 0.01;
+    recipe.trainer.clip = 0.5;
+    const Summary on_cpu = Run(optimizer + "-cpu", recipe, BackendOf(recipe));
+    for (const int ranks : {1, 2}) {
+      recipe.transport.ranks = ranks;
+      const std::string name = optimizer + std::to_string(ranks);
+      const Summary pretended = Run(name, recipe, OnPretendedDevice());
+      EXPECT_EQ(pretended.parameters_sha256, on_cpu.parameters_sha256) << name;
+    }
+  }
+}
+
 // A device may have to cut its work for each bucket that it announces.
 TEST_F(PretendTrain, BucketsAreAnnouncedOnlyToWhoListens) {
   Recipe recipe = SmallRecipe();
