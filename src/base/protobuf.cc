@@ -17,6 +17,10 @@ void ProtoMessage::Varint(uint64_t value) {
   bytes_ += static_cast<char>(value);
 }
 
+void ProtoMessage::Fixed(uint64_t value, int num_bytes) {
+  for (int byte = 0; byte < num_bytes; ++byte) bytes_ += static_cast<char>(value >> (8 * byte));
+}
+
 ProtoMessage& ProtoMessage::Int(int field, int64_t value) {
   Tag(field, ProtoWire::kVarint);
   Varint(static_cast<uint64_t>(value));
@@ -25,8 +29,13 @@ ProtoMessage& ProtoMessage::Int(int field, int64_t value) {
 
 ProtoMessage& ProtoMessage::Float(int field, float value) {
   Tag(field, ProtoWire::kFixed32);
-  const auto bits = std::bit_cast<uint32_t>(value);
-  for (int byte = 0; byte < 4; ++byte) bytes_ += static_cast<char>(bits >> (8 * byte));
+  Fixed(std::bit_cast<uint32_t>(value), 4);
+  return *this;
+}
+
+ProtoMessage& ProtoMessage::Double(int field, double value) {
+  Tag(field, ProtoWire::kFixed64);
+  Fixed(std::bit_cast<uint64_t>(value), 8);
   return *this;
 }
 

@@ -8,7 +8,7 @@
 namespace trireme {
 
 // Messages of protocol buffers (protobuf.dev, "Encoding"), written and read field by field: all
-// that an ONNX file needs, so that no library is.
+// that ONNX files and TensorBoard's events need, so that no library is.
 
 enum class ProtoWire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
@@ -16,6 +16,7 @@ class ProtoMessage {
  public:
   ProtoMessage& Int(int field, int64_t value);
   ProtoMessage& Float(int field, float value);
+  ProtoMessage& Double(int field, double value);
   ProtoMessage& Bytes(int field, std::string_view bytes);  // also text
   ProtoMessage& Message(int field, const ProtoMessage& message) {
     return Bytes(field, message.bytes_);
@@ -25,6 +26,7 @@ class ProtoMessage {
 
  private:
   void Varint(uint64_t value);
+  void Fixed(uint64_t value, int num_bytes);
   void Tag(int field, ProtoWire wire) { Varint(uint64_t(field) << 3 | uint64_t(wire)); }
 
   std::string bytes_;

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "base/machine.h"
+#include "base/protobuf.h"
 #include "base/text.h"
 
 namespace trireme {
@@ -37,41 +38,10 @@ void PutFixed(std::string& out, T value) {
   for (size_t i = 0; i < sizeof(T); ++i) out += char(uint8_t(value >> (8 * i)));
 }
 
-// ---- protocol buffers: fields are (number << 3 | wire type), then the value
-
-void PutVarint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += char(uint8_t(value) | 0x80);
-  out += char(uint8_t(value));
-}
-
-void PutVarintField(std::string& out, int field, uint64_t value) {
-  PutVarint(out, uint64_t(field) << 3);
-  PutVarint(out, value);
-}
-
-void PutDoubleField(std::string& out, int field, double value) {
-  PutVarint(out, uint64_t(field) << 3 | 1);
-  PutFixed(out, std::bit_cast<uint64_t>(value));
-}
-
-void PutFloatField(std::string& out, int field, float value) {
-  PutVarint(out, uint64_t(field) << 3 | 5);
-  PutFixed(out, std::bit_cast<uint32_t>(value));
-}
-
-void PutBytesField(std::string& out, int field, std::string_view bytes) {
-  PutVarint(out, uint64_t(field) << 3 | 2);
-  PutVarint(out, bytes.size());
-  out += bytes;
-}
-
 // message Event { double wall_time = 1; int64 step = 2; string file_version = 3;
 //                 Summary summary = 5; SessionLog session_log = 7; }
-std::string EventHead(double wall_time, int64_t step) {
-  std::string event;
-  PutDoubleField(event, 1, wall_time);
-  PutVarintField(event, 2, uint64_t(step));
-  return event;
+ProtoMessage Event(double wall_time, int64_t step) {
+  return std::move(ProtoMessage().Double(1, wall_time).Int(2, step));
 }
 
 double WallTime() {
@@ -128,30 +98,21 @@ std::string TfRecord(std::string_view bytes) {
 }
 
 std::string VersionEvent(double wall_time) {
-  std::string event = EventHead(wall_time, 0);
-  PutBytesField(event, 3, "brain.Event:2");
-  return event;
+  return Event(wall_time, 0).Bytes(3, "brain.Event:2").bytes();
 }
 
 std::string RestartEvent(double wall_time, int64_t step) {
-  std::string log;
-  PutVarintField(log, 1, 1);  // SessionLog.status = START
-  std::string event = EventHead(wall_time, step);
-  PutBytesField(event, 7, log);
-  return event;
+  const ProtoMessage log = std::move(ProtoMessage().Int(1, 1));  // SessionLog.status = START
+  return Event(wall_time, step).Message(7, log).bytes();
 }
 
 std::string ScalarsEvent(double wall_time, int64_t step, const Scalars& scalars) {
-  std::string summary;
+  ProtoMessage summary;
   for (const auto& [tag, value] : scalars) {
-    std::string entry;  // message Value { string tag = 1; float simple_value = 2; }
-    PutBytesField(entry, 1, tag);
-    PutFloatField(entry, 2, float(value));
-    PutBytesField(summary, 1, entry);
+    // message Value { string tag = 1; float simple_value = 2; }
+    summary.Message(1, ProtoMessage().Bytes(1, tag).Float(2, float(value)));
   }
-  std::string event = EventHead(wall_time, step);
-  PutBytesField(event, 5, summary);
-  return event;
+  return Event(wall_time, step).Message(5, summary).bytes();
 }
 
 Scalars ScalarsOf(const EpochRecord& record) {
