@@ -104,12 +104,12 @@ constexpr RuleDef kRules[] = {
      "LARS (You, Gitman, Ginsburg 2017), for large batches: SGD whose rate in each tensor is "
      "multiplied by trust |w| / (|g| + weight_decay |w|); momentum, trust, weight_decay; biases "
      "and norms as with sgd",
-     0.5, "momentum trust", MakeLars, /*whole=*/false, /*by_tensor=*/true},
+     1, "momentum trust", MakeLars, /*whole=*/false, /*by_tensor=*/true},
     {"lamb",
      "LAMB (You et al. 2020), for large batches: in each tensor adamw's step, multiplied by the "
      "ratio of the lengths of weights and step; beta1, beta2, epsilon, weight_decay; biases and "
      "norms as with adam",
-     0.002, "beta1 beta2 epsilon", MakeLamb, /*whole=*/false, /*by_tensor=*/true},
+     0.005, "beta1 beta2 epsilon", MakeLamb, /*whole=*/false, /*by_tensor=*/true},
     {"lbfgs",
      "L-BFGS (Liu, Nocedal 1989; over ranks: Sandblaster, Dean et al. 2012): each epoch is one "
      "step "
