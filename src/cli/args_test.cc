@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/parts.h"
-
 namespace trireme {
 namespace {
 
@@ -121,12 +119,6 @@ TEST(Args, FlagsStandForKeys) {
   } catch (const UsageError& e) {
     EXPECT_STREQ(e.what(), "--batch 0: trainer.batch must be at least 1 or \"full\", got 0");
   }
-}
-
-TEST(FindProgram, LooksThroughTheFolders) {
-  EXPECT_EQ(FindProgram("sh", "/nonexistent::/bin"), "/bin/sh");
-  EXPECT_EQ(FindProgram("sh", ""), "");
-  EXPECT_EQ(FindProgram("passwd", "/etc"), "");  // a file, but none to run
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/proc_file.h"
 #include "base/text.h"
@@ -75,16 +75,6 @@ Part LibfabricPart() {
 }
 
 }  // namespace
-
-std::string FindProgram(std::string_view program, std::string_view folders) {
-  for (const std::string& folder : Split(folders, ':')) {
-    if (folder.empty()) continue;
-    const fs::path file = fs::path(folder) / program;
-    std::error_code none;
-    if (fs::is_regular_file(file, none) && access(file.c_str(), X_OK) == 0) return file.string();
-  }
-  return "";
-}
 
 std::vector<Part> FindParts() {
   Part cuda = {"CUDA", FindFiles({"nvidia-smi"}, {"libcuda.so.1"}),

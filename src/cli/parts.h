@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace trireme {
@@ -13,8 +12,5 @@ struct Part {
 };
 
 std::vector<Part> FindParts();
-
-// The first of `folders` (as in PATH, divided by colons) that holds an executable file `program`.
-std::string FindProgram(std::string_view program, std::string_view folders);
 
 }  // namespace trireme

@@ -2,11 +2,11 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/proc_file.h"
 #include "base/text.h"
@@ -53,14 +53,6 @@ void AddBeside(const fs::path& program, const std::string& why, std::vector<MpiC
     if (root.empty() || root == "/usr" || root == "/") continue;  // the loader's own places
     for (const char* folder : {"lib", "lib64", "lib/release"}) AddFolder(root / folder, why, found);
   }
-}
-
-std::string InPath(std::string_view program, std::string_view folders) {
-  for (const std::string& folder : Split(folders, ':')) {
-    const std::string path = fmt::format("{}/{}", folder, program);
-    if (!folder.empty() && access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
 }
 
 template <class F>
@@ -176,7 +168,7 @@ std::vector<MpiCandidate> MpiCandidates(const MpiPlaces& places) {
     }
     AddBeside(process.program, fmt::format("beside {}", process.program), found);
   }
-  const std::string mpirun = InPath("mpirun", text("PATH"));
+  const std::string mpirun = FindProgram("mpirun", text("PATH"));
   AddBeside(mpirun, fmt::format("beside {}", mpirun), found);
   for (const char* name : {"I_MPI_ROOT", "MPI_HOME"}) {
     const std::string root = text(name);
