@@ -77,6 +77,9 @@ bool LeaseClient::Hear(size_t, Message& message) {
       answered_ = drain_ = true;
       asked_ = false;
       return true;
+    case kWait:
+      answered_ = true;
+      return true;
     case kRefused:  // and whatever the client had asked for is forgotten
       granted_.clear();
       standings_.clear();

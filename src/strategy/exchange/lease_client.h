@@ -28,7 +28,8 @@ class LeaseClient final : public ServerLine::Listener {
   enum class Answer { kLease, kDrain, kEnd, kVoid };
   // Blocks until there is an answer. `holds`: there is work of earlier leases that was not pushed.
   Answer Claim(bool holds, Lease& lease);
-  // Until the server has answered for the first time: then it has begun.
+  // Until the server has answered for the first time, if only that there is nothing to lease yet:
+  // then it has begun. Whoever has all leases may be waiting for this worker.
   void AwaitServer();
   bool holds_void() const;          // Claim will say kVoid
   void Stop() { stopped_ = true; }  // this worker shall end: Claim says kDrain, then kEnd

@@ -106,8 +106,6 @@ void ServerLine::Sort(size_t server, Message message) {
       throw Error(
           "the server dismissed this client because its pushes were not finite; lower optimizer.lr "
           "or set trainer.clip");
-    case kWait:
-      return;
     default:
       break;
   }

@@ -345,6 +345,7 @@ void ParameterServer::Handle(int client, Message& message) {
   switch (message.kind) {
     case kAsk:
       peer.asks = true;
+      peer.told_to_wait = false;
       peer.holds = !message.ints.empty() && message.ints[0] != 0;
       peer.wants = message.ints.size() < 2 ? 1 : message.ints[1];
       peer.least = message.ints.size() < 3 ? 1 : message.ints[2];
@@ -453,8 +454,10 @@ void ParameterServer::Answer(int client) {
     answer = {.kind = kDrain};
   } else if (leases_.finished() || (stopping_ && leases_.open() == 0)) {
     answer = {.kind = kEnd};
-  } else {
-    return;  // others still work; what they drop is for this one
+  } else {  // others still work; what they drop is for this one
+    const bool told = std::exchange(peer.told_to_wait, true);
+    if (ledger_ && !told) peer.link->Offer({.kind = kWait});  // it takes weights meanwhile
+    return;
   }
   peer.asks = false;
   bytes_sent_ += BytesOf(answer);

@@ -66,14 +66,15 @@ class ParameterServer : public Server {
   struct Peer {
     Link* link;
     Presence presence = Presence::kHere;
-    bool silent = false;  // gone by that alone: back when its link hears it
-    bool asks = false;    // waits for an answer
-    bool holds = false;   // ... and has work to push
-    int64_t least = 1;    // leases: fewer would be used up before an answer can come
-    int64_t wants = 1;    // ... at most
-    bool waits = false;   // its push is part of a round that is not complete
-    int64_t told = -1;    // the newest version that was offered to it
-    int64_t fetch = 0;    // the number of its fetch that waits for its turn
+    bool silent = false;        // gone by that alone: back when its link hears it
+    bool asks = false;          // waits for an answer
+    bool told_to_wait = false;  // ... and knows it
+    bool holds = false;         // ... and has work to push
+    int64_t least = 1;          // leases: fewer would be used up before an answer can come
+    int64_t wants = 1;          // ... at most
+    bool waits = false;         // its push is part of a round that is not complete
+    int64_t told = -1;          // the newest version that was offered to it
+    int64_t fetch = 0;          // the number of its fetch that waits for its turn
     std::deque<Message> inbox =
         {};  // pushes whose other partitions are awaited, and what came after
   };

@@ -16,6 +16,7 @@
 #include "strategy/check/counted_once.h"
 #include "strategy/exchange/client.h"
 #include "strategy/server/protocol.h"
+#include "transport/memory/box.h"
 #include "transport/threads/thread_link.h"
 
 namespace trireme {
@@ -277,6 +278,35 @@ TEST_F(AwayTest, WhatAClientAskedBeforeItWasSilentIsAnswered) {
   ASSERT_NO_FATAL_FAILURE(AwaitAway());
   end_.silent_s = 0;
   ExpectGrant();
+}
+
+// A worker whose group has all leases, and waits for it before it begins with them.
+TEST(CentreServerTest, AWorkerKnowsThatTheServerHasBegunWhereNothingIsLeftToLease) {
+  ThreadLink first(10, 10), second(10, 10);
+  MemoryBox box{MemoryBoxSetup{}};
+  const std::unique_ptr<Memory> memory = box.Connect();
+  ParameterServer::Setup setup = OneClient(first);
+  setup.clients.push_back(&second.server());
+  setup.lease = 100;  // all there is
+  setup.memory = memory.get();
+  ParameterServer server(std::move(setup), std::vector<float>(32, 1.0f));
+  std::jthread thread([&] { server.Run(nullptr); });
+  first.client().Send({.kind = kAsk, .ints = {0}});
+  Message message;
+  ASSERT_EQ(first.client().Receive(message, After(kSoon)), Arrival::kMessage);
+  ASSERT_EQ(message.kind, kGrant);
+  {
+    ServerLine line({{.link = &second.client()}});
+    LeaseClient leases(line, {});
+    line.Listen({&leases});
+    leases.AwaitServer();
+    first.client().Send({.kind = kLeave});  // and what it drops is for the other
+    Lease lease;
+    EXPECT_EQ(leases.Claim(false, lease), LeaseClient::Answer::kLease);
+    EXPECT_EQ(lease.end - lease.begin, 100);
+    line.Close();
+  }
+  first.client().Send({.kind = kBye});
 }
 
 // The server's end of a link on which nothing that is offered gets through.
