@@ -1,8 +1,7 @@
 // Whatever bytes come through a memory box's door, they end their sender at most: a client beside
-// them finds what it has put, and the box goes on. Random words and values from a fixed seed, few
-// in
-// ./test; TRIREME_FUZZ_S in the environment goes on for so many seconds, which the sanitizer builds
-// make sharp.
+// them finds what it has put, and the box goes on, also where it offers to move long values beside
+// the connection. Random words and values from a fixed seed, few in ./test; TRIREME_FUZZ_S in the
+// environment goes on for so many seconds, which the sanitizer builds make sharp.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "transport/check/pretend_end.h"
 #include "transport/check/what_of.h"
 #include "transport/memory/image.h"
 #include "transport/memory/zero_runs.h"
@@ -58,7 +58,7 @@ class Dice {
 };
 
 Word RandomWord(Dice& dice, uint64_t& number) {
-  Word word{.kind = WordKind(1 + dice.Below(13)),
+  Word word{.kind = WordKind(1 + dice.Below(size_t(WordKind::kProbe))),
             .type = dice.OneIn(2) ? RegionType::kF32 : RegionType::kI64,
             .region = uint32_t(dice.Below(3)),
             .number = dice.OneIn(8) ? dice.Border() : ++number,
@@ -71,6 +71,7 @@ Word RandomWord(Dice& dice, uint64_t& number) {
   if (dice.OneIn(8)) word.region = uint32_t(dice.Border());
   if (dice.OneIn(8)) word.note_bytes = uint32_t(dice.Border());
   if (dice.OneIn(16)) word.runs = uint32_t(dice.Border());
+  if (dice.OneIn(3)) word.runs = kByBulk;
   if (dice.OneIn(8)) word.guard = uint32_t(dice.Border());
   if (dice.OneIn(4)) word.a = int64_t(dice.Border());
   if (dice.OneIn(4)) word.b = int64_t(dice.Border());
@@ -103,7 +104,7 @@ TEST(MemoryFuzz, WhateverComesThroughTheDoorEndsItsSenderAtMost) {
   const char* const wanted = std::getenv("TRIREME_FUZZ_S");
   const double seconds = wanted ? ParseNumber<double>(wanted).value_or(0) : 0;
   MemoryBox box({.bytes = size_t{16} << 20, .timeout_s = 0.5});
-  MemoryDoor door(box, {});
+  MemoryDoor door(box, {.bulk = {.provider = "pretend", .open = OpenPretendEnd}});
   const auto memory = ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s});
   const std::vector<int64_t> numbers{3, -5, 7};
   const Region own = memory->Create("own", RegionType::kI64, 3);
@@ -124,7 +125,12 @@ TEST(MemoryFuzz, WhateverComesThroughTheDoorEndsItsSenderAtMost) {
           word.region = 1;
         }
         std::vector<std::byte> values;
-        if (BringsValues(word.kind) && word.length < 5000) {
+        if (word.kind == WordKind::kBulk && dice.OneIn(2)) {  // a good one
+          const std::string_view address = PretendEnd::kAddress;
+          word.length = address.size();
+          values.assign(std::as_bytes(std::span(address)).begin(),
+                        std::as_bytes(std::span(address)).end());
+        } else if (BringsValues(word.kind) && word.runs != kByBulk && word.length < 5000) {
           values.resize(size_t(word.length) * (dice.OneIn(2) ? 4 : 8));
           for (std::byte& value : values) value = std::byte(dice.Bits());
         }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "transport/check/conformance.h"
+#include "transport/check/pretend_end.h"
 #include "transport/check/with_memory.h"
 #include "transport/tcp/cutter.h"
 #include "transport/tcp/endpoint.h"
@@ -33,6 +34,29 @@ TEST_P(TcpWay, Conforms) {
   });
 }
 INSTANTIATE_TEST_SUITE_P(Cases, TcpWay, testing::ValuesIn(MemoryCases()), CaseName);
+
+// Long values beside the connection, by ends of this process: the box's half and the client's half
+// of the way `fabric`, without libfabric.
+MemoryDoorSetup Offering() {
+  return {.secret = "s", .bulk = {.provider = "pretend", .open = OpenPretendEnd}};
+}
+class BulkWay : public testing::TestWithParam<ConformanceCase> {};
+TEST_P(BulkWay, Conforms) {
+  CheckCase(GetParam(), [](int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
+    MemoryBox box(kSetup);
+    MemoryDoor door(box, Offering());
+    RunRanks(ranks, timeout_s, [&](World& world) {
+      const auto memory = ConnectTcp({.meet = door.address(),
+                                      .secret = "s",
+                                      .timeout_s = kTimeout_s,
+                                      .long_values = LongValues::kBulk,
+                                      .open_bulk = OpenPretendEnd});
+      WithMemory own(world, *memory);
+      fn(own);
+    });
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Cases, BulkWay, testing::ValuesIn(MemoryCases()), CaseName);
 
 // Wherever a connection is cut, in a word, in values or before an answer: each change is made once.
 TEST(TcpMemory, EachChangeIsMadeOnceThroughCuts) {
@@ -152,8 +176,9 @@ TEST(TcpMemory, ABoxThatComesBackEmptyIsAnotherOne) {
 class Told {
  public:
   MemoryWires::Refused Listen() {
-    return [this](const std::string&, const std::string& why) {
+    return [this](const std::string& who, const std::string& why) {
       std::lock_guard lock(mutex_);
+      EXPECT_TRUE(who.starts_with("127.0.0.1:")) << who;
       told_.push_back(why);
     };
   }
@@ -189,7 +214,55 @@ TEST(TcpMemory, StrangersAreSentAway) {
   TcpSetup rank{.rank = 1, .size = 2, .meet = door.address(), .secret = "s", .join_s = kTimeout_s};
   EXPECT_TRUE(Has(WhatOf([&] { JoinTcp(rank); }), "this is a memory box"));
   told.Await("this is a memory box");
-  EXPECT_GE(box.store().Look().refused, 2u);
+  // A program of another version, and one that speaks something else.
+  for (const std::string& begin :
+       {std::string("trireme\n\x07"), std::string("GET / HTTP/1.1\r\n")}) {
+    asio::io_context io;
+    Socket socket(io);
+    socket.connect(EndpointOf(door.address()));
+    std::string hello = begin;
+    hello.resize(112);  // with a proof
+    std::error_code end;
+    asio::write(socket, asio::buffer(hello), end);
+    std::string words;
+    asio::read(socket, asio::dynamic_buffer(words), end);
+  }
+  told.Await("speaks version 2 of the protocol, the other one version 7");
+  told.Await("not a rank");
+  EXPECT_EQ(box.store().Look().refused, 4u);
+}
+
+// A connection of a client that says what none of ours does.
+std::unique_ptr<Wire> Dial(const std::string& address, uint64_t client,
+                           const std::string& secret = "") {
+  std::unique_ptr<Wire> wire;
+  while (!wire) {  // a handshake has little time
+    asio::io_context io(1);
+    const auto dial = [&]() -> asio::awaitable<void> {
+      uint64_t found = 0;
+      Socket socket = co_await DialName(
+          address, {.purpose = Purpose::kMemory, .incarnation = client}, secret, &found);
+      wire = std::make_unique<Wire>(socket.release());
+    };
+    auto ended = Begin(io, dial());
+    io.run();
+    ended.get();
+  }
+  return wire;
+}
+
+void Say(Wire& wire, const Word& word, std::string_view rest = {}) {
+  wire.Write(std::as_bytes(std::span(&word, 1)), std::as_bytes(std::span(rest)), After(kTimeout_s));
+}
+
+Reply Hear(Wire& wire, std::string* rest = nullptr) {
+  Reply answer;
+  wire.Read(std::as_writable_bytes(std::span(&answer, 1)), After(kTimeout_s));
+  if (rest) {
+    rest->resize(answer.length);
+    wire.Read(std::as_writable_bytes(std::span(*rest)), After(kTimeout_s));
+  }
+  return answer;
 }
 
 // Words that no client of ours says. The box sends their sender away; others go on.
@@ -200,33 +273,17 @@ TEST(TcpMemory, BadWordsEndOnlyTheirSender) {
   const auto memory = ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s});
   const Region region = memory->Create("w", RegionType::kF32, 100);
   memory->Accumulate(region, 0, std::vector<float>(100, 1)).Wait();
-  const auto say = [&](Word word, size_t bytes) {
-    std::optional<Wire> wire;
-    while (!wire) {  // a handshake has little time
-      asio::io_context io(1);
-      const auto dial = [&]() -> asio::awaitable<void> {
-        uint64_t found = 0;
-        Socket socket = co_await DialName(
-            door.address(), {.purpose = Purpose::kMemory, .incarnation = 77}, "", &found);
-        wire.emplace(socket.release());
-      };
-      auto ended = Begin(io, dial());
-      io.run();
-      ended.get();
-    }
-    wire->Write(std::as_bytes(std::span(&word, 1)).first(bytes), {}, After(kTimeout_s));
-    std::byte answer[sizeof(Reply)];
-    if (bytes == sizeof(Word)) {
-      EXPECT_THROW(wire->Read(answer, After(kTimeout_s)), WireBroken);
-    }
+  const auto say = [&](const Word& word) {
+    const auto wire = Dial(door.address(), 77);
+    Say(*wire, word);
+    EXPECT_THROW(Hear(*wire), WireBroken);
   };
-  say({.kind = WordKind(99)}, sizeof(Word));
-  say({.kind = WordKind(0)}, sizeof(Word));
-  say({.kind = WordKind::kSlot, .length = 1}, sizeof(Word));  // of another way
-  say({.kind = WordKind::kAccumulate, .region = 0, .number = 1, .length = 100, .runs = 9},
-      sizeof(Word));
-  say({.kind = WordKind::kPut, .region = 0, .number = 1, .length = ~uint64_t{0}}, sizeof(Word));
-  say({.kind = WordKind::kAccumulate, .region = 0}, 100);  // half of a word
+  say({.kind = WordKind(99)});
+  say({.kind = WordKind(0)});
+  say({.kind = WordKind::kSlot, .length = 1});  // of another way
+  say({.kind = WordKind::kBulk, .length = 1});
+  say({.kind = WordKind::kAccumulate, .region = 0, .number = 1, .length = 100, .runs = 9});
+  say({.kind = WordKind::kPut, .region = 0, .number = 1, .length = ~uint64_t{0}});
   std::vector<float> got(100);
   memory->Get(region, 0, got).Wait();
   EXPECT_EQ(got, std::vector<float>(100, 1));
@@ -234,7 +291,121 @@ TEST(TcpMemory, BadWordsEndOnlyTheirSender) {
   told.Await("unknown word 99");
   told.Await("unknown word 0");
   told.Await("unknown word 10");
+  told.Await("an address of 1 bytes");
+  told.Await("an add of 100 values has 9 runs of zeros");
   told.Await("more than the box has room for");
+  EXPECT_EQ(box.store().Look().refused, 6u);
+}
+
+// A sender whose connection ends inside what it says is named and counted, and nothing of it is
+// there; one that leaves between two words is not.
+TEST(TcpMemory, HalfAWordIsForgotten) {
+  Told told;
+  MemoryBox box(kSetup);
+  MemoryDoor door(box, {.refused = told.Listen()});
+  const auto memory = ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, 100);
+  const Word add{.kind = WordKind::kAccumulate, .region = 0, .number = 1, .length = 100};
+  const auto bytes = std::as_bytes(std::span(&add, 1));
+  const std::string ones(400, '\1');
+  uint64_t refused = 0;
+  Dial(door.address(), 50);
+  for (const size_t values : {size_t{0}, size_t{1}, size_t{399}}) {
+    const auto wire = Dial(door.address(), 70 + values);
+    wire->Write(bytes, std::as_bytes(std::span(ones)).first(values), After(kTimeout_s));
+    ++refused;
+  }
+  for (const size_t part : {size_t{1}, sizeof(Word) - 1}) {
+    Dial(door.address(), 60 + part)->Write(bytes.first(part), {}, After(kTimeout_s));
+    ++refused;
+  }
+  while (box.store().Look().refused < refused) std::this_thread::yield();
+  told.Await("the connection ended in the middle of a word");
+  std::vector<float> got(100);
+  uint64_t version = 7;
+  memory->Get(region, 0, got, &version).Wait();
+  EXPECT_EQ(got, std::vector<float>(100));
+  EXPECT_EQ(version, 0u);
+  EXPECT_EQ(box.store().Look().refused, refused);
+}
+
+// The words of long values, said by somebody who does not know them.
+TEST(TcpMemory, BadWordsOfLongValuesEndOnlyTheirSender) {
+  Told told;
+  MemoryBox box(kSetup);
+  MemoryDoorSetup setup = Offering();
+  setup.refused = told.Listen();
+  MemoryDoor door(box, setup);
+  const auto memory = ConnectTcp({.meet = door.address(), .secret = "s", .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, 100);
+  auto wire = Dial(door.address(), 77, "s");
+  const Word get{.kind = WordKind::kGet, .region = 0, .length = 100, .runs = kByBulk};
+  for (const Word& word : {Word{.kind = WordKind::kSlot, .region = 0, .length = 100},
+                           get,
+                           {.kind = WordKind::kRelease}}) {
+    Say(*wire, word);  // nobody has an end yet
+    EXPECT_EQ(Hear(*wire).verdict, Verdict::kNoBulk);
+  }
+  const auto refused = [&](const Word& word, std::string_view rest, std::string_view part) {
+    Say(*wire, word, rest);
+    const Reply answer = Hear(*wire);
+    EXPECT_EQ(answer.verdict, Verdict::kRefused);
+    const std::string text(TextOf(answer));
+    EXPECT_TRUE(Has(text, part)) << text;
+  };
+  refused({.kind = WordKind::kBulk, .length = 7}, "nowhere", "'nowhere' is no address");
+  std::string greeting;
+  Say(*wire, {.kind = WordKind::kBulk, .length = 4}, "here");
+  EXPECT_EQ(Hear(*wire, &greeting).verdict, Verdict::kDone);
+  EXPECT_EQ(greeting.size(), sizeof(BulkPlace) + 4);
+  refused({.kind = WordKind::kSlot, .region = 9, .length = 1}, "", "no region number 9");
+  refused({.kind = WordKind::kSlot, .region = 0, .length = 101}, "",
+          "beyond the end of region 'w'");
+  refused({.kind = WordKind::kSlot, .region = 0, .offset = ~uint64_t{0}, .length = 2}, "",
+          "beyond the end of region 'w'");
+  Word beyond = get;
+  beyond.offset = 1;
+  refused(beyond, "", "beyond the end of region 'w'");
+  refused({.kind = WordKind::kPut, .region = 0, .number = 1, .length = 100, .runs = kByBulk}, "",
+          "do not fit into the client's slot");
+  Say(*wire, {.kind = WordKind::kBulk, .length = 1025});
+  EXPECT_THROW(Hear(*wire), WireBroken);
+  told.Await("an address of 1025 bytes");
+  memory->Accumulate(region, 0, std::vector<float>(100, 1)).Wait();
+  EXPECT_EQ(memory->Wait(region, 1, After(kTimeout_s)), 1u);
+}
+
+// Who holds a region to read it and then says something else, or nothing more, keeps nobody from
+// changing it.
+TEST(TcpMemory, AHeldRegionIsLetGo) {
+  constexpr double kSoon_s = 10;  // a box that waits for the reader ends its session then
+  MemoryBox box({.timeout_s = kSoon_s});
+  MemoryDoor door(box, Offering());
+  const auto memory = ConnectTcp({.meet = door.address(), .secret = "s", .timeout_s = kTimeout_s});
+  const Region region = memory->Create("w", RegionType::kF32, 1);
+  const std::vector<float> one(1, 1);
+  const auto hold = [&](uint64_t client) {
+    auto wire = Dial(door.address(), client, "s");
+    std::string rest;
+    Say(*wire, {.kind = WordKind::kBulk, .length = 4}, "here");
+    EXPECT_EQ(Hear(*wire, &rest).verdict, Verdict::kDone);
+    Say(*wire, {.kind = WordKind::kGet, .region = 0, .length = 1, .runs = kByBulk});
+    EXPECT_EQ(Hear(*wire, &rest).verdict, Verdict::kDone);
+    return wire;
+  };
+  const auto changes = hold(77);
+  Say(*changes, {.kind = WordKind::kAccumulate, .region = 0, .number = 1, .length = 1},
+      std::string(4, '\0'));
+  EXPECT_EQ(Hear(*changes).version, 1u);
+  Say(*changes, {.kind = WordKind::kRelease});
+  EXPECT_EQ(Hear(*changes).value, 0);  // what it has read may be of two versions
+  const auto stops = hold(78);
+  const Word half{.kind = WordKind::kRelease};
+  stops->Write(std::as_bytes(std::span(&half, 1)).first(100), {}, After(kTimeout_s));
+  memory->Accumulate(region, 0, one).Wait();
+  EXPECT_EQ(memory->Wait(region, 2, After(kTimeout_s)), 2u);
+  EXPECT_TRUE(box.store().FindSession(77));
+  EXPECT_TRUE(box.store().FindSession(78));
 }
 
 TEST(TcpMemory, SaysWhatABoxHolds) {

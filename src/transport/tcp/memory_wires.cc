@@ -1,6 +1,7 @@
 #include "transport/tcp/memory_wires.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -16,6 +17,7 @@ constexpr double kLongestWait_s = 0.5;  // that one word may wait for a version
 constexpr char kSessionEnded[] = "the memory box has ended this client's session";
 constexpr double kLook_s = 0.02;    // between looks at whether somebody waits for a held region
 constexpr size_t kMostEnd = 1024;   // bytes of an address
+constexpr double kHalfAWord_s = 1;  // that keeps others from changing a held region
 constexpr double kStuck_s = 0.002;  // a client that takes nothing for so long lets others change
 
 template <class T>
@@ -39,7 +41,10 @@ class MemoryWires::Connection {
     thread_ = StartThread("the thread of a memory client",
                           [this, before = std::move(before)]() mutable { Run(std::move(before)); });
   }
-  void Shut() { wire_.Shut(); }
+  void Shut() {
+    shut_.store(true);
+    wire_.Shut();
+  }
   void Join() {
     if (thread_.joinable()) thread_.join();
   }
@@ -59,6 +64,8 @@ class MemoryWires::Connection {
       session_ = *session;
       while (ServeWord()) {
       }
+    } catch (const WireCut&) {
+      if (!shut_.load()) why = "the connection ended in the middle of a word, which is forgotten";
     } catch (const WireBroken&) {  // may come back
     } catch (const std::exception& error) {
       why = error.what();
@@ -77,7 +84,11 @@ class MemoryWires::Connection {
   bool ServeWord() {
     Word word;
     while (bulk_ && bulk_->holds() && !wire_.AwaitInput(kLook_s)) bulk_->GiveWay();
-    wire_.Read(std::as_writable_bytes(std::span(&word, 1)), Wire::kNever);
+    const bool holds = bulk_ && bulk_->holds();
+    wire_.Read(std::as_writable_bytes(std::span(&word, 1)),
+               holds ? After(kHalfAWord_s) : Wire::kNever);
+    // A change would wait for its own reader.
+    if (holds && word.kind != WordKind::kRelease) bulk_->LetGo();
     switch (word.kind) {
       case WordKind::kPut:
       case WordKind::kAccumulate:
@@ -170,7 +181,7 @@ class MemoryWires::Connection {
       throw Error("an address of {} bytes for an end of its own", word.length);
     }
     std::string address(word.length, '\0');
-    wire_.Read(std::as_writable_bytes(std::span(address)), After(wires_.box_.setup().timeout_s));
+    ReadRest(std::as_writable_bytes(std::span(address)));
     bulk_.reset();
     if (address.empty()) return Send({});
     try {
@@ -191,12 +202,11 @@ class MemoryWires::Connection {
       throw Error("a change of {} values is more than the box has room for", word.length);
     }
     const uint64_t bytes = word.length * ValueBytes(type);
-    const Deadline deadline = After(wires_.box_.setup().timeout_s);
-    const std::vector<ZeroRun> runs = ReadRuns(word, deadline);
+    const std::vector<ZeroRun> runs = ReadRuns(word);
     uint64_t left = runs.empty() ? bytes : CheckZeroRuns(runs, word.length) * sizeof(float);
     try {
       const auto slot = store_.SlotFor(session_, word, bytes);
-      wire_.Read(slot.last(left), deadline);
+      ReadRest(slot.last(left));
       if (!runs.empty()) {
         SpreadZeros(runs, {reinterpret_cast<float*>(slot.data()), size_t(word.length)});
       }
@@ -206,7 +216,7 @@ class MemoryWires::Connection {
     } catch (const Error& error) {
       std::byte nowhere[4096];
       for (; left > 0; left -= std::min<uint64_t>(left, sizeof(nowhere))) {
-        wire_.Read(std::span(nowhere).first(std::min<uint64_t>(left, sizeof(nowhere))), deadline);
+        ReadRest(std::span(nowhere).first(std::min<uint64_t>(left, sizeof(nowhere))));
       }
       Reply answer = store_.Do(session_, word);  // refuses it, too, and counts it
       SetText(answer, error.what());
@@ -214,14 +224,23 @@ class MemoryWires::Connection {
     }
   }
 
-  std::vector<ZeroRun> ReadRuns(const Word& word, Deadline deadline) {
+  std::vector<ZeroRun> ReadRuns(const Word& word) {
     if (word.kind != WordKind::kAccumulate) return {};
     if (word.runs > MostZeroRuns(word.length)) {
       throw Error("an add of {} values has {} runs of zeros", word.length, word.runs);
     }
     std::vector<ZeroRun> runs(word.runs);
-    wire_.Read(std::as_writable_bytes(std::span(runs)), deadline);
+    ReadRest(std::as_writable_bytes(std::span(runs)));
     return runs;
+  }
+
+  // What belongs to a word.
+  void ReadRest(std::span<std::byte> into) {
+    try {
+      wire_.Read(into, After(wires_.box_.setup().timeout_s));
+    } catch (const WireBroken& error) {
+      throw WireCut("{}", error.what());
+    }
   }
 
   // From where the region lies, while nobody waits to change it; from a copy of the rest when
@@ -307,6 +326,7 @@ class MemoryWires::Connection {
   const uint64_t client_;
   const std::string who_;
   Wire wire_;
+  std::atomic<bool> shut_ = false;  // by this side
   uint32_t session_ = 0;
   std::optional<BulkHost> bulk_;
   std::jthread thread_;

@@ -63,15 +63,20 @@ bool Wire::Await(short what, Deadline deadline) {
 }
 
 void Wire::Read(std::span<std::byte> into, Deadline deadline) {
+  const size_t whole = into.size();
+  const auto end = [&](const char* why) {
+    if (into.size() < whole) throw WireCut("{}", why);
+    throw WireBroken("{}", why);
+  };
   while (!into.empty()) {
     const ssize_t got = recv(fd_, into.data(), into.size(), 0);
-    if (got == 0) throw WireBroken("hung up");
+    if (got == 0) end("hung up");
     if (got > 0) {
       into = into.subspan(size_t(got));
     } else if (!IsNotYet(errno)) {
       Break(errno);
     } else if (!Await(POLLIN, deadline)) {
-      throw WireBroken("said nothing in time");
+      end("said nothing in time");
     }
   }
 }

@@ -15,6 +15,12 @@ class WireBroken : public Error {
   using Error::Error;
 };
 
+// ... after some of the bytes that were to be read.
+class WireCut : public WireBroken {
+ public:
+  using WireBroken::WireBroken;
+};
+
 // The other end of a connection is noticed to be gone after so long, also where nothing is sent.
 // 0: not any more.
 void NoticeSilence(int fd, double timeout_s);
@@ -30,7 +36,7 @@ class Wire {
 
   static constexpr Deadline kNever = Deadline::max();
 
-  // All of these bytes; WireBroken at the deadline, too.
+  // All of these bytes; WireBroken, or WireCut, at the deadline, too.
   void Read(std::span<std::byte> into, Deadline deadline);
   void Write(std::span<const std::byte> first, std::span<const std::byte> second,
              Deadline deadline);
