@@ -1,100 +1,22 @@
 // The transport between hosts: network namespaces with addresses of their own, joined by virtual
 // cables that can be cut, and a file of their names.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <fstream>
+#include <future>
 
 #include "transport/check/conformance.h"
 #include "transport/collective/broadcast.h"
 #include "transport/tcp/listener.h"
-#include "transport/tcp/testing.h"
+#include "transport/tcp/testing_hosts.h"
 
 namespace trireme {
 namespace {
-
-bool Shell(const std::string& command) {
-  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
-}
-
-constexpr const char* kAddresses[] = {"10.77.0.1", "10.77.0.2", "10.77.0.3"};
-
-class Hosts : public testing::TestWithParam<ConformanceCase> {
- protected:
-  explicit Hosts(int hosts = 2) : names_(size_t(hosts)) {}
-  void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
-    if (!Shell("ip -V")) GTEST_SKIP() << "there is no ip (package iproute2)";
-    for (size_t h = 0; h < names_.size(); ++h) {
-      names_[h] = fmt::format("trireme-{}-{}", getpid(), h);
-    }
-    // The last one has the switch.
-    const std::string& last = names_.back();
-    std::string make = fmt::format(
-        "ip netns add {0} && ip -n {0} link set lo up && ip -n {0} link add v0 type bridge && "
-        "ip -n {0} addr add {1}/24 dev v0 && ip -n {0} link set v0 up",
-        last, kAddresses[names_.size() - 1]);
-    for (size_t h = 0; h + 1 < names_.size(); ++h) {
-      make += fmt::format(
-          " && ip netns add {0} && ip -n {0} link set lo up && "
-          "ip -n {0} link add v0 type veth peer name p{1} netns {2} && "
-          "ip -n {0} addr add {3}/24 dev v0 && ip -n {0} link set v0 up && "
-          "ip -n {2} link set p{1} master v0 up",
-          names_[h], h, last, kAddresses[h]);
-    }
-    if (!Shell(make)) GTEST_SKIP() << "network namespaces cannot be made here";
-  }
-  void TearDown() override {
-    for (const std::string& name : names_) {
-      if (!name.empty()) Shell("ip netns del " + name);
-    }
-  }
-
-  // The calling thread, and those that it starts, are on that host from now on.
-  virtual void GoTo(int host) const {
-    const int fd = open(("/var/run/netns/" + names_[host]).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) throw Error("cannot enter {}", names_[host]);
-    close(fd);
-  }
-
-  TcpSetup Setup(int rank, int size, double timeout_s) const {
-    return {.rank = rank,
-            .size = size,
-            .meet = fmt::format("{}:4711", kAddresses[0]),
-            .bind = kAddresses[rank % 2],
-            .secret = "in vino veritas",
-            .join_s = timeout_s,
-            .timeout_s = timeout_s};
-  }
-
-  // Even ranks on one host, odd ones on the other.
-  void Run(int ranks, double timeout_s, FunctionRef<void(World&)> fn) const {
-    FirstError error;
-    {
-      std::vector<std::jthread> threads;
-      for (int r = 0; r < ranks; ++r) {
-        threads.emplace_back([&, r] {
-          GoTo(r % 2);
-          TcpSetup setup = Setup(r, ranks, timeout_s);
-          setup.join_s = 60;  // on a busy machine, too
-          RunTcpRank(setup, fn, error);
-        });
-      }
-    }
-    error.Rethrow(ranks);
-  }
-
-  void Cable(const char* state, int host = 0) const {
-    if (!Shell(fmt::format("ip -n {} link set v0 {}", names_[host], state)))
-      throw Error("no cable");
-  }
-
-  std::vector<std::string> names_;
-};
 
 TEST_P(Hosts, Conforms) {
   CheckCase(GetParam(), [&](int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
@@ -102,6 +24,15 @@ TEST_P(Hosts, Conforms) {
   });
 }
 INSTANTIATE_TEST_SUITE_P(Cases, Hosts, testing::ValuesIn(AllCases()), CaseName);
+
+// A memory box on one host, its clients on both.
+class HostsOfABox : public Hosts {};
+TEST_P(HostsOfABox, Conform) {
+  CheckCase(GetParam(), [&](int ranks, double timeout_s, FunctionRef<void(World&)> fn) {
+    RunWithBox(ranks, timeout_s, {}, {}, fn);
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Cases, HostsOfABox, testing::ValuesIn(MemoryCases()), CaseName);
 
 using TwoHosts = Hosts;
 
