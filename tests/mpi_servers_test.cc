@@ -40,7 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Try{"federated", 3, {}}, Try{"mpi-ps", 5, {}}, Try{"downpour", 3, kPlain},
                     Try{"downpour", 4, kPlain + Words{"--set", "strategy.servers=2"}},
                     // In windows; a turn there may have to wait for a rank that has no core.
-                    Try{"hogwild", 3, kMemory + kPlain + kSeldom}, Try{"pgas", 4, kSeldom}));
+                    Try{"hogwild", 3, kMemory + kPlain + kSeldom}, Try{"pgas", 4, kSeldom},
+                    Try{"hybrid", 5, kSeldom + Words{"--set", "strategy.groups=2"}}));
 
 TEST_F(MpiServersTest, WeightsInMemoryLieInWindowsAndTheRunSaysSo) {
   auto running =

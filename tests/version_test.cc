@@ -46,6 +46,16 @@ class VersionTest : public RanksTest {
   }
 };
 
+// What not every machine has is opened by plugins, while the program runs.
+TEST_F(VersionTest, LinksNothingThatAMachineMayLack) {
+  const Words lists = {"sh", "-c", "LD_TRACE_LOADED_OBJECTS=1 exec \"$@\"", "sh"};
+  const std::string libraries = Succeed({"--version"}, lists).out;
+  EXPECT_NE(libraries.find("libc.so"), libraries.npos) << libraries;
+  for (const char* name : {"libmpi", "libfabric", "libcuda", "libcudnn", "libnccl"}) {
+    EXPECT_EQ(libraries.find(name), libraries.npos) << libraries;
+  }
+}
+
 TEST_F(VersionTest, IsInTheSummaryAndInTheStarts) {
   Succeed({"train", "--steps", "2", "--quiet", "--out", "a"});
   const Json summary = Summary("a"), start = ParseJson(Read("a/starts.jsonl"), "starts");
