@@ -297,6 +297,27 @@ TEST(TcpMemory, BadWordsEndOnlyTheirSender) {
   EXPECT_EQ(box.store().Look().refused, 6u);
 }
 
+// A link that was cut leaves a connection that only the client knows to be over. When it comes
+// back, the end of that one is not its own.
+TEST(TcpMemory, WhoComesBackBeforeItsEndIsNoticedIsNotAway) {
+  constexpr double kAway_s = 0.2;
+  MemoryBox box({.timeout_s = kAway_s});
+  MemoryDoor door(box, {});
+  const auto before = Dial(door.address(), 77);
+  const auto wire = Dial(door.address(), 77);
+  Word create{.kind = WordKind::kCreate, .length = 1};
+  create.name[0] = 'w';
+  Say(*wire, create);
+  EXPECT_EQ(Hear(*wire).verdict, Verdict::kDone);
+  EXPECT_THROW(Hear(*before), WireBroken);
+  std::this_thread::sleep_for(std::chrono::duration<double>(3 * kAway_s));
+  EXPECT_TRUE(box.store().FindSession(77));
+  Say(*wire, {.kind = WordKind::kFetchAdd, .region = 9, .number = 1});
+  EXPECT_EQ(Hear(*wire).verdict, Verdict::kRefused);
+  const auto memory = ConnectTcp({.meet = door.address(), .timeout_s = kTimeout_s});  // goes on
+  EXPECT_EQ(memory->Open("w", After(0)).length, 1u);
+}
+
 // A sender whose connection ends inside what it says is named and counted, and nothing of it is
 // there; one that leaves between two words is not.
 TEST(TcpMemory, HalfAWordIsForgotten) {

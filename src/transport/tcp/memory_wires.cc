@@ -48,6 +48,7 @@ class MemoryWires::Connection {
   void Join() {
     if (thread_.joinable()) thread_.join();
   }
+  bool over() const { return over_; }  // with the wires' mutex: the thread only ends
 
  private:
   void Run(std::shared_ptr<Connection> before) {
@@ -77,6 +78,10 @@ class MemoryWires::Connection {
     bulk_.reset();
     wire_.Shut();
     std::lock_guard lock(wires_.mutex_);
+    over_ = true;
+    // Where the client has come back already, it is not away.
+    const auto newest = wires_.connections_.find(client_);
+    if (newest == wires_.connections_.end() || newest->second.get() != this) return;
     wires_.away_[client_] = After(wires_.box_.setup().timeout_s);
   }
 
@@ -327,6 +332,7 @@ class MemoryWires::Connection {
   const std::string who_;
   Wire wire_;
   std::atomic<bool> shut_ = false;  // by this side
+  bool over_ = false;               // guarded by the wires' mutex
   uint32_t session_ = 0;
   std::optional<BulkHost> bulk_;
   std::jthread thread_;
@@ -407,8 +413,12 @@ void MemoryWires::Sweep(std::stop_token stop) {
         ++it;
         continue;
       }
-      // Its thread has nothing more to do than to end, which does not need the mutex.
       if (const auto found = connections_.find(client); found != connections_.end()) {
+        if (!found->second->over()) {  // of a session that is gone: its end needs the mutex
+          found->second->Shut();
+          ++it;
+          continue;
+        }
         found->second->Join();
         connections_.erase(found);
       }
