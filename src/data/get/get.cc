@@ -85,6 +85,19 @@ bool HasStalled(const std::string& problem) {
   return problem.find("(28)") != problem.npos || problem.find("timed out") != problem.npos;
 }
 
+// Where the rest of a file has no room, no mirror is to blame. What has arrived stays.
+void CheckRoomForRest(const OfferedFile& file, const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  const int64_t left = file.bytes - ArrivedBytes(path);
+  std::error_code none;
+  const fs::space_info space = fs::space(folder, none);
+  if (none || left <= 0 || space.available >= uintmax_t(left)) return;
+  throw Error(
+      "the disk is full: {} of {} are missing, but only {} are free at {}; make room and start the "
+      "same command again, it goes on from there",
+      FormatBytes(double(left)), file.name, FormatBytes(double(space.available)), folder);
+}
+
 // Fetches one file from one mirror. Goes on where it was cut, as long as something arrives, and
 // begins anew where the beginning that was there does not fit. What a mirror that stalls has sent
 // is left for the next one.
@@ -103,6 +116,7 @@ std::string FetchFrom(std::string_view mirror, const OfferedFile& file, const st
   for (int i = 0; i < kMostCuts; ++i) {
     const int64_t before = ArrivedBytes(path);
     problem = RunDownload(needs.tool, download, progress);
+    if (!problem.empty()) CheckRoomForRest(file, path);
     const bool cut =
         !problem.empty() && ArrivedBytes(path) > before && ArrivedBytes(path) < file.bytes;
     if (cut && HasStalled(problem)) return problem;

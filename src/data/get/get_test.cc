@@ -1,8 +1,13 @@
 #include "data/get/get.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -239,6 +244,40 @@ TEST_F(GetTest, ADiskThatIsTooSmallIsNamed) {
   } catch (const Error& error) {
     EXPECT_TRUE(Holds(error.what(), "are free at")) << error.what();
   }
+}
+
+// In a process of its own, which alone sees the small disk. 0: passed, 1: failed, 2: there is none.
+TEST_F(GetTest, ADiskThatFillsUpIsNoFaultOfTheMirror) {
+  MirrorServer mirror(One(kPacked, MirrorMood::kCuts)), never(One(kPacked));
+  const auto fill = [&]() -> int {
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 2;
+    mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    if (mount("tmpfs", home_.path().c_str(), "tmpfs", 0, "size=512k") != 0) return 2;
+    bool full = false;
+    needs_.live = [&](const std::string&) {
+      if (full) return;
+      full = true;
+      std::FILE* const filler = std::fopen((home_ / "filler").c_str(), "wb");
+      const std::string block(4096, 'x');
+      while (std::fwrite(block.data(), 1, block.size(), filler) == block.size()) {
+      }
+      std::fclose(filler);
+    };
+    const std::string error = ErrorOf({mirror.address(), never.address()});
+    fs::remove(home_ / "filler");
+    needs_.live = [](const std::string&) {};
+    const bool right = Holds(error, "the disk is full") && Holds(error, "make room") &&
+                       Get({mirror.address()}) && ReadFile(home_ / "set/a.gz") == kPacked;
+    if (!right) std::fprintf(stderr, "%s; %s\n", error.c_str(), said_.c_str());
+    return right ? 0 : 1;
+  };
+  const pid_t child = fork();
+  if (child == 0) _exit(fill());
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(never.requests().empty());
 }
 
 TEST_F(GetTest, AFolderWithOtherThingsIsNotTouched) {
