@@ -1,6 +1,8 @@
 #include "base/plugin.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
 
 #include <filesystem>
 
@@ -14,6 +16,14 @@ const char* LoaderError() {
   return text != nullptr ? text : "no reason given";
 }
 
+// The loader says only that it cannot map such a file.
+std::string NoexecWords(const std::string& file) {
+  struct statvfs place {};
+  if (statvfs(file.c_str(), &place) != 0 || (place.f_flag & ST_NOEXEC) == 0) return "";
+  return fmt::format("; {} is mounted noexec: copy the plugin to a folder where programs may run",
+                     std::filesystem::path(file).parent_path().string());
+}
+
 }  // namespace
 
 const void* OpenPlugin(const PluginKind& kind, const std::string& path) {
@@ -23,7 +33,8 @@ const void* OpenPlugin(const PluginKind& kind, const std::string& path) {
   // threads.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
-    throw Error("cannot load the {} plugin {}: {}", kind.name, path, LoaderError());
+    const std::string words = LoaderError();
+    throw Error("cannot load the {} plugin {}: {}{}", kind.name, path, words, NoexecWords(file));
   }
   const auto get = reinterpret_cast<const uint32_t* (*)()>(dlsym(library, kind.symbol));
   if (get == nullptr) throw Error("{} is not a plugin for {}: {}", path, kind.name, LoaderError());

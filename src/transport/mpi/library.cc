@@ -54,8 +54,8 @@ MpiLibrary::MpiLibrary(const SiteMpi& site)
       try {
         table_ = OpenTable(file.path());
         return;
-      } catch (const Error&) {
-        if (!file.Move()) throw;
+      } catch (const Error& error) {
+        if (!file.Move()) throw Error("{}; TMPDIR may name another folder", error.what());
       }
     }
   }

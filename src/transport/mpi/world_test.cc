@@ -1,10 +1,16 @@
 #include "transport/mpi/world.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -230,6 +236,30 @@ TEST(MpiLibrary, WhatIsNoPluginIsRefused) {
   const std::string real = std::filesystem::canonical(info.dli_fname);
   EXPECT_NE(ErrorOfLoading(real).find("is not a plugin for MPI"), std::string::npos)
       << ErrorOfLoading(real);
+}
+
+// 0: passed, 1: failed, 2: nothing could be mounted.
+int LoadWhereNothingMayRun(const std::string& folder) {
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 2;
+  mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  if (mount("tmpfs", folder.c_str(), "tmpfs", MS_NOEXEC, "size=1m") != 0) return 2;
+  const std::string plugin = folder + "/trireme-mpi.so";
+  std::filesystem::copy_file(TRIREME_MPI_PLUGIN_FILE, plugin);
+  const std::string said = ErrorOfLoading(plugin);
+  const bool right =
+      said.find(plugin) != said.npos && said.find(folder + " is mounted noexec: copy") != said.npos;
+  if (!right) std::fprintf(stderr, "%s\n", said.c_str());
+  return right ? 0 : 1;
+}
+
+TEST(MpiLibrary, WhereNothingMayRunIsSaid) {
+  TemporaryDirectory folder;
+  const pid_t child = fork();
+  if (child == 0) _exit(LoadWhereNothingMayRun(folder.path()));
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "a tmpfs cannot be mounted here";
+  EXPECT_EQ(status, 0);
 }
 
 // What `trireme doctor` writes and tells is enough to make a plugin; one of another version is
