@@ -47,14 +47,15 @@ target_compile_options(trireme_flags INTERFACE -ffp-contract=off)
 # Most of a build's time goes into the same headers again and again: SOURCES are compiled several at
 # once (the preset debug compiles each alone and keeps it honest about what it includes), those APART,
 # whose names would collide or which are long enough by themselves, are not. A library that COMPUTES
-# is optimized most; with a sanitizer it alone is.
+# is optimized most; with a sanitizer it alone is. One that is COLD, where no step spends its time, is
+# small in the portable file.
 if(TRIREME_SANITIZE)
   set(TRIREME_FILES_AT_ONCE 16)
 else()
   set(TRIREME_FILES_AT_ONCE 8)
 endif()
 function(trireme_library name)
-  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;APART;DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES;COLD" "" "SOURCES;APART;DEPENDS;PRIVATE" ${ARGN})
   add_library(trireme_${name} STATIC ${ARG_SOURCES} ${ARG_APART})
   add_library(trireme::${name} ALIAS trireme_${name})
   target_link_libraries(trireme_${name} PUBLIC trireme_flags)
@@ -70,6 +71,8 @@ function(trireme_library name)
     if(ARG_COMPUTES)
       target_compile_options(trireme_${name} PRIVATE -O1)
     endif()
+  elseif(ARG_COLD AND TRIREME_PORTABLE)
+    target_compile_options(trireme_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
   elseif(NOT ARG_COMPUTES)
     target_compile_options(trireme_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()

@@ -15,7 +15,9 @@ namespace trireme {
 namespace {
 
 constexpr size_t kTurnBytes = 4 << 20;  // then other connections of the loop get theirs
-constexpr std::array<std::byte, 64 << 10> kZeros{};
+// Sent where there is nothing to send. Nobody writes them: what is not constant is no part of the
+// file.
+std::array<std::byte, 64 << 10> zeros{};
 
 bool TryAgain(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -360,9 +362,8 @@ ssize_t Pair::Transmit(std::unique_lock<std::mutex>& lock, PairTraffic::Outgoing
   const size_t done = out.written - std::min(out.written, kFrameBytes);
   if (done < out.size) {
     const size_t left = std::min(out.size - done, limit);
-    vectors[count++] =
-        out.data ? iovec{const_cast<std::byte*>(out.data + done), left}
-                 : iovec{const_cast<std::byte*>(kZeros.data()), std::min(left, kZeros.size())};
+    vectors[count++] = out.data ? iovec{const_cast<std::byte*>(out.data + done), left}
+                                : iovec{zeros.data(), std::min(left, zeros.size())};
   }
   msghdr message{};
   message.msg_iov = vectors;
