@@ -3,13 +3,23 @@
 
 namespace trireme {
 
+// Other colours, of values from 0 to 1: a pixel's distance from its own grey is multiplied, where
+// there are three channels; then all values are multiplied, the offset is added, and what leaves 0
+// to 1 is cut off.
+struct ColourChange {
+  float saturation = 1, gain = 1, offset = 0;
+
+  bool operator==(const ColourChange&) const = default;
+};
+
 // How the picture that a network sees differs from the one that is stored, as numbers: it is
-// mirrored, then moved, then a rectangle of it is erased. An augmentation says it
-// (data/augment.h); whoever holds the picture applies it, on the processor or on a card.
+// mirrored, then moved, then has other colours, then a rectangle of it is erased. An augmentation
+// says it (data/augment.h); whoever holds the picture applies it, on the processor or on a card.
 struct SampleChange {
   int32_t mirrored = 0;                            // 1: left and right change places
   int32_t down = 0, right = 0;                     // by so many pixels; what comes in is black
   int32_t top = 0, left = 0, bottom = 0, end = 0;  // rows [top, bottom), columns [left, end)
+  ColourChange colours = {};
 
   bool operator==(const SampleChange&) const = default;
 };
@@ -23,18 +33,54 @@ struct ByteLook {
   constexpr int64_t size() const { return int64_t{height} * width * channels; }
 };
 
-// The value at a place of a changed sample. Multiplied and added one after the other, in the order
-// of data/scale.h: it has the bits of a sample that is normalised first and changed then. Black is
-// byte 0, and what is erased is 0. Also for cards, where the compiler must not fuse.
-constexpr float ValueAt(const uint8_t* sample, const ByteLook& look, const SampleChange& change,
-                        int y, int x, int channel) {
-  if (y >= change.top && y < change.bottom && x >= change.left && x < change.end) return 0;
+// The value from 0 to 1 behind a normalised one. Of a channel without a scale nothing is known but
+// its shift, which it keeps.
+constexpr float ShownBy(const ByteLook& look, int channel, float normalised) {
+  const float scale = look.scale[channel];
+  return scale == 0 ? 0 : (normalised - look.shift[channel]) / scale;
+}
+
+// Of three normalised channels, as in ITU-R BT.601.
+constexpr float GreyOf(const ByteLook& look, float red, float green, float blue) {
+  return 0.299f * ShownBy(look, 0, red) + 0.587f * ShownBy(look, 1, green) +
+         0.114f * ShownBy(look, 2, blue);
+}
+
+// A normalised value with other colours. `grey` is of its pixel, where there are three channels.
+constexpr float Recoloured(const ColourChange& colours, const ByteLook& look, int channel,
+                           float normalised, float grey) {
+  float value = ShownBy(look, channel, normalised);
+  if (look.channels == 3) value = grey + (value - grey) * colours.saturation;
+  value = value * colours.gain + colours.offset;
+  value = value < 0 ? 0 : value > 1 ? 1 : value;
+  return value * look.scale[channel] + look.shift[channel];
+}
+
+// The value at a place of a sample that is mirrored and moved. Multiplied and added one after the
+// other, in the order of data/scale.h. Black is byte 0.
+constexpr float PlacedAt(const uint8_t* sample, const ByteLook& look, const SampleChange& change,
+                         int y, int x, int channel) {
   const int row = y - change.down, moved = x - change.right;
   const bool inside = row >= 0 && row < look.height && moved >= 0 && moved < look.width;
   const int column = change.mirrored ? look.width - 1 - moved : moved;
   const uint8_t byte =
       inside ? sample[(int64_t{row} * look.width + column) * look.channels + channel] : uint8_t{0};
   return static_cast<float>(byte) * (1.0f / 255) * look.scale[channel] + look.shift[channel];
+}
+
+// The value at a place of a changed sample: it has the bits of a sample that is normalised first
+// and changed then. What is erased is 0. Also for cards, where the compiler must not fuse.
+constexpr float ValueAt(const uint8_t* sample, const ByteLook& look, const SampleChange& change,
+                        int y, int x, int channel) {
+  if (y >= change.top && y < change.bottom && x >= change.left && x < change.end) return 0;
+  const float value = PlacedAt(sample, look, change, y, x, channel);
+  if (change.colours == ColourChange()) return value;
+  float grey = 0;
+  if (look.channels == 3) {
+    grey = GreyOf(look, PlacedAt(sample, look, change, y, x, 0),
+                  PlacedAt(sample, look, change, y, x, 1), PlacedAt(sample, look, change, y, x, 2));
+  }
+  return Recoloured(change.colours, look, channel, value, grey);
 }
 
 // The whole sample.

@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kStream = 0x61756d656e74;  // other random numbers than the order's
 constexpr uint64_t kCropStream = 0x63726f70;
 constexpr uint64_t kEraseStream = 0x6572617365;
+constexpr uint64_t kColourStream = 0x636f6c6f7572;
 constexpr int kMargin = 4;
 
 void FrameFlip(const AugmentContext&, uint64_t draw, Framing& framing) {
@@ -67,6 +68,16 @@ void Erase(const AugmentContext& context, uint64_t draw, SampleChange& change) {
   }
 }
 
+// Around a grey in the middle: what is farther away needs other samples, or all of this one.
+void JitterColours(const AugmentContext& context, uint64_t draw, SampleChange& change) {
+  const Random random(Hash(draw, kColourStream));
+  const auto factor = [&](uint64_t i) { return 1 + context.jitter * (2 * random.Uniform(i) - 1); };
+  const double brightness = factor(0), contrast = factor(1);
+  change.colours = {.saturation = static_cast<float>(factor(2)),
+                    .gain = static_cast<float>(brightness * contrast),
+                    .offset = static_cast<float>(0.5 * (1 - contrast))};
+}
+
 void MirrorPicture(const SampleShape& shape, std::span<float> picture) {
   const int c = shape.channels;
   const ptrdiff_t row = ptrdiff_t{shape.width} * c;
@@ -101,15 +112,31 @@ void MovePicture(const SampleShape& shape, const std::vector<float>& black, int 
   }
 }
 
+void RecolourPicture(const ColourChange& colours, const ByteLook& look, std::span<float> picture) {
+  const size_t c = static_cast<size_t>(look.channels);
+  for (size_t at = 0; at < picture.size(); at += c) {
+    float* const pixel = picture.data() + at;
+    const float grey = c == 3 ? GreyOf(look, pixel[0], pixel[1], pixel[2]) : 0;
+    for (size_t i = 0; i < c; ++i) {
+      pixel[i] = Recoloured(colours, look, static_cast<int>(i), pixel[i], grey);
+    }
+  }
+}
+
+using enum AugmentPart;
 constexpr AugmentKind kKinds[] = {
-    {"flip", "mirror left to right, half of the time", FrameFlip, Flip},
+    {"flip", "mirror left to right, half of the time", kPlaces, FrameFlip, Flip},
     {"random-resized-crop",
      "cut out a random part, at least data.least_area of the image, aspect ratio 3:4 to 4:3, and "
      "resize it; only with images:DIR and pack:FILE",
-     FrameCrop, nullptr},
-    {"pad-crop", "pad with 4 black pixels and crop at a random place", nullptr, PadCrop},
-    {"erase", "set a random rectangle, 2 to 33 % of the image, to 0, half of the time", nullptr,
-     Erase},
+     kPlaces, FrameCrop, nullptr},
+    {"pad-crop", "pad with 4 black pixels and crop at a random place", kPlaces, nullptr, PadCrop},
+    {"colour-jitter",
+     "multiply brightness, contrast (around the middle grey) and, of three channels, saturation by "
+     "random factors from 1 - data.jitter to 1 + data.jitter",
+     kColours, nullptr, JitterColours, /*of_bytes=*/true},
+    {"erase", "set a random rectangle, 2 to 33 % of the image, to 0, half of the time", kErased,
+     nullptr, Erase},
 };
 
 const AugmentKind& FindKind(std::string_view name, std::string_view all) {
@@ -122,38 +149,63 @@ const AugmentKind& FindKind(std::string_view name, std::string_view all) {
                    name, known);
 }
 
+// What is erased moves with the places.
+bool InOrder(const AugmentKind& before, const AugmentKind& after) {
+  return before.part <= after.part || (before.part == kErased && after.part == kPlaces);
+}
+
 }  // namespace
 
 std::span<const AugmentKind> AugmentKinds() { return kKinds; }
 
-Augment::Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape,
-                 const Normalizer& normalizer, bool cut, double least_area)
-    : seed_(Hash(seed, kStream)), context_{.shape = shape, .least_area = least_area} {
+Augment::Augment(std::string_view kinds, uint64_t seed, const AugmentContext& context,
+                 const Normalizer& normalizer)
+    : seed_(Hash(seed, kStream)),
+      context_(context),
+      scale_(normalizer.scale()),
+      shift_(normalizer.shift()) {
   if (kinds == "none") return;
   for (const std::string& name : Split(kinds == "crop-flip" ? "flip,pad-crop" : kinds, ',')) {
-    const AugmentKind& kind = FindKind(Trim(name), kinds);
-    for (const auto& known : {frames_, changes_}) {
-      if (std::ranges::find(known, &kind) == known.end()) continue;
-      throw UsageError("data.augment = '{}' names {} twice", kinds, kind.name);
-    }
-    if (cut && kind.frame != nullptr) {
-      frames_.push_back(&kind);
-    } else if (kind.change != nullptr) {
-      changes_.push_back(&kind);
-    } else {
-      throw UsageError(
-          "data.augment = '{}': {} works only with images:DIR and pack:FILE, which are cut when "
-          "they are read",
-          kinds, kind.name);
-    }
+    Add(FindKind(Trim(name), kinds), kinds);
   }
+  const SampleShape& shape = context.shape;
   if (shape.width == 1) {
     throw UsageError("data.augment = '{}' needs images, but a sample is {} x {} x {}", kinds,
                      shape.height, shape.width, shape.channels);
   }
-  for (int x = 0; x < shape.width; ++x) {
-    black_.insert(black_.end(), normalizer.shift().begin(), normalizer.shift().end());
+  for (int x = 0; x < shape.width; ++x) black_.insert(black_.end(), shift_.begin(), shift_.end());
+}
+
+void Augment::Add(const AugmentKind& kind, std::string_view kinds) {
+  for (const auto& known : {frames_, changes_}) {
+    if (std::ranges::find(known, &kind) == known.end()) continue;
+    throw UsageError("data.augment = '{}' names {} twice", kinds, kind.name);
   }
+  for (const AugmentKind* const before : changes_) {
+    if (InOrder(*before, kind)) continue;
+    throw UsageError("data.augment = '{}' has {} after {}, but it is applied before; swap them",
+                     kinds, kind.name, before->name);
+  }
+  if (kind.of_bytes && !context_.bytes) {
+    throw UsageError(
+        "data.augment = '{}': {} needs images of bytes, but these have other values; leave it out",
+        kinds, kind.name);
+  }
+  if (context_.cut && kind.frame != nullptr) {
+    frames_.push_back(&kind);
+  } else if (kind.change != nullptr) {
+    changes_.push_back(&kind);
+  } else {
+    throw UsageError(
+        "data.augment = '{}': {} works only with images:DIR and pack:FILE, which are cut when "
+        "they are read",
+        kinds, kind.name);
+  }
+}
+
+ByteLook Augment::look() const {
+  return {context_.shape.height, context_.shape.width, context_.shape.channels, scale_.data(),
+          shift_.data()};
 }
 
 uint64_t Augment::Draw(int64_t epoch, int64_t sample) const {
@@ -182,6 +234,7 @@ void Augment::Apply(const SampleChange& change, std::span<float> picture) const 
   if (change.down || change.right) {
     MovePicture(shape, black_, change.down, change.right, picture);
   }
+  if (change.colours != ColourChange()) RecolourPicture(change.colours, look(), picture);
   for (ptrdiff_t y = change.top; y < change.bottom && change.left < change.end; ++y) {
     std::fill_n(picture.data() + (y * shape.width + change.left) * shape.channels,
                 ptrdiff_t{change.end - change.left} * shape.channels, 0.0f);

@@ -11,20 +11,29 @@
 
 namespace trireme {
 
-// What an augmentation may need to know of the samples.
+// What an augmentation may need to know of the samples and of the recipe's section [data].
 struct AugmentContext {
   SampleShape shape;
-  double least_area = 0.08;  // data.least_area
+  bool cut = false;   // whether pictures are cut when they are read
+  bool bytes = true;  // whether values stand for bytes: what is black and what is white is known
+  double least_area = 0.08;
+  double jitter = 0.4;
 };
 
+// Changes of different parts are made in this order, whatever their order in a list: a list that
+// says otherwise is refused. Places may be changed after erasing, which moves what is erased.
+enum class AugmentPart { kPlaces, kColours, kErased };
+
 // A row of the list of augmentations: pure functions of `draw`, 64 random bits of (seed, epoch,
-// sample). Either may be null; where the picture is cut when it is read, `frame` goes before.
+// sample). Functions may be null; where the picture is cut when it is read, `frame` goes before.
 struct AugmentKind {
   const char* name;
   const char* help;
+  AugmentPart part;
   void (*frame)(const AugmentContext& context, uint64_t draw, Framing& framing);
   // Goes on with a change that others have begun.
   void (*change)(const AugmentContext& context, uint64_t draw, SampleChange& change);
+  bool of_bytes = false;  // only where values stand for bytes
 };
 
 std::span<const AugmentKind> AugmentKinds();
@@ -36,10 +45,9 @@ class Augment {
   Augment() = default;  // changes nothing
 
   // `kinds` is "none" or names of AugmentKinds() with commas between, in their order, none of them
-  // twice; "crop-flip" stands for "flip,pad-crop". `normalizer` says what black has become; `cut`
-  // whether pictures are cut when they are read.
-  Augment(std::string_view kinds, uint64_t seed, const SampleShape& shape,
-          const Normalizer& normalizer, bool cut = false, double least_area = 0.08);
+  // twice; "crop-flip" stands for "flip,pad-crop". `normalizer` says what black has become.
+  Augment(std::string_view kinds, uint64_t seed, const AugmentContext& context,
+          const Normalizer& normalizer);
 
   // How to cut the picture, if it is.
   Framing Frame(int64_t epoch, int64_t sample) const;
@@ -57,10 +65,13 @@ class Augment {
 
  private:
   uint64_t Draw(int64_t epoch, int64_t sample) const;
+  void Add(const AugmentKind& kind, std::string_view kinds);
+  ByteLook look() const;
 
   uint64_t seed_ = 0;
   AugmentContext context_;
-  std::vector<float> black_;  // one row, normalised
+  std::vector<float> scale_, shift_;  // of each channel
+  std::vector<float> black_;          // one row, normalised
   std::vector<const AugmentKind*> frames_, changes_;
 };
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -47,7 +49,7 @@ TEST(Augment, CropFlipGivesEveryCropOfThePaddedPictureAndNothingElse) {
     possible[CropOf(Picture(), i >= 81, i % 81 / 9, i % 9)] = 0;
   }
   ASSERT_EQ(possible.size(), 162u);
-  const Augment augment("crop-flip", 3, kShape, SomeNormalizer());
+  const Augment augment("crop-flip", 3, {kShape}, SomeNormalizer());
   for (int sample = 0; sample < 20'000; ++sample) {
     std::vector<float> picture = Picture();
     augment.Apply(1, sample, picture);
@@ -60,7 +62,7 @@ TEST(Augment, CropFlipGivesEveryCropOfThePaddedPictureAndNothingElse) {
 }
 
 TEST(Augment, FlipMirrorsHalfOfThePictures) {
-  const Augment augment("flip", 3, kShape, SomeNormalizer());
+  const Augment augment("flip", 3, {kShape}, SomeNormalizer());
   int flipped = 0;
   for (int sample = 0; sample < 1000; ++sample) {
     std::vector<float> picture = Picture();
@@ -75,7 +77,7 @@ TEST(Augment, FlipMirrorsHalfOfThePictures) {
 TEST(Augment, DependsOnSeedEpochAndSampleOnly) {
   const auto draws = [](uint64_t seed, int64_t epoch, int64_t first) {
     std::vector<std::vector<float>> all;
-    const Augment augment("crop-flip", seed, kShape, SomeNormalizer());
+    const Augment augment("crop-flip", seed, {kShape}, SomeNormalizer());
     for (int64_t i = 0; i < 10; ++i) {
       all.push_back(Picture());
       augment.Apply(epoch, first + i, all.back());
@@ -90,7 +92,7 @@ TEST(Augment, DependsOnSeedEpochAndSampleOnly) {
 
 TEST(Augment, TinyPicturesAreShiftedByTheirSizeAtMost) {
   const SampleShape tiny{2, 3, 1};
-  const Augment augment("crop-flip", 3, tiny, Normalizer::Identity(1));
+  const Augment augment("crop-flip", 3, {tiny}, Normalizer::Identity(1));
   for (int sample = 0; sample < 200; ++sample) {
     std::vector<float> picture = {1, 2, 3, 4, 5, 6};
     augment.Apply(0, sample, picture);
@@ -99,18 +101,18 @@ TEST(Augment, TinyPicturesAreShiftedByTheirSizeAtMost) {
 }
 
 TEST(Augment, RefusesTablesAndUnknownKinds) {
-  EXPECT_FALSE(Augment("none", 1, {1, 1, 4}, Normalizer::Identity(4)).active());
+  EXPECT_FALSE(Augment("none", 1, {{1, 1, 4}}, Normalizer::Identity(4)).active());
   EXPECT_TRUE(Holds(Refusal([] {
-                      Augment("flip", 1, {1, 1, 4}, Normalizer::Identity(4));
+                      Augment("flip", 1, {{1, 1, 4}}, Normalizer::Identity(4));
                     }),
                     {"data.augment", "needs images", "1 x 1 x 4"}));
-  EXPECT_TRUE(Holds(Refusal([] { Augment("mixup", 1, kShape, SomeNormalizer()); }),
+  EXPECT_TRUE(Holds(Refusal([] { Augment("mixup", 1, {kShape}, SomeNormalizer()); }),
                     {"data.augment", "mixup"}));
 }
 
 TEST(Augment, EraseMakesARectangleOfZerosEveryOtherTime) {
   const SampleShape shape{40, 60, 3};
-  const Augment augment("erase", 3, shape, Normalizer::Identity(3));
+  const Augment augment("erase", 3, {shape}, Normalizer::Identity(3));
   int erased = 0;
   for (int sample = 0; sample < 400; ++sample) {
     std::vector<float> picture(shape.size(), 1.0f);
@@ -133,43 +135,119 @@ TEST(Augment, EraseMakesARectangleOfZerosEveryOtherTime) {
   EXPECT_NEAR(erased, 200, 50);
 }
 
+std::vector<uint8_t> RandomBytes(uint64_t key, const SampleShape& shape) {
+  const Random random(key);
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.size()));
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(random.Bits(i));
+  return bytes;
+}
+
+Normalizer NormalizerFor(int channels) {
+  return channels == 3 ? Normalizer({2.1f, 3.7f, 0}, {-0.53f, -0.26f, 0.125f})  // 0: a constant one
+                       : Normalizer({2.1f, 3.7f}, {-0.53f, -0.26f});
+}
+
+ByteLook LookOf(const SampleShape& shape, const Normalizer& normalizer) {
+  return {shape.height, shape.width, shape.channels, normalizer.scale().data(),
+          normalizer.shift().data()};
+}
+
 // Numbers applied to bytes give the bits of a picture that is normalised, then changed by one kind
 // after the other, whatever their order.
 TEST(Augment, ChangesOfBytesAreThoseOfValues) {
-  const Random random(1);
-  std::vector<uint8_t> bytes(kShape.size());
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(random.Bits(i));
-  const Normalizer normalizer({2.1f, 3.7f}, {-0.53f, -0.26f});
-  const ByteLook look{kShape.height, kShape.width, kShape.channels, normalizer.scale().data(),
-                      normalizer.shift().data()};
-  for (const char* kinds : {"none", "flip", "pad-crop", "erase", "flip,pad-crop", "pad-crop,flip",
-                            "flip,pad-crop,erase", "flip,erase,pad-crop", "pad-crop,flip,erase",
-                            "pad-crop,erase,flip", "erase,flip,pad-crop", "erase,pad-crop,flip"}) {
-    const Augment augment(kinds, 3, kShape, normalizer);
-    std::vector<Augment> each;
-    for (const std::string& kind : Split(kinds, ','))
-      each.emplace_back(kind, 3, kShape, normalizer);
-    for (int64_t sample = 0; sample < 300; ++sample) {
-      std::vector<float> plain(bytes.size()), values(bytes.size()), drawn(bytes.size());
-      normalizer.Apply(bytes, plain.data());
-      values = plain;
-      for (const Augment& one : each) one.Apply(2, sample, plain);
-      const SampleChange change = augment.Change(2, sample);
-      augment.Apply(change, values);
-      DrawSample(bytes.data(), look, change, drawn.data());
-      ASSERT_EQ(values, plain) << kinds << ", sample " << sample;
-      ASSERT_EQ(drawn, plain) << kinds << ", sample " << sample;
+  for (const SampleShape& shape : {kShape, SampleShape{9, 11, 3}}) {
+    const std::vector<uint8_t> bytes = RandomBytes(1, shape);
+    const Normalizer normalizer = NormalizerFor(shape.channels);
+    const ByteLook look = LookOf(shape, normalizer);
+    for (const char* kinds :
+         {"none", "flip", "pad-crop", "erase", "flip,pad-crop", "pad-crop,flip",
+          "flip,pad-crop,erase", "flip,erase,pad-crop", "pad-crop,flip,erase",
+          "pad-crop,erase,flip", "erase,flip,pad-crop", "erase,pad-crop,flip", "colour-jitter",
+          "flip,colour-jitter", "pad-crop,flip,colour-jitter,erase"}) {
+      const Augment augment(kinds, 3, {shape}, normalizer);
+      std::vector<Augment> each;
+      for (const std::string& kind : Split(kinds, ',')) {
+        each.emplace_back(kind, 3, AugmentContext{shape}, normalizer);
+      }
+      for (int64_t sample = 0; sample < 300; ++sample) {
+        std::vector<float> plain(bytes.size()), values(bytes.size()), drawn(bytes.size());
+        normalizer.Apply(bytes, plain.data());
+        values = plain;
+        for (const Augment& one : each) one.Apply(2, sample, plain);
+        const SampleChange change = augment.Change(2, sample);
+        augment.Apply(change, values);
+        DrawSample(bytes.data(), look, change, drawn.data());
+        ASSERT_EQ(values, plain) << kinds << ", sample " << sample;
+        ASSERT_EQ(drawn, plain) << kinds << ", sample " << sample;
+      }
     }
   }
-  EXPECT_TRUE(Holds(Refusal([&] { Augment("flip,erase, flip", 3, kShape, normalizer); }),
+  EXPECT_TRUE(Holds(Refusal([] { Augment("flip,erase, flip", 3, {kShape}, SomeNormalizer()); }),
                     {"data.augment", "names flip twice"}));
+}
+
+TEST(Augment, OrdersThatNumbersCannotSayAreRefused) {
+  for (const auto& [kinds, late, early] :
+       {std::tuple{"colour-jitter,pad-crop", "pad-crop", "colour-jitter"},
+        {"erase,colour-jitter", "colour-jitter", "erase"}}) {
+    const char* const text = kinds;
+    EXPECT_TRUE(Holds(Refusal([&] { Augment(text, 3, {kShape}, SomeNormalizer()); }),
+                      {std::string(late) + " after " + early, "swap them"}));
+  }
+  EXPECT_TRUE(Holds(Refusal([] {
+                      Augment("colour-jitter", 3, {.shape = kShape, .bytes = false},
+                              SomeNormalizer());
+                    }),
+                    {"data.augment", "colour-jitter needs images of bytes"}));
+}
+
+// The words of the help, one factor after the other, in double and on values from 0 to 1.
+TEST(Augment, ColourJitterIsBrightnessContrastAndSaturation) {
+  const SampleShape shape{5, 6, 3};
+  const std::vector<uint8_t> bytes = RandomBytes(4, shape);
+  const Normalizer normalizer({2.1f, 3.7f, 1.9f}, {-0.53f, -0.26f, 0.125f});
+  const AugmentContext context{.shape = shape, .jitter = 0.3};
+  const Augment augment("colour-jitter", 3, context, normalizer);
+  double least = 9, most = 0;
+  for (int64_t sample = 0; sample < 400; ++sample) {
+    const ColourChange colours = augment.Change(1, sample).colours;
+    const double contrast = 1 - 2 * colours.offset, brightness = colours.gain / contrast;
+    for (const double factor : {contrast, brightness, double(colours.saturation)}) {
+      least = std::min(least, factor);
+      most = std::max(most, factor);
+    }
+    std::vector<float> values(bytes.size());
+    normalizer.Apply(bytes, values.data());
+    augment.Apply(1, sample, values);
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      const uint8_t* const pixel = bytes.data() + at / 3 * 3;
+      const double grey = (0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]) / 255;
+      double value = grey + (bytes[at] / 255.0 - grey) * colours.saturation;
+      value = (value * brightness - 0.5) * contrast + 0.5;
+      value = std::clamp(value, 0.0, 1.0);
+      ASSERT_NEAR(values[at], value * normalizer.scale()[at % 3] + normalizer.shift()[at % 3],
+                  1e-5);
+    }
+  }
+  EXPECT_GE(least, 0.7 - 1e-5);
+  EXPECT_LE(least, 0.72);
+  EXPECT_GE(most, 1.28);
+  EXPECT_LE(most, 1.3 + 1e-5);
+}
+
+TEST(Augment, StrengthsOfZeroChangeNothing) {
+  const Augment augment("colour-jitter", 3, {.shape = kShape, .jitter = 0}, SomeNormalizer());
+  for (int64_t sample = 0; sample < 50; ++sample) {
+    EXPECT_EQ(augment.Change(1, sample), SampleChange());
+  }
 }
 
 TEST(Augment, WhereReadingCutsItAlsoFlips) {
   const SampleShape shape{8, 8, 3};
   const Normalizer normalizer = Normalizer::Identity(3);
-  const Augment cut("random-resized-crop, flip", 3, shape, normalizer, true, 0.3);
-  const Augment plain("flip", 3, shape, normalizer);
+  const Augment cut("random-resized-crop, flip", 3,
+                    {.shape = shape, .cut = true, .least_area = 0.3}, normalizer);
+  const Augment plain("flip", 3, {shape}, normalizer);
   EXPECT_FALSE(cut.active());
   int mirrored = 0;
   for (int sample = 0; sample < 200; ++sample) {
@@ -183,9 +261,9 @@ TEST(Augment, WhereReadingCutsItAlsoFlips) {
     mirrored += framing.mirrored;
   }
   EXPECT_NEAR(mirrored, 100, 40);
-  EXPECT_TRUE(Holds(Refusal([&] { Augment("random-resized-crop", 3, shape, normalizer); }),
+  EXPECT_TRUE(Holds(Refusal([&] { Augment("random-resized-crop", 3, {shape}, normalizer); }),
                     {"random-resized-crop works only with images:DIR"}));
-  EXPECT_TRUE(Holds(Refusal([&] { Augment("flip,blur", 3, shape, normalizer); }),
+  EXPECT_TRUE(Holds(Refusal([&] { Augment("flip,blur", 3, {shape}, normalizer); }),
                     {"there is no 'blur'", "erase"}));
 }
 

@@ -25,8 +25,13 @@ Feed::Feed(const Source& source, const Normalizer& normalizer, const Order& orde
 Feed Feed::ForTraining(const Source& source, const Normalizer& normalizer,
                        const DataOptions& options, uint64_t seed) {
   return {source, normalizer, Order(seed, source.size(), options.shuffle),
-          Augment(options.augment, seed, source.shape(), normalizer, source.cuts(),
-                  options.least_area)};
+          Augment(options.augment, seed,
+                  {.shape = source.shape(),
+                   .cut = source.cuts(),
+                   .bytes = source.has_bytes(),
+                   .least_area = options.least_area,
+                   .jitter = options.jitter},
+                  normalizer)};
 }
 
 Feed Feed::ForEvaluation(const Source& source, const Normalizer& normalizer) {

@@ -51,9 +51,13 @@ void Describe(OptionTable<DataOptions>& t) {
         "normalize given: the standard deviation of each channel");
   t.Add("augment", &D::augment, Any(), kJob,
         "changes to training images, comma-separated: flip (left-right), random-resized-crop, "
-        "pad-crop (shifts by up to 4 pixels), erase; or none; crop-flip is flip,pad-crop");
+        "pad-crop (shifts by up to 4 pixels), colour-jitter, erase; or none; crop-flip is "
+        "flip,pad-crop");
   t.Add("least_area", &D::least_area, Between(0.001, 1), kJob,
         "random-resized-crop: smallest share of the image to cut out");
+  t.Add("jitter", &D::jitter, Between(0, 1), kJob,
+        "colour-jitter: largest distance from 1 of the factors of brightness, contrast and "
+        "saturation");
   t.Add("size", &D::size, Between(0, 4096), kRun,
         "images, pack: height and width of the network's input, in pixels; 0: 224, but without a "
         "recipe small images keep their size");

@@ -45,6 +45,8 @@ struct DataOptions {
   std::string augment = "none";
   // random-resized-crop: at least this share of the picture.
   double least_area = 0.08;
+  // colour-jitter: its factors are at most so far from 1.
+  double jitter = 0.4;
   // images, pack: pixels across and down of what the network sees; 0: 224.
   int size = 0;
   // images, pack: what is shown without a random crop, as a share of the shorter side.
