@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <numbers>
 #include <string>
 #include <utility>
 
@@ -17,6 +19,7 @@ constexpr uint64_t kStream = 0x61756d656e74;  // other random numbers than the o
 constexpr uint64_t kCropStream = 0x63726f70;
 constexpr uint64_t kEraseStream = 0x6572617365;
 constexpr uint64_t kColourStream = 0x636f6c6f7572;
+constexpr uint64_t kMapStream = 0x6d6170;
 constexpr int kMargin = 4;
 
 void FrameFlip(const AugmentContext&, uint64_t draw, Framing& framing) {
@@ -65,6 +68,52 @@ void Erase(const AugmentContext& context, uint64_t draw, SampleChange& change) {
     change.bottom = change.top + height;
     change.end = change.left + width;
     return;
+  }
+}
+
+// What is seen comes through `after`, then through `map`.
+PlaceMap Join(const PlaceMap& map, const PlaceMap& after) {
+  return {.x_of_x = map.x_of_x * after.x_of_x + map.x_of_y * after.y_of_x,
+          .x_of_y = map.x_of_x * after.x_of_y + map.x_of_y * after.y_of_y,
+          .x = map.x_of_x * after.x + map.x_of_y * after.y + map.x,
+          .y_of_x = map.y_of_x * after.x_of_x + map.y_of_y * after.y_of_x,
+          .y_of_y = map.y_of_x * after.x_of_y + map.y_of_y * after.y_of_y,
+          .y = map.y_of_x * after.x + map.y_of_y * after.y + map.y};
+}
+
+// What RandAugment chooses from, of a strength from -1 to 1, with the ranges of torchvision.
+using MapMaker = PlaceMap (*)(const SampleShape& shape, double strength);
+constexpr MapMaker kMaps[] = {
+    [](const SampleShape&, double) { return PlaceMap(); },
+    [](const SampleShape&, double strength) {
+      const double angle = strength * std::numbers::pi / 6;
+      const auto cosine = static_cast<float>(std::cos(angle));
+      const auto sine = static_cast<float>(std::sin(angle));
+      return PlaceMap{.x_of_x = cosine, .x_of_y = sine, .y_of_x = -sine, .y_of_y = cosine};
+    },
+    [](const SampleShape&, double strength) {
+      return PlaceMap{.x_of_y = static_cast<float>(0.3 * strength)};
+    },
+    [](const SampleShape&, double strength) {
+      return PlaceMap{.y_of_x = static_cast<float>(0.3 * strength)};
+    },
+    [](const SampleShape& shape, double strength) {
+      return PlaceMap{.x = static_cast<float>(150.0 / 331 * shape.width * strength)};
+    },
+    [](const SampleShape& shape, double strength) {
+      return PlaceMap{.y = static_cast<float>(150.0 / 331 * shape.height * strength)};
+    },
+};
+
+// Cubuk et al. 2019. Its operations become one map: what one moves out of the picture the next may
+// move in again, and values are read between pixels once.
+void MapAtRandom(const AugmentContext& context, uint64_t draw, SampleChange& change) {
+  const Random random(Hash(draw, kMapStream));
+  for (int i = 0; i < context.operations; ++i) {
+    const uint64_t bits = random.Bits(static_cast<uint64_t>(i));
+    const double strength = (bits & 1 ? 1 : -1) * context.magnitude / kMostMagnitude;
+    const size_t which = (bits >> 8 & 0xffffff) * std::size(kMaps) >> 24;
+    change.map = Join(change.map, kMaps[which](context.shape, strength));
   }
 }
 
@@ -131,6 +180,10 @@ constexpr AugmentKind kKinds[] = {
      "resize it; only with images:DIR and pack:FILE",
      kPlaces, FrameCrop, nullptr},
     {"pad-crop", "pad with 4 black pixels and crop at a random place", kPlaces, nullptr, PadCrop},
+    {"randaugment",
+     "rotate, shear or move, data.operations times, each time one of the six (the sixth does "
+     "nothing), by data.magnitude",
+     kMapped, nullptr, MapAtRandom},
     {"colour-jitter",
      "multiply brightness, contrast (around the middle grey) and, of three channels, saturation by "
      "random factors from 1 - data.jitter to 1 + data.jitter",
@@ -228,12 +281,37 @@ SampleChange Augment::Change(int64_t epoch, int64_t sample) const {
   return change;
 }
 
-void Augment::Apply(const SampleChange& change, std::span<float> picture) const {
+void Augment::MapPicture(const PlaceMap& map, std::span<float> picture,
+                         std::vector<float>& scratch) const {
+  const auto [height, width, channels] = context_.shape;
+  scratch.assign(picture.begin(), picture.end());
+  float* to = picture.data();
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const Spot spot = SpotOf(map, height, width, y, x);
+      for (int c = 0; c < channels; ++c) {
+        *to++ = Between(
+            spot, [&, height = height, width = width, channels = channels](int row, int column) {
+              const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+              return inside ? scratch[(static_cast<size_t>(row) * static_cast<size_t>(width) +
+                                       static_cast<size_t>(column)) *
+                                          static_cast<size_t>(channels) +
+                                      static_cast<size_t>(c)]
+                            : shift_[static_cast<size_t>(c)];
+            });
+      }
+    }
+  }
+}
+
+void Augment::Apply(const SampleChange& change, std::span<float> picture,
+                    std::vector<float>& scratch) const {
   const SampleShape& shape = context_.shape;
   if (change.mirrored) MirrorPicture(shape, picture);
   if (change.down || change.right) {
     MovePicture(shape, black_, change.down, change.right, picture);
   }
+  if (change.map != PlaceMap()) MapPicture(change.map, picture, scratch);
   if (change.colours != ColourChange()) RecolourPicture(change.colours, look(), picture);
   for (ptrdiff_t y = change.top; y < change.bottom && change.left < change.end; ++y) {
     std::fill_n(picture.data() + (y * shape.width + change.left) * shape.channels,

@@ -18,11 +18,15 @@ struct AugmentContext {
   bool bytes = true;  // whether values stand for bytes: what is black and what is white is known
   double least_area = 0.08;
   double jitter = 0.4;
+  int operations = 2;
+  double magnitude = 9;
 };
+
+constexpr double kMostMagnitude = 30;  // RandAugment's
 
 // Changes of different parts are made in this order, whatever their order in a list: a list that
 // says otherwise is refused. Places may be changed after erasing, which moves what is erased.
-enum class AugmentPart { kPlaces, kColours, kErased };
+enum class AugmentPart { kPlaces, kMapped, kColours, kErased };
 
 // A row of the list of augmentations: pure functions of `draw`, 64 random bits of (seed, epoch,
 // sample). Functions may be null; where the picture is cut when it is read, `frame` goes before.
@@ -57,16 +61,16 @@ class Augment {
   // What becomes of the picture.
   SampleChange Change(int64_t epoch, int64_t sample) const;
 
-  // Changes the normalised picture in place.
-  void Apply(const SampleChange& change, std::span<float> picture) const;
-  void Apply(int64_t epoch, int64_t sample, std::span<float> picture) const {
-    Apply(Change(epoch, sample), picture);
-  }
+  // Changes the normalised picture in place. `scratch` becomes as large as a picture where a change
+  // needs that.
+  void Apply(const SampleChange& change, std::span<float> picture,
+             std::vector<float>& scratch) const;
 
  private:
   uint64_t Draw(int64_t epoch, int64_t sample) const;
   void Add(const AugmentKind& kind, std::string_view kinds);
   ByteLook look() const;
+  void MapPicture(const PlaceMap& map, std::span<float> picture, std::vector<float>& scratch) const;
 
   uint64_t seed_ = 0;
   AugmentContext context_;

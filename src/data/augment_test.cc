@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numbers>
 #include <set>
 #include <tuple>
 
@@ -15,6 +17,11 @@ namespace trireme {
 namespace {
 
 constexpr SampleShape kShape{9, 11, 2};
+
+void Apply(const Augment& augment, int64_t epoch, int64_t sample, std::span<float> picture) {
+  std::vector<float> scratch;
+  augment.Apply(augment.Change(epoch, sample), picture, scratch);
+}
 
 std::vector<float> Picture() {
   std::vector<float> picture(kShape.size());
@@ -52,7 +59,7 @@ TEST(Augment, CropFlipGivesEveryCropOfThePaddedPictureAndNothingElse) {
   const Augment augment("crop-flip", 3, {kShape}, SomeNormalizer());
   for (int sample = 0; sample < 20'000; ++sample) {
     std::vector<float> picture = Picture();
-    augment.Apply(1, sample, picture);
+    Apply(augment, 1, sample, picture);
     ASSERT_TRUE(possible.contains(picture));
     ++possible[picture];
   }
@@ -66,7 +73,7 @@ TEST(Augment, FlipMirrorsHalfOfThePictures) {
   int flipped = 0;
   for (int sample = 0; sample < 1000; ++sample) {
     std::vector<float> picture = Picture();
-    augment.Apply(0, sample, picture);
+    Apply(augment, 0, sample, picture);
     if (picture == Picture()) continue;
     EXPECT_EQ(picture, CropOf(Picture(), true, 4, 4));
     ++flipped;
@@ -80,7 +87,7 @@ TEST(Augment, DependsOnSeedEpochAndSampleOnly) {
     const Augment augment("crop-flip", seed, {kShape}, SomeNormalizer());
     for (int64_t i = 0; i < 10; ++i) {
       all.push_back(Picture());
-      augment.Apply(epoch, first + i, all.back());
+      Apply(augment, epoch, first + i, all.back());
     }
     return all;
   };
@@ -95,7 +102,7 @@ TEST(Augment, TinyPicturesAreShiftedByTheirSizeAtMost) {
   const Augment augment("crop-flip", 3, {tiny}, Normalizer::Identity(1));
   for (int sample = 0; sample < 200; ++sample) {
     std::vector<float> picture = {1, 2, 3, 4, 5, 6};
-    augment.Apply(0, sample, picture);
+    Apply(augment, 0, sample, picture);
     for (const float value : picture) EXPECT_TRUE(value >= 0 && value <= 6);
   }
 }
@@ -116,7 +123,7 @@ TEST(Augment, EraseMakesARectangleOfZerosEveryOtherTime) {
   int erased = 0;
   for (int sample = 0; sample < 400; ++sample) {
     std::vector<float> picture(shape.size(), 1.0f);
-    augment.Apply(1, sample, picture);
+    Apply(augment, 1, sample, picture);
     int top = 40, left = 60, bottom = 0, right = 0, zeros = 0;
     for (int y = 0; y < 40; ++y) {
       for (int x = 0; x < 60; ++x) {
@@ -163,7 +170,8 @@ TEST(Augment, ChangesOfBytesAreThoseOfValues) {
          {"none", "flip", "pad-crop", "erase", "flip,pad-crop", "pad-crop,flip",
           "flip,pad-crop,erase", "flip,erase,pad-crop", "pad-crop,flip,erase",
           "pad-crop,erase,flip", "erase,flip,pad-crop", "erase,pad-crop,flip", "colour-jitter",
-          "flip,colour-jitter", "pad-crop,flip,colour-jitter,erase"}) {
+          "flip,colour-jitter", "pad-crop,flip,colour-jitter,erase", "randaugment",
+          "flip,pad-crop,randaugment", "flip,pad-crop,randaugment,colour-jitter,erase"}) {
       const Augment augment(kinds, 3, {shape}, normalizer);
       std::vector<Augment> each;
       for (const std::string& kind : Split(kinds, ',')) {
@@ -173,9 +181,10 @@ TEST(Augment, ChangesOfBytesAreThoseOfValues) {
         std::vector<float> plain(bytes.size()), values(bytes.size()), drawn(bytes.size());
         normalizer.Apply(bytes, plain.data());
         values = plain;
-        for (const Augment& one : each) one.Apply(2, sample, plain);
+        for (const Augment& one : each) Apply(one, 2, sample, plain);
         const SampleChange change = augment.Change(2, sample);
-        augment.Apply(change, values);
+        std::vector<float> scratch;
+        augment.Apply(change, values, scratch);
         DrawSample(bytes.data(), look, change, drawn.data());
         ASSERT_EQ(values, plain) << kinds << ", sample " << sample;
         ASSERT_EQ(drawn, plain) << kinds << ", sample " << sample;
@@ -189,7 +198,9 @@ TEST(Augment, ChangesOfBytesAreThoseOfValues) {
 TEST(Augment, OrdersThatNumbersCannotSayAreRefused) {
   for (const auto& [kinds, late, early] :
        {std::tuple{"colour-jitter,pad-crop", "pad-crop", "colour-jitter"},
-        {"erase,colour-jitter", "colour-jitter", "erase"}}) {
+        {"erase,colour-jitter", "colour-jitter", "erase"},
+        {"randaugment,flip", "flip", "randaugment"},
+        {"colour-jitter,randaugment", "randaugment", "colour-jitter"}}) {
     const char* const text = kinds;
     EXPECT_TRUE(Holds(Refusal([&] { Augment(text, 3, {kShape}, SomeNormalizer()); }),
                       {std::string(late) + " after " + early, "swap them"}));
@@ -218,7 +229,7 @@ TEST(Augment, ColourJitterIsBrightnessContrastAndSaturation) {
     }
     std::vector<float> values(bytes.size());
     normalizer.Apply(bytes, values.data());
-    augment.Apply(1, sample, values);
+    Apply(augment, 1, sample, values);
     for (size_t at = 0; at < bytes.size(); ++at) {
       const uint8_t* const pixel = bytes.data() + at / 3 * 3;
       const double grey = (0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]) / 255;
@@ -235,8 +246,96 @@ TEST(Augment, ColourJitterIsBrightnessContrastAndSaturation) {
   EXPECT_LE(most, 1.3 + 1e-5);
 }
 
+// The words of the help, one map after the other, in double: places from the middle, linear between
+// pixels, black outside.
+TEST(Augment, RandAugmentIsAffineMapsOneAfterTheOther) {
+  const SampleShape shape{12, 9, 2};
+  const std::vector<uint8_t> bytes = RandomBytes(4, shape);
+  const Normalizer normalizer = NormalizerFor(2);
+  for (const int operations : {1, 3}) {
+    const AugmentContext context{.shape = shape, .operations = operations, .magnitude = 20};
+    const Augment augment("randaugment", 3, context, normalizer);
+    std::vector<float> plain(bytes.size());
+    normalizer.Apply(bytes, plain.data());
+    for (int64_t sample = 0; sample < 200; ++sample) {
+      const PlaceMap map = augment.Change(1, sample).map;
+      std::vector<float> values = plain;
+      Apply(augment, 1, sample, values);
+      for (int i = 0; i < int(bytes.size()); ++i) {
+        const int c = i % 2, x = i / 2 % 9, y = i / 18;
+        const double right = x - 4, down = y - 5.5;
+        const double from_x = map.x_of_x * right + map.x_of_y * down + map.x + 4;
+        const double from_y = map.y_of_x * right + map.y_of_y * down + map.y + 5.5;
+        const double black = normalizer.shift()[c];
+        double value = black;
+        for (int row = 0; row < 12; ++row) {
+          for (int column = 0; column < 9; ++column) {
+            const double weight = std::max(0.0, 1 - std::abs(from_x - column)) *
+                                  std::max(0.0, 1 - std::abs(from_y - row));
+            value += weight * (plain[(row * 9 + column) * 2 + c] - black);
+          }
+        }
+        ASSERT_NEAR(values[i], value, 2e-5) << sample << " at " << y << ", " << x;
+      }
+    }
+  }
+}
+
+// With one operation: nothing, a rotation, a shear, or a shift, to both sides and all equally
+// often.
+TEST(Augment, RandAugmentDrawsItsMapsEquallyOften) {
+  const AugmentContext context{.shape = kShape, .operations = 1, .magnitude = 15};
+  const Augment augment("randaugment", 3, context, SomeNormalizer());
+  std::map<std::string, int> counts;
+  for (int64_t sample = 0; sample < 6000; ++sample) {
+    const PlaceMap map = augment.Change(0, sample).map;
+    const auto is = [&](PlaceMap want) { return map == want; };
+    const float sine = std::sin(float(std::numbers::pi) / 12);
+    if (is({})) ++counts["nothing"];
+    for (const float sign : {-1.0f, 1.0f}) {
+      if (map.x_of_x < 1) {
+        EXPECT_NEAR(map.x_of_x * map.x_of_x + map.x_of_y * map.x_of_y, 1, 1e-6);
+        EXPECT_EQ(map.x_of_x, map.y_of_y);
+        EXPECT_EQ(map.x_of_y, -map.y_of_x);
+        if (std::abs(map.x_of_y - sign * sine) < 1e-6) ++counts["rotated"];
+      }
+      if (is({.x_of_y = sign * 0.15f})) ++counts["sheared across"];
+      if (is({.y_of_x = sign * 0.15f})) ++counts["sheared down"];
+      if (is({.x = sign * float(75.0 / 331 * 11)})) ++counts["moved across"];
+      if (is({.y = sign * float(75.0 / 331 * 9)})) ++counts["moved down"];
+    }
+  }
+  ASSERT_EQ(counts.size(), 6u);
+  int sum = 0;
+  for (const auto& [what, count] : counts) {
+    EXPECT_NEAR(count, 1000, 150) << what;  // deviation 29
+    sum += count;
+  }
+  EXPECT_EQ(sum, 6000);
+}
+
+// A quarter turn of a square moves its pixels and reads nothing between them.
+TEST(Augment, AMapOfWholePixelsIsExact) {
+  const SampleShape square{7, 7, 1};
+  const Normalizer normalizer({2.5f}, {-0.75f});
+  const Augment augment("randaugment", 3, {square}, normalizer);
+  std::vector<float> plain(49), scratch;
+  normalizer.Apply(RandomBytes(2, square), plain.data());
+  std::vector<float> turned = plain, moved = plain;
+  augment.Apply({.map = {.x_of_x = 0, .x_of_y = 1, .y_of_x = -1, .y_of_y = 0}}, turned, scratch);
+  augment.Apply({.map = {.x = 2, .y = -1}}, moved, scratch);
+  for (int y = 0; y < 7; ++y) {
+    for (int x = 0; x < 7; ++x) {
+      EXPECT_EQ(turned[y * 7 + x], plain[(6 - x) * 7 + y]);
+      const bool inside = x + 2 < 7 && y - 1 >= 0;
+      EXPECT_EQ(moved[y * 7 + x], inside ? plain[(y - 1) * 7 + x + 2] : -0.75f);
+    }
+  }
+}
+
 TEST(Augment, StrengthsOfZeroChangeNothing) {
-  const Augment augment("colour-jitter", 3, {.shape = kShape, .jitter = 0}, SomeNormalizer());
+  const Augment augment("randaugment,colour-jitter", 3,
+                        {.shape = kShape, .jitter = 0, .magnitude = 0}, SomeNormalizer());
   for (int64_t sample = 0; sample < 50; ++sample) {
     EXPECT_EQ(augment.Change(1, sample), SampleChange());
   }
@@ -256,7 +355,7 @@ TEST(Augment, WhereReadingCutsItAlsoFlips) {
     EXPECT_NE(framing.key, cut.Frame(3, sample).key);
     std::vector<float> picture(shape.size());
     picture[0] = 1;
-    plain.Apply(2, sample, picture);
+    Apply(plain, 2, sample, picture);
     EXPECT_EQ(framing.mirrored, picture[0] == 0);
     mirrored += framing.mirrored;
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -30,7 +31,9 @@ Feed Feed::ForTraining(const Source& source, const Normalizer& normalizer,
                    .cut = source.cuts(),
                    .bytes = source.has_bytes(),
                    .least_area = options.least_area,
-                   .jitter = options.jitter},
+                   .jitter = options.jitter,
+                   .operations = options.operations,
+                   .magnitude = options.magnitude},
                   normalizer)};
 }
 
@@ -92,7 +95,7 @@ void Feed::Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& s
 
 // Values are changed here, bytes where they are normalised.
 void Feed::Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
-                  FetchTimes* times) const {
+                  std::vector<float>& scratch, FetchTimes* times) const {
   const double began = times ? Now() : 0;
   const size_t values = shape().size();
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -100,7 +103,7 @@ void Feed::Change(int64_t epoch, std::span<const int64_t> samples, const Slot& s
     if (slot.inputs.empty()) {
       slot.changes[i] = change;
     } else {
-      augment_.Apply(change, slot.inputs.subspan(i * values, values));
+      augment_.Apply(change, slot.inputs.subspan(i * values, values), scratch);
     }
   }
   if (times) times->resize += Now() - began;
@@ -120,6 +123,7 @@ void Feed::Fill(const Positions& range, const Slot& slot, FetchTimes* times) con
     if (times) times->decode += pretended.seconds();
   }
   std::array<int64_t, kChunk> indices;
+  std::vector<float> scratch;
   for (int64_t begin = range.begin; begin < range.end;) {
     const size_t count = std::min<size_t>(indices.size(), range.end - begin);
     const std::span<int64_t> samples(indices.data(), count);
@@ -127,7 +131,7 @@ void Feed::Fill(const Positions& range, const Slot& slot, FetchTimes* times) con
     order_.Fill(range.epoch, begin, samples);
     Gather(range.epoch, samples, piece, times);
     normalizer_.ApplyToLabels(piece.labels);
-    if (augment_.active()) Change(range.epoch, samples, piece, times);
+    if (augment_.active()) Change(range.epoch, samples, piece, scratch, times);
     begin += static_cast<int64_t>(count);
   }
   if (times) times->cpu += ThreadSeconds() - worked;

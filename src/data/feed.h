@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "data/augment.h"
 #include "data/normalizer.h"
@@ -56,8 +58,8 @@ class Feed {
   void PretendDecoding(double seconds_per_sample) { decode_s_ = seconds_per_sample; }
   bool decodes() const { return decode_s_ > 0 || source_->cuts(); }
 
-  // Allocates nothing, unless the source does. Where `times` is not null, the time it takes is
-  // added to it.
+  // Allocates nothing, unless the source does or pictures are mapped. Where `times` is not null,
+  // the time it takes is added to it.
   void Fill(const Positions& range, const Slot& slot, FetchTimes* times = nullptr) const;
   void Fill(const Positions& range, float* inputs, int32_t* labels,
             FetchTimes* times = nullptr) const;
@@ -66,7 +68,7 @@ class Feed {
   void Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
               FetchTimes* times) const;
   void Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
-              FetchTimes* times) const;
+              std::vector<float>& scratch, FetchTimes* times) const;
   Feed(const Source& source, const Normalizer& normalizer, const Order& order, Augment augment);
 
   const Source* source_;

@@ -346,7 +346,7 @@ TEST(Images, ThreadsAndRanksShowTheSameBytes) {
   for (int i = 0; i < 23; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 3, i), 10 * i);
   DataOptions options = pictures.options(16);
   options.normalize = "imagenet";
-  options.augment = "random-resized-crop,flip,pad-crop,colour-jitter,erase";
+  options.augment = "random-resized-crop,flip,pad-crop,randaugment,colour-jitter,erase";
   const DataSet data = OpenData(options, 1);
   const std::string expected = HashOfEpochs(data, options, 0, 1);
   for (const int threads : {1, 4}) {

@@ -131,8 +131,8 @@ TEST(Loader, BytesAndNumbersStandForTheSameValues) {
                  Idx({samples, 20, 12}, SomeBytes(samples * 20 * 12)));
     folder.Write(std::string(name) + "-labels-idx1-ubyte", Idx({samples}, SomeLabels(samples, 10)));
   }
-  for (const char* augment :
-       {"none", "crop-flip", "erase,flip,pad-crop", "flip,pad-crop,colour-jitter,erase"}) {
+  for (const char* augment : {"none", "crop-flip", "erase,flip,pad-crop",
+                              "flip,pad-crop,randaugment,colour-jitter,erase"}) {
     for (const int64_t limit : {0, 130}) {  // all, or some: a subset
       const DataOptions options{
           .source = "idx:" + folder.path(), .limit = limit, .augment = augment};

@@ -1,5 +1,7 @@
 #include "data/options.h"
 
+#include "data/augment.h"
+
 namespace trireme {
 
 void Describe(OptionTable<DataOptions>& t) {
@@ -49,12 +51,18 @@ void Describe(OptionTable<DataOptions>& t) {
         "normalize given: the mean of each channel, for values from 0 to 1");
   t.Add("deviation", &D::deviation, Any(), kRun,
         "normalize given: the standard deviation of each channel");
-  t.Add("augment", &D::augment, Any(), kJob,
-        "changes to training images, comma-separated: flip (left-right), random-resized-crop, "
-        "pad-crop (shifts by up to 4 pixels), colour-jitter, erase; or none; crop-flip is "
-        "flip,pad-crop");
+  t.Add(
+      "augment", &D::augment, Any(), kJob,
+      "changes to training images, comma-separated: flip (left-right), random-resized-crop, "
+      "pad-crop (shifts by up to 4 pixels), randaugment (rotates, shears, shifts), colour-jitter, "
+      "erase; or none; crop-flip is flip,pad-crop");
   t.Add("least_area", &D::least_area, Between(0.001, 1), kJob,
         "random-resized-crop: smallest share of the image to cut out");
+  t.Add("operations", &D::operations, Between(1, 10), kJob,
+        "randaugment: how many changes, drawn at random, an image undergoes");
+  t.Add("magnitude", &D::magnitude, Between(0, kMostMagnitude), kJob,
+        "randaugment: strength of each change; 30: rotated by 30 degrees, sheared by 0.3 or "
+        "shifted by 45 % of the side");
   t.Add("jitter", &D::jitter, Between(0, 1), kJob,
         "colour-jitter: largest distance from 1 of the factors of brightness, contrast and "
         "saturation");

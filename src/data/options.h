@@ -45,6 +45,10 @@ struct DataOptions {
   std::string augment = "none";
   // random-resized-crop: at least this share of the picture.
   double least_area = 0.08;
+  // randaugment: how many changes of a sample follow each other, and how strong each is, up to
+  // kMostMagnitude.
+  int operations = 2;
+  double magnitude = 9;
   // colour-jitter: its factors are at most so far from 1.
   double jitter = 0.4;
   // images, pack: pixels across and down of what the network sees; 0: 224.

@@ -61,6 +61,9 @@ class ByteData {
       change.left = below(shape_.width + 1);
       change.bottom = change.top + below(shape_.height + 1 - change.top);
       change.end = change.left + below(shape_.width + 1 - change.left);
+      const auto near = [&](float middle) { return middle + 0.01f * float(below(101) - 50); };
+      if (below(2)) change.map = {near(1), near(0), near(0), near(0), near(1), near(0)};
+      if (below(2)) change.colours = {near(1), near(1), near(0)};
       const uint8_t* const sample = bytes_.data() + size_t(numbers_[i]) * size_;
       std::copy_n(sample, size_, chosen_.data() + i * size_);
       DrawSample(sample, look, changed ? change : SampleChange(), values_.data() + i * size_);
