@@ -9,4 +9,14 @@ namespace trireme {
 inline int32_t LabelOfNumber(float number) { return std::bit_cast<int32_t>(number); }
 inline float NumberOfLabel(int32_t label) { return std::bit_cast<float>(label); }
 
+// Of a sample that is mixed from two of different classes: the loss is that against the second
+// class by its share, and that against the label by the rest. The label is the class of the larger
+// share.
+struct LabelMix {
+  int32_t other = 0;
+  float share = 0;  // of the second, 0 to 0.5
+
+  bool operator==(const LabelMix&) const = default;
+};
+
 }  // namespace trireme

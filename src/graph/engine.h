@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/label.h"
 #include "base/sample_change.h"
 #include "flat/device.h"
 #include "flat/gradient.h"
@@ -44,7 +45,8 @@ struct Batch {
   std::span<const float> inputs;    // count samples, NHWC
   std::span<const int32_t> labels;  // count; of a single output the bits of numbers (base/label.h)
   int count = 0;
-  ByteSamples bytes = {};  // instead of inputs, for an engine that takes them
+  ByteSamples bytes = {};                // instead of inputs, for an engine that takes them
+  std::span<const LabelMix> mixes = {};  // count, of classes; empty: no sample is mixed
   // What the loss of a sample counts, by its class; empty: 1. Stays as it is while the executable
   // has work.
   std::span<const float> class_weights = {};

@@ -26,6 +26,7 @@ class PretendExecutable : public Executable {
         inputs_(device, size_t(program_->capacity) * size_t(program_->graph.input().size())),
         labels_(device, size_t(program_->capacity)),
         class_weights_(device, size_t(program_->graph.num_classes())),
+        mixes_(device, 2 * size_t(program_->capacity)),
         calls_(*program_, kernels, team_,
                reinterpret_cast<std::byte*>(device.Inside(activations_).data),
                device.Inside(scratch_).data) {
@@ -117,7 +118,14 @@ class PretendExecutable : public Executable {
     inside.class_weights = {device_.Inside(class_weights_).data, batch.class_weights.size()};
     TRIREME_ASSERT(batch.class_weights.size() <= class_weights_.slice().size);
     device_.CheckReach(batch.class_weights.data(), batch.class_weights.size_bytes());
-    queue_.Do([inside, inputs = batch.inputs, given = batch.labels, weights = batch.class_weights] {
+    inside.mixes = {reinterpret_cast<const LabelMix*>(device_.Inside(mixes_).data),
+                    batch.mixes.size()};
+    static_assert(sizeof(LabelMix) == 2 * sizeof(float));
+    TRIREME_ASSERT(2 * batch.mixes.size() <= mixes_.slice().size);
+    device_.CheckReach(batch.mixes.data(), batch.mixes.size_bytes());
+    queue_.Do([inside, inputs = batch.inputs, given = batch.labels, weights = batch.class_weights,
+               mixes = batch.mixes] {
+      std::ranges::copy(mixes, const_cast<LabelMix*>(inside.mixes.data()));
       std::ranges::copy(weights, const_cast<float*>(inside.class_weights.data()));
       std::ranges::copy(inputs, const_cast<float*>(inside.inputs.data()));
       std::ranges::copy(given, const_cast<int32_t*>(inside.labels.data()));
@@ -180,7 +188,7 @@ class PretendExecutable : public Executable {
   PretendQueue& queue_;
   std::atomic<int>* const announced_;
   Team team_;  // of the queue's thread
-  Buffer activations_, scratch_, inputs_, labels_, class_weights_;
+  Buffer activations_, scratch_, inputs_, labels_, class_weights_, mixes_;
   cpu::CallList calls_;
   int num_forward_ = 0;  // instructions
   Handover sums_;        // of batch-norm over all shards

@@ -49,6 +49,18 @@ inline std::vector<int32_t> RandomLabels(uint64_t key, size_t size, int classes)
   return labels;
 }
 
+// Every third is of one class; others may have the same class twice.
+inline std::vector<LabelMix> RandomMixes(uint64_t key, size_t size, int classes) {
+  const Random random(key);
+  std::vector<LabelMix> mixes(size);
+  for (size_t i = 0; i < size; ++i) {
+    if (i % 3 == 2) continue;
+    mixes[i] = {int32_t(random.Bits(2 * i) % uint64_t(classes)),
+                float(0.5 * random.Uniform(2 * i + 1))};
+  }
+  return mixes;
+}
+
 inline std::vector<double> Widen(std::span<const float> numbers) {
   return {numbers.begin(), numbers.end()};
 }

@@ -25,10 +25,14 @@ class Loss {
         inputs_(RandomFloats(options.seed, size_t(options.count * graph.input().size()))),
         labels_(RandomLabels(options.seed, size_t(options.count), graph.num_classes())),
         class_weights_(options.class_weights) {
+    if (options.mixed) {
+      mixes_ = RandomMixes(options.seed + 1, size_t(options.count), graph.num_classes());
+    }
     std::erase_if(forward_.instructions, [](const Instruction& i) { return i.backward; });
     batch_ = {.inputs = inputs_,
               .labels = labels_,
               .count = options.count,
+              .mixes = mixes_,
               .class_weights = class_weights_,
               .loss_scale = 1.0f / float(options.count),
               .random_key = options.seed};
@@ -50,6 +54,7 @@ class Loss {
   std::vector<float> inputs_;
   std::vector<int32_t> labels_;
   std::vector<float> class_weights_;
+  std::vector<LabelMix> mixes_;
   Batch batch_;
   std::vector<double> summand_;
 };

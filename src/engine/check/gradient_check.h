@@ -14,6 +14,7 @@ struct GradientOptions {
   double tolerance = 1e-6;
   uint64_t seed = 1;
   std::vector<float> class_weights = {};
+  bool mixed = false;                // whether samples are of two classes
   std::vector<Fusion> fusions = {};  // chains to be joined before backward
 };
 

@@ -4,10 +4,14 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "engine/check/compare.h"
 #include "engine/check/tries.h"
 #include "engine/ref/engine.h"
+#include "engine/ref/runner.h"
 #include "graph/chains_test.h"
+#include "graph/layout.h"
 #include "graph/models/activations.h"
 #include "graph/models/losses.h"
 #include "graph/models/models.h"
@@ -114,6 +118,48 @@ TEST(Gradient, OfWeightedClassesAgreesWithDifferences) {
   for (const LossKind& loss : LossKinds()) {
     const Graph graph = BuildModel({.name = "mlp:6-9-3", .loss = loss.name}, {1, 1, 6}, 3);
     EXPECT_TRUE(CheckGradient(graph, {.count = 5, .class_weights = {0.5f, 2, 1.25f}})) << loss.name;
+  }
+}
+
+TEST(Gradient, OfMixedLabelsAgreesWithDifferences) {
+  for (const LossKind& loss : LossKinds()) {
+    for (const std::vector<float>& weights :
+         {std::vector<float>(), std::vector<float>{0.5f, 2, 1.25f}}) {
+      const Graph graph =
+          BuildModel({.name = "mlp:6-9-3", .loss = loss.name, .smoothing = loss.smooths ? 0.1f : 0},
+                     {1, 1, 6}, 3);
+      EXPECT_TRUE(CheckGradient(graph, {.count = 5, .class_weights = weights, .mixed = true}))
+          << loss.name;
+    }
+  }
+}
+
+// With the loss against one class and that against the other: a share of each.
+TEST(Gradient, TheLossOfAMixIsThatOfBothByTheirShares) {
+  for (const LossKind& loss : LossKinds()) {
+    const Graph graph =
+        BuildModel({.name = "mlp:6-9-3", .loss = loss.name, .smoothing = loss.smooths ? 0.1f : 0},
+                   {1, 1, 6}, 3);
+    const auto program = Compile(graph, RefEngine(), 1, Mode::kTrain, 1);
+    const std::vector<double> state = Widen(InitialState(graph, program->layout, 3));
+    const std::vector<float> inputs = RandomFloats(4, 6), weights = {0.5f, 2, 1.25f};
+    const auto summand_of = [&](int32_t label, std::span<const LabelMix> mixes) {
+      std::vector<double> summand(program->layout.summand);
+      ref::Runner(*program).Run({.inputs = inputs,
+                                 .labels = {&label, 1},
+                                 .count = 1,
+                                 .mixes = mixes,
+                                 .class_weights = weights},
+                                state, summand, false);
+      summand.resize(program->layout.loss() + 1);  // gradients and loss
+      return summand;
+    };
+    const LabelMix mix{.other = 2, .share = 0.25f};
+    const std::vector<double> mixed = summand_of(1, {&mix, 1});
+    const std::vector<double> first = summand_of(1, {}), second = summand_of(2, {});
+    for (size_t i = 0; i < mixed.size(); ++i) {
+      EXPECT_NEAR(mixed[i], 0.75 * first[i] + 0.25 * second[i], 1e-12) << loss.name << " " << i;
+    }
   }
 }
 

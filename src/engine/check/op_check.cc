@@ -27,6 +27,7 @@ using Values = std::vector<std::vector<double>>;
 struct Sample {
   std::vector<int32_t> labels;
   std::vector<float> class_weights;
+  std::vector<LabelMix> mixes;
   std::vector<float> state;
   Batch batch;
   Values values;
@@ -69,8 +70,10 @@ Sample MakeSample(const OpCase& c, Element held) {
   const int classes = c.graph.values[c.graph.nodes[0].inputs[0]].shape.channels;
   sample.labels = RandomLabels(kSeed, size_t(c.count), classes);
   if (classes > 1) sample.class_weights = RandomFloats(kSeed + 7, size_t(classes));
+  if (classes > 1) sample.mixes = RandomMixes(kSeed + 8, size_t(c.count), classes);
   sample.batch = {.labels = sample.labels,
                   .count = c.count,
+                  .mixes = sample.mixes,
                   .class_weights = sample.class_weights,
                   .loss_scale = 0.125f,
                   .statistics_scale = 0.5f,

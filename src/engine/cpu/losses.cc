@@ -51,25 +51,34 @@ HWY_INLINE V Sign(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, sign);
 }
 
-// What the outputs of a sample should be: `value` at one place, 0 elsewhere.
+// What the outputs of a sample should be: `value` at one place, 0 elsewhere. The loss against it
+// counts the share of a mixed sample times the weight of the class.
 struct Aim {
   size_t place;
-  float value;
+  float value, counts;
 };
-Aim AimOf(const Shard& shard, size_t sample, size_t classes) {
-  const int32_t label = shard.batch->labels[sample];
-  return classes == 1 ? Aim{0, NumberOfLabel(label)} : Aim{static_cast<size_t>(label), 1.0f};
+struct Aims {
+  Aim first, second;  // the second counts 0 unless the sample is mixed
+};
+Aims AimsOf(const Shard& shard, size_t sample, size_t classes) {
+  const Batch& batch = *shard.batch;
+  const int32_t label = batch.labels[sample];
+  if (classes == 1) {
+    const float number = NumberOfLabel(label);
+    return {{0, number, 1}, {0, number, 0}};
+  }
+  const auto aim = [&](int32_t at, float share) {
+    const size_t place = static_cast<size_t>(at);
+    return Aim{place, 1, batch.class_weights.empty() ? share : share * batch.class_weights[place]};
+  };
+  if (batch.mixes.empty()) return {aim(label, 1), aim(label, 0)};
+  const auto [other, share] = batch.mixes[sample];
+  return {aim(label, 1 - share), aim(other, share)};
 }
 
 // Of what comes behind the loss.
 float GradientScale(const Shard& shard) {
   return shard.batch->loss_scale * shard.batch->ScaleOnHost();
-}
-
-// What the loss of a sample counts.
-float WeightOf(const Shard& shard, size_t sample) {
-  const std::span<const float> weights = shard.batch->class_weights;
-  return weights.empty() ? 1.0f : weights[static_cast<size_t>(shard.batch->labels[sample])];
 }
 
 // Calls each(sample) for all of the shard's samples, which cost about `cost` multiply-adds each.
@@ -78,6 +87,33 @@ void ForSamples(const Shard& shard, size_t cost, const F& each) {
   ParallelFor(*shard.team, shard.count, 1 + GrainFor(cost), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) each(i);
   });
+}
+
+// The sum over both aims of against(aim).
+template <class F>
+float LossOf(const Aims& aims, const F& against) {
+  const float loss = against(aims.first) * aims.first.counts;
+  if (aims.second.counts == 0) return loss;
+  return loss + against(aims.second) * aims.second.counts;
+}
+
+// Where an aim is 0, others(value) is the gradient of the loss against it; elsewhere
+// at(value, aim's value) is. `to` may be `from`.
+template <class Others, class At>
+void WriteGradient(const float* from, float* to, size_t classes, const Aims& aims, float scale,
+                   const Others& others, const At& at) {
+  const float first = aims.first.counts * scale, second = aims.second.counts * scale;
+  const auto sum = [&](size_t place) {
+    const auto against = [&](const Aim& aim) {
+      return at(from[place], place == aim.place ? aim.value : 0.0f);
+    };
+    return against(aims.first) * first + against(aims.second) * second;
+  };
+  const float of_first = sum(aims.first.place), of_second = sum(aims.second.place);
+  const V factor = hn::Set(Floats(), first + second);
+  Map(from, to, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(others(v), factor); });
+  to[aims.first.place] = of_first;
+  to[aims.second.place] = of_second;
 }
 
 }  // namespace
@@ -91,13 +127,12 @@ void SoftmaxCrossEntropy(const Call& call, const Shard& shard) {
   ForSamples(shard, 16 * classes, [&](size_t sample) {
     const float* x = logits + sample * classes;
     const float log_sum = Softmax(x, classes, probabilities + sample * classes);
-    float target = (1 - smoothing) * x[shard.batch->labels[sample]];
-    if (smoothing > 0) {
-      double sum = 0;
-      for (size_t c = 0; c < classes; ++c) sum += x[c];
-      target += smoothing / static_cast<float>(classes) * static_cast<float>(sum);
-    }
-    losses[sample] = (log_sum - target) * WeightOf(shard, sample);
+    double sum = 0;
+    for (size_t c = 0; smoothing > 0 && c < classes; ++c) sum += x[c];
+    const float rest = smoothing / static_cast<float>(classes) * static_cast<float>(sum);
+    losses[sample] = LossOf(AimsOf(shard, sample, classes), [&](const Aim& aim) {
+      return log_sum - ((1 - smoothing) * x[aim.place] + rest);
+    });
   });
 }
 
@@ -108,14 +143,12 @@ void SoftmaxCrossEntropyGrad(const Call& call, const Shard& shard) {
   const float smoothing = call.attributes.smoothing;
   const float rest = smoothing / static_cast<float>(classes);
   ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
-    const float* p = probabilities + sample * classes;
-    float* out = dx + sample * classes;
-    const size_t label = static_cast<size_t>(shard.batch->labels[sample]);
-    const float scale = GradientScale(shard) * WeightOf(shard, sample);
-    const float of_label = (p[label] - (1 - smoothing) - rest) * scale;  // dx may be p
-    const V factor = hn::Set(Floats(), scale), off = hn::Set(Floats(), rest);
-    Map(p, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(hn::Sub(v, off), factor); });
-    out[label] = of_label;
+    const V off = hn::Set(Floats(), rest);
+    WriteGradient(
+        probabilities + sample * classes, dx + sample * classes, classes,
+        AimsOf(shard, sample, classes), GradientScale(shard),
+        [&](V v) TRIREME_INLINED { return hn::Sub(v, off); },
+        [&](float p, float aim) { return p - (1 - smoothing) * aim - rest; });
   });
 }
 
@@ -125,13 +158,14 @@ void SquaredError(const Call& call, const Shard& shard) {
   float* losses = call.outputs[0].floats();
   ForSamples(shard, 2 * classes, [&](size_t sample) {
     const float* y = outputs + sample * classes;
-    const Aim aim = AimOf(shard, sample, classes);
-    float sum = 0;
-    for (size_t c = 0; c < classes; ++c) {
-      const float off = y[c] - (c == aim.place ? aim.value : 0.0f);
-      sum += off * off;
-    }
-    losses[sample] = 0.5f * sum * WeightOf(shard, sample);
+    losses[sample] = LossOf(AimsOf(shard, sample, classes), [&](const Aim& aim) {
+      float sum = 0;
+      for (size_t c = 0; c < classes; ++c) {
+        const float off = y[c] - (c == aim.place ? aim.value : 0.0f);
+        sum += off * off;
+      }
+      return 0.5f * sum;
+    });
   });
 }
 
@@ -140,14 +174,10 @@ void SquaredErrorGrad(const Call& call, const Shard& shard) {
   const float* outputs = call.inputs[0].floats();
   float* dx = call.outputs[0].floats();
   ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
-    const float* y = outputs + sample * classes;
-    float* out = dx + sample * classes;
-    const Aim aim = AimOf(shard, sample, classes);
-    const float scale = GradientScale(shard) * WeightOf(shard, sample);
-    const float of_label = (y[aim.place] - aim.value) * scale;  // dx may be y
-    const V factor = hn::Set(Floats(), scale);
-    Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(v, factor); });
-    out[aim.place] = of_label;
+    WriteGradient(
+        outputs + sample * classes, dx + sample * classes, classes, AimsOf(shard, sample, classes),
+        GradientScale(shard), [](V v) TRIREME_INLINED { return v; },
+        [](float y, float aim) { return y - aim; });
   });
 }
 
@@ -157,12 +187,13 @@ void AbsoluteError(const Call& call, const Shard& shard) {
   float* losses = call.outputs[0].floats();
   ForSamples(shard, 2 * classes, [&](size_t sample) {
     const float* y = outputs + sample * classes;
-    const Aim aim = AimOf(shard, sample, classes);
-    float sum = 0;
-    for (size_t c = 0; c < classes; ++c) {
-      sum += std::abs(y[c] - (c == aim.place ? aim.value : 0.0f));
-    }
-    losses[sample] = sum * WeightOf(shard, sample);
+    losses[sample] = LossOf(AimsOf(shard, sample, classes), [&](const Aim& aim) {
+      float sum = 0;
+      for (size_t c = 0; c < classes; ++c) {
+        sum += std::abs(y[c] - (c == aim.place ? aim.value : 0.0f));
+      }
+      return sum;
+    });
   });
 }
 
@@ -171,18 +202,18 @@ void AbsoluteErrorGrad(const Call& call, const Shard& shard) {
   const float* outputs = call.inputs[0].floats();
   float* dx = call.outputs[0].floats();
   ForSamples(shard, 2 * classes, [&](size_t sample) HWY_ATTR {
-    const float* y = outputs + sample * classes;
-    float* out = dx + sample * classes;
-    const Aim aim = AimOf(shard, sample, classes);
-    const float scale = GradientScale(shard) * WeightOf(shard, sample);
-    const float off = y[aim.place] - aim.value;  // dx may be y
-    const V factor = hn::Set(Floats(), scale);
-    Map(y, out, 0, classes, [&](V v) TRIREME_INLINED { return hn::Mul(Sign(v), factor); });
-    out[aim.place] = scale * (off > 0 ? 1 : off < 0 ? -1 : off);
+    WriteGradient(
+        outputs + sample * classes, dx + sample * classes, classes, AimsOf(shard, sample, classes),
+        GradientScale(shard), [](V v) TRIREME_INLINED { return Sign(v); },
+        [](float y, float aim) {
+          const float off = y - aim;
+          return off > 0 ? 1.0f : off < 0 ? -1.0f : off;
+        });
   });
 }
 
-// A prediction is the first of the largest outputs.
+// A prediction is the first of the largest outputs. Of a mixed sample the class of the larger share
+// is right.
 void Tally(const Call& call, const Shard& shard) {
   const size_t classes = call.inputs[0].size();
   const float *logits = call.inputs[0].floats(), *losses = call.inputs[1].floats();

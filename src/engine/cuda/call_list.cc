@@ -193,6 +193,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
                  .numbers = memory_.numbers,
                  .labels = slot.labels,
                  .class_weights = batch.class_weights.empty() ? nullptr : slot.class_weights,
+                 .mixes = batch.mixes.empty() ? nullptr : slot.mixes,
                  .state = state,
                  .copies = {memory_.copies, context_.element()},
                  .summand = summand,

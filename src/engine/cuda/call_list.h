@@ -24,6 +24,7 @@ struct SampleSlot {
   float* inputs = nullptr;
   int32_t* labels = nullptr;
   float* class_weights = nullptr;
+  LabelMix* mixes = nullptr;
 };
 constexpr int kSlots = 2;  // the next shard's samples come while this one's are read
 constexpr int SlotsOf(Mode mode) { return mode == Mode::kTrain ? kSlots : 1; }
@@ -56,7 +57,8 @@ class CallList {
   void Use(int slot) { slot_ = slot; }
 
   // Enqueues the numbers of the batch that the work after it reads. Nothing below enqueues anything
-  // that depends on more of a batch than its count, but for SumOverShards.
+  // that depends on more of a batch than its count and whether its samples are mixed, but for
+  // SumOverShards.
   void WriteNumbers(const Batch& batch);
 
   // Enqueues the copies of the weights that instructions [first, last) read; they stay for

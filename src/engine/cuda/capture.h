@@ -17,6 +17,7 @@ struct StretchKey {
   int samples = 0;
   int slot = 0;  // where they lie
   bool accumulate = false;
+  bool mixed = false;  // of two classes
   const float* state = nullptr;
   const float* summand = nullptr;
   auto operator<=>(const StretchKey&) const = default;

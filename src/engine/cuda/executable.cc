@@ -126,12 +126,12 @@ class CudaExecutable : public Executable {
 
   // Memory for the samples of a shard.
   struct Slot {
-    CardMemory inputs, labels, class_weights;
+    CardMemory inputs, labels, class_weights, mixes;
     CardMemory bytes, numbers, changes;  // of samples that are drawn here, since the first came
     Event read;                          // the shard that read it last is done
     SampleSlot addresses() const {
       return {static_cast<float*>(inputs.data()), static_cast<int32_t*>(labels.data()),
-              static_cast<float*>(class_weights.data())};
+              static_cast<float*>(class_weights.data()), static_cast<LabelMix*>(mixes.data())};
     }
   };
 
@@ -143,6 +143,7 @@ class CudaExecutable : public Executable {
     for (int i = 0; i < SlotsOf(program_->mode); ++i) {
       slots[size_t(i)].inputs = CardMemory(queue_.card(), samples * input, "samples");
       slots[size_t(i)].labels = CardMemory(queue_.card(), samples * sizeof(int32_t), "samples");
+      slots[size_t(i)].mixes = CardMemory(queue_.card(), samples * sizeof(LabelMix), "samples");
       slots[size_t(i)].class_weights = CardMemory(
           queue_.card(), size_t(program_->graph.num_classes()) * sizeof(float), "samples");
     }
@@ -160,6 +161,7 @@ class CudaExecutable : public Executable {
     CopySamples(slot.inputs, batch.inputs);
     CopySamples(slot.labels, batch.labels);
     CopySamples(slot.class_weights, batch.class_weights);
+    CopySamples(slot.mixes, batch.mixes);
     if (!batch.bytes.empty()) Draw(batch.bytes, batch.count, slot);
     const Event taken = sample_queue_.Record();
     queue_.Wait(taken);
@@ -221,6 +223,7 @@ class CudaExecutable : public Executable {
                   .samples = shard.batch.count,
                   .slot = slot_,
                   .accumulate = shard.accumulate,
+                  .mixed = !shard.batch.mixes.empty(),
                   .state = shard.state,
                   .summand = shard.summand},
                  enqueue);

@@ -46,6 +46,7 @@ struct Shard {
   const ShardNumbers* numbers;
   const int32_t* labels;
   const float* class_weights;  // null: all are 1
+  const LabelMix* mixes;       // null: no sample is mixed
   const float* state;          // weights, then running statistics
   Array copies;                // of weights, as the libraries read them
   float* summand;              // null in evaluation

@@ -11,7 +11,8 @@ Outputs OutputsOf(const Call& call, const Shard& shard) {
           .classes = int(values.size()),
           .values = values.floats(),
           .labels = shard.labels,
-          .class_weights = shard.class_weights};
+          .class_weights = shard.class_weights,
+          .mixes = shard.mixes};
 }
 
 }  // namespace

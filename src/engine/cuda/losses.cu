@@ -99,20 +99,37 @@ void WithRow(int classes, const F& f) {
   }
 }
 
-// What the network should have said of a sample: 1 for the label, of which smoothing takes a share
-// for all.
-struct Target {
-  __device__ Target(const Outputs& o, size_t n, float smoothing)
-      : label(o.labels[n]), others(smoothing / float(o.classes)), hit(1 - smoothing + others) {}
-  __device__ float operator()(int i) const { return i == label ? hit : others; }
-  int label;
-  float others, hit;
+// The classes of a sample, and what the loss against each counts: all of it, or its share if the
+// sample is mixed, times the weight of the class.
+struct Aims {
+  __device__ Aims(const Outputs& o, size_t n) : first(o.labels[n]), second(first) {
+    if (o.mixes != nullptr) {
+      second = o.mixes[n].other;
+      of_second = o.mixes[n].share;
+      of_first = 1 - of_second;
+    }
+    if (o.class_weights != nullptr) {
+      of_first *= o.class_weights[first];
+      of_second *= o.class_weights[second];
+    }
+  }
+  __device__ float counts() const { return of_first + of_second; }
+  int first, second;
+  float of_first = 1, of_second = 0;
 };
 
-// What the loss of a sample counts.
-__device__ float WeightOf(const Outputs& o, size_t n) {
-  return o.class_weights == nullptr ? 1.0f : o.class_weights[o.labels[n]];
-}
+// What the network should have said of a sample, times what that counts: 1 for the label, of which
+// smoothing takes a share for all.
+struct Target {
+  __device__ Target(const Aims& aims, int classes, float smoothing)
+      : aims(aims), others(smoothing / float(classes) * aims.counts()), hit(1 - smoothing) {}
+  __device__ float operator()(int i) const {
+    return others +
+           hit * ((i == aims.first ? aims.of_first : 0) + (i == aims.second ? aims.of_second : 0));
+  }
+  Aims aims;
+  float others, hit;
+};
 
 template <int kHeld, int kSize>
 __global__ void __launch_bounds__(kThreads)
@@ -120,8 +137,7 @@ __global__ void __launch_bounds__(kThreads)
   using Members = Team<kSize>;
   Members::ForEachSample(o.samples, [&](size_t n) {
     const Row<kHeld, kSize> row(o.values + n * o.classes, o.classes);
-    const Target target(o, n, smoothing);
-    const float weight = WeightOf(o, n);
+    const Target target(Aims(o, n), o.classes, smoothing);
     float largest = -INFINITY;
     row.ForEach([&](int, float x) { largest = x > largest ? x : largest; });
     largest = Members::Reduce(largest, [](float a, float b) { return a > b ? a : b; });
@@ -134,7 +150,7 @@ __global__ void __launch_bounds__(kThreads)
       probabilities[n * o.classes + i] = expf(x - log_sum);
     });
     loss = Members::Sum(loss);
-    if (Members::Member() == 0) losses[n] = loss * weight;
+    if (Members::Member() == 0) losses[n] = loss;
   });
 }
 
@@ -143,15 +159,21 @@ __global__ void __launch_bounds__(kThreads)
     SoftmaxCrossEntropyGrad(Outputs o, float smoothing, const ShardNumbers* numbers, T* d_logits) {
   Team<kSize>::ForEachSample(o.samples, [&](size_t n) {
     const Row<kHeld, kSize> row(o.values + n * o.classes, o.classes);
-    const Target target(o, n, smoothing);
-    const float scale = numbers->gradient_scale * WeightOf(o, n);
-    row.ForEach([&](int i, float p) { d_logits[n * o.classes + i] = T((p - target(i)) * scale); });
+    const Target target(Aims(o, n), o.classes, smoothing);
+    const float scale = numbers->gradient_scale, counts = target.aims.counts();
+    row.ForEach(
+        [&](int i, float p) { d_logits[n * o.classes + i] = T((p * counts - target(i)) * scale); });
   });
 }
 
-__device__ float ErrorOf(const Outputs& o, size_t n, int i) {
-  const float target = o.classes == 1 ? __int_as_float(o.labels[n]) : i == o.labels[n] ? 1 : 0;
-  return o.values[n * o.classes + i] - target;
+// The sum over both aims of an output's f(error).
+template <class F>
+__device__ float AgainstAims(const Outputs& o, size_t n, int i, const F& f) {
+  const Aims aims(o, n);
+  const float value = o.values[n * o.classes + i];
+  if (o.classes == 1) return f(value - __int_as_float(aims.first));
+  const float sum = f(value - (i == aims.first ? 1 : 0)) * aims.of_first;
+  return aims.of_second == 0 ? sum : sum + f(value - (i == aims.second ? 1 : 0)) * aims.of_second;
 }
 
 template <Difference kKind>
@@ -159,11 +181,12 @@ __global__ void DifferenceOf(Outputs o, float* losses) {
   Warp::ForEachSample(o.samples, [&](size_t n) {
     float loss = 0;
     ForEachClass(o.classes, [&](int i) {
-      const float error = ErrorOf(o, n, i);
-      loss += kKind == Difference::kSquared ? error * error / 2 : fabsf(error);
+      loss += AgainstAims(o, n, i, [](float error) {
+        return kKind == Difference::kSquared ? error * error / 2 : fabsf(error);
+      });
     });
     loss = SumWarp(loss);
-    if (Warp::Member() == 0) losses[n] = loss * WeightOf(o, n);
+    if (Warp::Member() == 0) losses[n] = loss;
   });
 }
 
@@ -172,9 +195,10 @@ __global__ void DifferenceGrad(Outputs o, const ShardNumbers* numbers, float* dx
   const float scale = numbers->gradient_scale;
   ForEachItem(o.samples * o.classes, [=](size_t at) {
     const size_t n = at / unsigned(o.classes);
-    const float error = ErrorOf(o, n, int(at % unsigned(o.classes)));
-    const float sign = error > 0 ? 1 : error < 0 ? -1 : error;  // not a number stays so
-    dx[at] = (kKind == Difference::kSquared ? error : sign) * (scale * WeightOf(o, n));
+    dx[at] = scale * AgainstAims(o, n, int(at % unsigned(o.classes)), [](float error) {
+               if (kKind == Difference::kSquared) return error;
+               return error > 0 ? 1.0f : error < 0 ? -1.0f : error;  // not a number stays so
+             });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/label.h"
 #include "engine/cuda/array.h"
 #include "engine/cuda/numbers.h"
 
@@ -17,6 +18,7 @@ struct Outputs {
   const float* values;
   const int32_t* labels;
   const float* class_weights = nullptr;  // what a sample's loss counts; null: 1
+  const LabelMix* mixes = nullptr;       // of each sample; null: none is mixed
 };
 
 void LaunchSoftmaxCrossEntropy(cudaStream_t stream, const Outputs& logits, float smoothing,

@@ -38,16 +38,17 @@ class CudaRunner : public check::OpRunner {
     const CardMemory sums = ToCard(std::as_bytes(summand));
     const CardMemory labels = ToCard(std::as_bytes(batch.labels));
     const CardMemory class_weights = ToCard(std::as_bytes(batch.class_weights));
-    CallList calls(
-        *program, context_,
-        {.activations = static_cast<std::byte*>(values.data()),
-         .slots = {SampleSlot{.labels = static_cast<int32_t*>(labels.data()),
-                              .class_weights = static_cast<float*>(class_weights.data())}},
-         .numbers = static_cast<ShardNumbers*>(numbers_.data()),
-         .copies = copies.data(),
-         .scratch = scratch,
-         .aside_scratch = scratch},
-        /*check=*/false);
+    const CardMemory mixes = ToCard(std::as_bytes(batch.mixes));
+    CallList calls(*program, context_,
+                   {.activations = static_cast<std::byte*>(values.data()),
+                    .slots = {SampleSlot{.labels = static_cast<int32_t*>(labels.data()),
+                                         .class_weights = static_cast<float*>(class_weights.data()),
+                                         .mixes = static_cast<LabelMix*>(mixes.data())}},
+                    .numbers = static_cast<ShardNumbers*>(numbers_.data()),
+                    .copies = copies.data(),
+                    .scratch = scratch,
+                    .aside_scratch = scratch},
+                   /*check=*/false);
     const auto* from = static_cast<const float*>(weights.data());
     auto* to = static_cast<float*>(sums.data());
     calls.WriteNumbers(batch);

@@ -10,7 +10,8 @@ namespace {
 // If it were compiled for so many samples.
 Shares SharesOf(const Program& program, Context& context, int samples) {
   const Needs needs = NeedsOf(program, context, samples);
-  const size_t sample = size_t(program.graph.input().size()) * sizeof(float) + sizeof(int32_t);
+  const size_t sample =
+      size_t(program.graph.input().size()) * sizeof(float) + sizeof(int32_t) + sizeof(LabelMix);
   return {.activations = size_t(double(program.activation_bytes) / program.capacity * samples),
           .samples = size_t(SlotsOf(program.mode)) * size_t(samples) * sample,
           .copies = needs.copy_bytes,

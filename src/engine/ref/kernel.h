@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,18 +31,29 @@ struct Call {
 
   int64_t samples() const { return batch.count; }
 
-  // What output `i` of a sample should be, of the first input: 1 for its class and 0 for others; a
-  // single output is a number itself.
-  double Target(int64_t sample, int64_t i) const {
+  // What a sample should be, and what the loss against it counts: all of it, or its share if the
+  // sample is mixed, times the weight of its class.
+  struct Aim {
+    int32_t label;
+    double counts;
+  };
+  std::array<Aim, 2> Aims(int64_t sample) const {
     const int32_t label = batch.labels[size_t(sample)];
-    return inputs[0].shape().size() == 1 ? NumberOfLabel(label) : i == label ? 1 : 0;
+    if (batch.mixes.empty()) return {{{label, Weight(label)}, {label, 0}}};
+    const auto [other, share] = batch.mixes[size_t(sample)];
+    return {{{label, (1 - double(share)) * Weight(label)}, {other, double(share) * Weight(other)}}};
+  }
+  // What output `i` of the first input should be then: 1 for the class and 0 for others; a single
+  // output is a number itself.
+  double Target(const Aim& aim, int64_t i) const {
+    return inputs[0].shape().size() == 1 ? NumberOfLabel(aim.label) : i == aim.label ? 1 : 0;
   }
   // Of what comes behind the loss.
   double GradientScale() const { return batch.loss_scale * batch.ScaleOnHost(); }
-  // What its loss counts.
-  double Weight(int64_t sample) const {
-    if (batch.class_weights.empty()) return 1;
-    return batch.class_weights[size_t(batch.labels[size_t(sample)])];
+
+ private:
+  double Weight(int32_t label) const {
+    return batch.class_weights.empty() ? 1 : double(batch.class_weights[size_t(label)]);
   }
 };
 

@@ -7,9 +7,9 @@ namespace trireme::ref {
 
 namespace {
 
-double Target(const Call& call, int64_t n, int64_t i, int64_t classes) {
+double Target(const Call& call, const Call::Aim& aim, int64_t i, int64_t classes) {
   const double smoothing = call.attributes.smoothing;
-  return (1 - smoothing) * call.Target(n, i) + smoothing / double(classes);
+  return (1 - smoothing) * call.Target(aim, i) + smoothing / double(classes);
 }
 
 }  // namespace
@@ -23,7 +23,9 @@ void SoftmaxCrossEntropy(const Call& call) {
     for (int64_t i = 0; i < classes; ++i) sum += std::exp(x[i] - largest);
     const double log_sum = largest + std::log(sum);
     for (int64_t i = 0; i < classes; ++i) {
-      call.outputs[0].values[n] += Target(call, n, i, classes) * (log_sum - x[i]) * call.Weight(n);
+      for (const Call::Aim& aim : call.Aims(n)) {
+        call.outputs[0].values[n] += Target(call, aim, i, classes) * (log_sum - x[i]) * aim.counts;
+      }
       call.outputs[1].sample(n)[i] = std::exp(x[i] - log_sum);
     }
   }
@@ -33,8 +35,10 @@ void SoftmaxCrossEntropyGrad(const Call& call) {
   const int64_t classes = call.inputs[0].shape().size();
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
-      call.outputs[0].sample(n)[i] = (call.inputs[0].sample(n)[i] - Target(call, n, i, classes)) *
-                                     call.GradientScale() * call.Weight(n);
+      for (const Call::Aim& aim : call.Aims(n)) {
+        const double error = call.inputs[0].sample(n)[i] - Target(call, aim, i, classes);
+        call.outputs[0].sample(n)[i] += error * call.GradientScale() * aim.counts;
+      }
     }
   }
 }

@@ -6,8 +6,10 @@ void SquaredError(const Call& call) {
   const int64_t classes = call.inputs[0].shape().size();
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
-      const double error = call.inputs[0].sample(n)[i] - call.Target(n, i);
-      call.outputs[0].values[n] += error * error / 2 * call.Weight(n);
+      for (const Call::Aim& aim : call.Aims(n)) {
+        const double error = call.inputs[0].sample(n)[i] - call.Target(aim, i);
+        call.outputs[0].values[n] += error * error / 2 * aim.counts;
+      }
     }
   }
 }
@@ -16,8 +18,10 @@ void SquaredErrorGrad(const Call& call) {
   const int64_t classes = call.inputs[0].shape().size();
   for (int64_t n = 0; n < call.samples(); ++n) {
     for (int64_t i = 0; i < classes; ++i) {
-      const double error = call.inputs[0].sample(n)[i] - call.Target(n, i);
-      call.outputs[0].sample(n)[i] = error * call.GradientScale() * call.Weight(n);
+      for (const Call::Aim& aim : call.Aims(n)) {
+        const double error = call.inputs[0].sample(n)[i] - call.Target(aim, i);
+        call.outputs[0].sample(n)[i] += error * call.GradientScale() * aim.counts;
+      }
     }
   }
 }
