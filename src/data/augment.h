@@ -20,13 +20,23 @@ struct AugmentContext {
   double jitter = 0.4;
   int operations = 2;
   double magnitude = 9;
+  double mixup_alpha = 0.2, cutmix_alpha = 1;
 };
 
 constexpr double kMostMagnitude = 30;  // RandAugment's
 
-// Changes of different parts are made in this order, whatever their order in a list: a list that
-// says otherwise is refused. Places may be changed after erasing, which moves what is erased.
-enum class AugmentPart { kPlaces, kMapped, kColours, kErased };
+// What a picture is mixed with: another one of the set, changed as where it stands itself in the
+// epoch.
+struct SampleMix {
+  int64_t other = 0;
+  float share = 0;  // of the other; 0: it is not mixed
+  // cutmix: where the other is shown instead; empty: everywhere, by its share.
+  int top = 0, left = 0, bottom = 0, end = 0;
+};
+
+// The order in which changes are made; a list with another one is refused. Only places may be
+// changed after erasing, too, which moves what is erased.
+enum class AugmentPart { kPlaces, kMapped, kColours, kErased, kMixed };
 
 // A row of the list of augmentations: pure functions of `draw`, 64 random bits of (seed, epoch,
 // sample). Functions may be null; where the picture is cut when it is read, `frame` goes before.
@@ -38,6 +48,8 @@ struct AugmentKind {
   // Goes on with a change that others have begun.
   void (*change)(const AugmentContext& context, uint64_t draw, SampleChange& change);
   bool of_bytes = false;  // only where values stand for bytes
+  // Sets the share of the other picture, and where it is shown.
+  void (*mix)(const AugmentContext& context, uint64_t draw, SampleMix& mix) = nullptr;
 };
 
 std::span<const AugmentKind> AugmentKinds();
@@ -61,6 +73,13 @@ class Augment {
   // What becomes of the picture.
   SampleChange Change(int64_t epoch, int64_t sample) const;
 
+  // Whether pictures are mixed with others, and what with; `size`: of the set. Of several kinds
+  // each picture has one.
+  bool mixes() const { return !mixes_.empty(); }
+  SampleMix Mix(int64_t epoch, int64_t sample, int64_t size) const;
+  // Mixes the other picture into one; both are changed.
+  void Apply(const SampleMix& mix, std::span<const float> other, std::span<float> picture) const;
+
   // Changes the normalised picture in place. `scratch` becomes as large as a picture where a change
   // needs that.
   void Apply(const SampleChange& change, std::span<float> picture,
@@ -76,7 +95,7 @@ class Augment {
   AugmentContext context_;
   std::vector<float> scale_, shift_;  // of each channel
   std::vector<float> black_;          // one row, normalised
-  std::vector<const AugmentKind*> frames_, changes_;
+  std::vector<const AugmentKind*> frames_, changes_, mixes_;
 };
 
 }  // namespace trireme

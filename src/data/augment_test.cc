@@ -113,8 +113,8 @@ TEST(Augment, RefusesTablesAndUnknownKinds) {
                       Augment("flip", 1, {{1, 1, 4}}, Normalizer::Identity(4));
                     }),
                     {"data.augment", "needs images", "1 x 1 x 4"}));
-  EXPECT_TRUE(Holds(Refusal([] { Augment("mixup", 1, {kShape}, SomeNormalizer()); }),
-                    {"data.augment", "mixup"}));
+  EXPECT_TRUE(Holds(Refusal([] { Augment("mixdown", 1, {kShape}, SomeNormalizer()); }),
+                    {"data.augment", "mixdown", "mixup"}));
 }
 
 TEST(Augment, EraseMakesARectangleOfZerosEveryOtherTime) {
@@ -200,6 +200,8 @@ TEST(Augment, OrdersThatNumbersCannotSayAreRefused) {
        {std::tuple{"colour-jitter,pad-crop", "pad-crop", "colour-jitter"},
         {"erase,colour-jitter", "colour-jitter", "erase"},
         {"randaugment,flip", "flip", "randaugment"},
+        {"mixup,flip", "flip", "mixup"},
+        {"cutmix,erase", "erase", "cutmix"},
         {"colour-jitter,randaugment", "randaugment", "colour-jitter"}}) {
     const char* const text = kinds;
     EXPECT_TRUE(Holds(Refusal([&] { Augment(text, 3, {kShape}, SomeNormalizer()); }),
@@ -322,8 +324,9 @@ TEST(Augment, AMapOfWholePixelsIsExact) {
   std::vector<float> plain(49), scratch;
   normalizer.Apply(RandomBytes(2, square), plain.data());
   std::vector<float> turned = plain, moved = plain;
-  augment.Apply({.map = {.x_of_x = 0, .x_of_y = 1, .y_of_x = -1, .y_of_y = 0}}, turned, scratch);
-  augment.Apply({.map = {.x = 2, .y = -1}}, moved, scratch);
+  augment.Apply(SampleChange{.map = {.x_of_x = 0, .x_of_y = 1, .y_of_x = -1, .y_of_y = 0}}, turned,
+                scratch);
+  augment.Apply(SampleChange{.map = {.x = 2, .y = -1}}, moved, scratch);
   for (int y = 0; y < 7; ++y) {
     for (int x = 0; x < 7; ++x) {
       EXPECT_EQ(turned[y * 7 + x], plain[(6 - x) * 7 + y]);
@@ -333,7 +336,82 @@ TEST(Augment, AMapOfWholePixelsIsExact) {
   }
 }
 
+TEST(Augment, MixupDrawsSharesFromABetaDistribution) {
+  for (const double alpha : {0.2, 1.0, 2.0}) {
+    const Augment augment("mixup", 3, {.shape = kShape, .mixup_alpha = alpha}, SomeNormalizer());
+    EXPECT_FALSE(augment.active());
+    double sum = 0, squares = 0;
+    std::set<int64_t> others;
+    constexpr int kCount = 20'000, kSize = 1000;
+    for (int64_t sample = 0; sample < kCount; ++sample) {
+      const SampleMix mix = augment.Mix(1, sample % kSize, kSize);
+      const SampleMix again = augment.Mix(1, sample % kSize, kSize);
+      ASSERT_EQ(mix.other, again.other);
+      ASSERT_EQ(mix.share, again.share);
+      ASSERT_TRUE(mix.share >= 0 && mix.share <= 1 && mix.other >= 0 && mix.other < kSize);
+      const SampleMix of_epoch = augment.Mix(sample, sample % kSize, kSize);
+      sum += of_epoch.share;
+      squares += of_epoch.share * of_epoch.share;
+      others.insert(of_epoch.other);
+    }
+    EXPECT_EQ(others.size(), size_t{kSize});
+    const double mean = sum / kCount;
+    EXPECT_NEAR(mean, 0.5, 0.02) << alpha;
+    EXPECT_NEAR(squares / kCount - mean * mean, 0.25 / (2 * alpha + 1), 0.01) << alpha;
+  }
+}
+
+TEST(Augment, MixupAddsSharesThatAreOneTogether) {
+  const Augment augment("mixup", 3, {kShape}, SomeNormalizer());
+  const std::vector<float> other(Picture().size(), -3.0f);
+  const SampleMix mix{.other = 1, .share = 0.3f};
+  std::vector<float> picture = Picture();
+  augment.Apply(mix, other, picture);
+  for (size_t i = 0; i < picture.size(); ++i) {
+    EXPECT_NEAR(picture[i], 0.7 * double(i + 1) - 0.9, 1e-4);
+  }
+  augment.Apply(SampleMix{.share = 1}, other, picture);
+  EXPECT_EQ(picture, other);
+}
+
+TEST(Augment, CutmixCountsThePixelsThatItShows) {
+  const SampleShape shape{40, 60, 3};
+  const Augment augment("cutmix", 3, {shape}, Normalizer::Identity(3));
+  const std::vector<float> zeros(shape.size()), ones(shape.size(), 1.0f);
+  double sum = 0;
+  for (int64_t sample = 0; sample < 400; ++sample) {
+    const SampleMix mix = augment.Mix(1, sample, 400);
+    std::vector<float> picture = zeros;
+    augment.Apply(mix, ones, picture);
+    int shown = 0;
+    for (int y = 0; y < 40; ++y) {
+      for (int x = 0; x < 60; ++x) {
+        const bool inside = y >= mix.top && y < mix.bottom && x >= mix.left && x < mix.end;
+        for (int c = 0; c < 3; ++c) ASSERT_EQ(picture[(y * 60 + x) * 3 + c], inside ? 1 : 0);
+        shown += inside;
+      }
+    }
+    EXPECT_NEAR(mix.share, shown / 2400.0, 1e-6);
+    sum += mix.share;
+  }
+  EXPECT_NEAR(sum / 400, 0.31, 0.06);  // half, less what lies outside of the picture
+}
+
+// Of both kinds each picture has one, half of the time.
+TEST(Augment, MixupAndCutmixTakeTurns) {
+  const Augment augment("mixup,cutmix", 3, {kShape}, SomeNormalizer());
+  int cut = 0;
+  for (int64_t sample = 0; sample < 1000; ++sample) {
+    cut += augment.Mix(1, sample, 1000).bottom > 0;
+  }
+  EXPECT_NEAR(cut, 480, 80);  // some rectangles are empty
+}
+
 TEST(Augment, StrengthsOfZeroChangeNothing) {
+  const Augment mixing("mixup,cutmix", 3, {.shape = kShape, .mixup_alpha = 0, .cutmix_alpha = 0},
+                       SomeNormalizer());
+  for (int64_t sample = 0; sample < 50; ++sample) EXPECT_EQ(mixing.Mix(1, sample, 50).share, 0);
+
   const Augment augment("randaugment,colour-jitter", 3,
                         {.shape = kShape, .jitter = 0, .magnitude = 0}, SomeNormalizer());
   for (int64_t sample = 0; sample < 50; ++sample) {

@@ -33,7 +33,9 @@ Feed Feed::ForTraining(const Source& source, const Normalizer& normalizer,
                    .least_area = options.least_area,
                    .jitter = options.jitter,
                    .operations = options.operations,
-                   .magnitude = options.magnitude},
+                   .magnitude = options.magnitude,
+                   .mixup_alpha = options.mixup_alpha,
+                   .cutmix_alpha = options.cutmix_alpha},
                   normalizer)};
 }
 
@@ -55,8 +57,13 @@ Slot Slot::Part(size_t first, size_t count, size_t values) const {
           .labels = part(labels, 1),
           .bytes = part(bytes, values),
           .numbers = part(numbers, 1),
-          .changes = part(changes, 1)};
+          .changes = part(changes, 1),
+          .mixes = part(mixes, 1)};
 }
+
+struct Feed::Scratch {
+  std::vector<float> mapped, other;  // a picture each, where it is needed
+};
 
 // A chunk of at most kChunk samples.
 void Feed::Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
@@ -95,7 +102,7 @@ void Feed::Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& s
 
 // Values are changed here, bytes where they are normalised.
 void Feed::Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
-                  std::vector<float>& scratch, FetchTimes* times) const {
+                  Scratch& scratch, FetchTimes* times) const {
   const double began = times ? Now() : 0;
   const size_t values = shape().size();
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -103,10 +110,42 @@ void Feed::Change(int64_t epoch, std::span<const int64_t> samples, const Slot& s
     if (slot.inputs.empty()) {
       slot.changes[i] = change;
     } else {
-      augment_.Apply(change, slot.inputs.subspan(i * values, values), scratch);
+      augment_.Apply(change, slot.inputs.subspan(i * values, values), scratch.mapped);
     }
   }
   if (times) times->resize += Now() - began;
+}
+
+// Another sample is fetched and changed as if it stood here itself, so that what it is depends on
+// (seed, epoch, sample) alone: neighbours of a batch would depend on how an epoch is cut.
+void Feed::Mix(int64_t epoch, std::span<const int64_t> samples, const Slot& slot, Scratch& scratch,
+               FetchTimes* times) const {
+  TRIREME_ASSERT(!slot.inputs.empty());
+  const size_t values = shape().size();
+  scratch.other.resize(values);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const SampleMix mix = augment_.Mix(epoch, samples[i], source_->size());
+    int32_t& label = slot.labels[i];
+    LabelMix labels{.other = label};
+    if (mix.share > 0) {
+      const Slot other{.inputs = scratch.other, .labels = {&labels.other, 1}};
+      Gather(epoch, {&mix.other, 1}, other, times);
+      normalizer_.ApplyToLabels(other.labels);
+      if (augment_.active()) Change(epoch, {&mix.other, 1}, other, scratch, times);
+      augment_.Apply(mix, scratch.other, slot.inputs.subspan(i * values, values));
+      labels.share = mix.share;
+    }
+    if (!mixes_labels()) {
+      const float number = NumberOfLabel(label), other = NumberOfLabel(labels.other);
+      label = LabelOfNumber((1 - labels.share) * number + labels.share * other);
+      continue;
+    }
+    if (labels.share > 0.5f) {
+      std::swap(label, labels.other);
+      labels.share = 1 - labels.share;
+    }
+    if (!slot.mixes.empty()) slot.mixes[i] = labels;
+  }
 }
 
 void Feed::Fill(const Positions& range, float* inputs, int32_t* labels, FetchTimes* times) const {
@@ -123,7 +162,7 @@ void Feed::Fill(const Positions& range, const Slot& slot, FetchTimes* times) con
     if (times) times->decode += pretended.seconds();
   }
   std::array<int64_t, kChunk> indices;
-  std::vector<float> scratch;
+  Scratch scratch;
   for (int64_t begin = range.begin; begin < range.end;) {
     const size_t count = std::min<size_t>(indices.size(), range.end - begin);
     const std::span<int64_t> samples(indices.data(), count);
@@ -132,6 +171,7 @@ void Feed::Fill(const Positions& range, const Slot& slot, FetchTimes* times) con
     Gather(range.epoch, samples, piece, times);
     normalizer_.ApplyToLabels(piece.labels);
     if (augment_.active()) Change(range.epoch, samples, piece, scratch, times);
+    if (augment_.mixes()) Mix(range.epoch, samples, piece, scratch, times);
     begin += static_cast<int64_t>(count);
   }
   if (times) times->cpu += ThreadSeconds() - worked;

@@ -1,8 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/label.h"
 #include "data/augment.h"
 #include "data/normalizer.h"
 #include "data/options.h"
@@ -31,6 +31,7 @@ struct Slot {
   std::span<uint8_t> bytes = {};
   std::span<int32_t> numbers = {};
   std::span<SampleChange> changes = {};
+  std::span<LabelMix> mixes = {};  // only where labels are mixed
 
   // So many of its samples, each of so many values.
   Slot Part(size_t first, size_t count, size_t values) const;
@@ -54,21 +55,30 @@ class Feed {
   const Normalizer& normalizer() const { return normalizer_; }
   bool changes() const { return augment_.active(); }  // else those of a slot are left as they are
 
+  // Whether samples are mixed: then they come as values alone.
+  bool mixes() const { return augment_.mixes(); }
+  // And labels with them, which a slot says beside; labels that are numbers become one number.
+  bool mixes_labels() const { return mixes() && !normalizer_.target(); }
+
   // Every sample takes so much longer to fetch, as if it were to be decoded (emulate.decode_ms).
   void PretendDecoding(double seconds_per_sample) { decode_s_ = seconds_per_sample; }
   bool decodes() const { return decode_s_ > 0 || source_->cuts(); }
 
-  // Allocates nothing, unless the source does or pictures are mapped. Where `times` is not null,
-  // the time it takes is added to it.
+  // Allocates nothing, unless the source does or pictures are mapped or mixed. Where `times` is not
+  // null, the time it takes is added to it.
   void Fill(const Positions& range, const Slot& slot, FetchTimes* times = nullptr) const;
+  // Of mixed samples the class of the larger share.
   void Fill(const Positions& range, float* inputs, int32_t* labels,
             FetchTimes* times = nullptr) const;
 
  private:
+  struct Scratch;
   void Gather(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
               FetchTimes* times) const;
-  void Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot,
-              std::vector<float>& scratch, FetchTimes* times) const;
+  void Change(int64_t epoch, std::span<const int64_t> samples, const Slot& slot, Scratch& scratch,
+              FetchTimes* times) const;
+  void Mix(int64_t epoch, std::span<const int64_t> samples, const Slot& slot, Scratch& scratch,
+           FetchTimes* times) const;
   Feed(const Source& source, const Normalizer& normalizer, const Order& order, Augment augment);
 
   const Source* source_;

@@ -282,11 +282,11 @@ std::string HashOfEpochs(const DataSet& data, const DataOptions& options, int th
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<float> inputs(2 * kBatch * data.shape.size());
     std::vector<int32_t> labels(2 * kBatch);
+    std::vector<LabelMix> mixes(2 * kBatch);
     std::vector<Slot> slots;
+    const Slot room{.inputs = inputs, .labels = labels, .mixes = mixes};
     for (size_t i = 0; i < 2; ++i) {
-      slots.push_back(
-          {std::span(inputs).subspan(i * kBatch * data.shape.size(), kBatch * data.shape.size()),
-           std::span(labels).subspan(i * kBatch, kBatch)});
+      slots.push_back(room.Part(i * kBatch, kBatch, size_t(data.shape.size())));
     }
     Loader loader(Feed::ForTraining(*data.train, normalizer, options, 5), slots, threads);
     for (int64_t epoch = 0; epoch < 2; ++epoch) {
@@ -301,7 +301,9 @@ std::string HashOfEpochs(const DataSet& data, const DataOptions& options, int th
           Sha256 hash;
           hash.Add(slots[filled.slot].inputs.subspan(i * data.shape.size(), data.shape.size()));
           shown[epoch * data.train->size() + first + i] =
-              hash.Hex() + std::to_string(slots[filled.slot].labels[i]);
+              hash.Hex() + std::to_string(slots[filled.slot].labels[i]) + " " +
+              std::to_string(slots[filled.slot].mixes[i].other) + " " +
+              std::to_string(slots[filled.slot].mixes[i].share);
         }
         loader.Release();
       }
@@ -346,7 +348,8 @@ TEST(Images, ThreadsAndRanksShowTheSameBytes) {
   for (int i = 0; i < 23; ++i) pictures.Add(fmt::format("{}/{}.jpg", i % 3, i), 10 * i);
   DataOptions options = pictures.options(16);
   options.normalize = "imagenet";
-  options.augment = "random-resized-crop,flip,pad-crop,randaugment,colour-jitter,erase";
+  options.augment =
+      "random-resized-crop,flip,pad-crop,randaugment,colour-jitter,erase,mixup,cutmix";
   const DataSet data = OpenData(options, 1);
   const std::string expected = HashOfEpochs(data, options, 0, 1);
   for (const int threads : {1, 4}) {

@@ -55,6 +55,9 @@ Loader::Loader(Feed feed, std::vector<Slot> slots, const LoaderThreads& threads)
       began_(Now()),
       ready_since_(began_),
       tuner_(threads) {
+  for (const Slot& slot : slots_) {
+    TRIREME_ASSERT(!feed_.mixes_labels() || slot.mixes.size() == slot.labels.size());
+  }
   TRIREME_ASSERT(!slots_.empty() && threads.first >= 0);
   SetThreads(threads.first);
 }

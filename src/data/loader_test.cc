@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -22,15 +23,19 @@ struct Memory {
     for (int i = 0; i < num_slots; ++i) {
       inputs.emplace_back(capacity * shape.size(), -1.0f);
       labels.emplace_back(capacity, -1);
+      mixes.emplace_back(capacity);
     }
   }
   std::vector<Slot> slots() {
     std::vector<Slot> all;
-    for (size_t i = 0; i < inputs.size(); ++i) all.push_back({inputs[i], labels[i]});
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      all.push_back({.inputs = inputs[i], .labels = labels[i], .mixes = mixes[i]});
+    }
     return all;
   }
   std::vector<std::vector<float>> inputs;
   std::vector<std::vector<int32_t>> labels;
+  std::vector<std::vector<LabelMix>> mixes;
 };
 
 DataOptions Pictures(const char* augment) {
@@ -105,22 +110,98 @@ std::vector<float> Consume(const Feed& feed, int count, int num_slots, int threa
     all.insert(all.end(), inputs, inputs + filled.count * feed.shape().size());
     const int32_t* labels = memory.labels[filled.slot].data();
     all.insert(all.end(), labels, labels + filled.count);
+    for (int i = 0; feed.mixes_labels() && i < filled.count; ++i) {
+      all.push_back(float(memory.mixes[filled.slot][i].other));
+      all.push_back(memory.mixes[filled.slot][i].share);
+    }
     loader.Release();
   }
   return all;
 }
 
 TEST(Loader, ContentsDoNotDependOnThreadsSlotsOrAugmentation) {
-  for (const char* augment : {"none", "crop-flip"}) {
+  for (const char* augment : {"none", "crop-flip", "flip,randaugment,mixup,cutmix"}) {
     const DataOptions options = Pictures(augment);
     const DataSet data = OpenData(options, 5);
     const Normalizer normalizer = FitNormalizer(*data.train, "standard");
     const Feed feed = Feed::ForTraining(*data.train, normalizer, options, 5);
     const std::vector<float> expected = Consume(feed, 100, 1, 0);
-    EXPECT_EQ(expected.size(), 2 * 340 * (32 * 32 * 3 + 1u));
+    EXPECT_EQ(expected.size(), 2 * 340 * (32 * 32 * 3 + (feed.mixes() ? 3u : 1u)));
     for (const int threads : {1, 2, 4}) {
       for (const int slots : {1, 3}) EXPECT_EQ(Consume(feed, 100, slots, threads), expected);
     }
+  }
+}
+
+// The words of the help: a share of another sample, as it is at its own place in the epoch.
+TEST(Loader, SamplesAreMixedWithOthersOfTheEpoch) {
+  DataOptions options = Pictures("flip,pad-crop,mixup,cutmix");
+  options.mixup_alpha = 1;
+  const DataSet data = OpenData(options, 5);
+  const Normalizer normalizer = FitNormalizer(*data.train, "standard");
+  const Feed feed = Feed::ForTraining(*data.train, normalizer, options, 5);
+  EXPECT_TRUE(feed.mixes_labels());
+  DataOptions bare = options;
+  bare.augment = "flip,pad-crop";
+  const Feed plain = Feed::ForTraining(*data.train, normalizer, bare, 5);
+  const Augment augment(options.augment, 5, {.shape = data.shape, .mixup_alpha = 1}, normalizer);
+  const auto size = size_t(feed.size()), values = size_t(data.shape.size());
+  std::vector<float> inputs(size * values), unmixed(size * values);
+  std::vector<int32_t> labels(size), own(size);
+  std::vector<LabelMix> mixes(size);
+  const Positions all{.epoch = 1, .begin = 0, .end = feed.size()};
+  feed.Fill(all, {.inputs = inputs, .labels = labels, .mixes = mixes});
+  plain.Fill(all, unmixed.data(), own.data());
+  std::vector<size_t> position_of(size);
+  for (size_t i = 0; i < size; ++i) position_of[feed.order().At(1, int64_t(i))] = i;
+  int mixed = 0;
+  for (size_t i = 0; i < size; ++i) {
+    const SampleMix mix = augment.Mix(1, feed.order().At(1, int64_t(i)), feed.size());
+    const size_t other = position_of[size_t(mix.other)];
+    std::vector<float> want(unmixed.begin() + std::ptrdiff_t(i * values),
+                            unmixed.begin() + std::ptrdiff_t((i + 1) * values));
+    augment.Apply(mix, std::span(unmixed).subspan(other * values, values), want);
+    ASSERT_TRUE(std::ranges::equal(want, std::span(inputs).subspan(i * values, values)));
+    const bool larger = mix.share > 0.5f;
+    EXPECT_EQ(labels[i], larger ? own[other] : own[i]);
+    if (mix.share > 0) {
+      EXPECT_EQ(mixes[i].other, larger ? own[i] : own[other]);
+    }
+    EXPECT_EQ(mixes[i].share, larger ? 1 - mix.share : mix.share);
+    EXPECT_LE(mixes[i].share, 0.5f);
+    mixed += mix.share > 0;
+  }
+  EXPECT_GT(mixed, int(size) * 8 / 10);
+}
+
+// Numbers to predict are mixed like the values.
+TEST(Loader, LabelsThatAreNumbersAreMixedToOne) {
+  DataOptions options = Pictures("mixup");
+  options.mixup_alpha = 1;
+  const DataSet data = OpenData(options, 5);
+  class Numbers : public Source {
+   public:
+    explicit Numbers(const Source& whole) : Source(whole.shape(), whole.size()), whole_(whole) {}
+    int32_t label(int64_t index) const override { return LabelOfNumber(float(index)); }
+    void Read(int64_t index, std::span<float> out) const override { whole_.Read(index, out); }
+
+   private:
+    const Source& whole_;
+  } const numbers(*data.train);
+  Normalizer normalizer = Normalizer::Identity(3);
+  normalizer.SetTarget({.mean = 100, .deviation = 10});
+  const Feed feed = Feed::ForTraining(numbers, normalizer, options, 5);
+  EXPECT_TRUE(feed.mixes());
+  EXPECT_FALSE(feed.mixes_labels());
+  const Augment augment("mixup", 5, {.shape = data.shape, .mixup_alpha = 1}, normalizer);
+  std::vector<float> inputs(size_t(100 * data.shape.size()));
+  std::vector<int32_t> labels(100);
+  feed.Fill({.epoch = 2, .begin = 0, .end = 100}, inputs.data(), labels.data());
+  for (int64_t i = 0; i < 100; ++i) {
+    const int64_t sample = feed.order().At(2, i);
+    const SampleMix mix = augment.Mix(2, sample, feed.size());
+    const double mixed = (1 - mix.share) * double(sample) + mix.share * double(mix.other);
+    EXPECT_NEAR(NumberOfLabel(labels[size_t(i)]), (mixed - 100) / 10, 1e-4);
   }
 }
 

@@ -55,7 +55,7 @@ void Describe(OptionTable<DataOptions>& t) {
       "augment", &D::augment, Any(), kJob,
       "changes to training images, comma-separated: flip (left-right), random-resized-crop, "
       "pad-crop (shifts by up to 4 pixels), randaugment (rotates, shears, shifts), colour-jitter, "
-      "erase; or none; crop-flip is flip,pad-crop");
+      "erase, mixup, cutmix; or none; crop-flip is flip,pad-crop");
   t.Add("least_area", &D::least_area, Between(0.001, 1), kJob,
         "random-resized-crop: smallest share of the image to cut out");
   t.Add("operations", &D::operations, Between(1, 10), kJob,
@@ -63,6 +63,11 @@ void Describe(OptionTable<DataOptions>& t) {
   t.Add("magnitude", &D::magnitude, Between(0, kMostMagnitude), kJob,
         "randaugment: strength of each change; 30: rotated by 30 degrees, sheared by 0.3 or "
         "shifted by 45 % of the side");
+  t.Add("mixup_alpha", &D::mixup_alpha, Between(0, 4), kJob,
+        "mixup: the other image's share is drawn from Beta(mixup_alpha, mixup_alpha): 1: any share "
+        "is as likely, smaller: mostly one of both; 0: nothing is mixed");
+  t.Add("cutmix_alpha", &D::cutmix_alpha, Between(0, 4), kJob,
+        "cutmix: the same for the area of the rectangle");
   t.Add("jitter", &D::jitter, Between(0, 1), kJob,
         "colour-jitter: largest distance from 1 of the factors of brightness, contrast and "
         "saturation");

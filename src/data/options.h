@@ -49,6 +49,8 @@ struct DataOptions {
   // kMostMagnitude.
   int operations = 2;
   double magnitude = 9;
+  // mixup, cutmix: what the other image's share is drawn from; 0: nothing is mixed.
+  double mixup_alpha = 0.2, cutmix_alpha = 1;
   // colour-jitter: its factors are at most so far from 1.
   double jitter = 0.4;
   // images, pack: pixels across and down of what the network sees; 0: 224.

@@ -15,7 +15,8 @@ SampleSlots::SampleSlots(Engine& engine, const Feed& feed, size_t count, size_t 
       changes_(feed.changes()),
       set_(set) {
   Device& device = engine.device();
-  const bool bytes = engine.takes_bytes() && feed.source().has_bytes();
+  // Two samples are mixed where they are values.
+  const bool bytes = engine.takes_bytes() && feed.source().has_bytes() && !feed.mixes();
   TRIREME_ASSERT(bytes || !set);
   const size_t samples = count * capacity;
   labels_ = {device, samples};
@@ -33,11 +34,13 @@ SampleSlots::SampleSlots(Engine& engine, const Feed& feed, size_t count, size_t 
     look_ = {device, look.size()};
     flat::PutNow(*device.NewQueue(), look, look_);
   }
+  if (feed.mixes_labels()) mixes_ = {device, samples};
   const Slot all{.inputs = inputs_,
                  .labels = labels_,
                  .bytes = bytes_,
                  .numbers = numbers_,
-                 .changes = changed_};
+                 .changes = changed_,
+                 .mixes = mixes_};
   for (size_t i = 0; i < count; ++i) slots_.push_back(all.Part(i * capacity, capacity, values_));
 }
 
@@ -47,6 +50,7 @@ void SampleSlots::Show(const Filled& filled, Batch& batch) const {
   batch.count = filled.count;
   batch.inputs = slot.inputs;
   batch.labels = slot.labels;
+  batch.mixes = slot.mixes;
   batch.bytes = {.shape = shape_,
                  .samples = slot.bytes,
                  .set = set_ ? set_->bytes() : Slice(),

@@ -33,6 +33,7 @@ class SampleSlots {
   HostBuffer<uint8_t> bytes_;
   HostBuffer<int32_t> numbers_;
   HostBuffer<SampleChange> changed_;
+  HostBuffer<LabelMix> mixes_;
   Buffer look_;  // scale and shift of each channel, on the device
   std::vector<Slot> slots_;
 };

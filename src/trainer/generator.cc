@@ -9,12 +9,10 @@
 namespace trireme {
 namespace {
 
-std::vector<Slot> CutIntoSlots(std::span<float> inputs, std::span<int32_t> labels, size_t count) {
+std::vector<Slot> CutIntoSlots(const Slot& all, size_t count) {
   std::vector<Slot> slots;
-  const size_t values = inputs.size() / count, samples = labels.size() / count;
-  for (size_t i = 0; i < count; ++i) {
-    slots.push_back({inputs.subspan(i * values, values), labels.subspan(i * samples, samples)});
-  }
+  const size_t samples = all.labels.size() / count, values = all.inputs.size() / all.labels.size();
+  for (size_t i = 0; i < count; ++i) slots.push_back(all.Part(i * samples, samples, values));
   return slots;
 }
 
@@ -25,7 +23,9 @@ Generator::Generator(Feed feed, const Plan& plan, int shard_capacity, int steps,
       inputs_(size_t(steps) * size_t(plan.shards) * size_t(shard_capacity) *
               size_t(feed.shape().size())),
       labels_(size_t(steps) * size_t(plan.shards) * size_t(shard_capacity)),
-      slots_(CutIntoSlots(inputs_, labels_, size_t(steps) * size_t(plan.shards))),
+      mixes_(feed.mixes_labels() ? labels_.size() : 0),
+      slots_(CutIntoSlots({.inputs = inputs_, .labels = labels_, .mixes = mixes_},
+                          size_t(steps) * size_t(plan.shards))),
       loader_(std::move(feed), slots_, threads),
       entries_(slots_.size()),
       began_(Now()),
@@ -67,6 +67,7 @@ Generator::Samples Generator::Take(int64_t step, int shard) {
   return {
       .inputs = slot.inputs.first(slot.inputs.size() / slot.labels.size() * size_t(filled.count)),
       .labels = slot.labels.first(size_t(filled.count)),
+      .mixes = slot.mixes.first(slot.mixes.empty() ? 0 : size_t(filled.count)),
       .range = filled.range,
       .number = number};
 }

@@ -29,6 +29,7 @@ class Generator {
   struct Samples {
     std::span<const float> inputs;
     std::span<const int32_t> labels;
+    std::span<const LabelMix> mixes;  // empty: none is mixed
     Positions range;
     int64_t number = 0;  // for Release
   };
@@ -62,6 +63,7 @@ class Generator {
   const Plan plan_;
   std::vector<float> inputs_;
   std::vector<int32_t> labels_;
+  std::vector<LabelMix> mixes_;
   std::vector<Slot> slots_;
   Loader loader_;  // of the generator's thread
 

@@ -113,6 +113,7 @@ void Stepper::TakeGenerated(const Shard& shard, Batch& batch) {
   batch.count = int(samples.labels.size());
   batch.inputs = samples.inputs;
   batch.labels = samples.labels;
+  batch.mixes = samples.mixes;
   generated_.push_back(samples.number);
   if (ledger_) taken_.push_back(samples.range);
 }

@@ -18,6 +18,9 @@ LoaderThreads TrainingThreads(const Job& job, const Feed& feed, const ResidentSe
 }
 
 Residence PlaceTraining(const Job& job, Engine& engine) {
+  if (TrainingFeed(job).mixes() && engine.takes_bytes()) {
+    return {nullptr, "samples travel as float32: two are mixed before"};
+  }
   return PlaceSamples(*job.data.train, engine, job.recipe.engine.samples_mb,
                       int(job.trainers.size()));
 }

@@ -73,6 +73,22 @@ TEST_F(PretendFeed, ResidentAndTravellingSamplesGiveTheBitsOfTheProcessor) {
                              "engine.samples_mb = 0"}));
 }
 
+TEST_F(PretendFeed, MixedSamplesAreTheSameOnAnyDeviceAndNumberOfRanks) {
+  Recipe recipe = SmallRecipe();
+  recipe.data.augment = "flip,randaugment,colour-jitter,mixup,cutmix";
+  recipe.data.mixup_alpha = 1;
+  recipe.data.balance = true;
+  recipe.model.smoothing = 0.1f;
+  const Summary on_cpu = Run("cpu", recipe, BackendOf(recipe));
+  for (const int ranks : {1, 2, 3}) {
+    recipe.transport.ranks = ranks;
+    const std::string name = std::to_string(ranks);
+    ExpectSame(Run("cpu-" + name, recipe, BackendOf(recipe)), on_cpu, "cpu, ranks " + name);
+    ExpectSame(Run("pretend-" + name, recipe, OnPretendedDevice()), on_cpu, "ranks " + name);
+  }
+  EXPECT_TRUE(Holds(Said(), {"data: samples travel as float32: two are mixed before"}));
+}
+
 TEST_F(PretendFeed, OtherStrategiesAreFedLikewise) {
   Recipe recipe = SmallRecipe();
   const Summary on_cpu = Run("cpu", recipe, BackendOf(recipe));
