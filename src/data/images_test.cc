@@ -177,7 +177,7 @@ TEST(Images, AFolderOfOneFolderIsPassedThrough) {
   EXPECT_EQ(OpenForTest(pictures.options(), {8, 8, 3}, {known}).test->label(1), 0);
 }
 
-TEST(Images, SmallOnesAreSeenAtTheirOwnSize) {
+TEST(Images, AreSeenAtASizeThatSuitsThem) {
   const auto size = [](const std::vector<std::pair<int, int>>& sizes, bool packed) {
     const TemporaryFolder folder;
     std::filesystem::create_directories(folder.path() + "/x");
@@ -191,14 +191,20 @@ TEST(Images, SmallOnesAreSeenAtTheirOwnSize) {
     WritePack(folder.path(), {}, 0, pack);
     return FindOwnSize({.source = "pack:" + pack});
   };
+  const auto small = [](int side) { return OwnSize{side, true}; };
+  const auto photos = [](int side) { return OwnSize{side, false}; };
   for (const bool packed : {false, true}) {
-    EXPECT_EQ(size({{31, 31}, {31, 31}}, packed), 31);
-    EXPECT_EQ(size({{64, 48}, {48, 64}}, packed), 48);
-    EXPECT_EQ(size({{28, 28}, {30, 31}}, packed), 32);
-    EXPECT_EQ(size({{32, 32}, {65, 32}}, packed), 0);
+    EXPECT_EQ(size({{31, 31}, {31, 31}}, packed), small(31));
+    EXPECT_EQ(size({{64, 48}, {48, 64}}, packed), small(48));
+    EXPECT_EQ(size({{28, 28}, {30, 31}}, packed), small(32));
+    EXPECT_EQ(size({{32, 32}, {65, 32}}, packed), photos(64));
+    EXPECT_EQ(size({{150, 150}, {150, 160}}, packed), photos(112));
+    EXPECT_EQ(size({{90, 40}, {120, 230}, {200, 128}}, packed), photos(80));  // the middle: 120
+    EXPECT_EQ(size({{400, 298}, {298, 500}}, packed), photos(208));
+    EXPECT_EQ(size({{400, 300}, {300, 500}}, packed), OwnSize());  // the usual one
   }
-  EXPECT_EQ(FindOwnSize({.source = "images:/none"}), 0);
-  EXPECT_EQ(FindOwnSize({.source = "iris"}), 0);
+  EXPECT_EQ(FindOwnSize({.source = "images:/none"}), OwnSize());
+  EXPECT_EQ(FindOwnSize({.source = "iris"}), OwnSize());
 }
 
 TEST(Images, AreTestedWholeOrByTheirTestPart) {

@@ -73,7 +73,7 @@ void Describe(OptionTable<DataOptions>& t) {
         "saturation");
   t.Add("size", &D::size, Between(0, 4096), kRun,
         "images, pack: height and width of the network's input, in pixels; 0: 224, but without a "
-        "recipe small images keep their size");
+        "recipe it follows from the images");
   t.Add("centre", &D::centre, Between(0.01, 1), kRun,
         "images, pack: side of the central square used without a random crop, as a share of the "
         "shorter side");

@@ -15,6 +15,7 @@ constexpr size_t kMeasuredPictures = 512;
 constexpr int kSmall = 64;         // pixels
 constexpr int64_t kLookedAt = 64;  // pictures, evenly chosen, to see whether they are small
 constexpr int kStep = 4;           // sizes that differ are rounded up to a multiple of it
+constexpr int kPhotoStep = 16;
 
 // The clock is looked at twice per row of a timed picture, some per cent of a small one's time.
 constexpr size_t kTimedInterval = 8;
@@ -104,19 +105,25 @@ void PictureSource::Measure(std::span<const int64_t> indices, ChannelStatistics&
   Source::Measure(some, statistics);
 }
 
-int PictureSource::SmallSide() const {
+OwnSize PictureSource::FindOwnSize() const {
   const auto reader = NewReader();
   const int64_t count = std::min(kLookedAt, size());
-  int least = kSmall, most = 0;
+  std::vector<int> sides;
+  bool small = true;
   for (int64_t i = 0; i < count; ++i) {
     reader->Fetch(i * size() / count);
     const PictureSize picture = reader->Open().size();
-    if (std::max(picture.width, picture.height) > kSmall) return 0;
-    const int side = std::min(picture.width, picture.height);
-    least = std::min(least, side);
-    most = std::max(most, side);
+    sides.push_back(std::min(picture.width, picture.height));
+    small = small && std::max(picture.width, picture.height) <= kSmall;
   }
-  return least == most ? most : (most + kStep - 1) / kStep * kStep;
+  if (sides.empty()) return {};
+  std::ranges::sort(sides);
+  const int most = sides.back();
+  if (small) {
+    return {sides[0] == most ? most : (most + kStep - 1) / kStep * kStep, /*whole=*/true};
+  }
+  const int part = sides[sides.size() / 2] * 3 / 4 / kPhotoStep * kPhotoStep;
+  return {part < kUsualSize ? std::max(part, kSmall) : 0};
 }
 
 }  // namespace trireme

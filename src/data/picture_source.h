@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "data/framing.h"
 #include "data/options.h"
 #include "data/source.h"
 #include "image/decoder.h"
@@ -40,8 +41,10 @@ class PictureSource : public Source {
   // Decoding all would take as long as an epoch: some hundred tell enough.
   void Measure(std::span<const int64_t> indices, ChannelStatistics& statistics) const override;
 
-  // The shorter side of the pictures if those looked at are small, at most 64 pixels; else 0.
-  int SmallSide() const;
+  // By some that are looked at: small pictures, of at most 64 pixels, are seen whole at their
+  // shorter side; of others three quarters of it, in steps of 16 pixels, if that is less than
+  // usual: what is cut out of a picture is then not enlarged much.
+  OwnSize FindOwnSize() const;
 
  private:
   // Of one picture after the other: draw(renderer, i, picture, view, decode_s).

@@ -273,16 +273,16 @@ DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownDa
 
 bool CutsPictures(const DataOptions& options) { return FindKind(options.source).cuts; }
 
-int FindOwnSize(const DataOptions& options) {
+OwnSize FindOwnSize(const DataOptions& options) {
   DataOptions look = options;
   look.on_error = "fail";  // trying all files takes its time
   try {
     const SourceKind& kind = FindKind(options.source);
-    if (!kind.cuts) return 0;
+    if (!kind.cuts) return {};
     const DataSet data = kind.open({options.source, CutSpec(options.source).second, look, {}});
-    return static_cast<const PictureSource&>(*data.train).SmallSide();
+    return static_cast<const PictureSource&>(*data.train).FindOwnSize();
   } catch (const Error&) {  // told when they are opened to train
-    return 0;
+    return {};
   }
 }
 

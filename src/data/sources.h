@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/framing.h"
 #include "data/options.h"
 #include "data/source.h"
 
@@ -45,10 +46,9 @@ DataSet OpenForTest(DataOptions options, const SampleShape& shape, const KnownDa
 // Whether the source decodes pictures and cuts them to data.size (Source::cuts).
 bool CutsPictures(const DataOptions& options);
 
-// The size of the pictures of a source that cuts where they are small: the shorter side of those
-// looked at, if none has a side above 64 pixels. 0 where they are larger, for other sources, and
-// where they cannot be looked at.
-int FindOwnSize(const DataOptions& options);
+// The size that suits the pictures of a source that cuts (PictureSource::FindOwnSize). The usual
+// one for other sources, and where they cannot be looked at.
+OwnSize FindOwnSize(const DataOptions& options);
 
 // Samples to classify.
 struct Records {

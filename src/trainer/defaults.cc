@@ -21,16 +21,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kFineTuning = 0.1;  // of the usual rate: given weights are near their goal
+constexpr double kFineEpochs = 1. / 3;
 constexpr double kWarmup = 0.1;      // of the run, and at most one epoch
 constexpr double kFarAbove = 10;     // times the usual rate: a remark
+constexpr double kEvaluations = 20;  // of a run whose number of epochs is chosen
+constexpr double kCheckpoints = 4;   // likewise
 
 // Tuned with scripts/compare-with-sklearn on tables of 320 to 16,000 training rows, seeds 10 to 12;
 // docs/accuracy.md has seeds 0 to 2. The last two rows only continue the others.
 constexpr char kTableOptimizer[] = "adamw";
 constexpr double kTableRate = 0.003;
-constexpr double kTableWarmup = 0.05;     // of the run
-constexpr double kTableEvaluations = 20;  // of a run
-constexpr double kTableCheckpoints = 4;
+constexpr double kTableWarmup = 0.05;  // of the run
 constexpr TableRule kTableRules[] = {
     {1'000, "64-32", 16, 200, 1},
     {10'000, "128-64", 32, 100, 1},
@@ -38,6 +39,16 @@ constexpr TableRule kTableRules[] = {
     {1'000'000, "256-128", 512, 20, 0.1},
     {std::numeric_limits<int64_t>::max(), "256-128", 1024, 5, 0.1},
 };
+
+// docs/accuracy.md says what these recipes reach. The last row only continues the one before.
+constexpr PictureRule kPictureRules[] = {
+    {"small images", 3, std::numeric_limits<int64_t>::max(), "cifar10-resnet18", 30},
+    {"photos", 0, 20'000, "scenes-resnet18", 60},
+    {"photos", 0, std::numeric_limits<int64_t>::max(), "scenes-resnet18", 30},
+};
+// Keys of these recipes that belong to their data, or depend on what else a command line says.
+constexpr std::string_view kAdapted[] = {"data.source", "data.size", "trainer.batch",
+                                         "trainer.epochs", "optimizer.lr"};
 
 // The folder of the run that the weights belong to, or empty.
 std::string RunOfWeights(const std::string& weights) {
@@ -47,9 +58,11 @@ std::string RunOfWeights(const std::string& weights) {
   return Exists(checkpoint / "state.json") && Exists(run + "/config.toml") ? run : "";
 }
 
-bool IsTable(const DataSet& data) {
-  return KindOf({data.shape.height, data.shape.width, data.shape.channels}).table;
+const InputKind& KindOf(const SampleShape& shape) {
+  return KindOf(Shape{shape.height, shape.width, shape.channels});
 }
+
+bool IsTable(const DataSet& data) { return KindOf(data.shape).table; }
 
 double WarmupOf(const Recipe& recipe, const DataSet& data, const Plan& plan) {
   const double epochs = double(plan.steps) / double(plan.steps_per_epoch());
@@ -58,7 +71,22 @@ double WarmupOf(const Recipe& recipe, const DataSet& data, const Plan& plan) {
     return rounded(kTableWarmup * epochs);
   }
   if (!FindModel(recipe.model.name).warms_up) return 0;
-  return rounded(std::min(1.0, kWarmup * epochs));
+  const double most = recipe.optimizer.warmup_epochs;  // of the recipe that pictures follow
+  return rounded(std::min(most > 0 ? most : 1.0, kWarmup * epochs));
+}
+
+// A key, or with a dot at the end one of a section.
+bool IsGiven(const OpenKeys& open, std::string_view path) {
+  return std::ranges::any_of(open.given, [&](const std::string& given) {
+    return path.ends_with('.') ? given.starts_with(path) : given == path;
+  });
+}
+
+// A number of epochs that was chosen: how often the run is evaluated and saved.
+void FillOpenRhythm(const OpenKeys& open, TrainerOptions& trainer) {
+  const auto every = [&](double times) { return std::max(1, int(trainer.epochs / times)); };
+  if (open.evaluate) trainer.evaluate_every = every(kEvaluations);
+  if (open.checkpoint) trainer.checkpoint_epochs = every(kCheckpoints);
 }
 
 // A key of another update rule, or one of a strategy, which may want a certain rule, is given.
@@ -80,10 +108,27 @@ const TableRule& RuleFor(int64_t samples) {
                                [&](const TableRule& rule) { return samples < rule.below; });
 }
 
+std::span<const PictureRule> PictureRules() { return kPictureRules; }
+
+const PictureRule* RuleFor(const SampleShape& shape, int64_t samples) {
+  const std::string_view words = KindOf(shape).words;
+  const auto found = std::ranges::find_if(kPictureRules, [&](const PictureRule& rule) {
+    return rule.words == words && (rule.channels == 0 || rule.channels == shape.channels) &&
+           samples < rule.below;
+  });
+  return found == std::end(kPictureRules) ? nullptr : &*found;
+}
+
 OpenKeys FindOpenKeys(const Sections& sections) {
   const bool judged =  // by evaluations, whose number counts
       sections.IsGiven("trainer.patience") || sections.IsGiven("trainer.target_accuracy");
+  std::vector<std::string> given;
+  for (const std::string& path : sections.Paths()) {
+    if (sections.IsGiven(path)) given.push_back(path);
+  }
   return {
+      .no_recipe = true,
+      .given = std::move(given),
       .size = !sections.IsGiven("data.size"),
       .centre = !sections.IsGiven("data.centre"),
       .model = !sections.IsGiven("model.name"),
@@ -99,12 +144,13 @@ OpenKeys FindOpenKeys(const Sections& sections) {
       .decay = !sections.IsGiven("optimizer.weight_decay")};
 }
 
-std::string FillOpenSize(const OpenKeys& open, DataOptions& data) {
-  const int side = open.size ? FindOwnSize(data) : 0;
-  if (side == 0) return "";
-  data.size = side;
+std::string FillOpenSize(const OpenKeys& open, bool given_weights, DataOptions& data) {
+  const OwnSize own = open.size ? FindOwnSize(data) : OwnSize();
+  if (own.side == 0 || (given_weights && !own.whole)) return "";
+  data.size = own.side;
+  if (!own.whole) return fmt::format("data.size {} for pictures of their size", own.side);
   if (open.centre) data.centre = 1;
-  return fmt::format("small images at their own size (data.size {}, data.centre {:g})", side,
+  return fmt::format("small images at their own size (data.size {}, data.centre {:g})", own.side,
                      data.centre);
 }
 
@@ -130,13 +176,59 @@ std::string FillOpenTable(const OpenKeys& open, const DataSet& data, Recipe& rec
   }
   if (open.epochs) {
     trainer.epochs = rule.epochs;
-    const auto every = [&](double times) { return std::max(1, int(rule.epochs / times)); };
-    if (open.evaluate) trainer.evaluate_every = every(kTableEvaluations);
-    if (open.checkpoint) trainer.checkpoint_epochs = every(kTableCheckpoints);
+    FillOpenRhythm(open, trainer);
     chosen.push_back(fmt::format("{:g} epochs", trainer.epochs));
   }
   if (!chosen.empty()) {
     chosen.back() += fmt::format(" for a table of {} rows", FormatCount(data.train->size()));
+  }
+  return fmt::format("{}", fmt::join(chosen, ", "));
+}
+
+std::string FillOpenPictures(OpenKeys& open, const DataSet& data, Recipe& recipe) {
+  const PictureRule* const rule = RuleFor(data.shape, data.train->size());
+  if (!open.no_recipe || rule == nullptr || !data.train->has_bytes()) return "";
+  // The settings are those of deep networks, and of steps with changing pictures.
+  if (!open.model && !FindModel(recipe.model.name).warms_up) return "";
+  if (FindRule(recipe.optimizer.name).whole) return "";
+  TrainerOptions& trainer = recipe.trainer;
+  OptimizerOptions& optimizer = recipe.optimizer;
+  const RecipeEntries source = ReadRecipe(rule->recipe);
+  Recipe followed;
+  Sections complete;
+  Bind(complete, followed);
+  complete.Load(source.entries, source.file);
+  const bool rates =
+      (!IsGiven(open, "optimizer.name") || optimizer.name == followed.optimizer.name) &&
+      !IsGiven(open, "strategy.");
+  std::vector<TomlEntry> entries = source.entries;
+  std::erase_if(entries, [&](const TomlEntry& entry) {
+    const std::string path = entry.section + "." + entry.key;
+    return std::ranges::find(kAdapted, path) != std::end(kAdapted) || IsGiven(open, path) ||
+           (entry.section == "optimizer" && !rates);
+  });
+  Sections sections;
+  Bind(sections, recipe);
+  sections.Load(entries, source.file);
+  std::vector<std::string> chosen = {fmt::format("as recipe {} for {} {}", rule->recipe,
+                                                 FormatCount(data.train->size()), rule->words)};
+  open.model = false;
+  chosen.push_back(recipe.model.name);
+  if (recipe.data.augment != DataOptions().augment) chosen.push_back(recipe.data.augment);
+  if (open.batch) {
+    trainer.batch = std::min(followed.trainer.batch.number, data.train->size());
+    chosen.push_back(fmt::format("batch {}", trainer.batch.number));
+  }
+  if (open.epochs) {
+    trainer.epochs = trainer.init.empty() ? rule->epochs : std::round(kFineEpochs * rule->epochs);
+    FillOpenRhythm(open, trainer);
+    chosen.push_back(fmt::format("{:g} epochs", trainer.epochs));
+  }
+  if (rates && open.rate) {
+    optimizer.lr = followed.optimizer.lr * UsualRate(optimizer) / UsualRate(followed.optimizer) *
+                   (trainer.init.empty() ? 1 : kFineTuning);
+    open.rate = false;
+    chosen.push_back(fmt::format("{} at {:g}", optimizer.name, optimizer.lr));
   }
   return fmt::format("{}", fmt::join(chosen, ", "));
 }
@@ -147,7 +239,7 @@ std::string FillOpenKeys(const OpenKeys& open, const DataSet& data, const Plan& 
   const std::string& init = recipe.trainer.init;
   OptimizerOptions& optimizer = recipe.optimizer;
   if (open.model && !IsTable(data)) {
-    const InputKind& kind = KindOf({data.shape.height, data.shape.width, data.shape.channels});
+    const InputKind& kind = KindOf(data.shape);
     recipe.model.name = kind.model;
     chosen.push_back(fmt::format("{} for {}", kind.model, kind.words));
   }

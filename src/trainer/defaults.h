@@ -13,7 +13,9 @@ namespace trireme {
 // Keys that a run without a recipe leaves open: they are chosen for its data. (A recipe that leaves
 // a key out means the key's default; a run of it repeats what it was.)
 struct OpenKeys {
-  bool size = false;  // of pictures
+  bool no_recipe = false;          // else nothing is open
+  std::vector<std::string> given;  // the paths of all keys that somebody gave
+  bool size = false;               // of pictures
   bool centre = false;
   bool model = false;
   bool rate = false;
@@ -26,9 +28,6 @@ struct OpenKeys {
   bool checkpoint = false;  // likewise
   bool optimizer = false;
   bool decay = false;
-
-  bool any() const { return *this != OpenKeys{}; }
-  bool operator==(const OpenKeys&) const = default;
 };
 
 // What suits a table (rows of numbers) with fewer than so many training rows.
@@ -43,16 +42,32 @@ struct TableRule {
 std::span<const TableRule> TableRules();
 const TableRule& RuleFor(int64_t samples);
 
+// What suits pictures: the keys of a recipe of the program, but for those that somebody gave.
+struct PictureRule {
+  const char* words;  // InputKind::words
+  int channels;       // 0: any
+  int64_t below;      // training samples
+  const char* recipe;
+  double epochs;
+};
+// The one list of them (trainer/defaults.cc). Null: the pictures have no rule, only a model.
+std::span<const PictureRule> PictureRules();
+const PictureRule* RuleFor(const SampleShape& shape, int64_t samples);
+
 // Of a command line that follows no recipe.
 OpenKeys FindOpenKeys(const Sections& sections);
 
-// Before the data are opened: small pictures are seen at their own size, and whole. What was
-// chosen, in words; empty if nothing was.
-std::string FillOpenSize(const OpenKeys& open, DataOptions& data);
+// Before the data are opened: pictures are seen at a size that suits theirs, small ones whole.
+// Given weights keep the usual size, except of small pictures. What was chosen, in words; empty if
+// nothing was.
+std::string FillOpenSize(const OpenKeys& open, bool given_weights, DataOptions& data);
 
 // Once the data are open, and before they are cut into steps: for tables the optimizer, the batch
 // and the number of epochs, by the rows of TableRules. What was chosen, in words.
 std::string FillOpenTable(const OpenKeys& open, const DataSet& data, Recipe& recipe);
+
+// Likewise for pictures, by the rows of PictureRules. What it fills is no longer open.
+std::string FillOpenPictures(OpenKeys& open, const DataSet& data, Recipe& recipe);
 
 // Fills what else is open, by the rows of models (graph/models/models.h) and of optimizers
 // (optimizer/rules.h). What was chosen, in words; empty if nothing was.

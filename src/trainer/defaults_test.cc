@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "data/testing.h"
+#include "graph/models/models.h"
+#include "image/testing.h"
 #include "optimizer/rules.h"
 #include "record/safetensors.h"
 #include "trainer/job.h"
@@ -109,6 +112,105 @@ TEST(Defaults, WhatIsGivenForATableStays) {
   EXPECT_NE(remarks[0].find("0.1 is high for adamw"), std::string::npos) << remarks[0];
 }
 
+// A folder of CIFAR-10's files, and one of photos: few samples, as large as the real ones.
+class Pictures {
+ public:
+  Pictures() {
+    folder_.Write("data_batch_1.bin", CifarRecords(8));
+    folder_.Write("test_batch.bin", CifarRecords(4));
+    const std::string photo = MakePng(SmoothPicture(150, 150));
+    for (const char* part : {"seg_train", "seg_test"}) {
+      for (const char* name : {"sea", "street"}) {
+        MakeDirectories(folder_.path() + "/" + part + "/" + name);
+        for (int i = 0; i < 3; ++i)
+          folder_.Write(fmt::format("{}/{}/{}.png", part, name, i), photo);
+      }
+    }
+  }
+  std::string cifar() const { return "data.source=cifar10:" + folder_.path(); }
+  std::string photos() const { return "data.source=images:" + folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST(Defaults, PicturesFollowTheRecipeForTheirKind) {
+  const Pictures pictures;
+  const std::pair<std::string, const char*> cases[] = {{pictures.cifar(), "cifar10-resnet18"},
+                                                       {pictures.photos(), "scenes-resnet18"}};
+  for (const auto& [source, name] : cases) {
+    Line chosen({source}), recipe({source});
+    chosen.Completed();
+    LoadRecipe(recipe.sections, name);
+    // What the data and their number decide: evaluations, checkpoints, a batch of so few samples.
+    for (TrainerOptions* trainer : {&chosen.recipe.trainer, &recipe.recipe.trainer}) {
+      trainer->evaluate_every = trainer->checkpoint_epochs = 1;
+      trainer->batch = 1;
+    }
+    recipe.recipe.data.task = chosen.recipe.data.task;
+    recipe.recipe.model.loss = chosen.recipe.model.loss;
+    recipe.recipe.data.size = chosen.recipe.data.size;
+    EXPECT_EQ(ConfigText(chosen.recipe), ConfigText(recipe.recipe)) << name;
+  }
+  EXPECT_EQ(Line({pictures.photos()}).Completed().data.size, 112);
+  EXPECT_EQ(Line({pictures.photos()}).Completed().trainer.batch, IntOrWord(6));
+  EXPECT_EQ(Line({pictures.photos()}).Completed().trainer.evaluate_every, 3);
+  EXPECT_EQ(
+      Line({pictures.photos(), "transport.ranks=2"}).Complete(),
+      "data.size 112 for pictures of their size, as recipe scenes-resnet18 for 6 photos, resnet18, "
+      "random-resized-crop,flip, batch 6, 60 epochs, sgd at 0.05, cosine, warm-up of 5 epochs");
+  // Made pictures have nothing to learn that augmentation helps with.
+  EXPECT_EQ(Line({"data.source=synthetic:32x32x3:10:20"}).Completed().data.augment, "none");
+  // Each row can be reached, by a recipe that there is.
+  int64_t before = 0;
+  const char* words = "";
+  for (const PictureRule& rule : PictureRules()) {
+    if (std::string_view(words) != rule.words) before = 0;
+    words = rule.words;
+    const SampleShape shape = rule.words == KindOf(Shape{32, 32, 3}).words
+                                  ? SampleShape{32, 32, 3}
+                                  : SampleShape{224, 224, 3};
+    EXPECT_EQ(RuleFor(shape, before), &rule);
+    EXPECT_NO_THROW(ReadRecipe(rule.recipe));
+    before = rule.below;
+  }
+  EXPECT_EQ(RuleFor({28, 28, 1}, 100), nullptr);
+}
+
+TEST(Defaults, WhatIsGivenForPicturesStays) {
+  const Pictures pictures;
+  const auto with = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> all = {pictures.photos()};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return Line(all).Completed();
+  };
+  EXPECT_EQ(with({"data.augment=none"}).data.augment, "none");
+  EXPECT_EQ(with({"data.size=64"}).data.size, 64);
+  EXPECT_EQ(with({"data.normalize=standard"}).data.normalize, "standard");
+  EXPECT_EQ(with({"model.smoothing=0"}).model.smoothing, 0);
+  EXPECT_EQ(with({"optimizer.weight_decay=0"}).optimizer.weight_decay, 0);
+  EXPECT_EQ(with({"optimizer.lr=0.3"}).optimizer.lr, 0.3);
+  EXPECT_NEAR(with({"optimizer.momentum=0"}).optimizer.lr, 0.5, 1e-12);  // ten times the recipe's
+  EXPECT_EQ(with({"trainer.batch=4"}).trainer.batch, IntOrWord(4));
+  EXPECT_EQ(with({"trainer.steps=9"}).trainer.epochs, TrainerOptions{}.epochs);
+  const Recipe short_run = with({"trainer.epochs=3"});
+  EXPECT_EQ(short_run.trainer.epochs, 3);
+  EXPECT_EQ(short_run.trainer.evaluate_every, 1);
+  EXPECT_EQ(short_run.optimizer.warmup_epochs, 0.3);
+  const Recipe deeper = with({"model.name=resnet34"});
+  EXPECT_EQ(deeper.model.name, "resnet34");
+  EXPECT_EQ(deeper.data.augment, "random-resized-crop,flip");
+  // Another rule, or a strategy, has rates of its own; a network that somebody chose may be small.
+  const Recipe adam = with({"optimizer.name=adam"});
+  EXPECT_EQ(adam.optimizer.lr, FindRule("adam").rate);
+  EXPECT_FALSE(adam.optimizer.nesterov);
+  EXPECT_EQ(with({"strategy.name=local-sgd"}).optimizer.lr, FindRule("sgd").rate);
+  EXPECT_EQ(with({"optimizer.name=lbfgs"}).data.augment, "none");
+  const Recipe mlp = with({"model.name=mlp"});
+  EXPECT_EQ(mlp.data.augment, "none");
+  EXPECT_EQ(mlp.trainer.epochs, TrainerOptions{}.epochs);
+}
+
 TEST(Defaults, DeepNetworksWarmUp) {
   const std::vector<std::string> resnet = {"data.source=synthetic:64x64x3:2:64", "trainer.batch=8"};
   const auto warmup = [&](const std::string& setting) {
@@ -157,6 +259,11 @@ TEST(Defaults, GivenWeightsLearnSlowlyAndSeeWhatTheyWereTrainedWith) {
   EXPECT_NEAR(recipe.optimizer.lr, 0.1 * FindRule("sgd").rate, 1e-12);
   EXPECT_EQ(recipe.data.normalize, "imagenet");
   EXPECT_EQ(NormalizationOfWeights(file, "mlp"), "");
+  const Pictures pictures;
+  const Recipe photos = Line({pictures.photos(), "trainer.init=" + file}).Completed();
+  EXPECT_NEAR(photos.optimizer.lr, 0.005, 1e-12);  // a tenth of the recipe's
+  EXPECT_EQ(photos.trainer.epochs, 20);            // a third
+  EXPECT_EQ(photos.data.size, 0);                  // as the weights were trained
 
   // A checkpoint of a run: as that run.
   const std::string checkpoint = folder / "run/checkpoints/step-1";

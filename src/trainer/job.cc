@@ -175,10 +175,10 @@ void RefuseForNumbers(const Recipe& recipe) {
 }
 
 // Opens the data, unless they are given, and fills what the recipe leaves open.
-Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& recipe,
+Opened OpenFor(OpenKeys open, const StrategyChoice& strategy, Recipe& recipe,
                std::optional<DataSet> given = {}) {
   Opened opened;
-  const std::string size = FillOpenSize(open, recipe.data);
+  const std::string size = FillOpenSize(open, !recipe.trainer.init.empty(), recipe.data);
   opened.data = given ? DivideData(std::move(*given), recipe.data, recipe.trainer.seed)
                       : OpenData(recipe.data, recipe.trainer.seed);
   const DataSet& data = opened.data;
@@ -187,11 +187,12 @@ Opened OpenFor(const OpenKeys& open, const StrategyChoice& strategy, Recipe& rec
     throw UsageError("a classifier needs at least 2 classes, got {}", data.classes.size());
   }
   const std::string table = FillOpenTable(open, data, recipe);
+  const std::string pictures = FillOpenPictures(open, data, recipe);
   opened.plan = PlanOf(recipe.trainer, strategy, data.train->size());
   const std::string rest = FillOpenKeys(open, data, opened.plan, recipe);
   recipe.model.loss = LossFor(recipe.model.loss, data.outputs()).name;
   RefuseForNumbers(recipe);
-  for (const std::string& part : {size, table, rest}) {
+  for (const std::string& part : {size, table, pictures, rest}) {
     if (!part.empty()) opened.chosen += (opened.chosen.empty() ? "" : ", ") + part;
   }
   return opened;
@@ -248,7 +249,7 @@ std::string SettleDevice(Recipe& recipe, bool given) {
 }
 
 std::string CompleteRecipe(const OpenKeys& open, Recipe& recipe) {
-  if (!open.any()) return "";
+  if (!open.no_recipe) return "";
   return OpenFor(open, ChooseStrategy(recipe), recipe).chosen;
 }
 
