@@ -51,12 +51,19 @@ Shape ShapeBeforeFlatten(const Graph& graph, ValueId value) {
   return flat;
 }
 
+// A layer that ends with _ continues with the name itself: PyTorch has in_proj_weight.
+std::string FullName(std::string_view layer, const std::string& name) {
+  if (layer.empty()) return name;
+  if (name.empty()) return std::string(layer);
+  return fmt::format("{}{}{}", layer, layer.ends_with('_') ? "" : ".", name);
+}
+
 void AddParameters(std::vector<ParameterSpec>& all, const std::vector<ParameterSpec>& own,
                    std::string_view layer, std::vector<int>& indices) {
   for (const ParameterSpec& spec : own) {
     indices.push_back(int(all.size()));
     all.push_back(spec);
-    if (!layer.empty()) all.back().name = fmt::format("{}.{}", layer, spec.name);
+    all.back().name = FullName(layer, spec.name);
   }
 }
 
@@ -85,11 +92,12 @@ ValueId Builder::Add(std::string_view op, std::vector<ValueId> inputs, const Att
     throw;
   }
   for (ParameterSpec& spec : signature.parameters) {
-    if (spec.form == FileForm::kDense) spec.flattened = ShapeBeforeFlatten(graph_, inputs[0]);
+    if (spec.form == FileForm::kDense && !attributes.tokens)
+      spec.flattened = ShapeBeforeFlatten(graph_, inputs[0]);
   }
 
   Node node{.op = &def, .name = std::string(name), .attributes = attributes, .inputs = inputs};
-  if (op == "dropout") node.attributes.layer = num_dropouts_++;
+  if (op == "dropout" || op == "stochastic_depth") node.attributes.layer = num_dropouts_++;
   AddParameters(graph_.parameters, signature.parameters, name, node.parameters);
   AddParameters(graph_.statistics, signature.statistics, name, node.statistics);
   for (const ValueSpec& spec : signature.outputs) {

@@ -42,10 +42,17 @@ enum class FileForm {
   kConv2d,  // memory [kh][kw][in][out], file [out][in][kh][kw]
 };
 
-enum class Initial { kZero, kOne, kHeFanOut, kUniformFanIn };
+enum class Initial {
+  kZero,
+  kOne,
+  kHeFanOut,
+  kUniformFanIn,
+  kXavierUniform,  // of a dense layer
+  kEmbedding,      // normal, deviation 0.02
+};
 
 struct ParameterSpec {
-  std::string name;            // torchvision's: layer1.0.conv1.weight
+  std::string name;            // torchvision's: layer1.0.conv1.weight (empty: the layer's name)
   std::vector<int64_t> shape;  // in memory order
   FileForm form = FileForm::kPlain;
   Initial initial = Initial::kZero;
@@ -62,10 +69,12 @@ struct Attributes {
   int kernel = 1, stride = 1, padding = 0;
   bool bias = true;       // dense, conv2d
   bool affine = true;     // layer_norm
+  bool tokens = false;    // dense, layer_norm: each pixel is a token, handled by itself
+  int heads = 1;          // attention
   float epsilon = 1e-5f;  // batch_norm, layer_norm
-  float rate = 0;         // dropout: share of values set to zero
+  float rate = 0;         // dropout: share of values set to zero; stochastic_depth: of samples
   float smoothing = 0;    // softmax_cross_entropy: label smoothing
-  int layer = 0;          // dropout: which one, for its random numbers
+  int layer = 0;          // dropout, stochastic_depth: which one, for its random numbers
   int choice = 0;         // of the engine, where it can compute an operation in several ways
 };
 

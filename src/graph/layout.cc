@@ -71,6 +71,16 @@ void Fill(const ParameterSpec& spec, uint64_t key, std::span<float> values) {
       }
       return;
     }
+    case Initial::kXavierUniform: {
+      const double bound = std::sqrt(6.0 / double(spec.shape[0] + spec.shape[1]));
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = float(bound * (2 * random.Uniform(i) - 1));
+      }
+      return;
+    }
+    case Initial::kEmbedding:
+      for (size_t i = 0; i < values.size(); ++i) values[i] = float(0.02 * random.Normal(i));
+      return;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "graph/chains_test.h"
 #include "graph/layout.h"
 #include "graph/models/activations.h"
+#include "graph/models/example_networks_test.h"
 #include "graph/models/losses.h"
 #include "graph/models/models.h"
 #include "graph/op.h"
@@ -32,7 +33,7 @@ Graph Embed(const OpDef& op, const Attributes& attributes, Shape shape = {7, 6, 
   Builder build({shape.height, shape.width, 2});
   ValueId x = build.Add("conv2d", {0}, {.channels = shape.channels, .kernel = 1}, "before");
   std::vector<ValueId> inputs = {x};
-  if (first == "dense") inputs = {build.Add("flatten", {x})};
+  if (first == "dense" && !attributes.tokens) inputs = {build.Add("flatten", {x})};
   while (inputs.size() < FindOp(first).inputs.size()) {
     inputs.push_back(build.Add("conv2d", {0}, {.channels = shape.channels, .kernel = 1}, "other"));
   }
@@ -56,7 +57,9 @@ TEST(Gradient, OfEveryOperationAgreesWithDifferences) {
     GradientOptions options{.coordinates = 30};
     if (op->parts.size() > 0) options.fusions = {{op}};
     for (const Attributes& attributes : GradientTriesFor(FirstPart(*op))) {
-      const Graph graph = Embed(*op, attributes);
+      // Queries, keys and values of both heads, and more tokens than a few.
+      const bool attends = FirstPart(*op) == "attention";
+      const Graph graph = Embed(*op, attributes, attends ? Shape{3, 4, 12} : Shape{7, 6, 3});
       EXPECT_TRUE(CheckGradient(graph, options)) << op->name;
       const auto program = Compile(graph, RefEngine(options.fusions), 1, Mode::kTrain, 1);
       EXPECT_TRUE(op->view || std::ranges::count(program->instructions, op, &Instruction::op));
@@ -161,6 +164,11 @@ TEST(Gradient, TheLossOfAMixIsThatOfBothByTheirShares) {
       EXPECT_NEAR(mixed[i], 0.75 * first[i] + 0.25 * second[i], 1e-12) << loss.name << " " << i;
     }
   }
+}
+
+TEST(Gradient, OfATransformerAgreesWithDifferences) {
+  const Graph graph = BuildModel({.name = "text", .layers = kSmallTransformer}, {4, 6, 3}, 3);
+  EXPECT_TRUE(CheckGradient(graph, {.count = 4, .coordinates = 5}));
 }
 
 TEST(Gradient, OfTheCnnAgreesWithDifferences) {

@@ -159,10 +159,10 @@ std::string Explain(const OpDef& op, const OpDef& forward, const Setting& s, con
   for (const Shape& shape : s.inputs) inputs += (inputs.empty() ? "" : ", ") + ToText(shape);
   const Attributes& a = s.attributes;
   return fmt::format(
-      "{} of {}({}): channels {}, kernel {}, stride {}, padding {}, bias {}, affine {}, smoothing "
-      "{}; {} of {} samples{}",
+      "{} of {}({}): channels {}, kernel {}, stride {}, padding {}, bias {}, affine {}, tokens {}, "
+      "heads {}, smoothing {}; {} of {} samples{}",
       op.name, forward.name, inputs, a.channels, a.kernel, a.stride, a.padding, a.bias, a.affine,
-      a.smoothing, c.count, c.capacity,
+      a.tokens, a.heads, a.smoothing, c.count, c.capacity,
       c.in_place < 0 ? "" : fmt::format(", in place on input {}", c.in_place));
 }
 

@@ -1,5 +1,6 @@
 #include "engine/check/tries.h"
 
+#include <tuple>
 #include <utility>
 
 namespace trireme::check {
@@ -52,6 +53,9 @@ std::vector<Setting> DenseLayers() {
            {1, 1}, {4, 30}, {30, 3}, {17, 16}, {64, 33}, {129, 100}, {784, 10}}) {
     all.push_back({{{1, 1, in}}, {.channels = out, .bias = in != 17}});
   }
+  for (const Shape tokens : {Shape{5, 1, 7}, Shape{4, 4, 48}, Shape{67, 1, 100}}) {
+    all.push_back({{tokens}, {.channels = 33, .bias = tokens.channels != 7, .tokens = true}});
+  }
   return all;
 }
 
@@ -60,6 +64,22 @@ std::vector<Setting> Elementwise(size_t num_inputs, const Attributes& attributes
   for (const Shape shape :
        {Shape{1, 1, 1}, Shape{1, 1, 10}, Shape{3, 5, 7}, Shape{4, 4, 64}, Shape{2, 3, 100}}) {
     all.push_back({std::vector<Shape>(num_inputs, shape), attributes});
+  }
+  return all;
+}
+
+// Fewer and more tokens than a block of queries or keys has, and not a multiple of it.
+std::vector<Setting> Attentions() {
+  std::vector<Setting> all;
+  for (const auto& [tokens, heads, channels] :
+       std::vector<std::tuple<Shape, int, int>>{{{1, 1}, 1, 1},
+                                                {{3, 3}, 2, 5},
+                                                {{17, 1}, 3, 16},
+                                                {{64, 1}, 1, 64},
+                                                {{10, 14}, 2, 33},
+                                                {{197, 1}, 1, 8}}) {
+    const Shape qkv{tokens.height, tokens.width, 3 * heads * channels};
+    all.push_back({{qkv}, {.heads = heads}});
   }
   return all;
 }
@@ -98,8 +118,17 @@ std::vector<Setting> SettingsFor(const OpDef& def) {
             {{{1, 1, 4}}, {.channels = 10, .stride = 2}}};
   }
   if (op == "add") return Elementwise(2);
-  if (op == "layer_norm") return Join(Elementwise(1), Elementwise(1, {.affine = false}));
+  if (op == "layer_norm") {
+    std::vector<Setting> all = Join(Elementwise(1), Elementwise(1, {.affine = false}));
+    for (const Attributes& a : {Attributes{.tokens = true}, {.affine = false, .tokens = true}}) {
+      all = Join(std::move(all), Elementwise(1, a));
+    }
+    all.push_back({{{70, 1, 40}}, {.tokens = true}});  // summed in several chunks
+    return all;
+  }
   if (op == "dropout") return Elementwise(1, {.rate = 0.3f, .layer = 2});
+  if (op == "attention") return Attentions();
+  if (op == "stochastic_depth") return Elementwise(1, {.rate = 0.4f, .layer = 3});
   if (op == "softmax_cross_entropy") return Join(Losses(), Losses({.smoothing = 0.1f}));
   if (op == "squared_error" || op == "absolute_error") {
     return Join(Losses(), {{{{1, 1, 1}}, {}}});  // a number
@@ -114,13 +143,18 @@ std::vector<Setting> SettingsFor(const OpDef& def) {
 }
 
 std::vector<Attributes> GradientTriesFor(std::string_view op) {
-  if (op == "dense") return {{.channels = 5}, {.channels = 5, .bias = false}};
+  if (op == "dense") {
+    return {{.channels = 5},
+            {.channels = 5, .bias = false},
+            {.channels = 5, .tokens = true},
+            {.channels = 5, .bias = false, .tokens = true}};
+  }
   if (op == "conv2d") {
     return {{.channels = 5, .kernel = 3, .stride = 1, .padding = 1},
             {.channels = 4, .kernel = 3, .stride = 2, .padding = 1, .bias = false},
             {.channels = 2, .kernel = 4, .stride = 3, .padding = 0}};
   }
-  if (op == "layer_norm") return {{}, {.affine = false}};
+  if (op == "layer_norm") return {{}, {.affine = false}, {.tokens = true}};
   if (op == "max_pool") {
     return {{.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 2, .stride = 2}};
   }
@@ -128,7 +162,8 @@ std::vector<Attributes> GradientTriesFor(std::string_view op) {
     return {{.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 2, .stride = 1}};
   }
   if (op == "pad_channels") return {{.channels = 40, .stride = 2}, {.channels = 41}};
-  if (op == "dropout") return {{.rate = 0.4f}};
+  if (op == "dropout" || op == "stochastic_depth") return {{.rate = 0.4f}};
+  if (op == "attention") return {{.heads = 1}, {.heads = 2}};
   return {Attributes{}};
 }
 

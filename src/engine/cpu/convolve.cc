@@ -1,5 +1,5 @@
-// dense and conv2d: a dense layer is a convolution over images of one pixel. Thin and small ones
-// are computed where they lie, the others through packed blocks.
+// dense and conv2d: a dense layer is a convolution over images of one pixel, or of tokens. Thin and
+// small ones are computed where they lie, the others through packed blocks.
 #include <algorithm>
 #include <type_traits>
 
@@ -22,7 +22,9 @@ namespace trireme::cpu::HWY_NAMESPACE {
 namespace {
 
 ConvShape DenseShapeOf(const Value& x, const Value& y) {
-  return {1, 1, x.size(), 1, 1, y.size(), 1, 1, 0};
+  const size_t height = size_t(x.shape.height), width = size_t(x.shape.width);
+  return {height, width, size_t(x.shape.channels), height, width, size_t(y.shape.channels), 1,
+          1,      0};
 }
 
 // A product of so few rows reads each weight so few times that packing does not pay; nor does it

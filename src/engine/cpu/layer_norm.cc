@@ -1,4 +1,4 @@
-// layer_norm: each sample's values to mean 0 and variance 1.
+// layer_norm: the values of each sample, or of each token, to mean 0 and variance 1.
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +7,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
 #include "engine/cpu/elementwise-inl.h"
+#include "engine/cpu/product-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,17 +80,29 @@ void GradSample(const float* x, const float* dy, size_t size, float mean, float 
   });
 }
 
-// Gradients of weight and bias at values [begin, end): samples are added in order.
-void GradAffine(const Call& call, const Shard& shard, size_t begin, size_t end) {
-  const size_t size = call.inputs[0].size();
+// Samples, or their tokens, and the values of each.
+struct Populations {
+  size_t count, size;
+  Populations(const Call& call, size_t samples) {
+    const Value& x = call.inputs[0];
+    size = call.attributes.tokens ? static_cast<size_t>(x.shape.channels) : x.size();
+    count = samples * (x.size() / size);
+  }
+};
+
+// Populations whose gradients of weight and bias are summed in one go. It depends on no number of
+// threads.
+constexpr size_t kChunk = 128;
+
+// Gradients of weight and bias at values [begin, end), over populations [first, last) in order.
+void GradAffine(const Call& call, size_t size, size_t first, size_t last, size_t begin, size_t end,
+                bool add, float* dweight, float* dbias) {
   const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
   const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
-  float* dweight = shard.summand + call.parameters[0].begin;
-  float* dbias = shard.summand + call.parameters[1].begin;
   ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
-    V product = shard.accumulate ? LoadN(dweight + i, n) : hn::Zero(Floats());
-    V sum = shard.accumulate ? LoadN(dbias + i, n) : hn::Zero(Floats());
-    for (size_t s = 0; s < shard.count; ++s) {
+    V product = add ? LoadN(dweight + i, n) : hn::Zero(Floats());
+    V sum = add ? LoadN(dbias + i, n) : hn::Zero(Floats());
+    for (size_t s = first; s < last; ++s) {
       const V g = LoadN(dy + s * size + i, n);
       const V off = hn::Sub(LoadN(x + s * size + i, n), hn::Set(Floats(), mean[s]));
       product = hn::MulAdd(g, hn::Mul(off, hn::Set(Floats(), inv_std[s])), product);
@@ -103,7 +116,8 @@ void GradAffine(const Call& call, const Shard& shard, size_t begin, size_t end) 
 }  // namespace
 
 void LayerNorm(const Call& call, const Shard& shard) {
-  const size_t size = call.inputs[0].size();
+  const Populations all(call, shard.count);
+  const size_t size = all.size;
   const float* weight = nullptr;
   const float* bias = nullptr;
   if (call.attributes.affine) {
@@ -113,7 +127,7 @@ void LayerNorm(const Call& call, const Shard& shard) {
   const float* x = call.inputs[0].floats();
   float* y = call.outputs[0].floats();
   float *mean = call.outputs[1].floats(), *inv_std = call.outputs[2].floats();
-  ParallelFor(*shard.team, shard.count, 1 + GrainFor(4) / size, [&](size_t begin, size_t end) {
+  ParallelFor(*shard.team, all.count, 1 + GrainFor(4) / size, [&](size_t begin, size_t end) {
     for (size_t s = begin; s < end; ++s) {
       NormalizeSample(x + s * size, size, call.attributes.epsilon, weight, bias, y + s * size,
                       mean + s, inv_std + s);
@@ -122,20 +136,44 @@ void LayerNorm(const Call& call, const Shard& shard) {
 }
 
 void LayerNormGrad(const Call& call, const Shard& shard) {
-  const size_t size = call.inputs[0].size();
+  const Populations all(call, shard.count);
+  const size_t size = all.size;
   const bool affine = call.attributes.affine;
   const float* weight = affine ? shard.state + call.parameters[0].begin : nullptr;
   const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
   const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
   float* dx = call.outputs[0].floats();
-  ParallelFor(*shard.team, shard.count, 1 + GrainFor(6) / size, [&](size_t begin, size_t end) {
+  ParallelFor(*shard.team, all.count, 1 + GrainFor(6) / size, [&](size_t begin, size_t end) {
     for (size_t s = begin; s < end; ++s) {
       GradSample(x + s * size, dy + s * size, size, mean[s], inv_std[s], weight, dx + s * size);
     }
   });
   if (!affine) return;
-  ParallelFor(*shard.team, size, 1 + GrainFor(2) / shard.count,
-              [&](size_t begin, size_t end) { GradAffine(call, shard, begin, end); });
+  float* dweight = shard.summand + call.parameters[0].begin;
+  float* dbias = shard.summand + call.parameters[1].begin;
+  if (all.count <= kChunk) {
+    ParallelFor(*shard.team, size, 1 + GrainFor(2) / all.count, [&](size_t begin, size_t end) {
+      GradAffine(call, size, 0, all.count, begin, end, shard.accumulate, dweight, dbias);
+    });
+    return;
+  }
+  const size_t chunks = hwy::DivCeil(all.count, kChunk);
+  float *products = shard.scratch, *sums = products + chunks * size, *rest = sums + chunks * size;
+  ParallelFor(*shard.team, chunks, 1 + GrainFor(2) / (kChunk * size),
+              [&](size_t begin, size_t end) {
+                for (size_t c = begin; c < end; ++c) {
+                  GradAffine(call, size, c * kChunk, std::min(all.count, (c + 1) * kChunk), 0, size,
+                             false, products + c * size, sums + c * size);
+                }
+              });
+  SumRows(products, chunks, size, dweight, shard.accumulate, rest, *shard.team);
+  SumRows(sums, chunks, size, dbias, shard.accumulate, rest, *shard.team);
+}
+
+size_t LayerNormGradScratch(const Call& call, size_t samples, size_t) {
+  const Populations all(call, samples);
+  const size_t chunks = hwy::DivCeil(all.count, kChunk);
+  return 2 * chunks * all.size + SumRowsScratch(chunks, all.size);
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

@@ -10,6 +10,7 @@ struct Forward {
     if constexpr (kF == Activation::kRelu) return x > 0 ? x : 0;
     if constexpr (kF == Activation::kSigmoid) return 1 / (1 + expf(-x));
     if constexpr (kF == Activation::kTanh) return tanhf(x);
+    if constexpr (kF == Activation::kGelu) return x * normcdff(x);
     return x;
   }
 };
@@ -20,6 +21,10 @@ struct Backward {
     if constexpr (kF == Activation::kRelu) return y > 0 ? dy : 0;
     if constexpr (kF == Activation::kSigmoid) return dy * y * (1 - y);
     if constexpr (kF == Activation::kTanh) return dy * (1 - y * y);
+    if constexpr (kF == Activation::kGelu) {
+      const float x = y, density = 0.398942280f * expf(-0.5f * x * x);
+      return dy * fmaf(x, density, normcdff(x));
+    }
     return dy;
   }
 };
@@ -45,6 +50,8 @@ void With(Activation f, const F& launch) {
       return launch.template operator()<Activation::kSigmoid>();
     case Activation::kTanh:
       return launch.template operator()<Activation::kTanh>();
+    case Activation::kGelu:
+      return launch.template operator()<Activation::kGelu>();
   }
 }
 

@@ -7,14 +7,14 @@
 
 namespace trireme::cuda {
 
-enum class Activation { kNone, kRelu, kSigmoid, kTanh };
+enum class Activation { kNone, kRelu, kSigmoid, kTanh, kGelu };
 
 // Arrays of one call are held alike.
 
 // y = f(x); y may be x.
 void LaunchActivation(cudaStream_t stream, Activation f, Array x, Array y, size_t size);
 
-// dx = dy f', which y tells; dx may be dy.
+// dx = dy f', which y tells (of gelu: x, given in its place); dx may be dy.
 void LaunchActivationGrad(cudaStream_t stream, Activation f, Array y, Array dy, Array dx,
                           size_t size);
 

@@ -42,6 +42,13 @@ void TanhGrad(const Call& call, const Shard& shard, Context& context) {
   ActivateGrad(Activation::kTanh, call, shard, context);
 }
 
+void Gelu(const Call& call, const Shard& shard, Context& context) {
+  Activate(Activation::kGelu, call, shard, context);
+}
+void GeluGrad(const Call& call, const Shard& shard, Context& context) {
+  ActivateGrad(Activation::kGelu, call, shard, context);
+}
+
 void Add(const Call& call, const Shard& shard, Context& context) {
   LaunchAdd(context.stream(), call.inputs[0].array(), call.inputs[1].array(),
             call.outputs[0].array(), SizeOf(call, shard));

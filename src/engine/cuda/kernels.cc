@@ -46,6 +46,8 @@
   SCRATCH("dense_tanh", DenseTanh, DenseTanhScratchBytes, kMixed)                                  \
   PLAIN("dropout", Dropout, kOne)                                                                  \
   PLAIN("dropout_grad", Dropout, kOne)                                                             \
+  PLAIN("gelu", Gelu, kOne)                                                                        \
+  PLAIN("gelu_grad", GeluGrad, kPair)                                                              \
   PLAIN("global_average_pool", GlobalAveragePool, kMixed)                                          \
   PLAIN("global_average_pool_grad", GlobalAveragePoolGrad, kMixed)                                 \
   PLAIN("layer_norm", NormalizeLayer, kOne)                                                        \

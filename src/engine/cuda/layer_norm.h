@@ -7,7 +7,7 @@
 
 namespace trireme::cuda {
 
-// All `size` values of a sample are one population; mean and inv_std have one for each sample.
+// All `size` values of a sample (or token) are one population; mean and inv_std have one for each.
 // Without weight and bias (null) nothing is scaled or shifted. Arrays are held alike.
 struct LayerNorm {
   size_t samples, size;

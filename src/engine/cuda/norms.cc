@@ -262,10 +262,25 @@ void BatchNormInference(const Call& call, const Shard& shard, Context& context) 
                         .relu = false});
 }
 
+namespace {
+
+// Samples, or their tokens, and the values of each.
+struct Populations {
+  size_t count, size;
+  Populations(const Call& call, const Shard& shard) {
+    const Value& x = call.inputs[0];
+    size = call.attributes().tokens ? size_t(x.shape.channels) : x.size();
+    count = shard.count * (x.size() / size);
+  }
+};
+
+}  // namespace
+
 void NormalizeLayer(const Call& call, const Shard& shard, Context& context) {
   const bool affine = call.attributes().affine;
-  LaunchLayerNorm(context.stream(), {.samples = shard.count,
-                                     .size = call.inputs[0].size(),
+  const auto [count, size] = Populations(call, shard);
+  LaunchLayerNorm(context.stream(), {.samples = count,
+                                     .size = size,
                                      .x = call.inputs[0].array(),
                                      .weight = affine ? shard.state + call.parameter(0) : nullptr,
                                      .bias = affine ? shard.state + call.parameter(1) : nullptr,
@@ -277,9 +292,10 @@ void NormalizeLayer(const Call& call, const Shard& shard, Context& context) {
 
 void NormalizeLayerGrad(const Call& call, const Shard& shard, Context& context) {
   const bool affine = call.attributes().affine;
+  const auto [count, size] = Populations(call, shard);
   LaunchLayerNormGrad(context.stream(),
-                      {.samples = shard.count,
-                       .size = call.inputs[0].size(),
+                      {.samples = count,
+                       .size = size,
                        .x = call.inputs[0].array(),
                        .mean = call.inputs[1].floats(),
                        .inv_std = call.inputs[2].floats(),

@@ -4,13 +4,26 @@
 
 namespace trireme::ref {
 
-// All values of a sample are one population.
+// All values of a sample are one population, or the channels of each token.
+
+namespace {
+
+struct Populations {
+  int64_t count, size;
+  explicit Populations(const Call& call) {
+    const Shape& x = call.inputs[0].shape();
+    size = call.attributes.tokens ? x.channels : x.size();
+    count = call.samples() * x.size() / size;
+  }
+};
+
+}  // namespace
 
 void LayerNorm(const Call& call) {
-  const int64_t size = call.inputs[0].shape().size();
-  for (int64_t n = 0; n < call.samples(); ++n) {
-    const double* x = call.inputs[0].sample(n);
-    double* y = call.outputs[0].sample(n);
+  const auto [count, size] = Populations(call);
+  for (int64_t n = 0; n < count; ++n) {
+    const double* x = call.inputs[0].values.data() + n * size;
+    double* y = call.outputs[0].values.data() + n * size;
     double mean = 0, variance = 0;
     for (int64_t i = 0; i < size; ++i) mean += x[i] / double(size);
     for (int64_t i = 0; i < size; ++i) variance += (x[i] - mean) * (x[i] - mean) / double(size);
@@ -25,11 +38,12 @@ void LayerNorm(const Call& call) {
 }
 
 void LayerNormGrad(const Call& call) {
-  const int64_t size = call.inputs[0].shape().size();
+  const auto [count, size] = Populations(call);
   const bool affine = call.attributes.affine;
-  for (int64_t n = 0; n < call.samples(); ++n) {
-    const double *x = call.inputs[0].sample(n), *dy = call.inputs[3].sample(n);
-    double* dx = call.outputs[0].sample(n);
+  for (int64_t n = 0; n < count; ++n) {
+    const double *x = call.inputs[0].values.data() + n * size,
+                 *dy = call.inputs[3].values.data() + n * size;
+    double* dx = call.outputs[0].values.data() + n * size;
     const double mean = call.inputs[1].values[n], inv_std = call.inputs[2].values[n];
     auto normal = [&](int64_t i) { return (x[i] - mean) * inv_std; };
     auto d_normal = [&](int64_t i) { return affine ? dy[i] * call.weights[0][i] : dy[i]; };

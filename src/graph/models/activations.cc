@@ -11,6 +11,7 @@ constexpr ActivationKind kActivations[] = {
     {.name = "relu"},  // zeros of an output layer would not learn
     {.name = "sigmoid", .follows_output = true},
     {.name = "tanh", .follows_output = true},
+    {.name = "gelu"},
 };
 
 }  // namespace

@@ -20,23 +20,31 @@ constexpr LayerArgument kPadding{
     .key = "padding", .least = 0, .most = kLargestKernel, .count = &A::padding};
 constexpr LayerArgument kBias{.key = "bias", .least = 0, .most = 1, .flag = &A::bias};
 constexpr LayerArgument kAffine{.key = "affine", .least = 0, .most = 1, .flag = &A::affine};
+constexpr LayerArgument kTokens{.key = "tokens", .least = 0, .most = 1, .flag = &A::tokens};
 constexpr LayerArgument kEpsilon{
     .key = "epsilon", .least = 1e-12, .most = 1, .number = &A::epsilon};
+constexpr LayerArgument kHeads{
+    .key = "heads", .least = 1, .most = kMostChannels, .count = &A::heads, .required = true};
 constexpr LayerArgument kRate{
     .key = "rate", .least = 0, .most = 0.99, .number = &A::rate, .required = true};
 
 std::vector<LayerKind> MakeKinds() {
   std::vector<LayerKind> kinds = {
-      {.op = "dense", .arguments = {kChannels, kBias}},
+      {.op = "dense", .arguments = {kChannels, kBias, kTokens}},
       {.op = "conv2d", .arguments = {kChannels, kKernel, kStride, kPadding, kBias}},
       {.op = "batch_norm", .arguments = {kEpsilon}},
-      {.op = "layer_norm", .arguments = {kAffine, kEpsilon}},
+      {.op = "layer_norm", .arguments = {kAffine, kEpsilon, kTokens}},
       {.op = "max_pool", .arguments = {kKernel, kStride, kPadding}, .strides_by_kernel = true},
       {.op = "average_pool", .arguments = {kKernel, kStride, kPadding}, .strides_by_kernel = true},
       {.op = "global_average_pool"},
       {.op = "flatten"},
       {.op = "pad_channels", .arguments = {kChannels, kStride}},
       {.op = "dropout", .arguments = {kRate}},
+      {.op = "stochastic_depth", .arguments = {kRate}},
+      {.op = "attention", .arguments = {kHeads}},
+      {.op = "class_token"},
+      {.op = "position_embedding"},
+      {.op = "first_token"},
   };
   for (const ActivationKind& activation : ActivationKinds())
     kinds.push_back({.op = activation.name});

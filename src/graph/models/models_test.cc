@@ -167,7 +167,7 @@ TEST(BuildModel, RefusesWhatAModelCannotUse) {
   EXPECT_TRUE(refused({.name = "mlp:"}, "colon"));
   EXPECT_TRUE(refused({.name = "lstm"}, "resnet50"));
   EXPECT_TRUE(refused({.name = "cnn:3"}, "colon"));
-  EXPECT_TRUE(refused({.name = "mlp", .activation = "gelu"}, "model.activation"));
+  EXPECT_TRUE(refused({.name = "mlp", .activation = "swish"}, "model.activation"));
   EXPECT_TRUE(refused({.name = "mlp", .norm = "group"}, "model.norm"));
   EXPECT_TRUE(refused({.name = "mlp", .loss = "hinge"}, "model.loss"));
   for (const char* loss : {"squared-error", "absolute-error"}) {

@@ -25,12 +25,22 @@
   OP(kConv2dBatchNormAddRelu)     \
   OP(kLayerNorm)                  \
   OP(kLayerNormGrad)              \
+  OP(kAttention)                  \
+  OP(kAttentionGrad)              \
+  OP(kClassToken)                 \
+  OP(kClassTokenGrad)             \
+  OP(kPositionEmbedding)          \
+  OP(kPositionEmbeddingGrad)      \
+  OP(kFirstToken)                 \
+  OP(kFirstTokenGrad)             \
   OP(kRelu)                       \
   OP(kReluGrad)                   \
   OP(kSigmoid)                    \
   OP(kSigmoidGrad)                \
   OP(kTanh)                       \
   OP(kTanhGrad)                   \
+  OP(kGelu)                       \
+  OP(kGeluGrad)                   \
   OP(kAdd)                        \
   OP(kAddReluGrad)                \
   OP(kAddReluBatchNormGrad)       \
@@ -48,6 +58,8 @@
   OP(kUnflatten)                  \
   OP(kDropout)                    \
   OP(kDropoutGrad)                \
+  OP(kStochasticDepth)            \
+  OP(kStochasticDepthGrad)        \
   OP(kSoftmaxCrossEntropy)        \
   OP(kSoftmaxCrossEntropyGrad)    \
   OP(kSquaredError)               \

@@ -5,26 +5,36 @@ namespace trireme {
 namespace {
 
 Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes) {
-  RequireFlat(inputs[0].shape);
+  if (!attributes.tokens) RequireFlat(inputs[0].shape);
   const int64_t in = inputs[0].shape.channels, out = attributes.channels;
   if (out < 1) throw Error("needs at least one output, got {}", out);
-  Signature signature{.outputs = {{.shape = {.channels = attributes.channels}}}};
-  signature.parameters.push_back({.name = "weight",
-                                  .shape = {in, out},
-                                  .form = FileForm::kDense,
-                                  .initial = Initial::kUniformFanIn,
-                                  .decays = true,
-                                  .fan_in = in,
-                                  .flattened = inputs[0].shape});
+  Shape y = inputs[0].shape;
+  y.channels = attributes.channels;
+  Signature signature{.outputs = {{.shape = y}}};
+  // Layers for tokens start as transformers do.
+  const bool tokens = attributes.tokens;
+  signature.parameters.push_back(
+      {.name = "weight",
+       .shape = {in, out},
+       .form = FileForm::kDense,
+       .initial = tokens ? Initial::kXavierUniform : Initial::kUniformFanIn,
+       .decays = true,
+       .fan_in = in,
+       .flattened = {.channels = inputs[0].shape.channels}});
   if (attributes.bias) {
-    signature.parameters.push_back(
-        {.name = "bias", .shape = {out}, .initial = Initial::kUniformFanIn, .fan_in = in});
+    signature.parameters.push_back({.name = "bias",
+                                    .shape = {out},
+                                    .initial = tokens ? Initial::kZero : Initial::kUniformFanIn,
+                                    .fan_in = in});
   }
   return signature;
 }
 
+// Each weight is used once for each token; x, y and their gradients all have them.
 Cost CountProducts(const Graph& graph, const Node& node) {
-  return {.multiply_adds = double(graph.parameters[node.parameters[0]].size())};
+  const Shape x = graph.values[node.inputs[0]].shape;
+  return {.multiply_adds =
+              double(graph.parameters[node.parameters[0]].size()) * x.height * x.width};
 }
 
 void Gradient(GradientBuilder& g) {
@@ -35,7 +45,7 @@ void Gradient(GradientBuilder& g) {
 }  // namespace
 
 extern constinit const OpDef kDense = {.name = "dense",
-                                       .summary = "y = x W + b",
+                                       .summary = "y = x W + b, for each token if there are tokens",
                                        .infer = Infer,
                                        .cost = CountProducts,
                                        .gradient = Gradient};

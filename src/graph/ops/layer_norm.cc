@@ -6,11 +6,12 @@ namespace {
 
 Signature Infer(std::span<const ValueSpec> inputs, const Attributes& attributes) {
   const Shape shape = inputs[0].shape;
-  const ValueSpec per_sample{.shape = {}};
-  Signature signature{.outputs = {inputs[0], per_sample, per_sample}};
+  ValueSpec each{.shape = {}};  // one for each sample or token
+  if (attributes.tokens) each.shape = {.height = shape.height, .width = shape.width};
+  Signature signature{.outputs = {inputs[0], each, each}};
   if (attributes.affine) {
     const std::vector<int64_t> all =
-        shape.height == 1 && shape.width == 1
+        attributes.tokens || (shape.height == 1 && shape.width == 1)
             ? std::vector<int64_t>{shape.channels}
             : std::vector<int64_t>{shape.height, shape.width, shape.channels};
     signature.parameters = {{.name = "weight", .shape = all, .initial = Initial::kOne},
@@ -29,7 +30,9 @@ void Gradient(GradientBuilder& g) {
 
 extern constinit const OpDef kLayerNorm = {
     .name = "layer_norm",
-    .summary = "normalizes each sample to mean 0 and variance 1, then scales and shifts if affine",
+    .summary =
+        "normalizes each sample, or each token's channels, to mean 0 and variance 1, then "
+        "scales and shifts if affine",
     .outputs = {"y", "mean", "inv_std"},
     .infer = Infer,
     .gradient = Gradient};

@@ -160,8 +160,9 @@ std::string Fuse(Graph& graph, const Engine& engine, int capacity, Values result
 void CheckKernels(const Graph& graph, const Engine& engine) {
   for (const Node& node : graph.nodes) {
     if (node.op->view || engine.Computes(node.op->name)) continue;
-    throw Error("engine {}: no kernel for operation {} (layer {})", engine.name(), node.op->name,
-                node.name);
+    throw Error(
+        "engine {}: no kernel for operation {} (layer {}); use another --device, cpu has all",
+        engine.name(), node.op->name, node.name);
   }
 }
 

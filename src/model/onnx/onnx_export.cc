@@ -21,8 +21,10 @@ constexpr double kLongestMessage = 2e9;
 void RefuseWhatOnnxLacks(const SavedModel& model) {
   std::vector<std::string> missing;
   for (const Node& node : model.graph.nodes) {
-    if (&node == &model.graph.loss() || FindOnnxRule(node.op->name)) continue;
-    missing.push_back(fmt::format("{} ({})", node.name, node.op->name));
+    const bool tokens = node.attributes.tokens;
+    if (&node == &model.graph.loss() || (FindOnnxRule(node.op->name) && !tokens)) continue;
+    missing.push_back(
+        fmt::format("{} ({}{})", node.name, node.op->name, tokens ? " for each token" : ""));
   }
   if (!missing.empty()) {
     throw Error("the network cannot be written as ONNX: there is no rule for {}",

@@ -65,6 +65,19 @@ OnnxValue Relu(OnnxRuleContext& c) { return Elementwise(c, "Relu"); }
 OnnxValue Sigmoid(OnnxRuleContext& c) { return Elementwise(c, "Sigmoid"); }
 OnnxValue Tanh(OnnxRuleContext& c) { return Elementwise(c, "Tanh"); }
 
+// Of x, y = x (1 + erf(x / sqrt(2))) / 2: opset 17 has no Gelu yet.
+OnnxValue Gelu(OnnxRuleContext& c) {
+  const OnnxValue& x = c.inputs[0];
+  const auto number = [&](const char* what, float value) {
+    return c.onnx.Floats(c.node->name + what, {1}, std::vector<float>{value});
+  };
+  const std::string erf =
+      c.onnx.Add("Erf", {c.onnx.Add("Mul", {x.name, number(".inv_sqrt2", 0.707106781f)})});
+  const std::string below = c.onnx.Add("Add", {erf, number(".one", 1)});
+  const std::string half = c.onnx.Add("Mul", {x.name, number(".half", 0.5f)});
+  return c.Made(c.onnx.Add("Mul", {half, below}, {}, c.node->name), x.image, x.flattened);
+}
+
 // In evaluation it does nothing.
 OnnxValue Dropout(OnnxRuleContext& c) { return c.inputs[0]; }
 
@@ -195,12 +208,14 @@ constexpr OnnxRow kOnnxRows[] = {
     {"dense", Dense},
     {"dropout", Dropout},
     {"flatten", Flatten},
+    {"gelu", Gelu},
     {"global_average_pool", GlobalAveragePool},
     {"layer_norm", LayerNorm},
     {"max_pool", MaxPool},
     {"pad_channels", PadChannels},
     {"relu", Relu},
     {"sigmoid", Sigmoid},
+    {"stochastic_depth", Dropout},
     {"tanh", Tanh},
 };
 
