@@ -8,6 +8,7 @@ namespace trireme {
 Graph BuildCnn(const ModelOptions& options, const std::string& sizes, Shape input, int classes) {
   RefuseSizes(options, sizes);
   RefuseStem(options);
+  RefuseStochasticDepth(options);
   if (input.height < 4 || input.width < 4) {
     throw UsageError("{} needs images of at least 4x4, got {}x{}", options.name, input.height,
                      input.width);

@@ -54,4 +54,10 @@ void RefuseStem(const ModelOptions& options) {
                    options.name);
 }
 
+void RefuseStochasticDepth(const ModelOptions& options) {
+  if (options.stochastic_depth == 0) return;
+  throw UsageError("model.stochastic_depth = {} needs a vit; {} has none", options.stochastic_depth,
+                   options.name);
+}
+
 }  // namespace trireme

@@ -24,5 +24,6 @@ std::string NormOr(const ModelOptions& options, const std::string& choice);
 // For models without sizes in their names and options that they cannot use.
 void RefuseSizes(const ModelOptions& options, const std::string& sizes);
 void RefuseStem(const ModelOptions& options);
+void RefuseStochasticDepth(const ModelOptions& options);
 
 }  // namespace trireme

@@ -53,6 +53,7 @@ std::vector<int> LayerSizes(const ModelOptions& options, const std::string& text
 
 Graph BuildMlp(const ModelOptions& options, const std::string& text, Shape input, int classes) {
   RefuseStem(options);
+  RefuseStochasticDepth(options);
   const std::vector<int> sizes = LayerSizes(options, text, input, classes);
   const std::string norm = NormOr(options, "none");
   if (sizes.size() == 2 && (options.norm != "auto" || options.dropout != 0)) {

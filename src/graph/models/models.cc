@@ -8,6 +8,7 @@
 #include "graph/models/onnx_model.h"
 #include "graph/models/resnet.h"
 #include "graph/models/text_model.h"
+#include "graph/models/vit.h"
 #include "graph/op.h"
 
 namespace trireme {
@@ -36,6 +37,9 @@ const ModelDef kModels[] = {
      BuildResNet101, true},
     {"resnet152", "resnet152", "residual network of 152 layers, bottlenecks", kImageNet, 1000,
      BuildResNet152, true},
+    {"vit_ti", "vit_ti", "vision transformer, tiny", kImageNet, 1000, BuildVitTi, true},
+    {"vit_s", "vit_s", "vision transformer, small", kImageNet, 1000, BuildVitS, true},
+    {"vit_b", "vit_b", "vision transformer, base", kImageNet, 1000, BuildVitB, true},
     {.name = "text",
      .pattern = "text:FILE",
      .summary = "a network as text, from a file or model.layers",

@@ -83,6 +83,62 @@ TEST(ResNet, ChoosesItsStemByTheImage) {
   EXPECT_EQ(stem("7x7", 32), 7);
 }
 
+TEST(Vit, HasTheSizesOfTorchvisionAndDeit) {
+  const Known known[] = {
+      {"vit_ti", 5717416, 1.26e9}, {"vit_s", 22050664, 4.61e9}, {"vit_b", 86567656, 17.56e9}};
+  for (const Known& want : known) {
+    const ModelSize size = Measure(BuildModel({.name = want.name}, {224, 224, 3}, 1000));
+    EXPECT_EQ(size.parameters, want.parameters) << want.name;
+    EXPECT_NEAR(size.multiply_adds, want.multiply_adds, 0.01 * want.multiply_adds) << want.name;
+  }
+}
+
+TEST(Vit, HasTorchvisionsNames) {
+  const Graph graph = BuildModel({.name = "vit_b"}, {224, 224, 3}, 1000);
+  const auto names = Names(graph);
+  EXPECT_EQ(names.size(), 152u);
+  EXPECT_EQ(
+      std::vector(names.begin(), names.begin() + 12),
+      (std::vector<std::string>{
+          "conv_proj.weight", "conv_proj.bias", "class_token", "encoder.pos_embedding",
+          "encoder.layers.encoder_layer_0.ln_1.weight", "encoder.layers.encoder_layer_0.ln_1.bias",
+          "encoder.layers.encoder_layer_0.self_attention.in_proj_weight",
+          "encoder.layers.encoder_layer_0.self_attention.in_proj_bias",
+          "encoder.layers.encoder_layer_0.self_attention.out_proj.weight",
+          "encoder.layers.encoder_layer_0.self_attention.out_proj.bias",
+          "encoder.layers.encoder_layer_0.ln_2.weight",
+          "encoder.layers.encoder_layer_0.ln_2.bias"}));
+  for (const char* name : {"encoder.layers.encoder_layer_11.mlp.0.weight",
+                           "encoder.layers.encoder_layer_11.mlp.3.bias", "encoder.ln.weight",
+                           "heads.head.weight", "heads.head.bias"}) {
+    EXPECT_TRUE(std::ranges::find(names, name) != names.end()) << name;
+  }
+  const auto shape = [&](const char* name) {
+    return FileShape(*std::ranges::find(graph.parameters, name, &ParameterSpec::name));
+  };
+  EXPECT_EQ(shape("class_token"), (std::vector<int64_t>{1, 1, 768}));
+  EXPECT_EQ(shape("encoder.pos_embedding"), (std::vector<int64_t>{1, 197, 768}));
+  EXPECT_EQ(shape("encoder.layers.encoder_layer_3.self_attention.in_proj_weight"),
+            (std::vector<int64_t>{2304, 768}));
+}
+
+// Tokens are small patches of small images; dropped branches come in with depth.
+TEST(Vit, FitsItsImages) {
+  const Graph graph = BuildModel({.name = "vit_ti", .stochastic_depth = 0.1}, {32, 32, 3}, 10);
+  EXPECT_EQ(graph.nodes[0].attributes.kernel, 4);
+  EXPECT_EQ(graph.values[graph.nodes[1].outputs[0]].shape, (Shape{65, 1, 192}));
+  std::vector<float> rates;
+  for (const Node& node : graph.nodes) {
+    if (node.op == &FindOp("stochastic_depth")) rates.push_back(node.attributes.rate);
+  }
+  EXPECT_EQ(rates.size(), 22u);  // none in the first layer
+  EXPECT_TRUE(std::ranges::is_sorted(rates));
+  EXPECT_FLOAT_EQ(rates.back(), 0.1f);
+  for (const Shape input : {Shape{30, 32, 3}, Shape{224, 220, 3}, Shape{3, 3, 1}}) {
+    EXPECT_THROW(BuildModel({.name = "vit_ti"}, input, 10), UsageError) << ToText(input);
+  }
+}
+
 TEST(Mlp, IsNamedLikeASequential) {
   const Graph graph = BuildModel({}, {.channels = 4}, 3);
   EXPECT_EQ(Ops(graph), (std::vector<std::string>{"dense", "relu", "dense", "relu", "dense",
@@ -181,6 +237,13 @@ TEST(BuildModel, RefusesWhatAModelCannotUse) {
   EXPECT_TRUE(refused({.name = "resnet18", .activation = "tanh"}, "relu"));
   EXPECT_TRUE(refused({.name = "resnet18", .dropout = 0.1}, "dropout"));
   EXPECT_TRUE(refused({.name = "resnet18", .stem = "5x5"}, "model.stem"));
+  for (const char* name : {"mlp", "cnn", "resnet18"}) {
+    EXPECT_TRUE(refused({.name = name, .stochastic_depth = 0.1}, "model.stochastic_depth")) << name;
+  }
+  EXPECT_TRUE(refused({.name = "vit_ti", .activation = "tanh"}, "gelu"));
+  EXPECT_TRUE(refused({.name = "vit_ti", .norm = "batch"}, "layer-norm"));
+  EXPECT_TRUE(refused({.name = "vit_ti", .stem = "3x3"}, "model.stem"));
+  EXPECT_TRUE(refused({.name = "vit_ti", .stochastic_depth = 1}, "model.stochastic_depth"));
   EXPECT_THROW(BuildModel({.name = "cnn"}, {3, 3, 1}, 10), UsageError);
   EXPECT_THROW(BuildModel({.name = "mlp"}, {1, 1, 4}, 0), UsageError);
   EXPECT_THROW(BuildModel({.name = "mlp", .loss = "cross-entropy"}, {1, 1, 4}, 1), UsageError);
@@ -191,7 +254,7 @@ TEST(ModelOptions, DescribesEveryKey) {
   std::vector<Option> rows;
   OptionTable<ModelOptions> table(options, rows);
   Describe(table);
-  EXPECT_EQ(rows.size(), 8u);
+  EXPECT_EQ(rows.size(), 9u);
   for (Option& row : rows) EXPECT_FALSE(row.help().empty()) << row.key();
 }
 

@@ -32,13 +32,18 @@ void Describe(OptionTable<ModelOptions>& t) {
         "softmax cross-entropy, half the squared distance to the one-hot label (or to a number), "
         "or the sum of the absolute differences from it; auto: cross-entropy for classes, "
         "squared-error for numbers");
-  t.Add("dropout", &O::dropout, AtLeast(0) && Below(1), kJob,
-        "share of hidden values set to zero (mlp; cnn: around its first dense layer)");
+  t.Add(
+      "dropout", &O::dropout, AtLeast(0) && Below(1), kJob,
+      "share of hidden values set to zero (mlp; cnn: around its first dense layer; vit: at the end "
+      "of each branch and inside its mlp)");
   t.Add("smoothing", &O::smoothing, AtLeast(0) && Below(1), kJob,
         "share of a label that is spread over all classes (cross-entropy)");
   t.Add("stem", &O::stem, OneOf({"auto", "7x7", "3x3"}), kRun,
         "first layers of a resnet: 7x7 with stride 2 and pooling, or 3x3; auto: 3x3 for images of "
         "at most 64 px");
+  t.Add("stochastic_depth", &O::stochastic_depth, AtLeast(0) && Below(1), kJob,
+        "share of the samples for which the last residual branches of a vit are left out in "
+        "training; less for those before them, 0 for the first");
   t.Add("layers", &O::layers, Any(), kRun,
         "the network as text, layer by layer; model.name is then text, or text:FILE or onnx:FILE, "
         "which read it from a file");

@@ -15,6 +15,7 @@ struct ModelOptions {
   double dropout = 0;               // share of values set to zero
   float smoothing = 0;              // of the labels, with cross-entropy
   std::string stem = "auto";        // auto, 7x7, 3x3: resnets
+  double stochastic_depth = 0;      // rate of the last residual branches: vit
   std::string layers;               // the network as text (docs/networks.md)
 };
 

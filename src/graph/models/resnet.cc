@@ -95,6 +95,7 @@ class ResNet {
 Graph BuildResNet(const ModelOptions& options, const std::string& sizes, Shape input, int classes,
                   const Variant& variant) {
   RefuseSizes(options, sizes);
+  RefuseStochasticDepth(options);
   if (options.activation != "relu" || (options.norm != "auto" && options.norm != "batch") ||
       options.dropout != 0) {
     throw UsageError(

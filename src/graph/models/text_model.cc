@@ -237,6 +237,7 @@ class TextBuilder {
 void RefuseOptions(const ModelOptions& options) {
   const ModelOptions standard;
   RefuseStem(options);
+  RefuseStochasticDepth(options);
   if (options.activation == standard.activation && options.norm == standard.norm &&
       options.dropout == standard.dropout) {
     return;

@@ -64,6 +64,8 @@ void ExpectSameGraph(const Graph& a, const Graph& b) {
     EXPECT_EQ(p.padding, q.padding) << x.name;
     EXPECT_EQ(p.bias, q.bias) << x.name;
     EXPECT_EQ(p.affine, q.affine) << x.name;
+    EXPECT_EQ(p.tokens, q.tokens) << x.name;
+    EXPECT_EQ(p.heads, q.heads) << x.name;
     EXPECT_EQ(p.epsilon, q.epsilon) << x.name;
     EXPECT_EQ(p.rate, q.rate) << x.name;
   }
@@ -74,6 +76,11 @@ TEST(TextModel, OfCnnAndResNet18HasTheirGraphs) {
     ExpectSameGraph(Build(kCnnAsText, input), BuildModel({.name = "cnn"}, input, 10));
     ExpectSameGraph(Build(kResNet18AsText, input), BuildModel({.name = "resnet18"}, input, 10));
   }
+}
+
+TEST(TextModel, OfVitTiHasItsGraph) {
+  const Shape input{32, 32, 3};
+  ExpectSameGraph(Build(kVitTiAsText, input), BuildModel({.name = "vit_ti"}, input, 10));
 }
 
 TEST(TextModel, NumbersLayersWithoutANameAsASequentialDoes) {
