@@ -11,6 +11,8 @@ namespace trireme {
 namespace {
 
 constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
+constexpr size_t kMany = 1 << 16;  // of so many values ...
+constexpr size_t kOneOf = 61;      // ... one of so many blocks is looked at first
 
 bool IsZero(std::span<const float> block) {
   uint32_t any = 0;
@@ -20,6 +22,18 @@ bool IsZero(std::span<const float> block) {
     any |= bits;
   }
   return any == 0;
+}
+
+// False: so few are zero that looking at all of them would cost more than it saves.
+bool MayBeWorthIt(std::span<const float> values) {
+  if (values.size() < kMany) return true;
+  const size_t looks = values.size() / (kOneOf * kZeroBlock);
+  size_t zeros = 0;
+  for (size_t i = 0; i < looks; ++i) {
+    // Each time another of the 61, so that rows of any length are met at all their columns.
+    zeros += IsZero(values.subspan((kOneOf * i + 7 * i % kOneOf) * kZeroBlock, kZeroBlock));
+  }
+  return 8 * zeros >= looks;  // a quarter is worth it
 }
 
 // Whole blocks of zeros, and what is between them.
@@ -42,6 +56,7 @@ std::vector<ZeroRun> RunsOf(std::span<const float> values) {
 }  // namespace
 
 std::optional<PackedZeros> PackZeros(std::span<const float> values) {
+  if (!MayBeWorthIt(values)) return {};
   const std::vector<ZeroRun> runs = RunsOf(values);
   size_t sent = 0;
   for (const ZeroRun& run : runs) sent += run.values;

@@ -65,6 +65,25 @@ TEST(ZeroRuns, AreLeftOutOnlyWhereThatIsWorthIt) {
   EXPECT_TRUE(std::signbit(Unpack(*one, 1000)[500]));
 }
 
+// Of many values only some are looked at first: rows of which a few columns are zero, or all but a
+// few, whatever their length is.
+TEST(ZeroRuns, AreFoundInAnyColumns) {
+  for (const size_t row : {256, 784, 976, 1024, 4096}) {
+    for (const size_t shift : {size_t{0}, row / 2}) {
+      std::vector<float> few(300 * row, 0), most(300 * row, 1);
+      for (size_t i = 0; i < few.size(); ++i) {
+        const bool in_eighth = (i + shift) % row < row / 8;
+        if (in_eighth) few[i] = 1;
+        if (in_eighth) most[i] = 0;
+      }
+      const auto packed = PackZeros(few);
+      ASSERT_TRUE(packed) << row;
+      EXPECT_EQ(Unpack(*packed, few.size()), few);
+      EXPECT_FALSE(PackZeros(most)) << row;
+    }
+  }
+}
+
 TEST(ZeroRuns, ThatDoNotFitAreRefused) {
   EXPECT_EQ(CheckZeroRuns(std::vector<ZeroRun>{{3, 4}, {0, 2}}, 9), 6u);
   EXPECT_THROW(CheckZeroRuns(std::vector<ZeroRun>{{3, 4}}, 8), Error);
