@@ -144,11 +144,19 @@ const Exception* FindException(const std::string& command) {
 }
 
 // The words of a command that begin with the program's name, without it; none: it is another one.
+// What stands in double quotes is one word, or a part of one.
 std::optional<Words> ProgramWords(const std::string& command) {
   Words words;
-  bool found = false;
-  for (const std::string& word : Split(command, ' ')) {
-    if (found && !word.empty()) words.push_back(word);
+  bool found = false, quoted = false;
+  for (std::string word : Split(command, ' ')) {
+    const bool continues = quoted, said = !word.empty();
+    const auto quotes = std::erase(word, '"');
+    quoted = quoted != (quotes % 2 == 1);
+    if (found && continues) {
+      words.back() += " " + word;
+    } else if (found && said) {
+      words.push_back(word);
+    }
     found = found || word == "trireme" || word == "build/release/trireme";
   }
   return found ? std::optional(words) : std::nullopt;

@@ -15,8 +15,12 @@ struct Range {
 // Where each parameter and statistic lies in the flat slices. A function of the graph alone, so
 // servers without an engine and engines of different kinds agree on it (graph/layout.h makes it).
 //
-//   state   = weights (in the order in which backward finishes them) ++ running statistics
-//   summand = gradients (same layout) ++ the shard's statistics ++ loss, correct predictions, votes
+//   state   = weights (in the order in which backward finishes them) ++ running statistics ++
+//   frozen summand = gradients (same layout) ++ the shard's statistics ++ loss, correct
+//   predictions, votes
+//
+// Frozen are weights and statistics of layers that are not trained: nothing but an engine, a file
+// and a comparison of all ranks ever reads them, and nothing writes them.
 //
 // Every range begins at a multiple of kAlignment floats; the gaps hold zeros.
 struct Layout {
@@ -30,12 +34,15 @@ struct Layout {
   std::vector<Range> statistics;  // by statistic index; begin counts from the start of a slice
   size_t weights = 0;             // floats of the weights, gaps included
   size_t state = 0;               // floats of a state slice
+  size_t frozen = 0;              // of them, at its end: what is not trained
   size_t summand = 0;             // floats of a summand slice
 
+  size_t trained() const { return state - frozen; }  // floats of weights and statistics that change
+  bool IsFrozen(const Range& range) const { return range.begin >= trained() && range.size > 0; }
   Range tail() const { return {weights, summand - weights}; }  // statistics and metrics
-  size_t loss() const { return state; }                        // index in a summand
-  size_t correct() const { return state + 1; }
-  size_t votes() const { return state + kVotes; }  // shards whose rank wants to stop (Batch::vote)
+  size_t loss() const { return trained(); }                    // index in a summand
+  size_t correct() const { return loss() + 1; }
+  size_t votes() const { return loss() + kVotes; }  // shards whose rank wants to stop (Batch::vote)
 };
 
 // A contiguous range of a summand that becomes final at one moment of backward.

@@ -26,8 +26,9 @@ std::string DescribeLayers(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     int64_t parameters = 0;
     for (const int p : node.parameters) parameters += graph.parameters[p].size();
+    const std::string count = parameters ? fmt::format("{}", parameters) : "";
     text += line(node.name, node.op->name, ToText(graph.values[node.outputs[0]].shape),
-                 parameters ? fmt::format("{}", parameters) : "");
+                 node.frozen && parameters ? count + " frozen" : count);
   }
   return text + "\n";
 }

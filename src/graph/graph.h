@@ -89,6 +89,9 @@ struct Node {
   std::vector<int> parameters;  // indices into Graph::parameters
   std::vector<int> statistics;  // indices into Graph::statistics
   bool backward = false;
+  // It and all before it are not trained: they compute as in evaluation, and backward ends behind
+  // them.
+  bool frozen = false;
   // Of a fused operation, and of its gradients: the nodes that it stands for, in order. Parameters
   // and statistics above are those of all parts, attributes the first's. Values between two parts
   // have a specification, but nobody else reads them and they lie nowhere.

@@ -94,19 +94,32 @@ Layout LayOut(const Graph& graph) {
 
   size_t end = 0, placed = 0;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (node->backward) continue;
+    if (node->backward || node->frozen) continue;
     for (int i : node->parameters) layout.parameters[i] = Append(graph.parameters[i], end);
     placed += node->parameters.size();
     // Not between a layer's parameters: they are final at one moment, that of one bucket.
     if (!node->parameters.empty()) layout.cuts.push_back(end);
   }
-  TRIREME_ASSERT(placed == graph.parameters.size());  // each belongs to one forward node
   layout.weights = end;
-  for (size_t i = 0; i < graph.statistics.size(); ++i) {
-    layout.statistics[i] = Append(graph.statistics[i], end);
+  std::vector<bool> frozen(graph.statistics.size());
+  for (const Node& node : graph.nodes) {
+    for (int i : node.statistics) frozen[size_t(i)] = node.frozen;
   }
+  for (size_t i = 0; i < graph.statistics.size(); ++i) {
+    if (!frozen[i]) layout.statistics[i] = Append(graph.statistics[i], end);
+  }
+  layout.summand = end + Layout::kStepMetrics;
+
+  const size_t trained = end;
+  for (const Node& node : graph.nodes) {
+    if (!node.frozen) continue;
+    for (int i : node.parameters) layout.parameters[i] = Append(graph.parameters[i], end);
+    for (int i : node.statistics) layout.statistics[i] = Append(graph.statistics[i], end);
+    placed += node.parameters.size();
+  }
+  TRIREME_ASSERT(placed == graph.parameters.size());  // each belongs to one forward node
   layout.state = end;
-  layout.summand = layout.state + Layout::kStepMetrics;
+  layout.frozen = end - trained;
   return layout;
 }
 

@@ -12,6 +12,7 @@ namespace {
 bool DependsOnParameters(const Graph& graph, ValueId value) {
   for (const Node& node : graph.nodes) {
     if (std::ranges::find(node.outputs, value) == node.outputs.end()) continue;
+    if (node.frozen) return false;
     return !node.parameters.empty() || std::ranges::any_of(node.inputs, [&](ValueId input) {
       return DependsOnParameters(graph, input);
     });

@@ -46,8 +46,8 @@ class GradientBuilder {
   std::vector<ValueId> Add(const OpDef& op, std::vector<ValueId> inputs,
                            const std::vector<ValueSpec>& outputs, int part = kWhole);
 
-  // Does a gradient of this input help anyone? Only if parameters stand before it: the data need
-  // none, however they were reshaped.
+  // Does a gradient of this input help anyone? Only if parameters that are trained stand before it:
+  // the data need none, however they were reshaped, nor does what frozen layers make.
   bool Needs(int input) const;
   void Set(int input, ValueId gradient) { gradients[input] = gradient; }
 

@@ -25,6 +25,7 @@ class Lengths {
       : squares_(device, UpdateScale::kSize + 1 + kFloats * layout.parameters.size()),
         on_host_(device, squares_.slice().size) {
     for (size_t p = 0; p < layout.parameters.size(); ++p) {
+      if (layout.IsFrozen(layout.parameters[p])) continue;
       tensors_.push_back({layout.parameters[p], layout.decays[p]});
     }
   }

@@ -18,6 +18,7 @@ std::vector<float> BlockDecays(const Layout& layout, float decay) {
   std::vector<float> decays((layout.weights + kBlock - 1) / kBlock);
   for (size_t p = 0; p < layout.parameters.size(); ++p) {
     const Range range = layout.parameters[p];
+    if (layout.IsFrozen(range)) continue;
     TRIREME_ASSERT(range.begin % kBlock == 0 && range.end() <= layout.weights);
     for (size_t at = range.begin; layout.decays[p] && at < range.end(); at += kBlock) {
       decays[at / kBlock] = decay;
@@ -56,7 +57,7 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
       rule_(MakeRule(options)),
       by_tensor_(FindRule(options.name).by_tensor),
       weights_(layout.weights),
-      statistics_(layout.state - layout.weights),
+      statistics_(layout.trained() - layout.weights),
       clip_(float(options.clip)),
       loss_(LossScalingOf(options)),
       scale_(device, UpdateScale::kSize) {

@@ -73,7 +73,7 @@ class StepProbe {
       shares_[i].push_back(std::clamp(share, 0.0, 1.0));
     }
     const Stopwatch update;
-    updater_.Apply(*queue_, 0, summand_, state_);
+    updater_.Apply(*queue_, 0, summand_, state_.slice().Sub(0, job_.layout.trained()));
     queue_->Sync();
     times.update = update.seconds();
     return times;

@@ -40,6 +40,7 @@ std::optional<DeadUnits> FindDeadUnits(const Graph& graph, const Layout& layout,
     const int shift = before ? ShiftOf(graph, *before) : -1;
     if (shift < 0) continue;
     const Range range = layout.parameters[size_t(shift)];
+    if (layout.IsFrozen(range)) continue;  // it has no gradient
     const auto own = gradient.subspan(range.begin, range.size);
     const DeadUnits found{.layer = before->name,
                           .dead = int(std::ranges::count(own, 0.0f)),

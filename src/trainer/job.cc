@@ -44,6 +44,23 @@ void RefuseChanges(const Recipe& recipe) {
   }
 }
 
+// Where weights are handed out from elsewhere than the replicas, which alone have what is frozen.
+void RefuseFrozen(const Recipe& recipe, const StrategyChoice& strategy) {
+  if (recipe.model.freeze.empty()) return;
+  if (strategy.leases_work()) {
+    throw UsageError(
+        "model.freeze: the workers of strategy {} get their weights from a centre, which holds "
+        "only "
+        "what is trained; use a strategy without one (allreduce, sync-ps, local-sgd), or unset it",
+        recipe.strategy.name);
+  }
+  if (strategy.whole) {
+    throw UsageError(
+        "model.freeze: optimizer {} moves all weights at once; use another optimizer, or unset it",
+        recipe.optimizer.name);
+  }
+}
+
 constexpr int kMostShards = 1 << 20;
 constexpr double kMostSteps = 1e15;  // every integer up to here is a double
 
@@ -272,6 +289,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
         "trainer.shards and trainer.accumulate both say how a batch is cut; set only one");
   }
 
+  RefuseFrozen(recipe, job.strategy);
   if (job.strategy.whole) {
     RefuseChanges(recipe);
     if (precision == Precision::kFp16) {

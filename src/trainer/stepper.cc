@@ -41,9 +41,10 @@ Stepper::Stepper(const Job& job, Strategy& strategy, Engine& engine, int worker,
           Compile(job.graph, engine, job.shard_capacity, Mode::kTrain, job.bucket_floats()),
           *queue_)),
       updater_(job.recipe.optimizer, *job.schedule, job.layout, engine.device()),
+      state_(strategy.Place(Role::kState, job.layout.state, engine.device())),
       replica_{.device = engine.device(),
                .queue = *queue_,
-               .state = strategy.Place(Role::kState, job.layout.state, engine.device()),
+               .state = state_.Sub(0, job.layout.trained()),
                .layout = job.layout,
                .buckets = executable_->program().buckets,
                .updater = updater_,
@@ -179,7 +180,7 @@ Event Stepper::RunShard(const Batch& batch, size_t i) {
   };
   const bool apart = summands_.size() > 1;
   const Event event =
-      executable_->RunShard(batch, replica_.state, summands_[apart ? i : 0], !apart && i > 0,
+      executable_->RunShard(batch, state_, summands_[apart ? i : 0], !apart && i > 0,
                             announces || sleeps ? Ready(ready) : Ready());
   CountShard(i);
   return event;
@@ -318,8 +319,7 @@ std::vector<float> Stepper::GradientAlone(int64_t step) {
   for (const Shard& shard : std::vector(replica_.work.shards)) {
     if (!shard.size()) continue;
     loader_->Want({.epoch = replica_.work.epoch, .begin = shard.begin, .end = shard.end});
-    executable_
-        ->RunShard(NextBatch(shard, 0, Form::kAll), replica_.state, summands_[0], accumulate, {})
+    executable_->RunShard(NextBatch(shard, 0, Form::kAll), state_, summands_[0], accumulate, {})
         .Wait();
     loader_->Release();
     accumulate = true;

@@ -44,6 +44,7 @@ class Stepper {
   ~Stepper();
 
   Replica& replica() { return replica_; }
+  Slice state() const { return state_; }  // with what is frozen, of which the replica knows nothing
   Queue& queue() { return *queue_; }
   const std::string& placed() const { return placed_.text; }  // where its samples lie, in words
 
@@ -100,6 +101,7 @@ class Stepper {
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Executable> executable_;
   Updater updater_;
+  const Slice state_;
   std::vector<Slice> summands_;
   Replica replica_;
 

@@ -51,7 +51,12 @@ Ending Worker::Run(const Start& start) {
   Replica& replica = stepper_.replica();
   const StateReader* const resume = start.resume();
   if (!strategy_.SharesState() || worker_ == 0) {
-    flat::PutNow(replica.queue, start.state, replica.state);
+    flat::PutNow(replica.queue, start.state, stepper_.state());
+  }
+  const size_t trained = job_.layout.trained();
+  if (const size_t frozen = job_.layout.frozen) {  // which no strategy knows
+    flat::PutNow(replica.queue, start.state.subspan(trained),
+                 snapshot_.slice().Sub(trained, frozen));
   }
   if (resume) {
     at_ = start.at;
@@ -140,7 +145,7 @@ void Worker::CheckWeights() {
         std::make_unique<WeightCheck>(world_.group(), job_.graph, job_.layout, replica.device);
   }
   strategy_.AwaitState(replica);
-  weight_check_->Run(at_.step, replica.queue, replica.state);
+  weight_check_->Run(at_.step, replica.queue, stepper_.state());
 }
 
 // The own signal, else the one that another rank got.
@@ -188,7 +193,7 @@ bool Worker::EvaluationIsDue() const {
 }
 
 void Worker::TakeSnapshot() {
-  strategy_.Snapshot(stepper_.replica(), snapshot_);
+  strategy_.Snapshot(stepper_.replica(), snapshot_.slice().Sub(0, job_.layout.trained()));
   stepper_.queue().Sync();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -175,6 +176,21 @@ TEST(Gradient, OfTheCnnAgreesWithDifferences) {
   for (const char* norm : {"batch", "none"}) {
     const Graph graph = BuildModel({.name = "cnn", .norm = norm, .dropout = 0.2}, {8, 8, 1}, 3);
     EXPECT_TRUE(CheckGradient(graph, {.coordinates = 3})) << norm;
+  }
+}
+
+// Behind layers that are frozen, whose batch-norm and dropout compute as in evaluation.
+TEST(Gradient, BehindFrozenLayersAgreesWithDifferences) {
+  const Graph cnn = BuildModel({.name = "cnn", .dropout = 0.2}, {8, 8, 1}, 3);
+  std::vector<std::string> layers;
+  for (const Node& node : cnn.nodes) {
+    if (!node.parameters.empty()) layers.push_back(node.name);
+  }
+  layers.pop_back();
+  for (const std::string& layer : layers) {
+    const Graph graph =
+        BuildModel({.name = "cnn", .dropout = 0.2, .freeze = "up to " + layer}, {8, 8, 1}, 3);
+    EXPECT_TRUE(CheckGradient(graph, {.coordinates = 2})) << layer;
   }
 }
 

@@ -49,6 +49,7 @@ testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layou
                                          std::span<const float> got, std::span<const double> want,
                                          const ModelCheck& how) {
   auto compare = [&](const std::string& what, Range r, double tolerance) {
+    if (layout.IsFrozen(r)) return testing::AssertionSuccess();
     return Close(what, got.subspan(r.begin, r.size), want.subspan(r.begin, r.size), tolerance);
   };
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
@@ -65,9 +66,11 @@ testing::AssertionResult CompareSummands(const Graph& graph, const Layout& layou
   if (auto r = compare("metrics", metrics, how.values); !r) return r;
   std::vector<bool> used(layout.summand);
   for (const auto& ranges : {layout.parameters, layout.statistics}) {
-    for (const Range& r : ranges) std::fill_n(used.begin() + std::ptrdiff_t(r.begin), r.size, true);
+    for (const Range& r : ranges) {
+      if (!layout.IsFrozen(r)) std::fill_n(used.begin() + std::ptrdiff_t(r.begin), r.size, true);
+    }
   }
-  for (size_t i = 0; i < layout.state; ++i) {
+  for (size_t i = 0; i < layout.trained(); ++i) {
     if (!used[i] && got[i] != 0) {
       return testing::AssertionFailure() << "gap " << i << " holds " << got[i];
     }
@@ -201,14 +204,19 @@ class Trial {
     std::vector<float> got(layout_.summand), want(layout_.summand);
     executable->RunShard(data.batch, state_buffer_, summand, false, {});
     flat::GetNow(*queue_, summand, want);
-    flat::Fill(*queue_, std::numeric_limits<float>::quiet_NaN(), arriving);
+    const size_t trained = layout_.trained();  // the rest is there from the beginning
+    flat::Fill(*queue_, std::numeric_limits<float>::quiet_NaN(), arriving.slice().Sub(0, trained));
+    if (layout_.frozen > 0) {
+      flat::Copy(*queue_, state_buffer_.slice().Sub(trained, layout_.frozen),
+                 arriving.slice().Sub(trained, layout_.frozen));
+    }
     queue_->Sync();
     const HostBuffer<float> host(engine_.device(), state_);
     const auto copies = engine_.device().NewQueue();
     std::vector<int> asked(program->buckets.size());
     const auto await = [&](const Bucket& bucket) {
       const size_t begin = bucket.range.begin;
-      const size_t size = std::min(bucket.range.end(), layout_.state) - begin;
+      const size_t size = std::min(bucket.range.end(), trained) - begin;
       flat::Put(*copies, host.data() + begin, arriving.slice().Sub(begin, size));
       ++asked[size_t(bucket.index)];
       return copies->Record();

@@ -1,7 +1,13 @@
 #include "engine/check/model_check.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
 #include "engine/ref/engine.h"
 #include "graph/chains_test.h"
+#include "graph/layout.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
 
@@ -43,6 +49,37 @@ TEST(ModelCheck, ChainsTrainAsTheirPartsDo) {
   EXPECT_GE(joined, 40u);
   RefEngine engine({{&kConv2dBatchNormRelu}, {&FindOp("dense_relu")}});
   EXPECT_TRUE(CheckModelAgainstRef(engine, graphs[0], 2, 3));
+}
+
+// Without batch-norm and dropout forward is the same, and so are the gradients of what is trained.
+TEST(ModelCheck, GradientsBehindFrozenLayersAreThoseOfTheWholeNetwork) {
+  RefEngine engine({{&FindOp("dense_relu")}});
+  for (const std::string name : {"cnn", "mlp:64-9-8-7-3"}) {
+    const Graph whole = BuildModel({.name = name, .norm = "none"}, {8, 8, 1}, 3);
+    const Layout all = LayOut(whole);
+    const std::vector<float> want = SummandOf(engine, whole, 2);
+    std::vector<std::string> layers;
+    for (const Node& node : whole.nodes) {
+      if (!node.parameters.empty()) layers.push_back(node.name);
+    }
+    layers.pop_back();
+    for (const std::string& layer : layers) {
+      const Graph graph =
+          BuildModel({.name = name, .norm = "none", .freeze = "up to " + layer}, {8, 8, 1}, 3);
+      const Layout layout = LayOut(graph);
+      const std::vector<float> got = SummandOf(engine, graph, 2);
+      EXPECT_EQ(got[layout.loss()], want[all.loss()]);
+      for (size_t p = 0; p < graph.parameters.size(); ++p) {
+        const Range here = layout.parameters[p], there = all.parameters[p];
+        if (layout.IsFrozen(here)) continue;
+        EXPECT_TRUE(std::equal(got.begin() + std::ptrdiff_t(here.begin),
+                               got.begin() + std::ptrdiff_t(here.end()),
+                               want.begin() + std::ptrdiff_t(there.begin)))
+            << layer << " " << graph.parameters[p].name;
+      }
+      EXPECT_TRUE(CheckModelAgainstRef(engine, graph, 2, 3)) << layer;
+    }
+  }
 }
 
 // The judge with one wrong number, or with buckets in another order.

@@ -36,6 +36,12 @@ std::vector<Model> Models() {
       {{.name = "mlp:9-33-5", .activation = "tanh", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5},
       {{.name = "mlp:9-33-5", .loss = "absolute-error"}, {1, 1, 9}, 5},
       {{.name = "cnn", .smoothing = 0.1f}, {12, 12, 1}, 10},
+      {{.name = "text",
+        .layers = "a: conv2d 9 3; n: batch_norm; relu; dropout 0.4; b: conv2d 8 3; m: batch_norm; "
+                  "relu; flatten; c: dense classes",
+        .freeze = "up to b"},
+       {8, 8, 2},
+       4},
   };
 }
 

@@ -75,13 +75,17 @@ void Runner::Round(const Operand& operand) {
 
 Call Runner::MakeCall(const Instruction& instruction, const Slices& s) {
   Call call{.attributes = instruction.attributes, .batch = s.batch};
+  const auto in_summand = [&](const Range& range) {  // of what is frozen nothing
+    return program_.layout.IsFrozen(range) ? std::span<double>()
+                                           : s.summand.subspan(range.begin, range.size);
+  };
   for (const Range& range : instruction.parameters) {
     call.weights.push_back(s.state.subspan(range.begin, range.size));
-    call.gradients.push_back(s.summand.subspan(range.begin, range.size));
+    call.gradients.push_back(in_summand(range));
   }
   for (const Range& range : instruction.statistics) {
     call.running.push_back(s.state.subspan(range.begin, range.size));
-    call.seen.push_back(s.summand.subspan(range.begin, range.size));
+    call.seen.push_back(in_summand(range));
   }
   call.metrics = s.summand.last(Layout::kStepMetrics);
   return call;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/models/cnn.h"
+#include "graph/models/freeze.h"
 #include "graph/models/mlp.h"
 #include "graph/models/onnx_model.h"
 #include "graph/models/resnet.h"
@@ -101,7 +102,9 @@ Graph BuildModel(const ModelOptions& options, Shape input, int classes) {
   if (options.name.ends_with(':')) {
     throw UsageError("model.name \"{}\": nothing follows the colon", options.name);
   }
-  return model.build(options, sizes, input, classes);
+  Graph graph = model.build(options, sizes, input, classes);
+  if (!options.freeze.empty()) Freeze(graph, options.freeze);
+  return graph;
 }
 
 ModelSize Measure(const Graph& graph) {

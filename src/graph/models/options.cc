@@ -47,6 +47,10 @@ void Describe(OptionTable<ModelOptions>& t) {
   t.Add("layers", &O::layers, Any(), kRun,
         "the network as text, layer by layer; model.name is then text, or text:FILE or onnx:FILE, "
         "which read it from a file");
+  t.Add("freeze", &O::freeze, Any(), kRun,
+        "\"up to NAME\": this layer, or the last whose name begins with NAME and a dot, and all "
+        "before it keep the weights that trainer.init gave them and compute as in evaluation; "
+        "empty: all layers are trained");
 }
 
 }  // namespace trireme

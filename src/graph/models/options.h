@@ -17,6 +17,7 @@ struct ModelOptions {
   std::string stem = "auto";        // auto, 7x7, 3x3: resnets
   double stochastic_depth = 0;      // rate of the last residual branches: vit
   std::string layers;               // the network as text (docs/networks.md)
+  std::string freeze;               // see freeze.h; empty: all layers are trained
 };
 
 void Describe(OptionTable<ModelOptions>& t);

@@ -47,6 +47,7 @@ std::string AddBackward(Graph& graph) {
     const ValueId d_output = gradients.of(node.outputs[0]);
     const bool is_loss = i == num_forward - 1;
     if (!is_loss && d_output < 0) continue;  // the loss does not depend on it
+    if (node.frozen) continue;
     TRIREME_ASSERT(node.op->gradient);
     GradientBuilder build(graph, node, d_output);
     node.op->gradient(build);

@@ -45,7 +45,10 @@ std::shared_ptr<const Program> Compile(const Graph& graph, const Engine& engine,
   const auto say = [&](std::string decision) {
     if (!decision.empty()) program->decisions.push_back(std::move(decision));
   };
-  if (train) say(passes::FuseWithGradient(g, engine, capacity));
+  if (train) {
+    say(passes::ForFrozen(g));
+    say(passes::FuseWithGradient(g, engine, capacity));
+  }
   say(train ? passes::AddBackward(g) : passes::ForEvaluation(g));
   const Node loss = graph.loss();
   const ValueId logits = train ? loss.inputs[0] : g.loss().inputs[0];

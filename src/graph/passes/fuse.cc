@@ -50,6 +50,7 @@ std::vector<size_t> FindChain(const Graph& graph, const OpDef& fused, size_t fir
     const Node& node = graph.nodes[*next];
     if (std::string_view(node.op->name) != part) return {};
     if (node.backward != graph.nodes[first].backward) return {};
+    if (node.frozen && fused.gradient) return {};  // it has none, but the rest may
     chain.push_back(*next);
     if (chain.size() == fused.parts.size()) break;
     if (node.outputs.empty() || Holds(results, node.outputs[0])) return {};
@@ -120,7 +121,8 @@ Node Join(const OpDef& fused, std::vector<Node> parts) {
             .name = first.name,
             .attributes = first.attributes,
             .outputs = parts.back().outputs,
-            .backward = first.backward};
+            .backward = first.backward,
+            .frozen = parts.back().frozen};
   const auto append = [](auto& to, const auto& from, size_t skip) {
     to.insert(to.end(), from.begin() + std::ptrdiff_t(skip), from.end());
   };

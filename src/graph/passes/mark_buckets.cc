@@ -49,7 +49,9 @@ void MarkBuckets(Program& program) {
 
 void MarkFirstReads(Program& program) {
   for (const Bucket& bucket : program.buckets) {
-    const auto overlaps = [&](const Range& range) { return Overlap(range, bucket); };
+    const auto overlaps = [&](const Range& range) {
+      return !program.layout.IsFrozen(range) && Overlap(range, bucket);
+    };
     const auto reader = std::ranges::find_if(program.instructions, [&](const Instruction& i) {
       return std::ranges::any_of(i.parameters, overlaps) ||
              std::ranges::any_of(i.statistics, overlaps);

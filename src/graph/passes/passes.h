@@ -14,6 +14,9 @@ namespace trireme::passes {
 // Evaluation: dropout goes, batch-norm reads its running statistics.
 std::string ForEvaluation(Graph& graph);
 
+// Training: what is frozen computes as in evaluation. Empty: nothing is.
+std::string ForFrozen(Graph& graph);
+
 // Training: chains that the engine computes as one and that have a gradient rule as one become one,
 // longer ones first. Empty: there are none.
 std::string FuseWithGradient(Graph& graph, const Engine& engine, int capacity);

@@ -46,11 +46,11 @@ void InnerThroughServer::SetShards(std::span<const int> shards) {
 int InnerThroughServer::Summands() const { return summands_; }
 
 void InnerThroughServer::Begin(Replica& r) {
-  if (!broadcast_) staging_ = Staging(r.device, r.layout.state);
+  if (!broadcast_) staging_ = Staging(r.device, r.state.size);
   metrics_ = {r.device, Layout::kStepMetrics};
   scale_ = {r.device, UpdateScale::kSize};
   if (ways_.sends == Sends::kDifferences && !is_server()) {
-    moved_ = Buffer(r.device, r.layout.state);
+    moved_ = Buffer(r.device, r.state.size);
   }
   sum_->Begin(r);
   if (broadcast_) broadcast_->Begin(r, AgreeOnSegment(group_, r));
