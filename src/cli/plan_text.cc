@@ -16,12 +16,15 @@ namespace {
 std::string MemoryText(const Job& job, const Engine& engine, const Program& training,
                        const Program& evaluation) {
   const bool apart = job.recipe.trainer.deterministic;
+  const bool averages = job.recipe.trainer.ema > 0;
   const size_t samples = sizeof(float) * size_t(job.graph.input().size());
   const std::pair<const char*, size_t> parts[] = {
       {"activations", training.activation_bytes},
       {"scratch memory of the kernels", engine.ScratchBytes(training)},
       // Trained, a snapshot to evaluate, initial, and two on their way to a checkpoint.
-      {"weights and statistics, five copies", 5 * sizeof(float) * job.layout.state},
+      {averages ? "weights and statistics, five copies, and average"
+                : "weights and statistics, five copies",
+       (averages ? 6 : 5) * sizeof(float) * job.layout.state},
       {"gradients", sizeof(float) * job.layout.summand * size_t(apart ? job.MostShards(0) : 1)},
       {"optimizer", sizeof(float) * job.layout.weights * SlicesOf(job.recipe.optimizer) /
                         (job.strategy.whole ? size_t(job.workers()) : 1)},

@@ -61,6 +61,10 @@ void Describe(OptionTable<TrainerOptions>& t) {
         "identical bits for any number of workers with the same trainer.shards (set it, or each "
         "worker has one)");
   t.Add("clip", &T::clip, AtLeast(0), kJob, "largest norm of a step's gradient; 0: no limit");
+  t.Add(
+      "ema", &T::ema, AtLeast(0) && Below(1), kJob,
+      "share that a step keeps of an average of weights and statistics (less in the first steps), "
+      "which is then what is evaluated and saved; 0: no average");
   t.Add("self_test", &T::self_test, Any(), kJob,
         "with several ranks in step: before the first step, the gradient of one sample per shard "
         "is compared with the one that rank 0 computes alone");

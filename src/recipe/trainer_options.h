@@ -22,6 +22,7 @@ struct TrainerOptions {
   std::string device = "auto";
   bool deterministic = false;
   float clip = 0;
+  double ema = 0;
   bool self_test = true;
   int64_t check_steps = 100;
   int evaluate_every = 1;

@@ -61,6 +61,23 @@ void RefuseFrozen(const Recipe& recipe, const StrategyChoice& strategy) {
   }
 }
 
+// Whose workers hold different weights between two steps, or have no steps.
+void RefuseAverage(const Recipe& recipe, const StrategyChoice& strategy) {
+  if (recipe.trainer.ema <= 0) return;
+  if (strategy.whole) {
+    throw UsageError(
+        "trainer.ema = {:g} averages weights over many short steps, and optimizer {} takes few "
+        "long "
+        "ones; set it to 0, or use another optimizer",
+        recipe.trainer.ema, recipe.optimizer.name);
+  }
+  if (strategy.in_step() && !strategy.local_steps()) return;
+  throw UsageError(
+      "trainer.ema = {:g} averages the weights that all workers hold after a step, and those of "
+      "strategy {} differ; set it to 0, or use allreduce, sync-ps or bsp",
+      recipe.trainer.ema, recipe.strategy.name);
+}
+
 constexpr int kMostShards = 1 << 20;
 constexpr double kMostSteps = 1e15;  // every integer up to here is a double
 
@@ -290,6 +307,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   }
 
   RefuseFrozen(recipe, job.strategy);
+  RefuseAverage(recipe, job.strategy);
   if (job.strategy.whole) {
     RefuseChanges(recipe);
     if (precision == Precision::kFp16) {

@@ -1,12 +1,14 @@
 #include "trainer/worker.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <limits>
 #include <utility>
 
 #include "base/error.h"
+#include "flat/arithmetic.h"
 #include "flat/staging.h"
 #include "health/rank_stats.h"
 
@@ -42,22 +44,38 @@ Worker::Worker(const Job& job, World& world, Backend& backend, Strategy& strateg
                observer_, generator),
       snapshot_(backend.engine->device(), job.layout.state),
       silences_before_(world.size()) {
+  if (job.recipe.trainer.ema > 0) {
+    average_.emplace(job.recipe.trainer.ema, job.layout.trained(), backend.engine->device());
+  }
   if (takes_part_) {
     examiner_.emplace(job, *backend.engine, stepper_.queue());
+  }
+}
+
+// A checkpoint's model is the average, where there is one; what training moves lies beside it.
+void Worker::BeginWith(const Start& start) {
+  Replica& replica = stepper_.replica();
+  const StateReader* const resume = start.resume();
+  const size_t trained = job_.layout.trained(), frozen = job_.layout.frozen;
+  if (!strategy_.SharesState() || worker_ == 0) {
+    flat::PutNow(replica.queue, start.state, stepper_.state());
+    if (resume && resume->Has(kOwnState)) {
+      std::vector<float> own(trained);
+      resume->Tensor(kOwnState, std::array{int64_t(trained)}, own);
+      flat::PutNow(replica.queue, own, replica.state);
+    }
+  }
+  if (average_) average_->Begin(replica.queue, start.state.first(trained));
+  if (frozen > 0) {  // no strategy knows of it
+    flat::PutNow(replica.queue, start.state.subspan(trained),
+                 snapshot_.slice().Sub(trained, frozen));
   }
 }
 
 Ending Worker::Run(const Start& start) {
   Replica& replica = stepper_.replica();
   const StateReader* const resume = start.resume();
-  if (!strategy_.SharesState() || worker_ == 0) {
-    flat::PutNow(replica.queue, start.state, stepper_.state());
-  }
-  const size_t trained = job_.layout.trained();
-  if (const size_t frozen = job_.layout.frozen) {  // which no strategy knows
-    flat::PutNow(replica.queue, start.state.subspan(trained),
-                 snapshot_.slice().Sub(trained, frozen));
-  }
+  BeginWith(start);
   if (resume) {
     at_ = start.at;
     strategy_.Load(replica, *resume);
@@ -93,6 +111,10 @@ Ending Worker::Run(const Start& start) {
     const int signal = signals_.received();
     if (signal) strategy_.Stop();
     if (stepper_.Run(signal, result)) Count(result);
+    if (average_) {
+      strategy_.AwaitState(replica);
+      average_->Add(replica.queue, replica.work.step, replica.state);
+    }
     world_.Worked();
     if (watch_ && watch_->wants()) Publish();
     ++turn_number;
@@ -193,7 +215,9 @@ bool Worker::EvaluationIsDue() const {
 }
 
 void Worker::TakeSnapshot() {
-  strategy_.Snapshot(stepper_.replica(), snapshot_.slice().Sub(0, job_.layout.trained()));
+  const Slice trained = snapshot_.slice().Sub(0, job_.layout.trained());
+  strategy_.Snapshot(stepper_.replica(), trained);
+  if (average_) flat::Copy(stepper_.queue(), average_->slice(), trained);
   stepper_.queue().Sync();
 }
 

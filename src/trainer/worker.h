@@ -11,6 +11,7 @@
 #include "health/self_test.h"
 #include "health/straggler.h"
 #include "health/weight_check.h"
+#include "optimizer/weight_average.h"
 #include "strategy/strategy.h"
 #include "trainer/examiner.h"
 #include "trainer/job.h"
@@ -52,7 +53,11 @@ class Worker {
   std::string LossFault() const;
   std::string FaultOf(std::span<const float> state) const;
   double TrainSeconds() const;
+  static constexpr char kOwnState[] = "trainer.state";  // beside an average, in a checkpoint
+
+  void BeginWith(const Start& start);
   void TakeSnapshot();
+  void SaveOwn(StateWriter& writer);
   void SaveCheckpoint();
   void Finish(Ending ending);
   bool EvaluationIsDue() const;
@@ -79,6 +84,7 @@ class Worker {
   const Observer observer_;
   Stepper stepper_;
   Buffer snapshot_;
+  std::optional<WeightAverage> average_;  // with trainer.ema: what is evaluated and saved
   std::optional<Examiner> examiner_;
   std::optional<GradientMatch> self_test_;
   std::unique_ptr<WeightCheck> weight_check_;  // since the first

@@ -1,7 +1,10 @@
 // What a worker leaves: its checkpoints, and the end of the run.
 #include <fmt/core.h>
 
+#include <array>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "flat/staging.h"
 #include "strategy/step/tags.h"
@@ -27,10 +30,19 @@ void Worker::SaveCheckpoint() {
     at_.seconds = seconds_before_ + clock_.seconds();
     at_.train_seconds = TrainSeconds();
     const std::vector<float> state = SnapshotOnHost();
-    recorder_->Checkpoint(state, at_, FaultOf(state),
-                          [&](StateWriter& writer) { strategy_.Save(stepper_.replica(), writer); });
+    recorder_->Checkpoint(state, at_, FaultOf(state), [&](StateWriter& writer) {
+      strategy_.Save(stepper_.replica(), writer);
+      if (average_) SaveOwn(writer);
+    });
   }
   AddPause(pause.seconds(), SpanKind::kCheckpoint);
+}
+
+// After TakeSnapshot: what the average that the model's file holds is made of.
+void Worker::SaveOwn(StateWriter& writer) {
+  std::vector<float> own(job_.layout.trained());
+  flat::GetNow(stepper_.queue(), stepper_.replica().state, own);
+  writer.Tensor(kOwnState, std::array{int64_t(own.size())}, own);
 }
 
 std::vector<float> Worker::SnapshotOnHost() {
