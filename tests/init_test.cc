@@ -1,5 +1,7 @@
 // --init: training starts from given weights.
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "record/safetensors.h"
 #include "support/whole_test.h"
@@ -89,6 +91,72 @@ TEST_F(InitTest, ARunOrACheckpointWillDo) {
   std::filesystem::remove(At("a/checkpoints/best"));
   Succeed({"train", "--init", "a", "--steps", "3", "--out", "f"});
   EXPECT_NE(Hash("b"), Hash("f"));
+}
+
+const Words kFrozen = {"train",
+                       "--set",
+                       "model.freeze=up to layers.2",
+                       "--set",
+                       "optimizer.schedule=constant",
+                       "--set",
+                       "trainer.shards=6",
+                       "--set",
+                       "trainer.check_steps=5",
+                       "--deterministic"};
+
+TEST_F(InitTest, FrozenLayersKeepTheirBitsOnAnyNumberOfRanks) {
+  const Words run = kFrozen + Words{"--init", weights_, "--steps", "20"};
+  Succeed(run + Words{"--out", "one"});
+  const SafetensorsReader before(weights_), after(Latest("one") + "/model.safetensors");
+  const auto values = [](const SafetensorsReader& reader, const std::string& name) {
+    const TensorInfo& tensor = *reader.Find(name);
+    std::vector<float> read(tensor.count);
+    reader.Read(tensor, read);
+    return read;
+  };
+  for (const TensorInfo& tensor : before.tensors()) {
+    const bool frozen = !tensor.name.starts_with("layers.4");
+    EXPECT_EQ(values(after, tensor.name) == values(before, tensor.name), frozen) << tensor.name;
+  }
+  for (const Words& ranks :
+       {Words{"--ranks", "2"}, Words{"--ranks", "3"}, Words{"--ranks", "3", "--transport", "shm"},
+        Words{"--ranks", "3", "--strategy", "sync-ps"},
+        Words{"--ranks", "2", "--strategy", "bsp"}}) {
+    const std::string out = "run-" + ranks[1] + "-" + ranks.back();
+    Succeed(run + ranks + Words{"--out", out});
+    EXPECT_EQ(Hash(out), Hash("one")) << out;
+  }
+}
+
+TEST_F(InitTest, ARunWithFrozenLayersIsResumed) {
+  const Words run = kFrozen + Words{"--init", weights_};
+  Succeed(run + Words{"--steps", "40", "--out", "whole"});
+  Succeed(run + Words{"--steps", "22", "--out", "parts"});
+  Succeed({"train", "--resume", "parts", "--steps", "40"});
+  EXPECT_EQ(Hash("parts"), Hash("whole"));
+  Refuse({"train", "--resume", "parts", "--steps", "50", "--set", "model.freeze="}, 2,
+         {"model.freeze cannot be changed"});
+}
+
+TEST_F(InitTest, FrozenLayersServeOtherClasses) {
+  Write("two.csv", "1,2,3,4,x\n2,3,4,5,y\n3,4,5,6,x\n4,5,6,7,y\n5,6,7,8,x\n");
+  Succeed({"train", "--data", "csv:two.csv", "--model", "mlp:4-30-20-2", "--init", weights_,
+           "--steps", "2", "--set", "model.freeze=up to layers.2", "--out", "b"});
+  const std::string plan = Succeed(kFrozen + Words{"--dry-run"}).out;
+  EXPECT_NE(plan.find("frozen: 770 of 833 parameters, up to layer layers.2"), plan.npos) << plan;
+}
+
+TEST_F(InitTest, WhatCannotBeFrozenIsRefused) {
+  Refuse({"train", "--set", "model.freeze=up to layer.2", "--out", "b"}, 2,
+         {"model.freeze", "no layer \"layer.2\"", "layers.2"});
+  Refuse({"train", "--set", "model.freeze=up to layers.4", "--out", "b"}, 2,
+         {"leaves nothing to train"});
+  Refuse({"train", "--ranks", "3", "--strategy", "easgd", "--set", "model.freeze=up to layers.0",
+          "--out", "b"},
+         2, {"model.freeze", "easgd"});
+  Refuse({"train", "--optimizer", "lbfgs", "--set", "model.freeze=up to layers.0", "--out", "b"}, 2,
+         {"model.freeze", "lbfgs"});
+  EXPECT_FALSE(Exists(At("b")));
 }
 
 TEST_F(InitTest, WeightsThatAreNotFiniteAreRefused) {
