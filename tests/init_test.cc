@@ -45,8 +45,21 @@ TEST_F(InitTest, AnotherNumberOfClassesMakesTheLastLayerAnew) {
 }
 
 TEST_F(InitTest, OtherShapesAreRefusedWithBoth) {
-  Refuse({"train", "--model", "mlp:4-31-20-3", "--init", weights_, "--out", "b"}, 1, {"30", "31"});
+  const Words other = {"train", "--model", "mlp:4-31-20-3", "--init", weights_, "--out", "b"};
+  Refuse(other, 1, {"30", "31", "trainer.init_except=layers.0"});
+  Refuse(other + Words{"--set", "trainer.init_except=layer.0"}, 2, {"no layer", "layers.0"});
   EXPECT_FALSE(Exists(At("b")));
+}
+
+TEST_F(InitTest, LayersMayBeLeftOut) {
+  Refuse({"train", "--set", "trainer.init_except=layers.0", "--out", "b"}, 2,
+         {"trainer.init_except", "trainer.init gives none"});
+  const Outcome outcome =
+      Succeed({"train", "--model", "mlp:4-31-20-3", "--init", weights_, "--steps", "1", "--lr",
+               "1e-30", "--out", "b", "--set", "trainer.init_except=layers.0 layers.2"});
+  EXPECT_NE(outcome.err.find("random weights, not the file's, for layers.0, layers.2"),
+            std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(InitTest, FilesThatAreNoWeights) {

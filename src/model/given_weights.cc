@@ -33,12 +33,12 @@ std::string FindWeights(const std::string& path, const Log& log) {
   return found->checkpoint.files().model;
 }
 
-void TakeWeights(const std::string& file, const Graph& graph, const Layout& layout,
-                 std::span<float> state, const Log& log) {
+void TakeWeights(const std::string& file, const std::string& except, const Graph& graph,
+                 const Layout& layout, std::span<float> state, const Log& log) {
   if (file.starts_with(kOnnxPrefix)) {
-    InitModel(graph, layout, OnnxNetwork(file.substr(kOnnxPrefix.size())), state, log);
+    InitModel(graph, layout, OnnxNetwork(file.substr(kOnnxPrefix.size())), state, log, except);
   } else {
-    InitModel(graph, layout, StateFileReader(file), state, log);
+    InitModel(graph, layout, StateFileReader(file), state, log, except);
   }
   const std::string broken = FirstNotFinite(graph, layout, state);
   if (broken.empty()) return;

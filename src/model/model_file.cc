@@ -7,8 +7,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "flat/cpu/loops.h"
 #include "graph/layout.h"
+#include "graph/models/layer_names.h"
 #include "record/parameters_hash.h"
 
 namespace trireme {
@@ -58,6 +60,35 @@ void RefuseOtherStem(const std::string& name, const std::vector<int64_t>& file,
       file[3], model[3]);
 }
 
+std::string LayerOf(const std::string& tensor) { return tensor.substr(0, tensor.rfind('.')); }
+
+void RefuseOtherShape(const std::string& name, const std::vector<int64_t>& file,
+                      const std::vector<int64_t>& model) {
+  if (file == model) return;
+  throw Error(
+      "--init: tensor \"{}\" is {} in the file, but {} in the model; to start this layer from "
+      "random "
+      "weights use --set trainer.init_except={}",
+      name, fmt::join(file, "x"), fmt::join(model, "x"), LayerOf(name));
+}
+
+bool IsWithinAny(const std::string& tensor, const std::vector<std::string>& layers) {
+  return std::ranges::any_of(layers,
+                             [&](const std::string& layer) { return IsWithin(tensor, layer); });
+}
+
+std::vector<std::string> ExceptedLayers(const Graph& graph, std::string_view except) {
+  std::vector<std::string> layers = Split(except, ' ');
+  std::erase(layers, "");
+  for (const std::string& layer : layers) {
+    const auto within = [&](const ParameterSpec& spec) { return IsWithin(spec.name, layer); };
+    if (std::ranges::any_of(graph.parameters, within)) continue;
+    throw UsageError("trainer.init_except: the network has no layer \"{}\" with weights; it has {}",
+                     layer, LikelyLayers(graph, layer));
+  }
+  return layers;
+}
+
 }  // namespace
 
 std::vector<FileTensor> FileTensors(const Graph& graph, const Layout& layout) {
@@ -92,27 +123,34 @@ void ReadModel(const Graph& graph, const Layout& layout, const StateReader& read
 }
 
 void InitModel(const Graph& graph, const Layout& layout, const StateReader& reader,
-               std::span<float> state, const Log& log) {
+               std::span<float> state, const Log& log, std::string_view except) {
   const std::set<int> last = LastLayer(graph);
+  const std::vector<std::string> excepted = ExceptedLayers(graph, except);
   std::set<std::string> known;
   std::vector<float> scratch;
+  std::string classes;  // of a last layer for others
   for (const FileTensor& tensor : FileTensors(graph, layout)) {
     const std::string& name = tensor.spec->name;
     known.insert(name);
+    if (IsWithinAny(name, excepted)) continue;
     RefusePrefix(name, reader);
-    if (reader.Has(name)) RefuseOtherStem(name, reader.Shape(name), FileShape(*tensor.spec));
+    if (!reader.Has(name)) ReadTensor(tensor, reader, state, scratch);  // says so
+    const auto in_file = reader.Shape(name), in_model = FileShape(*tensor.spec);
+    RefuseOtherStem(name, in_file, in_model);
     const bool in_last = std::any_of(last.begin(), last.end(),
                                      [&](int p) { return &graph.parameters[p] == tensor.spec; });
-    if (in_last && reader.Has(name)) {
-      const auto in_file = reader.Shape(name), in_model = FileShape(*tensor.spec);
-      if (OnlyClassesDiffer(in_file, in_model)) {
-        log.Warn("init",
-                 "{} is for {} classes, but the data have {}; it starts from random weights", name,
-                 in_file[0], in_model[0]);
-        continue;
-      }
+    if (in_last && OnlyClassesDiffer(in_file, in_model)) {
+      classes = fmt::format("{} (for {} classes in the file, for {} here)", LayerOf(name),
+                            in_file[0], in_model[0]);
+      continue;
     }
+    RefuseOtherShape(name, in_file, in_model);
     ReadTensor(tensor, reader, state, scratch);
+  }
+  std::vector<std::string> fresh = excepted;
+  if (!classes.empty()) fresh.push_back(classes);
+  if (!fresh.empty()) {
+    log.Warn("init", "random weights, not the file's, for {}", fmt::join(fresh, ", "));
   }
   std::vector<std::string> others;
   for (const std::string& name : reader.TensorNames()) {

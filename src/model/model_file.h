@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -28,9 +29,10 @@ void ReadModel(const Graph& graph, const Layout& layout, const StateReader& read
                std::span<float> state);
 
 // Starts from given weights (--init): what `state` holds is replaced by the file's tensors. A last
-// layer for another number of classes keeps its initial weights, and the log says so.
+// layer for another number of classes keeps its initial weights, and so do the layers that `except`
+// names, separated by spaces (trainer.init_except); the log says so in one line.
 void InitModel(const Graph& graph, const Layout& layout, const StateReader& reader,
-               std::span<float> state, const Log& log);
+               std::span<float> state, const Log& log, std::string_view except = {});
 
 // The name of the first tensor that holds a value which is not finite; empty: none does.
 std::string FirstNotFinite(const Graph& graph, const Layout& layout, std::span<const float> state);

@@ -42,6 +42,9 @@ void Describe(OptionTable<TrainerOptions>& t) {
       "init", &T::init, Any(), kRanks,
       "weights that the run starts from: a safetensors file, onnx:FILE, a checkpoint's folder, or "
       "a run (its best checkpoint, else its last); empty: random weights from seed");
+  t.Add("init_except", &T::init_except, Any(), kRanks,
+        "layers, separated by spaces, that keep random weights although trainer.init names others; "
+        "NAME also means all whose names begin with it and a dot");
   t.Add(
       "threads", &T::threads, Between(1, 1024) || OneOf({"auto"}), kLocal,
       "threads of each rank that compute; \"auto\": the cores of the job, divided among the ranks "

@@ -16,6 +16,7 @@ struct TrainerOptions {
   int accumulate = 1;
   uint64_t seed = 0;
   std::string init;
+  std::string init_except;
   IntOrWord threads = "auto";
   bool pin = true;
   std::string precision = "f32";

@@ -1,5 +1,6 @@
 #include "trainer/prepare.h"
 
+#include "base/error.h"
 #include "base/machine.h"
 #include "base/version.h"
 #include "model/given_weights.h"
@@ -11,6 +12,14 @@ namespace trireme {
 Job PrepareRun(RunRequest request, const Launcher& launcher, const Log& log) {
   std::string& init = request.recipe.trainer.init;
   const bool takes_weights = !init.empty() && !request.begun;
+  if (const std::string& except = request.recipe.trainer.init_except;
+      init.empty() && !except.empty()) {
+    throw UsageError(
+        "trainer.init_except = \"{}\" leaves layers of given weights out, and trainer.init gives "
+        "none; "
+        "set --init, or unset it",
+        except);
+  }
   if (takes_weights) init = FindWeights(init, log);
   // What no device can run is refused before one is looked for.
   const bool trains = launcher.first() + launcher.local() > ChooseStrategy(request.recipe).servers;
@@ -20,7 +29,7 @@ Job PrepareRun(RunRequest request, const Launcher& launcher, const Log& log) {
                        request.open, std::move(request.samples));
   job.given_weights = !init.empty();
   if (!takes_weights) return job;
-  TakeWeights(init, job.graph, job.layout, job.initial_state, log);
+  TakeWeights(init, job.recipe.trainer.init_except, job.graph, job.layout, job.initial_state, log);
   const std::string wanted = NormalizationOfWeights(init, job.recipe.model.name);
   if (launcher.holds(kRecordingRank) && !wanted.empty() && wanted != job.recipe.data.normalize) {
     log.Warn("init", "these weights expect data.normalize={}; here it is {}", wanted,

@@ -1,55 +1,17 @@
 #include "graph/models/freeze.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "graph/models/layer_names.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::string_view kUpTo = "up to ";
-
-bool BelongsTo(const Node& node, std::string_view name) {
-  const std::string_view own = node.name;
-  return own == name || (own.starts_with(name) && own[name.size()] == '.');
-}
-
-void AddOnce(std::vector<std::string>& names, std::string name) {
-  if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-}
-
-// What may be named: layers with parameters, and the groups in which they stand.
-std::vector<std::string> NamesOf(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.nodes) {
-    if (node.parameters.empty()) continue;
-    for (size_t dot = node.name.find('.'); dot != std::string::npos;
-         dot = node.name.find('.', dot + 1)) {
-      AddOnce(names, node.name.substr(0, dot));
-    }
-    AddOnce(names, node.name);
-  }
-  return names;
-}
-
-// Those that are most like `name`, or else the outermost.
-std::vector<std::string> LikelyNames(const Graph& graph, const std::string& name) {
-  constexpr size_t kMost = 5;
-  std::vector<std::string> names = NamesOf(graph);
-  if (Nearest(name, names)) {
-    std::ranges::stable_sort(names, {},
-                             [&](const std::string& other) { return EditDistance(name, other); });
-    names.resize(std::min(names.size(), kMost));
-  } else {
-    std::erase_if(names, [](const std::string& other) { return other.find('.') != other.npos; });
-  }
-  return names;
-}
 
 }  // namespace
 
@@ -61,11 +23,11 @@ void Freeze(Graph& graph, const std::string& freeze) {
   }
   size_t end = 0;  // behind the last that is frozen
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (BelongsTo(graph.nodes[i], name)) end = i + 1;
+    if (IsWithin(graph.nodes[i].name, name)) end = i + 1;
   }
   if (end == 0) {
     throw UsageError("model.freeze = \"{}\": the network has no layer \"{}\"; it has {}", freeze,
-                     name, fmt::join(LikelyNames(graph, name), ", "));
+                     name, LikelyLayers(graph, name));
   }
   const auto holds = [](const Node& node) { return !node.parameters.empty(); };
   const auto border = graph.nodes.begin() + std::ptrdiff_t(end);
