@@ -30,6 +30,7 @@ struct Layout {
 
   std::vector<Range> parameters;  // by parameter index of the graph
   std::vector<bool> decays;       // by parameter index: weight decay applies
+  std::vector<double> rates;      // by parameter index: factor of the rate; empty: all are 1
   std::vector<size_t> cuts;       // where a bucket may end: behind the last weight of a layer
   std::vector<Range> statistics;  // by statistic index; begin counts from the start of a slice
   size_t weights = 0;             // floats of the weights, gaps included
@@ -39,6 +40,7 @@ struct Layout {
 
   size_t trained() const { return state - frozen; }  // floats of weights and statistics that change
   bool IsFrozen(const Range& range) const { return range.begin >= trained() && range.size > 0; }
+  double rate(size_t parameter) const { return rates.empty() ? 1 : rates[parameter]; }
   Range tail() const { return {weights, summand - weights}; }  // statistics and metrics
   size_t loss() const { return trained(); }                    // index in a summand
   size_t correct() const { return loss() + 1; }

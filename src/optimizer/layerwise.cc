@@ -18,6 +18,7 @@ class Lengths {
   struct Tensor {
     Range range;
     bool adapts = false;            // no bias, no norm
+    double rate = 1;                // factor
     double weights = 0, moves = 0;  // where it adapts
   };
 
@@ -26,7 +27,7 @@ class Lengths {
         on_host_(device, squares_.slice().size) {
     for (size_t p = 0; p < layout.parameters.size(); ++p) {
       if (layout.IsFrozen(layout.parameters[p])) continue;
-      tensors_.push_back({layout.parameters[p], layout.decays[p]});
+      tensors_.push_back({layout.parameters[p], layout.decays[p], layout.rate(p)});
     }
   }
 
@@ -87,10 +88,10 @@ class LarsRule : public Rule {
     const Slice gradients = u.gradients.values;
     const double factor = lengths_->Measure(queue, u.scale, u.weights, gradients);
     if (factor == 0) return;
-    for (const auto& [range, adapts, weights, moves] : lengths_->tensors()) {
+    for (const auto& [range, adapts, own_rate, weights, moves] : lengths_->tensors()) {
       const double decay = adapts ? decay_ : 0;
       const double ratio = adapts ? Ratio(trust_ * weights, factor * moves + decay * weights) : 1.0;
-      const double rate = u.rate * ratio;
+      const double rate = u.rate * own_rate * ratio;
       const Slice g = gradients.Sub(range.begin, range.size);
       const Slice w = u.weights.Sub(range.begin, range.size);
       if (momentum_ == 0) {
@@ -134,9 +135,9 @@ class LambRule : public Rule {
       flat::Axpy(queue, float(-decay_), u.weights.Sub(begin, size), move.Sub(begin, size));
     }
     if (lengths_->Measure(queue, u.scale, u.weights, move) == 0) return;
-    for (const auto& [range, adapts, weights, moves] : lengths_->tensors()) {
+    for (const auto& [range, adapts, own_rate, weights, moves] : lengths_->tensors()) {
       const double ratio = adapts ? Ratio(weights, moves) : 1.0;
-      flat::Axpy(queue, float(u.rate * ratio), move.Sub(range.begin, range.size),
+      flat::Axpy(queue, float(u.rate * own_rate * ratio), move.Sub(range.begin, range.size),
                  u.weights.Sub(range.begin, range.size));
     }
   }

@@ -82,6 +82,10 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   t.Add("scale_lr", &O::scale_lr, Any(), kJob, "multiply lr by global batch / scale_batch");
   t.Add("scale_batch", &O::scale_batch, AtLeast(1), kJob,
         "the batch that lr is meant for (scale_lr)");
+  t.Add(
+      "rates", &O::rates, Any(), kJob,
+      "factors of the rate, \"NAME=FACTOR NAME=FACTOR\": of the layer NAME, or of all whose names "
+      "begin with NAME and a dot; the longest name that fits a layer counts");
   t.Add("loss_scale", &O::loss_scale, Between(LossScaling::kLeast, LossScaling::kMost), kJob,
         "trainer.precision = fp16: factor of the loss at the beginning, so that small gradients do "
         "not vanish; the update takes it out again");

@@ -40,6 +40,8 @@ struct OptimizerOptions {
   double loss_scale_backoff = 0.5;
   int loss_scale_steps = 2000;
 
+  std::string rates;  // NAME=FACTOR of layers (graph/models/rates.h)
+
   double clip = 0;  // of the gradients' norm; 0: none. No key of its own: trainer.clip fills it.
   bool scales_loss = false;  // nor this: trainer.precision says it
 };

@@ -125,7 +125,8 @@ constexpr const char* kKeysOfSteps[] = {"trainer.batch",         "trainer.batch_
                                         "optimizer.schedule",    "optimizer.decay_epochs",
                                         "optimizer.decay_every", "optimizer.decay_factor",
                                         "optimizer.lr_min",      "optimizer.warmup_epochs",
-                                        "optimizer.scale_lr",    "optimizer.scale_batch"};
+                                        "optimizer.scale_lr",    "optimizer.scale_batch",
+                                        "optimizer.rates"};
 
 std::vector<std::string> KeysOf(const RuleDef& rule) { return Split(rule.keys, ' '); }
 

@@ -1,6 +1,7 @@
 #include "optimizer/updater.h"
 
 #include <array>
+#include <map>
 #include <string>
 
 #include "base/assert.h"
@@ -77,20 +78,56 @@ Updater::Updater(const OptimizerOptions& options, const Schedule& schedule, cons
     own_.push_back(memory_.emplace_back(device, weights_));
   }
   rule_->Prepare(layout, device);
+  MakeStretches(layout);
+}
+
+// A rule that goes by tensors knows their rates itself. Gaps belong to what is before them.
+void Updater::MakeStretches(const Layout& layout) {
+  std::map<size_t, double> rates;  // by where parameters begin
+  for (size_t p = 0; p < layout.parameters.size() && !by_tensor_; ++p) {
+    if (!layout.IsFrozen(layout.parameters[p])) {
+      rates[layout.parameters[p].begin] = layout.rate(p);
+    }
+  }
+  stretches_ = {{.range = {0, weights_}}};
+  for (const auto& [begin, rate] : rates) {
+    Stretch& last = stretches_.back();
+    if (begin == last.range.begin) {
+      last.rate = rate;
+    } else if (rate != last.rate) {
+      last.range.size = begin - last.range.begin;
+      stretches_.push_back({.range = {begin, weights_ - begin}, .rate = rate});
+    }
+  }
+  constexpr size_t kBlock = Layout::kAlignment;
+  for (Stretch& stretch : stretches_) {
+    const auto [begin, size] = stretch.range;
+    if (const Slice all = decays_; all.size > 0) {
+      stretch.decays = all.Sub(begin / kBlock, (size + kBlock - 1) / kBlock);
+    }
+    for (const Slice& own : own_) stretch.own.push_back(own.Sub(begin, size));
+  }
 }
 
 void Updater::Apply(Queue& queue, int64_t step, Gradient summand, Slice state) {
   TRIREME_ASSERT(state.size == weights_ + statistics_ && summand.values.size >= state.size);
-  const Update update = {.rate = schedule_.rate(step),
-                         .count = ++count_,
-                         .scale = scale_,
-                         .decays = decays_,
-                         .gradients = summand.First(weights_),
-                         .weights = state.Sub(0, weights_),
-                         .own = own_};
+  const Gradient gradients = summand.First(weights_);
+  const Slice weights = state.Sub(0, weights_);
   const Slice seen = summand.values.Sub(weights_, statistics_);
-  flat::CheckAndClip(queue, update.gradients, seen, clip_, loss_, scale_);
-  rule_->Apply(queue, update);
+  flat::CheckAndClip(queue, gradients, seen, clip_, loss_, scale_);
+  ++count_;
+  for (const Stretch& stretch : stretches_) {
+    const auto [begin, size] = stretch.range;
+    const bool whole = size == weights_;
+    rule_->Apply(queue,
+                 {.rate = schedule_.rate(step) * stretch.rate,
+                  .count = count_,
+                  .scale = scale_,
+                  .decays = stretch.decays,
+                  .gradients = whole ? gradients : Gradient(gradients.values.Sub(begin, size)),
+                  .weights = weights.Sub(begin, size),
+                  .own = stretch.own});
+  }
   if (statistics_ > 0) {
     flat::Track(queue, kTrackMomentum, scale_, seen, state.Sub(weights_, statistics_));
   }

@@ -29,8 +29,9 @@ class Updater {
   void Apply(Queue& queue, int64_t step, Gradient summand, Slice state);
   // Instead of it, where others update: looks at the summand, and the loss scale follows.
   void Check(Queue& queue, Slice summand);
-  // May gradients be unwritten? To clip, or for lengths of tensors, they may not.
-  bool forms_gradients() const { return clip_ <= 0 && !by_tensor_; }
+  // May gradients be unwritten? To clip, for lengths of tensors or where rates differ, they may
+  // not.
+  bool forms_gradients() const { return clip_ <= 0 && !by_tensor_ && stretches_.size() == 1; }
   // Where the summand holds not gradients but how far weights have moved already (elsewhere, by
   // updates that are linear in the gradient; not a number where one was skipped): adds it up.
   void ApplyMove(Queue& queue, Slice summand, Slice state);
@@ -67,6 +68,15 @@ class Updater {
   void Load(Queue& queue, const StateReader& reader);
 
  private:
+  // Weights with one rate: the rule is applied to each.
+  struct Stretch {
+    Range range;
+    double rate = 1;  // factor
+    Slice decays;
+    std::vector<Slice> own;
+  };
+  void MakeStretches(const Layout& layout);
+
   const Schedule schedule_;
   const std::unique_ptr<Rule> rule_;
   const bool by_tensor_;
@@ -78,6 +88,7 @@ class Updater {
   std::vector<Buffer> memory_;
   std::vector<Slice> own_;  // of memory_
   std::vector<Named> named_;
+  std::vector<Stretch> stretches_;
   int64_t count_ = 0;  // updates since the rule's slices were zero
 };
 

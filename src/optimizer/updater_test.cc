@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -18,8 +19,9 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Two layers and a norm, laid out backwards, with gaps: bias, weight, norm, weight; 5 statistics.
-Layout MakeLayout() {
+Layout MakeLayout(std::vector<double> rates) {
   Layout layout;
+  layout.rates = std::move(rates);
   layout.parameters = {{96, 33}, {80, 7}, {16, 60}, {0, 3}};
   layout.decays = {true, false, true, false};
   layout.weights = 144;
@@ -32,8 +34,9 @@ Layout MakeLayout() {
 // A model on the host and, beside it, the same in plain double loops.
 class Model {
  public:
-  explicit Model(const OptimizerOptions& options)
+  explicit Model(const OptimizerOptions& options, std::vector<double> rates = {})
       : options_(options),
+        layout_(MakeLayout(std::move(rates))),
         updater_(options, Schedule(options, 10, 100, 256), layout_, device_),
         state_(device_, layout_.state),
         summand_(device_, layout_.summand),
@@ -53,8 +56,8 @@ class Model {
   // PyTorch's documentation, word by word.
   void ApplyPlain(int64_t step, int64_t count, double factor = 1) {
     const std::span<float> x = summand_.slice().host();
-    const double lr = updater_.rate(step);
     for (size_t p = 0; p < layout_.parameters.size(); ++p) {
+      const double lr = updater_.rate(step) * layout_.rate(p);
       const double decay = layout_.decays[p] ? options_.weight_decay : 0;
       if (FindRule(options_.name).by_tensor) {
         StepTensorPlain(lr, decay, count, factor, x, layout_.parameters[p], layout_.decays[p]);
@@ -145,7 +148,7 @@ class Model {
   }
 
   const OptimizerOptions options_;
-  const Layout layout_ = MakeLayout();
+  const Layout layout_;
   HostDevice device_;
   std::unique_ptr<Queue> queue_ = device_.NewQueue();
   Updater updater_;
@@ -188,6 +191,42 @@ TEST(Updater, FollowsTheFormulasOverManySteps) {
       model.ApplyPlain(step, step + 1);
       model.ExpectEqual(1e-5);
     }
+  }
+}
+
+TEST(Updater, FollowsTheFormulasWhereLayersHaveRatesOfTheirOwn) {
+  for (const OptimizerOptions& options : AllSettings()) {
+    SCOPED_TRACE(options.name);
+    for (const std::vector<double>& rates :
+         {std::vector<double>{1, 0.1, 0.1, 2.5}, std::vector<double>{0.5, 0, 1, 0.5}}) {
+      Model model(options, rates);
+      EXPECT_FALSE(model.updater().forms_gradients());
+      for (int64_t step = 0; step < 8; ++step) {
+        model.DrawSummand();
+        model.Apply(step);
+        model.ApplyPlain(step, step + 1);
+        model.ExpectEqual(1e-5);
+      }
+    }
+  }
+}
+
+// One factor for all is another rate, to the bit; a factor of 1 changes nothing.
+TEST(Updater, AFactorForAllIsARate) {
+  for (OptimizerOptions options : AllSettings()) {
+    SCOPED_TRACE(options.name);
+    Model plain(options), ones(options, {1, 1, 1, 1}), halves(options, {0.5, 0.5, 0.5, 0.5});
+    options.lr *= 0.5;
+    Model slow(options);
+    for (int64_t step = 0; step < 5; ++step) {
+      for (Model* model : {&plain, &ones, &halves, &slow}) {
+        model->DrawSummand();
+        model->Apply(step);
+      }
+    }
+    EXPECT_TRUE(std::ranges::equal(plain.state(), ones.state()));
+    EXPECT_TRUE(std::ranges::equal(halves.state(), slow.state()));
+    EXPECT_FALSE(std::ranges::equal(plain.state(), slow.state()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "graph/layout.h"
 #include "graph/models/losses.h"
 #include "graph/models/models.h"
+#include "graph/models/rates.h"
 #include "health/emulate.h"
 #include "launch/transports.h"
 #include "strategy/step/split.h"
@@ -332,6 +333,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
   job.graph =
       BuildModel(recipe.model, {shape.height, shape.width, shape.channels}, job.data.outputs());
   job.layout = LayOut(job.graph);
+  job.layout.rates = RatesOf(job.graph, recipe.optimizer.rates);
   if (weights) job.initial_state = InitialState(job.graph, job.layout, trainer.seed);
 
   if (!trainer.shards && !job.strategy.whole) trainer.shards = job.workers() * trainer.accumulate;

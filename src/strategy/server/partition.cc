@@ -35,6 +35,7 @@ Layout CutLayout(const Layout& layout, Range partition) {
     if (range.size == 0) continue;
     cut.parameters.push_back(range);
     cut.decays.push_back(layout.decays[p]);
+    if (!layout.rates.empty()) cut.rates.push_back(layout.rates[p]);
   }
   for (const Range& statistic : layout.statistics) {
     const Range range = Inside(statistic, partition);
