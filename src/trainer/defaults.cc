@@ -22,10 +22,11 @@ namespace fs = std::filesystem;
 
 constexpr double kFineTuning = 0.1;  // of the usual rate: given weights are near their goal
 constexpr double kFineEpochs = 1. / 3;
-constexpr double kWarmup = 0.1;      // of the run, and at most one epoch
-constexpr double kFarAbove = 10;     // times the usual rate: a remark
-constexpr double kEvaluations = 20;  // of a run whose number of epochs is chosen
-constexpr double kCheckpoints = 4;   // likewise
+constexpr double kWarmup = 0.1;             // of the run, and at most one epoch
+constexpr double kTransformerDecay = 0.05;  // as DeiT's
+constexpr double kFarAbove = 10;            // times the usual rate: a remark
+constexpr double kEvaluations = 20;         // of a run whose number of epochs is chosen
+constexpr double kCheckpoints = 4;          // likewise
 
 // Tuned with scripts/compare-with-sklearn on tables of 320 to 16,000 training rows, seeds 10 to 12;
 // docs/accuracy.md has seeds 0 to 2. The last two rows only continue the others.
@@ -188,8 +189,11 @@ std::string FillOpenTable(const OpenKeys& open, const DataSet& data, Recipe& rec
 std::string FillOpenPictures(OpenKeys& open, const DataSet& data, Recipe& recipe) {
   const PictureRule* const rule = RuleFor(data.shape, data.train->size());
   if (!open.no_recipe || rule == nullptr || !data.train->has_bytes()) return "";
-  // The settings are those of deep networks, and of steps with changing pictures.
-  if (!open.model && !FindModel(recipe.model.name).warms_up) return "";
+  // The settings are those of deep convolutions, and of steps with changing pictures.
+  if (!open.model) {
+    const ModelDef& model = FindModel(recipe.model.name);
+    if (!model.warms_up || model.optimizer) return "";
+  }
   if (FindRule(recipe.optimizer.name).whole) return "";
   TrainerOptions& trainer = recipe.trainer;
   OptimizerOptions& optimizer = recipe.optimizer;
@@ -249,6 +253,12 @@ std::string FillOpenKeys(const OpenKeys& open, const DataSet& data, const Plan& 
       recipe.data.normalize = wanted;
       chosen.push_back(fmt::format("data.normalize {} for these weights", wanted));
     }
+  }
+  if (const char* const wanted = FindModel(recipe.model.name).optimizer;
+      wanted && open.optimizer && optimizer.name != wanted) {
+    optimizer.name = wanted;
+    if (open.decay) optimizer.weight_decay = kTransformerDecay;
+    if (!open.rate) chosen.emplace_back(wanted);
   }
   const bool steps = !FindRule(optimizer.name).whole;
   if (open.rate && !steps) chosen.push_back(optimizer.name);

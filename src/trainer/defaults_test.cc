@@ -206,6 +206,12 @@ TEST(Defaults, WhatIsGivenForPicturesStays) {
   EXPECT_FALSE(adam.optimizer.nesterov);
   EXPECT_EQ(with({"strategy.name=local-sgd"}).optimizer.lr, FindRule("sgd").rate);
   EXPECT_EQ(with({"optimizer.name=lbfgs"}).data.augment, "none");
+  const Recipe transformer = with({"model.name=vit_ti"});
+  EXPECT_EQ(transformer.optimizer.name, "adamw");
+  EXPECT_EQ(transformer.optimizer.lr, FindRule("adamw").rate);
+  EXPECT_EQ(transformer.optimizer.weight_decay, 0.05);
+  EXPECT_EQ(transformer.data.augment, "none");
+  EXPECT_EQ(with({"model.name=vit_ti", "optimizer.name=sgd"}).optimizer.name, "sgd");
   const Recipe mlp = with({"model.name=mlp"});
   EXPECT_EQ(mlp.data.augment, "none");
   EXPECT_EQ(mlp.trainer.epochs, TrainerOptions{}.epochs);

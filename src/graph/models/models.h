@@ -28,6 +28,7 @@ struct ModelDef {
   // the model cannot use.
   Graph (*build)(const ModelOptions& options, const std::string& sizes, Shape input, int classes);
   bool warms_up = false;  // deep: the rate of its first steps grows, where nobody says otherwise
+  const char* optimizer = nullptr;  // that it wants, likewise; null: what its data want
   // Its layers are written in model.layers; this reads the file that follows the colon. Null: it is
   // no such model.
   WrittenNetwork (*read)(const std::string& file) = nullptr;
