@@ -339,22 +339,18 @@ SampleChange Augment::Change(int64_t epoch, int64_t sample) const {
 
 void Augment::MapPicture(const PlaceMap& map, std::span<float> picture,
                          std::vector<float>& scratch) const {
-  const auto [height, width, channels] = context_.shape;
+  const SampleShape& shape = context_.shape;
   scratch.assign(picture.begin(), picture.end());
   float* to = picture.data();
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      const Spot spot = SpotOf(map, height, width, y, x);
-      for (int c = 0; c < channels; ++c) {
-        *to++ = Between(
-            spot, [&, height = height, width = width, channels = channels](int row, int column) {
-              const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-              return inside ? scratch[(static_cast<size_t>(row) * static_cast<size_t>(width) +
-                                       static_cast<size_t>(column)) *
-                                          static_cast<size_t>(channels) +
-                                      static_cast<size_t>(c)]
-                            : shift_[static_cast<size_t>(c)];
-            });
+  for (int y = 0; y < shape.height; ++y) {
+    for (int x = 0; x < shape.width; ++x) {
+      const Spot spot = SpotOf(map, shape.height, shape.width, y, x);
+      for (int c = 0; c < shape.channels; ++c) {
+        *to++ = Between(spot, [&](int row, int column) {
+          const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
+          const ptrdiff_t at = (ptrdiff_t{row} * shape.width + column) * shape.channels + c;
+          return inside ? scratch[static_cast<size_t>(at)] : shift_[static_cast<size_t>(c)];
+        });
       }
     }
   }
