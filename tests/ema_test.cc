@@ -52,7 +52,7 @@ TEST_F(EmaTest, TheModelIsTheAverageOfTheWeights) {
     const std::vector<float> state = after(step + 1);
     for (size_t i = 0; i < want.size(); ++i) want[i] = kept * want[i] + (1 - kept) * state[i];
   }
-  const std::vector<float> got = Model(Latest("average"));
+  const std::vector<float> got = Model(At(Latest("average")));
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], want[i], 2e-6 * (1 + std::fabs(want[i]))) << i;

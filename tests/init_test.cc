@@ -120,7 +120,7 @@ const Words kFrozen = {"train",
 TEST_F(InitTest, FrozenLayersKeepTheirBitsOnAnyNumberOfRanks) {
   const Words run = kFrozen + Words{"--init", weights_, "--steps", "20"};
   Succeed(run + Words{"--out", "one"});
-  const SafetensorsReader before(weights_), after(Latest("one") + "/model.safetensors");
+  const SafetensorsReader before(At(weights_)), after(At(Latest("one") + "/model.safetensors"));
   const auto values = [](const SafetensorsReader& reader, const std::string& name) {
     const TensorInfo& tensor = *reader.Find(name);
     std::vector<float> read(tensor.count);
