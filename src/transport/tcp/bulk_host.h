@@ -24,7 +24,8 @@ constexpr size_t kBulkGreeting = 1 << 20;
 
 // The box's end for one client, and what it says to the words that belong to it. The client may
 // write into its slot from the moment when it has asked where it is, and may read a region from a
-// kGet until its kRelease, or any other word. One thread at a time; a thread of its own lets the transfers happen.
+// kGet until its kRelease, or any other word. One thread at a time; a thread of its own lets the
+// transfers happen.
 class BulkHost {
  public:
   struct Answer {
