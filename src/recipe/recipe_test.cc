@@ -57,7 +57,7 @@ TEST(Recipe, KeysSayWhatTheyBind) {
                  "transport.latency_ms", "transport.plugin"});
   EXPECT_EQ(KeysThat([](Binds binds) { return !Includes(binds, kRanks); }), differ);
   differ.insert({"data.source", "data.ledger", "data.threads", "trainer.device", "trainer.init",
-                 "record", "emulate"});
+                 "trainer.init_except", "record", "emulate"});
   EXPECT_EQ(KeysThat([](Binds binds) { return !Includes(binds, kJob); }), differ);
   // What stays on this machine binds nobody, and clients are not asked for less than ranks.
   EXPECT_TRUE(KeysThat([](Binds b) { return Includes(b, kLocal) && b != kLocal; }).empty());

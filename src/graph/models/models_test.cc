@@ -254,7 +254,7 @@ TEST(ModelOptions, DescribesEveryKey) {
   std::vector<Option> rows;
   OptionTable<ModelOptions> table(options, rows);
   Describe(table);
-  EXPECT_EQ(rows.size(), 9u);
+  EXPECT_EQ(rows.size(), 10u);
   for (Option& row : rows) EXPECT_FALSE(row.help().empty()) << row.key();
 }
 
