@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "base/files.h"
 #include "data/testing.h"
 #include "graph/models/models.h"
@@ -163,13 +165,12 @@ TEST(Defaults, PicturesFollowTheRecipeForTheirKind) {
   EXPECT_EQ(Line({"data.source=synthetic:32x32x3:10:20"}).Completed().data.augment, "none");
   // Each row can be reached, by a recipe that there is.
   int64_t before = 0;
-  const char* words = "";
+  std::string_view words;
   for (const PictureRule& rule : PictureRules()) {
-    if (std::string_view(words) != rule.words) before = 0;
+    if (words != rule.words) before = 0;
     words = rule.words;
-    const SampleShape shape = rule.words == KindOf(Shape{32, 32, 3}).words
-                                  ? SampleShape{32, 32, 3}
-                                  : SampleShape{224, 224, 3};
+    const SampleShape shape =
+        words == KindOf(Shape{32, 32, 3}).words ? SampleShape{32, 32, 3} : SampleShape{224, 224, 3};
     EXPECT_EQ(RuleFor(shape, before), &rule);
     EXPECT_NO_THROW(ReadRecipe(rule.recipe));
     before = rule.below;
