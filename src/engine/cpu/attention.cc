@@ -8,6 +8,7 @@
 
 #include "base/team.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/logarithm.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/attention.cc"
@@ -219,7 +220,7 @@ class ForwardTask {
     }
     for (size_t r = 0; r < count; ++r) {
       ScaleRow(y + r * row, s_.D, 1 / sums[r].sum);
-      log_sum[(first + r) * s_.H] = sums[r].most + std::log(sums[r].sum);
+      log_sum[(first + r) * s_.H] = sums[r].most + Logarithm(sums[r].sum);
     }
   }
 

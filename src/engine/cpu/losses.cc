@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/label.h"
+#include "engine/cpu/logarithm.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/losses.cc"
@@ -41,7 +42,7 @@ float Softmax(const float* x, size_t n, float* p) {
   const float total = Sum(sum);
   const V scale = hn::Set(d, 1.0f / total);
   Map(p, p, 0, n, [&](V e) TRIREME_INLINED { return hn::Mul(e, scale); });
-  return most + std::log(total);
+  return most + Logarithm(total);
 }
 
 // -1, 0 or 1; what is not a number stays so.
