@@ -41,19 +41,23 @@ Call Resolve(const Instruction& instruction, const Layout& layout, const Memory&
   return call;
 }
 
-// Where the copy of each matrix begins, by where it lies in a state: in numbers.
-std::map<size_t, size_t> PlaceCopies(const Program& program, Precision precision, size_t& numbers) {
-  constexpr size_t kAlignment = 128;  // 256 bytes or more
-  std::map<size_t, size_t> places;
-  numbers = 0;
-  for (const Instruction& instruction : program.instructions) {
-    if (WeightCopyOf(instruction, precision) == WeightCopy::kNone) continue;
-    const Range& weights = instruction.parameters[0];
-    if (!places.try_emplace(weights.begin, numbers).second) continue;
-    numbers += (weights.size + kAlignment - 1) / kAlignment * kAlignment;
+// Where the copy of each matrix, and of each gradient, begins, by where its weights lie in a state:
+// in numbers.
+struct CopyPlaces {
+  CopyPlaces(const Program& program, Precision precision) {
+    constexpr size_t kAlignment = 128;  // 256 bytes or more
+    for (const Instruction& instruction : program.instructions) {
+      const WeightCopy kind = WeightCopyOf(instruction, precision);
+      if (kind == WeightCopy::kNone) continue;
+      const Range& range = instruction.parameters[0];
+      auto& places = kind == WeightCopy::kTurnedGradient ? gradients : weights;
+      if (!places.try_emplace(range.begin, numbers).second) continue;
+      numbers += (range.size + kAlignment - 1) / kAlignment * kAlignment;
+    }
   }
-  return places;
-}
+  std::map<size_t, size_t> weights, gradients;
+  size_t numbers = 0;  // of all
+};
 
 std::string Explain(const Instruction& instruction, int samples) {
   const auto join = [](const std::vector<Operand>& operands) {
@@ -87,9 +91,8 @@ Needs NeedsOf(const Program& program, Context& context, int samples) {
       throw;
     }
   }
-  size_t numbers = 0;
-  PlaceCopies(program, context.precision, numbers);
-  needs.copy_bytes = numbers * size_t(BytesOf(context.element()));
+  needs.copy_bytes =
+      CopyPlaces(program, context.precision).numbers * size_t(BytesOf(context.element()));
   return needs;
 }
 
@@ -120,33 +123,60 @@ CallList::CallList(const Program& program, Context& context, const Memory& memor
   PlanCopies();
 }
 
+void CallList::Copies::Add(int instruction, MatrixCopy copy) {
+  copy.first_tile = tiles;
+  tiles += copy.tiles();
+  list.push_back(copy);
+  instructions.push_back(instruction);
+}
+
+MatrixTiles CallList::Copies::Between(int first, int last) const {
+  const auto from = std::ranges::lower_bound(instructions, first) - instructions.begin();
+  const auto to = std::ranges::lower_bound(instructions, last) - instructions.begin();
+  if (from == to) return {};
+  const int begin = list[size_t(from)].first_tile;
+  const int end = list[size_t(to - 1)].first_tile + list[size_t(to - 1)].tiles();
+  return {static_cast<const MatrixCopy*>(list_on_card.data()),
+          static_cast<const int*>(copy_of_tile_on_card.data()), begin, end - begin};
+}
+
 void CallList::PlanCopies() {
-  size_t numbers = 0;
-  const std::map<size_t, size_t> places = PlaceCopies(program_, context_.precision, numbers);
-  int tiles = 0;
+  const CopyPlaces places(program_, context_.precision);
   std::map<size_t, bool> planned;
   for (int i = 0; i < size(); ++i) {
     const Instruction& instruction = program_.instructions[size_t(i)];
     const WeightCopy kind = WeightCopyOf(instruction, context_.precision);
     if (kind == WeightCopy::kNone) continue;
+    const bool is_gradient = kind == WeightCopy::kTurnedGradient;
     const Range& weights = instruction.parameters[0];
-    for (auto& calls : calls_) calls[size_t(i)].call.copy = places.at(weights.begin);
-    if (!planned.try_emplace(weights.begin, true).second) continue;
-    const Operand& result = instruction.backward ? instruction.inputs[0] : instruction.outputs[0];
-    const int out = result.spec.shape.channels;
-    copies_.push_back({.from = weights.begin,
-                       .to = places.at(weights.begin),
+    const size_t place = (is_gradient ? places.gradients : places.weights).at(weights.begin);
+    for (auto& calls : calls_) calls[size_t(i)].call.copy = place;
+    if (is_gradient) {
+      const int out = instruction.inputs[1].spec.shape.channels;
+      gradients_.Add(i, {.from = place,
+                         .to = weights.begin,
+                         .rows = out,
+                         .columns = int(weights.size) / out,
+                         .turned = true});
+    } else if (planned.try_emplace(weights.begin, true).second) {
+      const Operand& result = instruction.backward ? instruction.inputs[0] : instruction.outputs[0];
+      const int out = result.spec.shape.channels;
+      weights_.Add(i, {.from = weights.begin,
+                       .to = place,
                        .rows = int(weights.size) / out,
                        .columns = out,
-                       .turned = kind == WeightCopy::kTurned,
-                       .first_tile = tiles});
-    first_readers_.push_back(i);
-    tiles += copies_.back().tiles();
+                       .turned = kind == WeightCopy::kTurned});
+    }
   }
-  if (copies_.empty()) return;
+  PutOnCard(weights_);
+  PutOnCard(gradients_);
+}
+
+void CallList::PutOnCard(Copies& copies) {
+  if (copies.list.empty()) return;
   std::vector<int> copy_of_tile;
-  for (size_t i = 0; i < copies_.size(); ++i) {
-    copy_of_tile.insert(copy_of_tile.end(), size_t(copies_[i].tiles()), int(i));
+  for (size_t i = 0; i < copies.list.size(); ++i) {
+    copy_of_tile.insert(copy_of_tile.end(), size_t(copies.list[i].tiles()), int(i));
   }
   const auto to_card = [&](const auto& list) {
     const size_t bytes = list.size() * sizeof(list[0]);
@@ -156,9 +186,9 @@ void CallList::PlanCopies() {
           "cudaMemcpyAsync");
     return memory;
   };
-  copies_on_card_ = to_card(copies_);
-  copy_of_tile_on_card_ = to_card(copy_of_tile);
-  context_.queue.Sync();
+  copies.list_on_card = to_card(copies.list);
+  copies.copy_of_tile_on_card = to_card(copy_of_tile);
+  context_.queue.Sync();  // the list of tiles ends here
 }
 
 void CallList::WriteNumbers(const Batch& batch) {
@@ -173,14 +203,9 @@ void CallList::WriteNumbers(const Batch& batch) {
 }
 
 void CallList::CopyWeights(const float* state, int first, int last) {
-  const auto from = std::ranges::lower_bound(first_readers_, first) - first_readers_.begin();
-  const auto to = std::ranges::lower_bound(first_readers_, last) - first_readers_.begin();
-  if (from == to) return;
-  const int begin = copies_[size_t(from)].first_tile;
-  const int end = copies_[size_t(to - 1)].first_tile + copies_[size_t(to - 1)].tiles();
-  LaunchMatrixCopies(context_.stream(), static_cast<const MatrixCopy*>(copies_on_card_.data()),
-                     static_cast<const int*>(copy_of_tile_on_card_.data()), begin, end - begin,
-                     state, {memory_.copies, context_.element()});
+  const MatrixTiles tiles = weights_.Between(first, last);
+  if (tiles.count == 0) return;
+  LaunchMatrixCopies(context_.stream(), tiles, state, {memory_.copies, context_.element()});
   CheckLaunch("copies of weights");
 }
 
@@ -221,6 +246,10 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
   }
   context_.GoAside(nullptr);
   if (forked) queue.Wait(aside_->Record());
+  const MatrixTiles turned = gradients_.Between(first, last);
+  if (turned.count == 0) return;
+  LaunchGradientCopies(queue.stream(), turned, shard.copies, summand, accumulate);
+  CheckLaunch("gradients of weights");
 }
 
 void CallList::RunOne(int index, const Shard& shard) {

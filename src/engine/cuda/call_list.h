@@ -12,7 +12,7 @@ namespace trireme::cuda {
 // What a program needs beside its activations for so many samples.
 struct Needs {
   size_t scratch_bytes = 0, aside_scratch_bytes = 0;  // of the instructions of each stream
-  size_t copy_bytes = 0;                              // of weights, as the libraries read them
+  size_t copy_bytes = 0;  // of weights and their gradients, in the libraries' order
 };
 Needs NeedsOf(const Program& program, Context& context, int samples);
 
@@ -81,7 +81,18 @@ class CallList {
     Kernel run;
     Call call;
   };
+  // Copies of weights, or of gradients, in the order of the instructions that need or make them.
+  struct Copies {
+    std::vector<MatrixCopy> list;
+    std::vector<int> instructions;
+    int tiles = 0;
+    CardMemory list_on_card, copy_of_tile_on_card;
+    void Add(int instruction, MatrixCopy copy);
+    // Those of instructions [first, last).
+    MatrixTiles Between(int first, int last) const;
+  };
   void PlanCopies();
+  void PutOnCard(Copies& copies);
   void RunOne(int index, const Shard& shard);
 
   const Program& program_;
@@ -92,9 +103,7 @@ class CallList {
   const std::vector<Lane> lanes_;
   std::array<std::vector<Step>, kSlots> calls_;
   int slot_ = 0;
-  std::vector<MatrixCopy> copies_;
-  std::vector<int> first_readers_;  // of the copies: instructions, in order
-  CardMemory copies_on_card_, copy_of_tile_on_card_;
+  Copies weights_, gradients_;
 };
 
 }  // namespace trireme::cuda

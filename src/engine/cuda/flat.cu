@@ -1,11 +1,14 @@
 // One pass over memory each. Multiply-adds are written out (CMakeLists.txt forbids others).
+#include <cstdint>
+
 #include "engine/cuda/flat.h"
+#include "engine/cuda/launch.cuh"
+#include "engine/cuda/pack.cuh"
 #include "flat/digest.h"
 
 namespace trireme::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr size_t kMostBlocks = 16384;  // further elements are for another turn of each thread
 
 template <class F>
@@ -71,15 +74,34 @@ __global__ void __launch_bounds__(kThreads) Look(Looked at, double* squares, uns
   const size_t step = size_t(gridDim.x) * kThreads;
   double sum = 0;
   unsigned most = 0;
+  const auto look = [&](float x) {
+    if (kSquares) {
+      sum += double(x) * double(x);
+    } else {
+      most = Larger()(most, Magnitude(x));
+    }
+  };
   if (kSquares || !at.known_finite) {
-    for (size_t i = first; i < at.count; i += step) {
-      const float x = at.gradients[i];
-      if (kSquares) {
-        sum += double(x) * double(x);
-      } else {
-        most = Larger()(most, Magnitude(x));
+    constexpr int kN = 2 * kPack<float>, kUnroll = 4;
+    const size_t packs = reinterpret_cast<uintptr_t>(at.gradients) % 16 == 0 ? at.count / kN : 0;
+    size_t p = first;
+    for (; p + (kUnroll - 1) * step < packs; p += kUnroll * step) {
+      Raw<kN, float> fetched[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) fetched[u] = Fetch<kN>(at.gradients + (p + u * step) * kN);
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const Floats<kN> values = Widen(fetched[u]);
+#pragma unroll
+        for (int i = 0; i < kN; ++i) look(values[i]);
       }
     }
+    for (; p < packs; p += step) {
+      const Floats<kN> values = Load<kN>(at.gradients + p * kN);
+#pragma unroll
+      for (int i = 0; i < kN; ++i) look(values[i]);
+    }
+    for (size_t i = packs * kN + first; i < at.count; i += step) look(at.gradients[i]);
   }
   for (size_t i = first; i < at.statistics_count; i += step) {
     most = Larger()(most, Magnitude(at.statistics[i]));
@@ -139,64 +161,82 @@ __global__ void __launch_bounds__(kThreads) AddUp(const double* sums, unsigned p
 // How weight decay enters: not at all, as a part of the gradient, or straight at the weight.
 enum class Decay { kNone, kGradient, kWeight };
 
-template <Decay kDecay>
-__device__ float Seen(const Updated& on, float factor, size_t i, float weight) {
-  const float scaled = __fmul_rn(factor, on.gradient[i]);
-  if (kDecay != Decay::kGradient) return scaled;
-  return __fmaf_rn(on.decays[i / Layout::kAlignment], weight, scaled);
+// step(seen, decay, weight, kept...) changes a weight and what is kept of it; nothing moves when
+// the factor is 0. A thread takes kN weights at once.
+template <int kN, Decay kDecay, class Step, class... Kept>
+__global__ void __launch_bounds__(kThreads) UpdateAll(Updated on, Step step, Kept*... kept) {
+  const float factor = on.scale[UpdateScale::kFactor];
+  if (factor == 0) return;
+  const size_t turn = size_t(gridDim.x) * kThreads, packs = on.n / kN;
+  for (size_t p = size_t(blockIdx.x) * kThreads + threadIdx.x; p < packs; p += turn) {
+    const size_t at = p * kN;
+    const Floats<kN> gradients = Load<kN>(on.gradient + at);
+    Floats<kN> weights = Load<kN>(on.weight + at);
+    const float decay = kDecay == Decay::kNone ? 0 : on.decays[at / Layout::kAlignment];
+    const auto all = [&](auto... packs_kept) {
+#pragma unroll
+      for (int i = 0; i < kN; ++i) {
+        const float scaled = __fmul_rn(factor, gradients[i]);
+        const float seen =
+            kDecay == Decay::kGradient ? __fmaf_rn(decay, weights[i], scaled) : scaled;
+        step(seen, decay, weights[i], packs_kept[i]...);
+      }
+      (Store<kN>(kept + at, packs_kept), ...);
+    };
+    all(Load<kN>(kept + at)...);
+    Store<kN>(on.weight + at, weights);
+  }
 }
 
-// step(i, factor, weight) gives the new weight; nothing moves when the factor is 0.
-template <class Step>
-void UpdateEach(cudaStream_t stream, const Updated& on, Step step) {
-  ForEach(stream, on.n, [=] __device__(size_t i) {
-    const float factor = on.scale[UpdateScale::kFactor];
-    if (factor != 0) on.weight[i] = step(i, factor, on.weight[i]);
-  });
+template <Decay kDecay, class Step, class... Kept>
+void UpdateEach(cudaStream_t stream, const Updated& on, const Step& step, Kept*... kept) {
+  if (on.n == 0) return;
+  constexpr int kN = kPack<float>;
+  static_assert(Layout::kAlignment % kN == 0);
+  const auto in_packs = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; };
+  const bool packs =
+      on.n % kN == 0 && in_packs(on.gradient) && in_packs(on.weight) && (in_packs(kept) && ...);
+  const size_t blocks = (on.n / (packs ? kN : 1) + kThreads - 1) / kThreads;
+  const auto update =
+      packs ? UpdateAll<kN, kDecay, Step, Kept...> : UpdateAll<1, kDecay, Step, Kept...>;
+  update<<<unsigned(blocks < kMostBlocks ? blocks : kMostBlocks), kThreads, 0, stream>>>(on, step,
+                                                                                         kept...);
 }
 
 template <Decay kDecay>
 void Sgd(cudaStream_t stream, const SgdRates& r, const Updated& on, float* velocity) {
   if (r.momentum == 0) {
-    return UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
-      return __fmaf_rn(-r.rate, Seen<kDecay>(on, factor, i, weight), weight);
+    return UpdateEach<kDecay>(stream, on, [=] __device__(float seen, float, float& weight) {
+      weight = __fmaf_rn(-r.rate, seen, weight);
     });
   }
-  UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
-    const float seen = Seen<kDecay>(on, factor, i, weight);
-    const float moved = __fmaf_rn(r.momentum, velocity[i], seen);
-    velocity[i] = moved;
-    const float step = r.nesterov ? __fmaf_rn(r.momentum, moved, seen) : moved;
-    return __fmaf_rn(-r.rate, step, weight);
-  });
+  const auto step = [=] __device__(float seen, float, float& weight, float& v) {
+    v = __fmaf_rn(r.momentum, v, seen);
+    weight = __fmaf_rn(-r.rate, r.nesterov ? __fmaf_rn(r.momentum, v, seen) : v, weight);
+  };
+  UpdateEach<kDecay>(stream, on, step, velocity);
 }
 
 template <Decay kDecay>
 void Adam(cudaStream_t stream, const AdamRates& r, const Updated& on, float* mean, float* square) {
-  UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
-    const float seen = Seen<kDecay>(on, factor, i, weight);
-    const float m = __fmaf_rn(r.beta1, mean[i], __fmul_rn(r.rest1, seen));
-    const float s = __fmaf_rn(r.beta2, square[i], __fmul_rn(__fmul_rn(r.rest2, seen), seen));
-    mean[i] = m;
-    square[i] = s;
+  const auto step = [=] __device__(float seen, float decay, float& weight, float& m, float& s) {
+    m = __fmaf_rn(r.beta1, m, __fmul_rn(r.rest1, seen));
+    s = __fmaf_rn(r.beta2, s, __fmul_rn(__fmul_rn(r.rest2, seen), seen));
     const float spread = __fmaf_rn(r.root, __fsqrt_rn(s), r.epsilon);
-    if (kDecay == Decay::kWeight) {
-      const float share = __fmul_rn(r.shrink, on.decays[i / Layout::kAlignment]);
-      weight = __fmaf_rn(-share, weight, weight);
-    }
-    return __fmaf_rn(-r.rate, __fdiv_rn(m, spread), weight);
-  });
+    if (kDecay == Decay::kWeight) weight = __fmaf_rn(-__fmul_rn(r.shrink, decay), weight, weight);
+    weight = __fmaf_rn(-r.rate, __fdiv_rn(m, spread), weight);
+  };
+  UpdateEach<kDecay>(stream, on, step, mean, square);
 }
 
 template <Decay kDecay>
 void Adagrad(cudaStream_t stream, const AdagradRates& r, const Updated& on, float* sum) {
-  UpdateEach(stream, on, [=] __device__(size_t i, float factor, float weight) {
-    const float seen = Seen<kDecay>(on, factor, i, weight);
-    const float s = __fmaf_rn(seen, seen, sum[i]);
-    sum[i] = s;
+  const auto step = [=] __device__(float seen, float, float& weight, float& s) {
+    s = __fmaf_rn(seen, seen, s);
     const float spread = __fadd_rn(__fsqrt_rn(s), r.epsilon);
-    return __fmaf_rn(-r.rate, __fdiv_rn(seen, spread), weight);
-  });
+    weight = __fmaf_rn(-r.rate, __fdiv_rn(seen, spread), weight);
+  };
+  UpdateEach<kDecay>(stream, on, step, sum);
 }
 
 }  // namespace

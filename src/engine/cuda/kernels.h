@@ -32,7 +32,7 @@ struct Call {
   const Instruction* instruction = nullptr;
   std::array<Value, 7> inputs;
   std::array<Value, 5> outputs;
-  size_t copy = 0;     // of a product's weights: where it begins in the copies, in numbers
+  size_t copy = 0;     // of weights or of their gradient: where it begins in the copies, in numbers
   size_t metrics = 0;  // where they stand in a summand
 
   const Attributes& attributes() const { return instruction->attributes; }
@@ -48,7 +48,7 @@ struct Shard {
   const float* class_weights;  // null: all are 1
   const LabelMix* mixes;       // null: no sample is mixed
   const float* state;          // weights, then running statistics
-  Array copies;                // of weights, as the libraries read them
+  Array copies;                // of weights and of their gradients, as the libraries order them
   float* summand;              // null in evaluation
   bool accumulate;
   std::byte* scratch;  // 256-byte aligned
@@ -71,8 +71,9 @@ const KernelRow* FindKernel(std::string_view op);  // null: no such kernel
 NarrowOperands NarrowOperandsOf(const Node& node);
 
 // What a product reads instead of its weights, which lie in the state as [kh][kw][in][out] (dense:
-// [in][out]): nothing, the same in 16 bits, or [out][kh][kw][in] in the type of the products.
-enum class WeightCopy { kNone, kNarrow, kTurned };
+// [in][out]): nothing, the same in 16 bits, or [out][kh][kw][in] in the type of the products. Or it
+// writes the gradient of the weights in that order.
+enum class WeightCopy { kNone, kNarrow, kTurned, kTurnedGradient };
 WeightCopy WeightCopyOf(const Instruction& instruction, Precision precision);
 
 // A dense layer, or a convolution that looks at one pixel for each of its results: a product of a

@@ -55,7 +55,7 @@ inline const void* Converted(const Value& value, const Shard& shard, Context& co
   return piece.data;
 }
 
-// Where the copy of a product's weights lies (WeightCopyOf).
+// Where the copy of a product's weights, or of their gradient, lies (WeightCopyOf).
 inline const void* CopyOf(const Call& call, const Shard& shard) {
   return static_cast<const std::byte*>(shard.copies.data) +
          call.copy * NumberBytes(shard.copies.element);

@@ -230,6 +230,12 @@ WeightCopy WeightCopyOf(const Instruction& i, Precision precision) {
   const bool forward = op == "dense" || op == "dense_relu" || op == "dense_sigmoid" ||
                        op == "dense_tanh" || op == "conv2d" || op == "conv2d_relu";
   const bool backward = op == "dense_grad_input" || op == "conv2d_grad_input";
+  if (op == "conv2d_grad_weights") {
+    const bool folds =
+        FoldFor(i.attributes, i.inputs[0].spec.shape, i.inputs[1].spec.shape, precision)
+            .has_value();
+    return IsProduct(i.attributes) || folds ? WeightCopy::kNone : WeightCopy::kTurnedGradient;
+  }
   if (!forward && !backward && !IsGramOp(op)) return WeightCopy::kNone;
   if (IsProduct(i.attributes)) {
     return IsNarrow(OperandsIn(precision)) ? WeightCopy::kNarrow : WeightCopy::kNone;
@@ -298,8 +304,8 @@ size_t Conv2dGradInputScratchBytes(const Call& call, size_t samples, Context& co
          context.conv.ScratchBytes(ShapeOf(ConvKind::kGradInput, call, dx, dy, samples));
 }
 
-// cuDNN's gradient comes in the order of the copies: one pass turns it and puts it into the
-// summand.
+// cuDNN's gradient comes in the order of the copies: one pass over those of many layers turns them
+// and puts them into the summand (CallList::Run).
 void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
   if (IsProduct(call.attributes())) return DenseGradWeights(call, shard, context);
   const Value &x = call.inputs[0], &dy = call.inputs[1];
@@ -309,17 +315,15 @@ void Conv2dGradWeights(const Call& call, const Shard& shard, Context& context) {
   const Window& w = shape.window;
   const int taps = w.kernel * w.kernel * w.channels;
   Pieces pieces(shard);
-  const Array gradient = pieces.Take(size_t(shape.out) * size_t(taps), context.element());
+  const Array gradient = fold ? pieces.Take(size_t(shape.out) * size_t(taps), context.element())
+                              : Array{const_cast<void*>(CopyOf(call, shard)), context.element()};
   const void* const images =
       HasKeptImages(call) ? call.inputs[2].data : Images(x, fold, nullptr, shard, context, pieces);
   const void* const results = Converted(dy, shard, context, pieces);
   context.conv.Run(shape, images, results, gradient.data, pieces.rest(), pieces.rest_bytes());
-  float* const to = shard.summand + call.parameter(0);
   if (fold) {
-    LaunchUnfoldGradient(context.stream(), *fold, dy.shape.channels, gradient, to,
-                         shard.accumulate);
-  } else {
-    LaunchTransposeInto(context.stream(), gradient, shape.out, taps, to, shard.accumulate);
+    LaunchUnfoldGradient(context.stream(), *fold, dy.shape.channels, gradient,
+                         shard.summand + call.parameter(0), shard.accumulate);
   }
   BiasGrad(call, shard, context);
 }
@@ -331,7 +335,7 @@ size_t Conv2dGradWeightsScratchBytes(const Call& call, size_t samples, Context& 
   if (fold) shape = Folded(shape, *fold);
   const Window& w = shape.window;
   const size_t weights = size_t(shape.out) * size_t(w.kernel * w.kernel * w.channels);
-  const size_t bytes = Aligned(weights * NumberBytes(context.element())) +
+  const size_t bytes = (fold ? Aligned(weights * NumberBytes(context.element())) : 0) +
                        ImagesBytes(x, fold, HasKeptImages(call), samples, context) +
                        ConvertedBytes(dy, samples, context) + context.conv.ScratchBytes(shape);
   return std::max(bytes, BiasGradBytes(call, samples));

@@ -71,10 +71,9 @@ __device__ void CopyRun(const MatrixCopy& c, const float* state, To* copies, int
 }
 
 template <class To>
-__global__ void MatrixCopies(const MatrixCopy* list, const int* copy_of_tile, int first,
-                             const float* state, To* copies) {
-  const int tile = first + int(blockIdx.x);
-  const MatrixCopy c = list[copy_of_tile[tile]];
+__global__ void MatrixCopies(MatrixTiles tiles, const float* state, To* copies) {
+  const int tile = tiles.first + int(blockIdx.x);
+  const MatrixCopy c = tiles.list[tiles.copy_of_tile[tile]];
   if (c.turned) {
     TransposeTile(state + c.from, copies + c.to, c.rows, c.columns, tile - c.first_tile, false);
   } else {
@@ -83,27 +82,29 @@ __global__ void MatrixCopies(const MatrixCopy* list, const int* copy_of_tile, in
 }
 
 template <class From>
-__global__ void TransposeInto(const From* from, int rows, int columns, float* to, bool accumulate) {
-  TransposeTile(from, to, rows, columns, int(blockIdx.x), accumulate);
+__global__ void GradientCopies(MatrixTiles tiles, const From* copies, float* summand,
+                               bool accumulate) {
+  const int tile = tiles.first + int(blockIdx.x);
+  const MatrixCopy c = tiles.list[tiles.copy_of_tile[tile]];
+  TransposeTile(copies + c.from, summand + c.to, c.rows, c.columns, tile - c.first_tile,
+                accumulate);
 }
 
 }  // namespace
 
-void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, const int* copy_of_tile,
-                        int first, int tiles, const float* state, Array copies) {
-  if (tiles == 0) return;
+void LaunchMatrixCopies(cudaStream_t stream, const MatrixTiles& tiles, const float* state,
+                        Array copies) {
   WithElement(copies.element, [&](auto zero) {
-    MatrixCopies<<<unsigned(tiles), kThreads, 0, stream>>>(list, copy_of_tile, first, state,
-                                                           As<decltype(zero)>(copies));
+    MatrixCopies<<<unsigned(tiles.count), kThreads, 0, stream>>>(tiles, state,
+                                                                 As<decltype(zero)>(copies));
   });
 }
 
-void LaunchTransposeInto(cudaStream_t stream, Array from, int rows, int columns, float* to,
-                         bool accumulate) {
-  const MatrixCopy t{.rows = rows, .columns = columns, .turned = true};
-  WithElement(from.element, [&](auto zero) {
-    TransposeInto<<<unsigned(t.tiles()), kThreads, 0, stream>>>(As<const decltype(zero)>(from),
-                                                                rows, columns, to, accumulate);
+void LaunchGradientCopies(cudaStream_t stream, const MatrixTiles& tiles, Array copies,
+                          float* summand, bool accumulate) {
+  WithElement(copies.element, [&](auto zero) {
+    GradientCopies<<<unsigned(tiles.count), kThreads, 0, stream>>>(
+        tiles, As<const decltype(zero)>(copies), summand, accumulate);
   });
 }
 

@@ -13,9 +13,9 @@ namespace trireme::cuda {
 constexpr int kTile = 64;
 constexpr int kRun = 4096;
 
-// A matrix [rows][columns] at `from` of a state is copied to `to` of the copies: `turned` as
-// [columns][rows], else as it is. Blocks take a tile of kTile x kTile each, or kRun numbers; those
-// of several copies are numbered through.
+// A matrix [rows][columns] at `from` of a state is copied to `to` of the copies, or a gradient from
+// there into a summand: `turned` as [columns][rows], else as it is. Blocks take a tile of
+// kTile x kTile each, or kRun numbers; those of several copies are numbered through.
 struct MatrixCopy {
   size_t from = 0, to = 0;
   int rows = 0, columns = 0;
@@ -28,13 +28,19 @@ struct MatrixCopy {
   constexpr size_t size() const { return size_t(rows) * size_t(columns); }
 };
 
-// Tiles [first, first + tiles) of the copies; on the device lie their list, and for each tile the
-// index of its copy.
-void LaunchMatrixCopies(cudaStream_t stream, const MatrixCopy* list, const int* copy_of_tile,
-                        int first, int tiles, const float* state, Array copies);
+// Tiles [first, first + count) of a list of copies; on the device lie the list, and for each tile
+// the index of its copy.
+struct MatrixTiles {
+  const MatrixCopy* list;
+  const int* copy_of_tile;
+  int first, count;
+};
 
-// to[column][row] (+)= from[row][column].
-void LaunchTransposeInto(cudaStream_t stream, Array from, int rows, int columns, float* to,
-                         bool accumulate);
+void LaunchMatrixCopies(cudaStream_t stream, const MatrixTiles& tiles, const float* state,
+                        Array copies);
+
+// The other way round, of copies that are turned: summand (+)= gradients.
+void LaunchGradientCopies(cudaStream_t stream, const MatrixTiles& tiles, Array copies,
+                          float* summand, bool accumulate);
 
 }  // namespace trireme::cuda
