@@ -1,5 +1,6 @@
 #include "engine/cuda/activations.h"
 #include "engine/cuda/map.cuh"
+#include "engine/cuda/rows.cuh"
 
 namespace trireme::cuda {
 namespace {
@@ -29,12 +30,17 @@ struct Backward {
   }
 };
 
-template <Activation kF>
+template <Activation kF, int kN, class T>
 struct AddBias {
   const float* bias;
-  unsigned channels;
-  __device__ float operator()(size_t i, float y) const {
-    return Forward<kF>()(i, bias ? y + bias[i % channels] : y);
+  const T* y;
+  size_t channels;
+  __device__ Floats<kN> operator()(size_t row, unsigned i) const {
+    Floats<kN> values = Load<kN>(y + row * channels + i);
+    const Floats<kN> added = Load<kN>(bias + i);
+#pragma unroll
+    for (int k = 0; k < kN; ++k) values[k] = Forward<kF>()(0, values[k] + added[k]);
+    return values;
   }
 };
 
@@ -76,11 +82,13 @@ void LaunchActivationGrad(cudaStream_t stream, Activation f, Array y, Array dy, 
 
 void LaunchBiasActivation(cudaStream_t stream, Activation f, const float* bias, Array y,
                           size_t rows, int channels) {
-  const size_t size = rows * size_t(channels);
-  WithElement(y.element, [&](auto zero) {
+  if (!bias) return LaunchActivation(stream, f, y, y, rows * size_t(channels));
+  WithPack(y.element, channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
+    constexpr int kN = pack.value;
     With(f, [&]<Activation kF>() {
-      Map(stream, size, AddBias<kF>{bias, unsigned(channels)}, As<T>(y), As<const T>(y));
+      MapRows<kN>(stream, rows, size_t(channels),
+                  AddBias<kF, kN, T>{bias, As<const T>(y), size_t(channels)}, As<T>(y));
     });
   });
 }

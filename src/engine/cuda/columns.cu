@@ -6,7 +6,7 @@ namespace {
 template <int kN, class T>
 struct Sums {
   const T* x;
-  int channels;
+  size_t stride;
   float* sums;
   bool accumulate;
 
@@ -14,7 +14,7 @@ struct Sums {
   using Fetched = Raw<kN, T>;
   __device__ void Begin(int) {}
   __device__ Fetched Fetch(size_t row, int c) const {
-    return cuda::Fetch<kN>(x + row * channels + c);
+    return cuda::Fetch<kN>(x + row * stride + c);
   }
   __device__ void Add(const Fetched& fetched, Floats<kN>& sum, Floats<kN>&) const {
     const Floats<kN> values = Widen(fetched);
@@ -29,12 +29,13 @@ struct Sums {
 }  // namespace
 
 void LaunchSumColumns(cudaStream_t stream, const Columns& g, const void* x,
-                      const ColumnScratch& scratch, float* sums, bool accumulate) {
+                      const ColumnScratch& scratch, float* sums, bool accumulate, size_t stride) {
+  if (stride == 0) stride = size_t(g.channels);
   WithPack(g.element, g.channels, [&](auto zero, auto pack) {
     using T = decltype(zero);
     constexpr int kN = pack.value;
     LaunchVisitColumns<kN>(
-        stream, g, Sums<kN, T>{static_cast<const T*>(x), g.channels, sums, accumulate}, scratch);
+        stream, g, Sums<kN, T>{static_cast<const T*>(x), stride, sums, accumulate}, scratch);
   });
 }
 

@@ -56,8 +56,9 @@ struct ColumnScratch {
   unsigned* counters;
 };
 
-// sums[c] (+)= sum over the rows of x.
+// sums[c] (+)= sum over the rows of x, which begin `stride` numbers apart; 0: one after the other.
 void LaunchSumColumns(cudaStream_t stream, const Columns& columns, const void* x,
-                      const ColumnScratch& scratch, float* sums, bool accumulate);
+                      const ColumnScratch& scratch, float* sums, bool accumulate,
+                      size_t stride = 0);
 
 }  // namespace trireme::cuda

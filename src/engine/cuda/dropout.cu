@@ -1,6 +1,6 @@
-#include "base/random.h"
 #include "engine/cuda/dropout.h"
 #include "engine/cuda/map.cuh"
+#include "engine/cuda/mask.cuh"
 
 namespace trireme::cuda {
 namespace {
@@ -8,10 +8,7 @@ namespace {
 struct Kept {
   Mask mask;
   __device__ float operator()(size_t i, float x) const {
-    const ShardNumbers& numbers = *mask.numbers;
-    const Random random(HashKey(numbers.random_key, mask.layer));
-    const uint64_t number = random.Bits(numbers.first_position * mask.sample_size + i) >> 11;
-    return number >= mask.least ? x * mask.scale : 0;
+    return Keeps(mask, i) ? x * mask.scale : 0;
   }
 };
 

@@ -1,10 +1,11 @@
-// Activations, add, dropout: value by value.
+// Activations, add, dropout and stochastic depth: value by value.
 #include <cmath>
 
 #include "engine/cuda/activations.h"
 #include "engine/cuda/add.h"
 #include "engine/cuda/dropout.h"
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/tokens.h"
 
 namespace trireme::cuda {
 namespace {
@@ -59,16 +60,30 @@ void AddReluGrad(const Call& call, const Shard& shard, Context& context) {
                     call.inputs[2].array(), call.outputs[0].array(), SizeOf(call, shard));
 }
 
+namespace {
+
+// Of samples with so many random numbers each.
+Mask MaskOf(const Call& call, const Shard& shard, size_t sample_size) {
+  const double rate = call.attributes().rate;
+  return {.numbers = shard.numbers,
+          .layer = uint64_t(call.attributes().layer),
+          .sample_size = sample_size,
+          .least = uint64_t(std::ceil(rate * 0x1p53)),
+          .scale = float(1 / (1 - rate))};
+}
+
+}  // namespace
+
 // Forward and backward alike: the mask is a function of the sample's position, drawn anew.
 void Dropout(const Call& call, const Shard& shard, Context& context) {
-  const double rate = call.attributes().rate;
-  const Mask mask = {.numbers = shard.numbers,
-                     .layer = uint64_t(call.attributes().layer),
-                     .sample_size = call.inputs[0].size(),
-                     .least = uint64_t(std::ceil(rate * 0x1p53)),
-                     .scale = float(1 / (1 - rate))};
-  LaunchDropout(context.stream(), mask, call.inputs[0].array(), call.outputs[0].array(),
-                SizeOf(call, shard));
+  LaunchDropout(context.stream(), MaskOf(call, shard, call.inputs[0].size()),
+                call.inputs[0].array(), call.outputs[0].array(), SizeOf(call, shard));
+}
+
+void StochasticDepth(const Call& call, const Shard& shard, Context& context) {
+  LaunchStochasticDepth(context.stream(), MaskOf(call, shard, 1), shard.count,
+                        int(call.inputs[0].size()), call.inputs[0].array(),
+                        call.outputs[0].array());
 }
 
 }  // namespace trireme::cuda

@@ -15,6 +15,7 @@
 #include "flat/host_memory.h"
 #include "flat/staging.h"
 #include "graph/layout.h"
+#include "graph/models/example_networks_test.h"
 #include "graph/models/models.h"
 #include "graph/program.h"
 
@@ -42,6 +43,8 @@ std::vector<Model> Models() {
       {{.name = "cnn", .smoothing = 0.1f}, {12, 12, 1}, 10},
   };
 }
+
+Graph VitTi() { return BuildModel({.name = "vit_ti", .stochastic_depth = 0.1}, {32, 32, 3}, 10); }
 
 Graph ResNet() { return BuildModel({.name = "resnet18", .stem = "3x3"}, {16, 16, 3}, 10); }
 
@@ -95,6 +98,14 @@ TEST_F(CudaEngineTest, ResNetAgreesWithRef) {
   }
 }
 
+TEST_F(CudaEngineTest, TransformersAgreeWithRef) {
+  const auto engine = Make(Precision::kF32);
+  const Graph small = BuildModel({.name = "text", .layers = kSmallTransformer}, {20, 24, 3}, 5);
+  EXPECT_TRUE(check::CheckModelAgainstRef(*engine, small, 3, 5));
+  const Graph vit = BuildModel({.name = "vit_ti", .stochastic_depth = 0.2}, {8, 8, 3}, 10);
+  EXPECT_TRUE(check::CheckModelAgainstRef(*engine, vit, 2, 3));
+}
+
 // Where two numbers of a window or a sign are close, another one wins: single numbers of a gradient
 // differ much, its direction less. Batch-norm over few numbers makes rounding large: what is asked
 // here is that no part is missing or turned round, operations by themselves are held tighter.
@@ -102,7 +113,7 @@ TEST_F(CudaEngineTest, GradientsPointWhereThoseOfFloatsDo) {
   for (const auto& [precision, far] :
        {std::pair(Precision::kTf32, 0.2), std::pair(Precision::kBf16, 0.5),
         std::pair(Precision::kFp16, 0.2)}) {
-    for (const Graph& graph : {BuildModel({.name = "cnn"}, {28, 28, 1}, 10), ResNet(),
+    for (const Graph& graph : {BuildModel({.name = "cnn"}, {28, 28, 1}, 10), ResNet(), VitTi(),
                                BuildModel({.name = "resnet18", .stem = "7x7"}, {64, 64, 3}, 10)}) {
       const auto want = check::SummandOf(*Make(Precision::kF32), graph, 6);
       const auto got = check::SummandOf(*Make(precision), graph, 6, LossScaleIn(precision));
@@ -321,7 +332,8 @@ TEST_P(CudaReplayTest, ShardsHaveTheBitsOfSingleOperations) {
              replayed = Make(GetParam());
   for (const Graph& graph :
        {BuildModel({.name = "cnn", .dropout = 0.3}, {12, 12, 1}, 10),
-        BuildModel({.name = "mlp:9-33-5", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5)}) {
+        BuildModel({.name = "mlp:9-33-5", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5),
+        BuildModel({.name = "text", .layers = kSmallTransformer}, {20, 24, 3}, 5)}) {
     const auto program = Compile(graph, *replayed, 3, Mode::kTrain, 1000);
     const Layout& layout = program->layout;
     const auto queue = device_->NewQueue();
@@ -393,10 +405,12 @@ TEST_F(CudaEngineTest, NoRoomSaysHowManySamplesFit) {
 
 TEST_F(CudaEngineTest, TheSameShardHasTheSameBits) {
   for (const Precision precision : kPrecisions) {
-    const auto first = check::SummandOf(*Make(precision), ResNet(), 6);
-    EXPECT_EQ(check::SummandOf(*Make(precision), ResNet(), 6), first);
-    EXPECT_EQ(check::SummandOf(*Make(precision, {.check = true, .measure = false}), ResNet(), 6),
-              first);
+    for (const Graph& graph : {ResNet(), VitTi()}) {
+      const auto first = check::SummandOf(*Make(precision), graph, 6);
+      EXPECT_EQ(check::SummandOf(*Make(precision), graph, 6), first);
+      EXPECT_EQ(check::SummandOf(*Make(precision, {.check = true, .measure = false}), graph, 6),
+                first);
+    }
   }
 }
 

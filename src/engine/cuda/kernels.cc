@@ -8,7 +8,7 @@
 #include "graph/op.h"
 
 // A row per operation: its name, its kernel, for SCRATCH how much memory beside it takes, and which
-// operands it takes in 16 bits. The gradient of dropout is the same mask.
+// operands it takes in 16 bits. Dropout and stochastic depth have gradients with the same mask.
 #define TRIREME_CUDA_KERNELS(PLAIN, SCRATCH)                                                       \
   PLAIN("absolute_error", AbsoluteError)                                                           \
   PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                                  \
@@ -18,6 +18,8 @@
   SCRATCH("add_relu_conv2d_batch_norm_grad", AddReluConv2dBatchNormGrad,                           \
           AddReluConv2dBatchNormGradScratchBytes, {0b1111, 0b11})                                  \
   PLAIN("add_relu_grad", AddReluGrad, {0b111, 0b1})                                                \
+  PLAIN("attention", Attend, kOne)                                                                 \
+  SCRATCH("attention_grad", AttendGrad, AttendGradScratchBytes, {0b1011, 0b1})                     \
   PLAIN("average_pool", AveragePool, kOne)                                                         \
   PLAIN("average_pool_grad", AveragePoolGrad, kOne)                                                \
   SCRATCH("batch_norm", BatchNorm, BatchNormScratchBytes, kOne)                                    \
@@ -28,6 +30,8 @@
   SCRATCH("batch_norm_relu", BatchNormRelu, BatchNormScratchBytes, kOne)                           \
   SCRATCH("batch_norm_relu_max_pool", BatchNormReluMaxPool, BatchNormScratchBytes, {0b1, 0b10001}) \
   SCRATCH("batch_norm_relu_grad", BatchNormReluGradient, BatchNormScratchBytes, {0b1001, 0b1})     \
+  PLAIN("class_token", ClassToken, kOne)                                                           \
+  SCRATCH("class_token_grad", ClassTokenGrad, ClassTokenGradScratchBytes, kOne)                    \
   SCRATCH("conv2d", Conv2d, Conv2dScratchBytes, kMixed)                                            \
   SCRATCH("conv2d_batch_norm", Conv2dBatchNorm, Conv2dBatchNormScratchBytes, kOne)                 \
   SCRATCH("conv2d_batch_norm_add_relu", Conv2dBatchNormAddRelu,                                    \
@@ -46,18 +50,23 @@
   SCRATCH("dense_tanh", DenseTanh, DenseTanhScratchBytes, kMixed)                                  \
   PLAIN("dropout", Dropout, kOne)                                                                  \
   PLAIN("dropout_grad", Dropout, kOne)                                                             \
+  PLAIN("first_token", FirstToken, kOne)                                                           \
+  PLAIN("first_token_grad", FirstTokenGrad, kOne)                                                  \
   PLAIN("gelu", Gelu, kOne)                                                                        \
   PLAIN("gelu_grad", GeluGrad, kPair)                                                              \
   PLAIN("global_average_pool", GlobalAveragePool, kMixed)                                          \
   PLAIN("global_average_pool_grad", GlobalAveragePoolGrad, kMixed)                                 \
   PLAIN("layer_norm", NormalizeLayer, kOne)                                                        \
-  PLAIN("layer_norm_grad", NormalizeLayerGrad, {0b1001, 0b1})                                      \
+  SCRATCH("layer_norm_grad", NormalizeLayerGrad, NormalizeLayerGradScratchBytes, {0b1001, 0b1})    \
   PLAIN("max_pool", MaxPool, kOne)                                                                 \
   SCRATCH("max_pool_batch_norm_relu_grad", MaxPoolBatchNormReluGrad,                               \
           MaxPoolBatchNormReluGradScratchBytes, {0b100110, 0b1})                                   \
   PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                                 \
   PLAIN("pad_channels", PadChannels)                                                               \
   PLAIN("pad_channels_grad", PadChannelsGrad)                                                      \
+  PLAIN("position_embedding", PositionEmbedding, kOne)                                             \
+  SCRATCH("position_embedding_grad", PositionEmbeddingGrad, PositionEmbeddingGradScratchBytes,     \
+          {0b1, 0})                                                                                \
   PLAIN("relu", Relu, kOne)                                                                        \
   PLAIN("relu_grad", ReluGrad, kPair)                                                              \
   PLAIN("sigmoid", Sigmoid, kOne)                                                                  \
@@ -66,6 +75,8 @@
   PLAIN("softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad, {0, 0b1})                           \
   PLAIN("squared_error", SquaredError)                                                             \
   PLAIN("squared_error_grad", SquaredErrorGrad)                                                    \
+  PLAIN("stochastic_depth", StochasticDepth, kOne)                                                 \
+  PLAIN("stochastic_depth_grad", StochasticDepth, kOne)                                            \
   SCRATCH("tally", TallyUp, TallyUpScratchBytes)                                                   \
   PLAIN("tanh", Tanh, kOne)                                                                        \
   PLAIN("tanh_grad", TanhGrad, kPair)

@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string_view>
+#include <tuple>
 
 #include "base/error.h"
 #include "engine/check/activations.h"
@@ -30,21 +30,12 @@ struct Narrow {
 };
 constexpr Narrow kNarrow[] = {{Precision::kBf16, 1e-2}, {Precision::kFp16, 2e-3}};
 
-// Those of transformers have no kernel yet: compiling a program names them.
-bool IsOnCards(const OpDef& op) {
-  static const std::set<std::string_view> kOthers = {
-      "attention",          "attention_grad",          "class_token", "class_token_grad",
-      "position_embedding", "position_embedding_grad", "first_token", "first_token_grad",
-      "stochastic_depth",   "stochastic_depth_grad"};
-  return !kOthers.contains(op.name);
-}
-
 TEST(CudaTableTest, HasEveryOperationOnce) {
   size_t operations = 0;
   for (const OpDef* op : AllOps()) {
     if (op->view) continue;
-    operations += IsOnCards(*op);
-    EXPECT_EQ(FindKernel(op->name) != nullptr, IsOnCards(*op)) << op->name;
+    ++operations;
+    EXPECT_NE(FindKernel(op->name), nullptr) << op->name;
   }
   EXPECT_EQ(Kernels().size(), operations);
 }
@@ -61,20 +52,22 @@ bool Convolves(const OpDef& op) {
   return std::string_view(op.name).find("conv2d") != std::string_view::npos;
 }
 
-// Products of weights with factors that were found on the way: these are never short numbers.
+bool Attends(const OpDef& op) { return std::string_view(op.name).starts_with("attention"); }
+
+// Products with factors that were found on the way: these are never short numbers.
 bool Scales(const OpDef& op) {
-  return Convolves(op) && std::string_view(op.name).find("batch_norm") != std::string_view::npos;
+  return Attends(op) ||
+         (Convolves(op) && std::string_view(op.name).find("batch_norm") != std::string_view::npos);
 }
 
 bool Multiplies(const OpDef& op) {
-  return Convolves(op) || std::string_view(op.name).starts_with("dense");
+  return Convolves(op) || Attends(op) || std::string_view(op.name).starts_with("dense");
 }
 
 TEST_F(CudaKernelsTest, EveryOperationAgreesWithRef) {
   CudaRunner runner(Precision::kF32);
   int tried = 0;
   for (const OpDef* op : AllOps()) {
-    if (!IsOnCards(*op)) continue;
     for (const check::OpCase& c : check::CasesFor(*op)) {
       EXPECT_TRUE(check::Judgement(c).Check(runner, kF32));
       ++tried;
@@ -205,7 +198,8 @@ TEST_F(CudaKernelsTest, SumsOfManyRowsAgreeWithRef) {
   int tried = 0;
   for (const char* op :
        {"batch_norm_add_relu", "batch_norm_grad", "batch_norm_relu_grad",
-        "add_relu_batch_norm_grad", "conv2d_grad_weights", "dense_grad_weights", "tally"}) {
+        "add_relu_batch_norm_grad", "conv2d_grad_weights", "dense_grad_weights", "layer_norm_grad",
+        "class_token_grad", "position_embedding_grad", "tally"}) {
     for (check::OpCase c : check::CasesFor(FindOp(op))) {
       const Node& node = c.graph.nodes[c.node];
       const ValueId value = node.outputs.empty() ? node.inputs.back() : node.outputs[0];
@@ -233,6 +227,78 @@ check::OpCase WithChannels(check::OpCase c, int others, int channels) {
   }
   c.text += fmt::format(", but {} channels", channels);
   return c;
+}
+
+// Samples and tokens that a warp holds, in whole packs or not, and larger ones.
+TEST_F(CudaKernelsTest, LayerNormsOfManySizesAgreeWithRef) {
+  AllRunners runners;
+  int tried = 0;
+  for (const char* op : {"layer_norm", "layer_norm_grad"}) {
+    for (const int channels : {8, 128, 130, 192, 264, 384, 768, 1000, 1024, 1032, 2050}) {
+      for (check::OpCase c : check::CasesFor(FindOp(op))) {
+        if (c.count != 3 || c.graph.values[c.graph.nodes[0].inputs[0]].shape != Shape{70, 1, 40}) {
+          continue;
+        }
+        c = WithChannels(c, 40, channels);
+        c.count = c.capacity = 9;
+        runners.Check(c);
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 2 * 11);
+}
+
+// A case of attention with heads of so many channels.
+check::OpCase AttentionCase(const char* op, int tokens, int heads, int channels) {
+  for (check::OpCase c : check::CasesFor(FindOp(op))) {
+    const Shape before = c.graph.values[c.graph.nodes[0].inputs[0]].shape;
+    if (c.count != 2 || before != Shape{64, 1, 3 * 64}) continue;
+    for (ValueSpec& spec : c.graph.values) {
+      Shape& shape = spec.shape;
+      if (shape.height != 64) continue;
+      shape.height = tokens;
+      shape.channels = shape.channels == 1 ? heads : shape.channels / 64 * heads * channels;
+    }
+    for (Node& node : c.graph.nodes) node.attributes.heads = heads;
+    c.text += fmt::format(", but {} tokens, {} heads of {}", tokens, heads, channels);
+    return c;
+  }
+  ADD_FAILURE() << "no case of " << op;
+  return {};
+}
+
+// Single rows, whole and broken tiles, heads that are narrower and wider than a tile.
+TEST_F(CudaKernelsTest, AttentionOfManySizesAgreesWithRef) {
+  constexpr std::pair<Precision, double> kTried[] = {{Precision::kF32, kF32},
+                                                     {Precision::kTf32, kTf32},
+                                                     {Precision::kBf16, kNarrow[0].tolerance},
+                                                     {Precision::kFp16, kNarrow[1].tolerance}};
+  for (const auto& [precision, tolerance] : kTried) {
+    CudaRunner runner(precision);
+    for (const char* op : {"attention", "attention_grad"}) {
+      for (const auto& [tokens, heads, channels] : {std::tuple(1, 3, 64),
+                                                    {5, 1, 64},
+                                                    {16, 1, 64},
+                                                    {65, 3, 64},
+                                                    {197, 3, 64},
+                                                    {130, 1, 80},
+                                                    {70, 2, 128},
+                                                    {33, 1, 200},
+                                                    {100, 2, 24},
+                                                    {257, 1, 32},
+                                                    {63, 1, 7}}) {
+        const check::OpCase c = AttentionCase(op, tokens, heads, channels);
+        const Element element = OperandsIn(precision);
+        const check::Judgement judgement(c, element);
+        EXPECT_TRUE(judgement.Check(runner, tolerance)) << NameOf(precision);
+        if (!IsNarrow(element)) continue;
+        for (const check::OpCase& choice : check::NarrowCases(c, FindKernel(op)->narrow, element)) {
+          EXPECT_TRUE(judgement.Check(runner, choice, tolerance)) << NameOf(precision);
+        }
+      }
+    }
+  }
 }
 
 // Rows that a warp holds, and longer ones.

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "engine/cuda/array.h"
+#include "engine/cuda/columns.h"
 
 namespace trireme::cuda {
 
@@ -29,6 +30,8 @@ struct LayerNormGrad {
   float *d_weight, *d_bias;
   bool accumulate;
 };
-void LaunchLayerNormGrad(cudaStream_t stream, const LayerNormGrad &grad);
+// `columns`: samples and size.
+void LaunchLayerNormGrad(cudaStream_t stream, const LayerNormGrad &grad, const Columns &columns,
+                         const ColumnScratch &scratch);
 
 }  // namespace trireme::cuda

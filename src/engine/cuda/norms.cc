@@ -267,18 +267,24 @@ namespace {
 // Samples, or their tokens, and the values of each.
 struct Populations {
   size_t count, size;
-  Populations(const Call& call, const Shard& shard) {
+  Populations(const Call& call, size_t samples) {
     const Value& x = call.inputs[0];
     size = call.attributes().tokens ? size_t(x.shape.channels) : x.size();
-    count = shard.count * (x.size() / size);
+    count = samples * (x.size() / size);
   }
 };
+
+// Of the gradients of a layer-norm's parameters.
+Columns ColumnsOfLayer(const Call& call, size_t samples) {
+  const auto [count, size] = Populations(call, samples);
+  return Columns(count, int(size), call.inputs[0].element);
+}
 
 }  // namespace
 
 void NormalizeLayer(const Call& call, const Shard& shard, Context& context) {
   const bool affine = call.attributes().affine;
-  const auto [count, size] = Populations(call, shard);
+  const auto [count, size] = Populations(call, shard.count);
   LaunchLayerNorm(context.stream(), {.samples = count,
                                      .size = size,
                                      .x = call.inputs[0].array(),
@@ -292,7 +298,10 @@ void NormalizeLayer(const Call& call, const Shard& shard, Context& context) {
 
 void NormalizeLayerGrad(const Call& call, const Shard& shard, Context& context) {
   const bool affine = call.attributes().affine;
-  const auto [count, size] = Populations(call, shard);
+  const auto [count, size] = Populations(call, shard.count);
+  const Columns columns = ColumnsOfLayer(call, shard.count);
+  // With so many groups that a list of counters would be long there is one chunk, and none is read.
+  unsigned* const counters = context.counters(columns.chunks > 1 ? columns.groups : 0);
   LaunchLayerNormGrad(context.stream(),
                       {.samples = count,
                        .size = size,
@@ -304,7 +313,11 @@ void NormalizeLayerGrad(const Call& call, const Shard& shard, Context& context) 
                        .dx = call.outputs[0].array(),
                        .d_weight = affine ? shard.summand + call.parameter(0) : nullptr,
                        .d_bias = affine ? shard.summand + call.parameter(1) : nullptr,
-                       .accumulate = shard.accumulate});
+                       .accumulate = shard.accumulate},
+                      columns, {reinterpret_cast<float*>(shard.scratch), counters});
+}
+size_t NormalizeLayerGradScratchBytes(const Call& call, size_t samples, Context&) {
+  return call.attributes().affine ? ColumnsOfLayer(call, samples).parts() * sizeof(float) : 0;
 }
 
 }  // namespace trireme::cuda
