@@ -12,6 +12,9 @@
 namespace trireme::cuda {
 namespace {
 
+// Tiles of gradients that are worth a kernel, beside which backward goes on.
+constexpr int kTurnedAtOnce = 1024;
+
 const KernelRow& KernelFor(const Instruction& instruction) {
   const KernelRow* row = FindKernel(instruction.op->name);
   if (!row) {
@@ -228,6 +231,7 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
   CudaQueue& queue = context_.queue;
   std::vector<Event> ended(static_cast<size_t>(last - first));  // those that are awaited
   bool forked = false;
+  int turned = first;  // gradients of instructions from here on are not in the summand yet
   for (int i = first; i < last; ++i) {
     const Lane& lane = lanes_[size_t(i)];
     const bool aside = aside_ && lane.aside && last - first > 1;
@@ -243,12 +247,22 @@ void CallList::Run(const Batch& batch, const float* state, float* summand, bool 
     context_.GoAside(aside ? aside_ : nullptr);
     RunOne(i, shard);
     if (aside_ && lane.awaited) ended[size_t(i - first)] = (aside ? *aside_ : queue).Record();
+    if (aside_ && i + 1 < last && gradients_.Between(turned, i + 1).count >= kTurnedAtOnce) {
+      aside_->Wait(queue.Record());  // some may have been made there
+      forked = true;
+      TurnGradients(aside_->stream(), shard, turned, i + 1);
+      turned = i + 1;
+    }
   }
   context_.GoAside(nullptr);
   if (forked) queue.Wait(aside_->Record());
-  const MatrixTiles turned = gradients_.Between(first, last);
-  if (turned.count == 0) return;
-  LaunchGradientCopies(queue.stream(), turned, shard.copies, summand, accumulate);
+  TurnGradients(queue.stream(), shard, turned, last);
+}
+
+void CallList::TurnGradients(cudaStream_t stream, const Shard& shard, int first, int last) {
+  const MatrixTiles tiles = gradients_.Between(first, last);
+  if (tiles.count == 0) return;
+  LaunchGradientCopies(stream, tiles, shard.copies, shard.summand, shard.accumulate);
   CheckLaunch("gradients of weights");
 }
 

@@ -92,6 +92,8 @@ class CallList {
     MatrixTiles Between(int first, int last) const;
   };
   void PlanCopies();
+  // Puts the gradients that instructions [first, last) have made into the summand.
+  void TurnGradients(cudaStream_t stream, const Shard& shard, int first, int last);
   void PutOnCard(Copies& copies);
   void RunOne(int index, const Shard& shard);
 
