@@ -8,24 +8,42 @@ namespace {
 // Held differently, perhaps: eight make a pack of either.
 constexpr int kEight = 8;
 
-// A thread takes kN channels of a sample.
+// A block takes kLanes packs of kN channels of samples, and each of its kGroups warps a part of
+// their pixels: few samples alone would occupy few processors.
+constexpr int kLanes = 32, kGroups = kThreads / kLanes;
+
 template <int kN, class X, class Y>
-__global__ void GlobalAveragePool(const X* x, Y* y, size_t packs, int pixels, int channels) {
+__global__ void __launch_bounds__(kThreads)
+    GlobalAveragePool(const X* x, Y* y, size_t packs, int pixels, int channels) {
+  __shared__ float sums[kGroups][kN][kLanes];
   const unsigned across = unsigned(channels / kN);
-  ForEachItem(packs, [=](size_t i) {
-    const size_t sample = i / across, c = i % across * kN;
-    const X* from = x + sample * pixels * channels + c;
+  const int lane = int(threadIdx.x) % kLanes, group = int(threadIdx.x) / kLanes;
+  for (size_t first = size_t{blockIdx.x} * kLanes; first < packs;
+       first += size_t{gridDim.x} * kLanes) {
+    const size_t i = first + lane;
     Floats<kN> sum = {};
+    if (i < packs) {
+      const X* const from = x + i / across * pixels * channels + i % across * kN;
 #pragma unroll 4
-    for (int p = 0; p < pixels; ++p) {
-      const Floats<kN> values = Load<kN>(from + size_t(p) * channels);
+      for (int p = group; p < pixels; p += kGroups) {
+        const Floats<kN> values = Load<kN>(from + size_t(p) * channels);
 #pragma unroll
-      for (int k = 0; k < kN; ++k) sum[k] += values[k];
+        for (int k = 0; k < kN; ++k) sum[k] += values[k];
+      }
     }
 #pragma unroll
-    for (int k = 0; k < kN; ++k) sum[k] /= float(pixels);
-    Store<kN>(y + i * kN, sum);
-  });
+    for (int k = 0; k < kN; ++k) sums[group][k][lane] = sum[k];
+    __syncthreads();
+    if (group == 0 && i < packs) {
+#pragma unroll
+      for (int k = 0; k < kN; ++k) {
+        for (int g = 1; g < kGroups; ++g) sum[k] += sums[g][k][lane];
+        sum[k] /= float(pixels);
+      }
+      Store<kN>(y + i * kN, sum);
+    }
+    __syncthreads();  // before the next packs
+  }
 }
 
 // A thread takes kN channels of a pixel.
@@ -60,7 +78,7 @@ void LaunchGlobalAveragePool(cudaStream_t stream, Array x, Array y, size_t sampl
   WithBoth(x, y, channels, [&](auto one, auto other, auto pack) {
     constexpr int kN = pack.value;
     const size_t packs = samples * size_t(channels / kN);
-    GlobalAveragePool<kN><<<BlocksFor(packs), kThreads, 0, stream>>>(
+    GlobalAveragePool<kN><<<BlocksFor(packs * kGroups), kThreads, 0, stream>>>(
         As<const decltype(one)>(x), As<decltype(other)>(y), packs, pixels, channels);
   });
 }
