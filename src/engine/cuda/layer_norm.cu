@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(kThreads) Backward(LayerNormGrad g) {
     const typename By::template Values<T> x(SampleOf<const T>(g.x, n, g.size), g.size),
         dy(SampleOf<const T>(g.dy, n, g.size), g.size);
     const float mean = g.mean[n], inv_std = g.inv_std[n];
-    const auto d_normal = [&](Place p) { return g.weight ? dy[p] * weight[p] : dy[p]; };
+    // Rounded, so that what is taken from itself leaves nothing.
+    const auto d_normal = [&](Place p) { return g.weight ? __fmul_rn(dy[p], weight[p]) : dy[p]; };
     float sum = 0, product = 0;
     By::ForEachPlace(g.size, [&](Place p) {
       const float d = d_normal(p);
