@@ -119,7 +119,7 @@ TEST_F(CardRunsTest, ANewRunTakesIt) {
   Words words = kCnn + Words{"--steps", "5", "--out", "a"};
   std::erase(words, "--quiet");
   const std::string err = Succeed(words).err;
-  EXPECT_NE(err.substr(0, err.find('\n')).find("device: cuda:0: "), std::string::npos) << err;
+  EXPECT_NE(err.substr(0, err.find("epoch")).find("device: cuda:0: "), std::string::npos) << err;
   EXPECT_EQ(Summary("a").At("device").AsString(), "cuda");
 }
 
