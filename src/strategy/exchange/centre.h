@@ -28,6 +28,7 @@ class Centre {
   virtual Snapshot Fetch(size_t floats, bool computes = false) = 0;
   virtual Snapshot FetchNow(size_t floats) = 0;                   // what was not asked for before
   virtual std::optional<Snapshot> Prefetched(size_t floats) = 0;  // if it has come: does not wait
+  virtual double fetch_s() const { return 0; }  // how long one takes to come; 0: hardly any time
   // The newest that was offered since the last call; nothing: none newer.
   virtual std::optional<Snapshot> News(size_t floats) = 0;
   // `change` shall count, made as `head` says: enqueues a copy of it, which goes when it is there;

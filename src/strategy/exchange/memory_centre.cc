@@ -141,7 +141,9 @@ void MemoryCentre::Get() {
       Open();
       uint64_t version = 0;
       got.state.resize(centre_.length);
+      const Stopwatch watch;
       place_.memory.Get(centre_, 0, got.state, &version).Wait();
+      fetch_s_ = fetch_s_ > 0 ? 0.5 * (fetch_s_ + watch.seconds()) : watch.seconds();
       newest_ = got.version = int64_t(version);
       break;
     } catch (const MemoryRenewed&) {  // rank 0, or whoever keeps the box, is another one

@@ -32,6 +32,7 @@ class MemoryCentre final : public Centre {
   Snapshot Fetch(size_t floats, bool computes = false) override;
   Snapshot FetchNow(size_t floats) override;
   std::optional<Snapshot> Prefetched(size_t floats) override;
+  double fetch_s() const override { return fetch_s_; }
   std::optional<Snapshot> News(size_t) override { return {}; }  // nobody offers it
   void Push(Queue& queue, Slice change, const PushHead& head, std::span<const int64_t> leases,
             std::vector<float> memory = {}) override;
@@ -74,6 +75,7 @@ class MemoryCentre final : public Centre {
 
   // The thread's.
   std::atomic<int64_t> newest_ = 0;
+  std::atomic<double> fetch_s_ = 0;  // the last ones, on average
   Region centre_, fences_;
   bool opened_ = false;
   std::vector<float> spare_;  // what was added last has room for the next centre

@@ -21,8 +21,9 @@ class Merge {
   virtual void Update(Replica& r, const Gradient& sum) {
     r.updater.Apply(r.queue, r.work.step, sum, r.state);
   }
-  virtual void BeforeStep(Replica&, bool /*meets*/) {}  // `meets`: the step ends with a meeting
-  virtual void AfterStep(Replica&, bool /*meets*/) {}   // `meets`: Meet is called next
+  // `left`: steps until a meeting, this one among them; 0: nobody knows.
+  virtual void BeforeStep(Replica&, int /*left*/) {}
+  virtual void AfterStep(Replica&, bool /*meets*/) {}  // `meets`: Meet is called next
   // The work of `leases` shall count at the centre. Of the head all but the version is there.
   virtual void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) = 0;
   virtual void Reload(Replica& replica) = 0;  // takes the centre's weights, forgets momentum

@@ -14,10 +14,9 @@ class MergeElastic : public Merge {
   MergeElastic(Centre& centre, float alpha, bool waits = false)
       : centre_(centre), alpha_(alpha), waits_(waits) {}
   void Begin(Replica& replica) override;
-  // The centre comes while the step is computed: one local step older, and nobody waits for it.
-  void BeforeStep(Replica&, bool meets) override {
-    if (meets && !waits_) centre_.Prefetch();
-  }
+  // The centre comes while steps are computed: as many local steps older as it takes to come, and
+  // nobody waits for it.
+  void BeforeStep(Replica& replica, int left) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;
 
@@ -26,6 +25,9 @@ class MergeElastic : public Merge {
   const float alpha_;
   const bool waits_;
   Buffer copy_, pull_;  // of the centre; what both give up
+  double began_ = 0;    // the last step; 0: none
+  double step_s_ = 0;   // what a step takes, on average
+  bool asked_ = false;  // for the next meeting's centre
 };
 
 }  // namespace trireme

@@ -10,7 +10,7 @@ void MergeGradient::Begin(Replica& r) {
   if (shared_) shared_->Meet();  // nobody steps before
 }
 
-void MergeGradient::BeforeStep(Replica& r, bool) {
+void MergeGradient::BeforeStep(Replica& r, int) {
   TakeNews(r);
   if (shared_ && summed_ == 0) version_ = shared_->version();
 }

@@ -26,7 +26,7 @@ class MergeGradient : public Merge {
   void Begin(Replica& replica) override;
   bool updates() const override { return shared_ || pace_.push > 1 || pace_.fetch > 1; }
   bool pushes_gradients() const override { return true; }
-  void BeforeStep(Replica& replica, bool meets) override;
+  void BeforeStep(Replica& replica, int left) override;
   void AfterStep(Replica& replica, bool meets) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;

@@ -25,7 +25,7 @@ void MergeMoves::Update(Replica& r, const Gradient& sum) {
   flat::Add(r.queue, own_, move_);
 }
 
-void MergeMoves::BeforeStep(Replica& r, bool) {
+void MergeMoves::BeforeStep(Replica& r, int) {
   TakeNews(r);
   if (shared_) version_ = shared_->version();
 }

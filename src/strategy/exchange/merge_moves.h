@@ -21,7 +21,7 @@ class MergeMoves : public Merge {
       : centre_(centre), shared_(std::move(shared)) {}
   void Begin(Replica& replica) override;
   void Update(Replica& replica, const Gradient& sum) override;
-  void BeforeStep(Replica& replica, bool meets) override;
+  void BeforeStep(Replica& replica, int left) override;
   void AfterStep(Replica& replica, bool meets) override;
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;

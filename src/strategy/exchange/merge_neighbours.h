@@ -25,8 +25,8 @@ class MergeNeighbours : public Merge {
         part_(1 / float(clients)) {}
   void Begin(Replica& replica) override;
   // What lies in the inbox comes while the step is computed.
-  void BeforeStep(Replica& replica, bool meets) override {
-    if (meets) inboxes_->Prefetch(replica.state.size);
+  void BeforeStep(Replica& replica, int left) override {
+    if (left == 1) inboxes_->Prefetch(replica.state.size);
   }
   void Meet(Replica& replica, PushHead head, std::span<const int64_t> leases) override;
   void Reload(Replica& replica) override;

@@ -207,7 +207,8 @@ class Worker {
                           .clients = kWorkers})) {
     merge_->Begin(replica_);
   }
-  void Begin() { merge_->BeforeStep(replica_, since_ + 1 >= period_); }
+  // How early a centre is asked for depends on time; here it is at the last step.
+  void Begin() { merge_->BeforeStep(replica_, since_ + 1 >= period_ ? 1 : 0); }
   void End() {
     const auto state = state_.slice().host(), summand = summand_.slice().host();
     for (size_t j = 0; j < kWeights; ++j) {
@@ -466,7 +467,9 @@ class HeldCentre : public Centre {
   }
   std::optional<Snapshot> Answered(size_t) override { return {}; }
   bool holds_void() const override { return false; }
+  double fetch_s() const override { return takes_s; }
 
+  double takes_s = 0;
   std::vector<float> values = std::vector<float>(kFloats, 10), pushed;
   std::optional<Snapshot> held;
   int asked = 0;
@@ -493,7 +496,7 @@ TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
     return std::ranges::all_of(values, [&](float v) { return v == value; });
   };
   const auto step = [&](float by) {  // what an optimizer did
-    merge->BeforeStep(replica, true);
+    merge->BeforeStep(replica, 1);
     for (float& value : state.slice().host()) value += by;
     merge->AfterStep(replica, true);
   };
@@ -525,6 +528,40 @@ TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
   merge->Meet(replica, {}, {});
   EXPECT_TRUE(all_are(centre.pushed, 1));
   EXPECT_EQ(centre.version, 9);
+}
+
+TEST(MergeElastic, AsksForTheCentreAsManyStepsBeforeAMeetingAsItTakesToCome) {
+  HeldCentre centre;
+  const auto merge = FindMerge("elastic").make({.centre = centre});
+  HostDevice device;
+  const auto queue = device.NewQueue();
+  Buffer state(device, kFloats);
+  OptimizerOptions optimizer{.lr = 1, .momentum = 0};
+  Updater updater(optimizer, Schedule(optimizer, 10, 100, 8), kModel.layout, device);
+  Replica replica{.device = device,
+                  .queue = *queue,
+                  .state = state,
+                  .summands = {},
+                  .layout = kModel.layout,
+                  .updater = updater};
+  merge->Begin(replica);
+  const auto asked = [&](int left) {
+    merge->BeforeStep(replica, left);
+    return std::exchange(centre.asked, 0);
+  };
+  EXPECT_EQ(asked(3), 0);  // nobody knows yet what a step takes
+  EXPECT_EQ(asked(2), 0);
+  EXPECT_EQ(asked(1), 1);
+  merge->Meet(replica, {}, {});
+  centre.takes_s = 1e9;
+  EXPECT_EQ(asked(3), 1);
+  EXPECT_EQ(asked(2), 0);
+  EXPECT_EQ(asked(1), 0);
+  merge->Meet(replica, {}, {});
+  EXPECT_EQ(asked(0), 0);  // nobody knows when the meeting is
+  centre.takes_s = 0;
+  EXPECT_EQ(asked(2), 0);
+  EXPECT_EQ(asked(1), 1);
 }
 
 }  // namespace

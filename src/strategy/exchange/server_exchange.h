@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -42,7 +43,7 @@ class ServerExchange : public Exchange {
   void Drain(Replica& replica);                  // meets, and knows that it counts
   void Discard(Replica& replica);  // what it holds is void: begins anew with the server's weights
   void TakeNewer(Replica& replica) {
-    if (!overflowed_) merge_->BeforeStep(replica, MeetsAfter(since_ + 1));
+    if (!overflowed_) merge_->BeforeStep(replica, period_ > 0 ? std::max(1, period_ - since_) : 0);
   }
   // The last step overflowed and counts nowhere: its lease is to be taken again.
   bool overflowed() const { return overflowed_; }
