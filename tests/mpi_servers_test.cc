@@ -63,9 +63,11 @@ TEST_F(MpiServersTest, ClocksHaveTheBitsOfOneRank) {
   EXPECT_EQ(Hash("many"), Hash("alone"));
 }
 
-TEST_F(MpiServersTest, ASignalLeavesACheckpointFromWhichOthersGoOn) {
+// Leases by rank 0; and where workers take them by themselves, with and without a border of epochs.
+class MpiSignalTest : public MpiServersTest, public testing::WithParamInterface<Try> {};
+TEST_P(MpiSignalTest, LeavesACheckpointFromWhichOthersGoOn) {
   auto running = StartRanks("mpi", 3,
-                            Train("async-ps", 1000000, "a") +
+                            Train(GetParam().strategy, 1000000, "a") + GetParam().more +
                                 Words{"--set", "trainer.evaluate_every=0", "--set",
                                       "strategy.snapshot_s=0.1", "--set", "emulate.step_ms=1"});
   const auto works = [](const std::vector<ClientCounts>& clients) {
@@ -80,6 +82,9 @@ TEST_F(MpiServersTest, ASignalLeavesACheckpointFromWhichOthersGoOn) {
   EXPECT_EQ(Summary("a").At("epochs").AsInt(), epochs);
   EXPECT_EQ(Leftovers(Now() + 40), "");
 }
+INSTANTIATE_TEST_SUITE_P(All, MpiSignalTest,
+                         testing::Values(Try{"async-ps", 3, {}}, Try{"easgd", 3, kMemory + kSeldom},
+                                         Try{"hogwild", 3, kMemory + kPlain + kSeldom}));
 
 }  // namespace
 }  // namespace trireme::whole

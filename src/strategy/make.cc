@@ -74,6 +74,21 @@ Group& GroupOf(const StrategyChoice& c, World& world, int worker) {
   return world.Subgroup(group, worker - first, c.FirstOf(group + 1) - first);
 }
 
+// This rank, or its group, among those that take leases. One that is no rank counts as any.
+int NumberOf(const StrategyChoice& c, World& world) {
+  const int worker = std::max(0, world.rank() - c.servers);
+  return c.led() ? c.GroupOf(worker) : worker;
+}
+
+// But of clocks, whose leases are shards.
+LeaseTable::Run LeasesOf(const StrategySetup& setup) {
+  const StrategyChoice& c = setup.choice;
+  return {.samples = setup.plan.samples,
+          .total = PositionsOf(setup.plan),
+          .size = LeaseSize(setup.plan, c.clients()),
+          .border = c.open_epochs() ? EpochBorder::kOpen : EpochBorder::kBarrier};
+}
+
 Memory& MemoryOf(World& world) {
   if (Memory* memory = world.memory()) return *memory;
   throw UsageError(
@@ -82,14 +97,20 @@ Memory& MemoryOf(World& world) {
 }
 
 std::unique_ptr<Client> MakeClientOf(const StrategySetup& setup, World& world,
-                                     LeaseClient::Ahead ahead) {
+                                     LeaseSource::Ahead ahead) {
   const StrategyChoice& c = setup.choice;
   if (c.in_memory()) {
     Link& server = world.LinkTo(0);
-    return std::make_unique<Client>(
-        server, ahead,
-        MemoryCentre::Place{
-            .memory = MemoryOf(world), .clients = c.clients(), .timeout_s = server.timeout_s()});
+    Memory& memory = MemoryOf(world);
+    const MemoryCentre::Place centre{
+        .memory = memory, .clients = c.clients(), .timeout_s = server.timeout_s()};
+    if (!memory.one_fate()) return std::make_unique<Client>(server, ahead, centre);
+    return std::make_unique<Client>(server, ahead, centre,
+                                    Handout::Place{.memory = memory,
+                                                   .run = LeasesOf(setup),
+                                                   .client = NumberOf(c, world),
+                                                   .clients = c.clients(),
+                                                   .timeout_s = server.timeout_s()});
   }
   std::vector<ServerLine::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
@@ -103,15 +124,14 @@ std::unique_ptr<ServerExchange> MakeServerExchange(const StrategySetup& setup, W
   const StrategyChoice& c = setup.choice;
   const int period = PeriodOf(setup);
   // With a push for each lease few wait here: what they are made from gets old.
-  LeaseClient::Ahead ahead{.most = period == 1 ? 2 : 64};
+  LeaseSource::Ahead ahead{.most = period == 1 ? 2 : 64};
   if (c.open_epochs() && period > 1) ahead = {.most = 4096, .always = true};
   auto client = MakeClientOf(setup, world, ahead);
   std::unique_ptr<NeighbourInboxes> inboxes;
   if (c.merge->inboxes) {
-    const int worker = std::max(0, world.rank() - c.servers);
     inboxes = std::make_unique<NeighbourInboxes>(
         dynamic_cast<MemoryCentre&>(client->centre()),
-        NeighbourInboxes::Place{.own = c.led() ? c.GroupOf(worker) : worker,
+        NeighbourInboxes::Place{.own = NumberOf(c, world),
                                 .clients = c.clients(),
                                 .neighbours = c.options.neighbours,
                                 .seed = setup.seed});
@@ -299,20 +319,20 @@ std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
   }
   if (c.groups && world.together()) world.Subgroup(-1, 0, 1);  // a division needs all
   if (world.rank() > 0) return MakePartitionServer(setup, world);
-  ParameterServer::Setup server{
-      .clients = ClientLinks(world, c),
-      .acceptor = world.acceptor(),
-      .plan = setup.plan,
-      .positions = PositionsOf(setup.plan),
-      .lease = LeaseSize(setup.plan, c.clients()),
-      .border = c.open_epochs() ? EpochBorder::kOpen : EpochBorder::kBarrier,
-      .threads = setup.threads,
-      .when = WhenOf(c.pace),
-      .staleness = std::max<int64_t>(0, c.staleness),
-      .stale = StaleOf(c),
-      .broadcasts = c.broadcasts,
-      .memory = c.in_memory() ? &MemoryOf(world) : nullptr,
-      .log = setup.log};
+  const LeaseTable::Run leases = LeasesOf(setup);
+  ParameterServer::Setup server{.clients = ClientLinks(world, c),
+                                .acceptor = world.acceptor(),
+                                .plan = setup.plan,
+                                .positions = leases.total,
+                                .lease = leases.size,
+                                .border = leases.border,
+                                .threads = setup.threads,
+                                .when = WhenOf(c.pace),
+                                .staleness = std::max<int64_t>(0, c.staleness),
+                                .stale = StaleOf(c),
+                                .broadcasts = c.broadcasts,
+                                .memory = c.in_memory() ? &MemoryOf(world) : nullptr,
+                                .log = setup.log};
   auto sequencer = MakeSequencer(setup, world);
   const Layout layout = sequencer ? CutLayout(setup.layout, sequencer->own()) : setup.layout;
   server.rule = [&](Device& device) { return MakeRule(setup, layout, device); };

@@ -138,6 +138,8 @@ class Memory {
   virtual uint64_t incarnation() const = 0;  // of the box: others mean other contents
   virtual std::string way() const = 0;       // for the user: "mapped", "tcp to 10.0.0.1:7200"
   virtual Volume volume() const = 0;         // values only
+  // The job ends with any of its clients, and so does what lies here: none has to be waited for.
+  virtual bool one_fate() const { return false; }
 
  protected:
   virtual Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,

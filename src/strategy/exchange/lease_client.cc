@@ -98,15 +98,14 @@ void LeaseClient::TakeGrant(const Message& message) {
   granted_at_once_ = (message.ints.size() - 1) / 3;
   // Behind the leases, where the centre is not the server's.
   const bool fenced = (message.ints.size() - 1) % 3 == 2;
-  Standing standing;
-  if (fenced) standing = {.client = *(message.ints.end() - 2), .fence = message.ints.back()};
-  if (standing.fence < least_fence_) return;
+  const int64_t fence = fenced ? message.ints.back() : 0;
+  if (fence < least_fence_) return;
   for (size_t i = 1; i + 3 <= message.ints.size(); i += 3) {
     granted_.push_back({.id = message.ints[i],
                         .epoch = message.ints[0],
                         .begin = message.ints[i + 1],
                         .end = message.ints[i + 2]});
-    if (fenced) standings_.emplace(message.ints[i], standing);
+    if (fenced) standings_[message.ints[i]] = {.client = *(message.ints.end() - 2), .fence = fence};
   }
 }
 
@@ -127,7 +126,7 @@ void LeaseClient::Renewed(size_t server) {
   void_ = true;
 }
 
-std::optional<LeaseClient::Standing> LeaseClient::Release(std::span<const int64_t> leases) {
+std::optional<LeaseSource::Standing> LeaseClient::Release(std::span<const int64_t> leases) {
   const auto lock = line_.Lock();
   std::optional<Standing> oldest;
   for (const int64_t id : leases) {
@@ -139,13 +138,13 @@ std::optional<LeaseClient::Standing> LeaseClient::Release(std::span<const int64_
   return oldest;
 }
 
-void LeaseClient::Void(const Standing& standing) {
+void LeaseClient::Void(const Standing& standing, std::span<const int64_t>) {
   const auto lock = line_.Lock();
   line_.Send({{.kind = kAnew}});
   drain_ = asked_ = false;
   granted_.clear();
   standings_.clear();
-  least_fence_ = standing.fence;
+  least_fence_ = standing.fence.value_or(0);
   void_ = true;
   line_.Notify();
 }

@@ -5,45 +5,28 @@
 #include <optional>
 #include <span>
 
+#include "strategy/exchange/lease_source.h"
 #include "strategy/exchange/server_line.h"
-#include "strategy/server/lease_table.h"
 
 namespace trireme {
 
-// Where a worker gets its leases: from the first server of its line. It asks for the next ones
-// while the worker is busy with the last. Called on the worker's thread.
+// Leases of the first server of the worker's line. It is asked for the next ones while the worker
+// is busy with the last.
 //
-// Leases can become void: the server refused a push (it had given the worker up), or it was
-// restarted and knows only its last snapshot. Claim then says kVoid once; what the centre does not
-// have is leased again to whoever asks.
-class LeaseClient final : public ServerLine::Listener {
+// They become void where the server refused a push (it had given the worker up), or was restarted
+// and knows only its last snapshot.
+class LeaseClient final : public LeaseSource, public ServerLine::Listener {
  public:
-  // Leases that may wait here.
-  struct Ahead {
-    int most = 64;        // with one push per lease few, or the pushes are stale
-    bool always = false;  // as many as the next answer needs: the worker shall never wait for one
-  };
   LeaseClient(ServerLine& line, Ahead ahead);
 
-  enum class Answer { kLease, kDrain, kEnd, kVoid };
-  // Blocks until there is an answer. `holds`: there is work of earlier leases that was not pushed.
-  Answer Claim(bool holds, Lease& lease);
+  Answer Claim(bool holds, Lease& lease) override;
   // Until the server has answered for the first time, if only that there is nothing to lease yet:
   // then it has begun. Whoever has all leases may be waiting for this worker.
-  void AwaitServer();
-  bool holds_void() const;          // Claim will say kVoid
-  void Stop() { stopped_ = true; }  // this worker shall end: Claim says kDrain, then kEnd
-
-  // Where others than the server take what was done (see MemoryLedger): what leases came with.
-  struct Standing {
-    int64_t client = 0;  // this one's number
-    int64_t fence = 0;   // a grant with a lower one came too late
-  };
-  // They are pushed: of the oldest. Nothing: they are void.
-  std::optional<Standing> Release(std::span<const int64_t> leases);
-  // What this worker has of work does not count, by others' word, and neither does what it is
-  // granted with a lower fence.
-  void Void(const Standing& standing);
+  void AwaitServer() override;
+  bool holds_void() const override;
+  void Stop() override { stopped_ = true; }
+  std::optional<Standing> Release(std::span<const int64_t> leases) override;
+  void Void(const Standing& standing, std::span<const int64_t> leases) override;
 
   // With the line locked.
   bool over() const { return void_ || ended_; }  // no answer comes to what was pushed

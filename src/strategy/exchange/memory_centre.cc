@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-MemoryCentre::MemoryCentre(const Place& place, LeaseClient& leases)
+MemoryCentre::MemoryCentre(const Place& place, LeaseSource& leases)
     : place_(place),
       leases_(leases),
       thread_([this](Task& task) { return Run(task); }, [](std::string_view) {}) {}
@@ -155,19 +155,20 @@ void MemoryCentre::Get() {
   changed_.notify_all();
 }
 
-void MemoryCentre::Add(std::span<const float> values, const CentreNote& note, int64_t fence) {
-  const LeaseClient::Standing standing{note.client, fence};
-  const MemoryGuard guard{fences_, uint64_t(note.client), fence};
+void MemoryCentre::Add(std::span<const float> values, const CentreNote& note,
+                       std::optional<int64_t> fence) {
+  const MemoryGuard guard{fences_, uint64_t(note.client), fence.value_or(0)};
   uint64_t version = 0;
   try {
-    place_.memory.Accumulate(centre_, 0, values, PackNote(note), &version, &guard).Wait();
+    place_.memory.Accumulate(centre_, 0, values, PackNote(note), &version, fence ? &guard : nullptr)
+        .Wait();
     newest_ = int64_t(version);
     refused_ = 0;
   } catch (const MemoryRenewed&) {
-    leases_.Void({});
+    leases_.Void({}, note.leases);
     throw;
   } catch (const GuardChanged&) {
-    Refused(standing);
+    Refused(note, fence);
   } catch (const PeerLost&) {
     throw;
   } catch (const Error& error) {  // values that are not finite
@@ -177,20 +178,22 @@ void MemoryCentre::Add(std::span<const float> values, const CentreNote& note, in
           "trainer.clip",
           refused_, error.what());
     }
-    Refused(standing);
+    Refused(note, fence);
   }
 }
 
 // Its other leases shall count no more than this add: the fence moves, and grants that are on their
 // way here carry an older one.
-void MemoryCentre::Refused(const LeaseClient::Standing& standing) {
-  int64_t fence = 0;
-  try {
-    fence = place_.memory.FetchAdd(fences_, uint64_t(standing.client), 1) + 1;
-  } catch (const MemoryRenewed&) {
-    opened_ = false;
+void MemoryCentre::Refused(const CentreNote& note, std::optional<int64_t> fence) {
+  if (fence) {
+    fence = 0;
+    try {
+      fence = place_.memory.FetchAdd(fences_, uint64_t(note.client), 1) + 1;
+    } catch (const MemoryRenewed&) {
+      opened_ = false;
+    }
   }
-  leases_.Void({standing.client, fence});
+  leases_.Void({note.client, fence}, note.leases);
 }
 
 }  // namespace trireme

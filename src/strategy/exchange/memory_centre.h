@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "strategy/exchange/centre.h"
-#include "strategy/exchange/lease_client.h"
+#include "strategy/exchange/lease_source.h"
 #include "strategy/inner/comm_thread.h"
 #include "strategy/server/centre_note.h"
 #include "transport/memory.h"
@@ -18,7 +18,8 @@ namespace trireme {
 
 // A centre in remote memory: a worker gets it and adds to it by itself, on a thread of its own, in
 // the order in which that was wished (ShmCaffe; Ahn et al. 2018). The note of an add names the
-// leases, and the add happens only while they are still this worker's: see MemoryLedger.
+// leases, and the add happens only while they are still this worker's: see MemoryLedger, and
+// Handout for where they always are.
 class MemoryCentre final : public Centre {
  public:
   struct Place {
@@ -26,7 +27,7 @@ class MemoryCentre final : public Centre {
     int64_t clients = 1;    // that share it
     double timeout_s = 60;  // for what rank 0 has to do first
   };
-  MemoryCentre(const Place& place, LeaseClient& leases);
+  MemoryCentre(const Place& place, LeaseSource& leases);
 
   void Prefetch() override;
   Snapshot Fetch(size_t floats, bool computes = false) override;
@@ -66,11 +67,11 @@ class MemoryCentre final : public Centre {
   CommWork Run(Task& task);
   void Open();
   void Get();
-  void Add(std::span<const float> values, const CentreNote& note, int64_t fence);
-  void Refused(const LeaseClient::Standing& standing);
+  void Add(std::span<const float> values, const CentreNote& note, std::optional<int64_t> fence);
+  void Refused(const CentreNote& note, std::optional<int64_t> fence);
 
   const Place place_;
-  LeaseClient& leases_;
+  LeaseSource& leases_;
   double waited_s_ = 0;
 
   // The thread's.

@@ -60,6 +60,7 @@ class LeaseTable {
   // Only when epoch_over().
   void NextEpoch();
 
+  int64_t next_id() const { return next_id_; }  // of the lease that Take would give
   int64_t epoch() const { return epoch_; }
   bool epoch_over() const;  // behind a barrier every position of it counts
   bool last_epoch() const { return (epoch_ + 1) * run_.samples >= run_.total; }

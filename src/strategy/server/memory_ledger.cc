@@ -7,19 +7,15 @@
 
 namespace trireme {
 
-MemoryLedger::MemoryLedger(Memory& memory, ServerState& state, double timeout_s, const Log* log)
-    : memory_(memory),
-      state_(state),
-      timeout_s_(timeout_s),
-      log_(log),
-      fences_(size_t(kMostFences)) {}
+MemoryLedger::MemoryLedger(Memory& memory, ServerState& state, const Setup& setup)
+    : memory_(memory), state_(state), setup_(setup), fences_(size_t(kMostFences)) {}
 
 void MemoryLedger::Begin() {
   const std::span<const float> values = state_.partition();
   centre_ = memory_.Create(kCentreRegion, RegionType::kF32, values.size());
   fence_region_ = memory_.Create(kFenceRegion, RegionType::kI64, uint64_t(kMostFences));
   // The server before this one may have been killed a moment ago.
-  if (!memory_.Lock(centre_, After(timeout_s_))) {
+  if (!memory_.Lock(centre_, After(setup_.timeout_s))) {
     throw Error("another run keeps its centre in the same memory ({}); give this one its own",
                 memory_.way());
   }
@@ -70,13 +66,14 @@ bool MemoryLedger::ReadTo(uint64_t version) {
 // they are.
 void MemoryLedger::Take(const RegionNote& entry) {
   const auto note = UnpackNote(entry.note);
+  if (note && setup_.handout) FollowTo(std::ranges::max(note->leases));
   const char* const fault = note ? Fault(*note) : "its note is damaged";
   if (fault) {
     ++origin_;
     const bool known = note && note->client >= 0 && note->client < int64_t(state_.clients().size());
     if (known) ++state_.client(int(note->client)).refused;
-    if (!std::exchange(named_, true) && log_) {
-      log_->Warn("server", "an add to the centre in memory counts for no lease: {}", fault);
+    if (!std::exchange(named_, true) && setup_.log) {
+      setup_.log->Warn("server", "an add to the centre in memory counts for no lease: {}", fault);
     }
     return;
   }
@@ -97,6 +94,14 @@ void MemoryLedger::Take(const RegionNote& entry) {
   state_.Added(push);
 }
 
+// All take in the table's order, so those before it are taken, too. Nobody owns them: they are
+// never given to others.
+void MemoryLedger::FollowTo(int64_t id) {
+  LeaseTable& leases = state_.leases();
+  while (leases.next_id() <= id && leases.Take(kNobody)) {
+  }
+}
+
 const char* MemoryLedger::Fault(const CentreNote& note) const {
   if (note.client < 0 || note.client >= int64_t(state_.clients().size())) {
     return "it is of a client that does not exist";
@@ -104,8 +109,9 @@ const char* MemoryLedger::Fault(const CentreNote& note) const {
   std::vector<int64_t> ids = note.leases;
   std::ranges::sort(ids);
   if (std::ranges::adjacent_find(ids) != ids.end()) return "it names a lease twice";
-  const bool own = std::ranges::all_of(
-      ids, [&](int64_t id) { return state_.leases().Owns(id, int(note.client)); });
+  const int owner = setup_.handout ? kNobody : int(note.client);
+  const bool own =
+      std::ranges::all_of(ids, [&](int64_t id) { return state_.leases().Owns(id, owner); });
   return own ? nullptr : "it names a lease that is not its own";
 }
 

@@ -20,12 +20,18 @@ constexpr int64_t kMostFences = 4096;
 // each add's note names leases, and this closes what the region's ring says, in its order.
 //
 // An add holds only while its client's fence is the one that came with the leases. Before a
-// client's leases are given to others its fence moves, so none of them can count twice.
+// client's leases are given to others its fence moves, so none of them can count twice. Where
+// leases are not granted but taken (see HandoutBoard), notes name those that their clients took.
 //
 // One thread: the server's.
 class MemoryLedger {
  public:
-  MemoryLedger(Memory& memory, ServerState& state, double timeout_s, const Log* log);
+  struct Setup {
+    double timeout_s = 60;
+    bool handout = false;  // clients take leases by themselves
+    const Log* log = nullptr;
+  };
+  MemoryLedger(Memory& memory, ServerState& state, const Setup& setup);
   ~MemoryLedger();
 
   // Before anything is leased: the centre becomes what the state has. Nothing that is under way by
@@ -42,12 +48,12 @@ class MemoryLedger {
  private:
   bool ReadTo(uint64_t version);
   void Take(const RegionNote& entry);
+  void FollowTo(int64_t id);
   const char* Fault(const CentreNote& note) const;
 
   Memory& memory_;
   ServerState& state_;
-  const double timeout_s_;
-  const Log* const log_;
+  const Setup setup_;
   Region centre_, fence_region_;
   std::vector<int64_t> fences_;
   uint64_t read_ = 0;   // the newest version of the region whose note was read

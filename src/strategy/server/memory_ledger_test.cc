@@ -18,7 +18,7 @@ constexpr double kPatience_s = 60;
 // A server's state with two clients, and one client's way to the same box.
 class Ledger : public testing::Test {
  protected:
-  Ledger() : state_(NewState()), ledger_(*server_, *state_, kPatience_s, nullptr) {
+  Ledger() : state_(NewState()), ledger_(*server_, *state_, {.timeout_s = kPatience_s}) {
     ledger_.Begin();
     centre_ = client_->Open(kCentreRegion, After(kPatience_s));
     fences_ = client_->Open(kFenceRegion, After(kPatience_s));
@@ -122,11 +122,11 @@ TEST_F(Ledger, AnotherLifeBeginsWithItsOwnValues) {
   const auto next = box_.Connect();
   const auto state = NewState();
   {
-    MemoryLedger other(*next, *state, 0, nullptr);
+    MemoryLedger other(*next, *state, {.timeout_s = 0});
     EXPECT_THROW(other.Begin(), Error);  // while the first lives
   }
   server_->Unlock(centre_);  // as the end of its session would
-  MemoryLedger other(*next, *state, kPatience_s, nullptr);
+  MemoryLedger other(*next, *state, {.timeout_s = kPatience_s});
   other.Begin();
   EXPECT_THROW(Add({0, {}, {lease}}, fence), GuardChanged);
   other.Gather();

@@ -53,12 +53,20 @@ ParameterServer::ParameterServer(Setup setup, std::span<const float> centre,
               centre, std::move(sequencer), setup_.threads),
       leases_(centre_.leases()),
       sequencer_(centre_.sequencer()),
-      ledger_(setup_.memory
-                  ? std::make_unique<MemoryLedger>(*setup_.memory, centre_, timeout_s(), setup_.log)
-                  : nullptr),
+      ledger_(MakeLedger()),
+      board_(setup_.memory && setup_.memory->one_fate()
+                 ? std::make_unique<HandoutBoard>(*setup_.memory)
+                 : nullptr),
       gate_({setup_.plan, setup_.when, setup_.staleness, setup_.stale}, centre_,
             [this](int) { Applied(); }) {
   for (Link* link : setup_.clients) Meet(link, fmt::format("client {}", peers_.size() + 1));
+}
+
+std::unique_ptr<MemoryLedger> ParameterServer::MakeLedger() {
+  if (!setup_.memory) return nullptr;
+  const MemoryLedger::Setup setup{
+      .timeout_s = timeout_s(), .handout = setup_.memory->one_fate(), .log = setup_.log};
+  return std::make_unique<MemoryLedger>(*setup_.memory, centre_, setup);
 }
 
 void ParameterServer::Meet(Link* link, std::string name) {
@@ -136,6 +144,7 @@ void ParameterServer::Serve(ServerKeeper* keeper) {
   } listening(*this);
   if (sequencer_) sequencer_->SendOut(life_);
   if (ledger_) ledger_->Begin();
+  if (board_) board_->Begin(leases_);
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -144,6 +153,7 @@ void ParameterServer::Serve(ServerKeeper* keeper) {
   while (!Over()) {
     if (keeper && sequencer_ && sequencer_->signal()) keeper->Signalled(sequencer_->signal());
     if (keeper && keeper->Stop()) stopping_ = true;
+    if (board_ && stopping_) board_->Stop();
     const bool idle = !HearAll();
     ApplyRound();  // those who left are not waited for
     gate_.ApplyInTime();
@@ -205,6 +215,7 @@ void ParameterServer::EndEpochs() {
   while (leases_.epoch_over() && !leases_.last_epoch() && !stopping_) {
     if (keeper_) keeper_->EpochEnded(*this);
     centre_.NextEpoch();
+    if (board_) board_->Allow(leases_.epoch());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "strategy/server/handout_board.h"
 #include "strategy/server/memory_ledger.h"
 #include "strategy/server/push_gate.h"
 #include "strategy/server/server.h"
@@ -15,10 +16,10 @@
 
 namespace trireme {
 
-// Hands out leases, lets what is pushed into the centre when its time has come, tells clients of
-// it. Restarted from a snapshot, it leases again the positions whose updates that does not hold.
-// One thread; clients come over links, come late and go. What a client says is checked before it
-// counts.
+// Hands out leases (or says in what order clients take them), lets what is pushed into the centre
+// when its time has come, tells clients of it. Restarted from a snapshot, it leases again the
+// positions whose updates that does not hold. One thread; clients come over links, come late and
+// go. What a client says is checked before it counts.
 class ParameterServer : public Server {
  public:
   using When = PushGate::When;
@@ -79,6 +80,7 @@ class ParameterServer : public Server {
         {};  // pushes whose other partitions are awaited, and what came after
   };
 
+  std::unique_ptr<MemoryLedger> MakeLedger();
   void Serve(ServerKeeper* keeper);
   void Meet(Link* link, std::string name);
   bool HearAll();
@@ -112,6 +114,7 @@ class ParameterServer : public Server {
   LeaseTable& leases_;                          // the centre's
   PartitionSequencer* const sequencer_;         // ... null: there is one server
   const std::unique_ptr<MemoryLedger> ledger_;  // null: the centre is here
+  const std::unique_ptr<HandoutBoard> board_;   // not null: clients take leases by themselves
   ServerKeeper* keeper_ = nullptr;              // since Run
   std::deque<Peer> peers_;
   PushGate gate_;

@@ -168,6 +168,9 @@ class StripedMemory final : public Memory {
     }
     return all;
   }
+  bool one_fate() const override {
+    return std::ranges::all_of(boxes_, [](const auto& box) { return box->one_fate(); });
+  }
 
  protected:
   Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,

@@ -189,6 +189,7 @@ class MpiWindow::Part final : public Memory {
   uint64_t incarnation() const override { return 1; }  // it lives as long as the job
   std::string way() const override { return fmt::format("the MPI window of rank {}", rank_); }
   Volume volume() const override { return {sent_.load(), received_.load()}; }
+  bool one_fate() const override { return true; }
 
  protected:
   Ticket PutBytes(const Region& region, RegionType type, uint64_t offset,
