@@ -43,9 +43,16 @@ constexpr int kCalls = 100;       // of these
 constexpr double kPatience_s = 120;
 constexpr size_t kMostProviders = 4;
 
+// Reads `in` bytes, writes `out`.
+struct Request {
+  uint64_t in = 0, out = 0;
+};
+
 // What the two processes agree on.
 struct Place {
   FutexEvent ping, pong;
+  Request request;  // of the bare futex
+  std::byte carried[kSmall];
   std::atomic<int> box_port;  // 0: not yet
   std::atomic<int> over;
   std::atomic<int> fabric_ports[kMostProviders];  // with these the box offers a provider each
@@ -60,11 +67,7 @@ struct What {
 
 // ---- the process of the box, and the other end of the bare loops
 
-// Answers every request on a socket: reads `in` bytes, writes `out`.
-struct Request {
-  uint64_t in = 0, out = 0;
-};
-
+// Answers every request on a socket.
 void Echo(Wire& wire) {
   std::vector<std::byte> bytes;
   try {
@@ -79,7 +82,9 @@ void Echo(Wire& wire) {
   }
 }
 
+// The same in shared memory.
 void Answer(Place& place) {
+  std::vector<std::byte> own(kSmall);
   const int spins = SpinsFor(2);
   for (uint32_t count = 0; !place.over.load();) {
     if (place.ping.Count() == count) {
@@ -87,6 +92,8 @@ void Answer(Place& place) {
       continue;
     }
     count = place.ping.Count();
+    std::memcpy(own.data(), place.carried, place.request.in);
+    std::memcpy(place.carried, own.data(), place.request.out);
     place.pong.Notify();
   }
 }
@@ -204,11 +211,16 @@ BenchTable MeasureAll(Place& place, const std::shared_ptr<MemoryImage>& image, i
     const std::function<void()> copy = [&] {
       std::memcpy(got.data(), values.data(), length * sizeof(float));
     };
-    const std::function<void()> futex = [&] {
+    const auto carry = [&](uint64_t in, uint64_t out) {
       const uint32_t count = place.pong.Count();
+      place.request = {in, out};
+      std::memcpy(place.carried, values.data(), in);
       place.ping.Notify();
       while (place.pong.Count() == count) place.pong.Wait(count, After(kPatience_s), spins);
+      std::memcpy(got.data(), place.carried, out);
     };
+    const std::function<void()> there = [&] { carry(length * sizeof(float), 0); };
+    const std::function<void()> back = [&] { carry(0, length * sizeof(float)); };
     const std::function<void()> upload = [&] { ask(length * sizeof(float), least); };
     const std::function<void()> download = [&] { ask(least, length * sizeof(float)); };
     std::vector<Try> tries;
@@ -217,7 +229,7 @@ BenchTable MeasureAll(Place& place, const std::shared_ptr<MemoryImage>& image, i
       BareFabricClient* const ends = each.bare.get();
       const std::string& way = each.name;
       const Region region = memory->Create(fmt::format("bench{}", bytes), RegionType::kF32, length);
-      std::function<void()> bare_put = small ? futex : copy, bare_get = bare_put;
+      std::function<void()> bare_put = small ? there : copy, bare_get = small ? back : copy;
       std::string beside = small ? "futex" : "copy";
       if (each.by_socket) {
         beside = "socket";

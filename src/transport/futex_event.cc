@@ -34,11 +34,16 @@ void FutexEvent::Notify() {
   if (sleepers_.load() > 0) Futex(count_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-void FutexEvent::Wait(uint32_t count, Deadline deadline, int spins) {
+bool FutexEvent::Spin(uint32_t count, int spins) const {
   for (int i = 0; i < spins; ++i) {
-    if (Count() != count) return;
+    if (Count() != count) return true;
     Relax();
   }
+  return false;
+}
+
+void FutexEvent::Wait(uint32_t count, Deadline deadline, int spins) {
+  if (Spin(count, spins)) return;
   const auto left = deadline - std::chrono::steady_clock::now();
   if (left <= Deadline::duration::zero()) return;
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();

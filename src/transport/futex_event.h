@@ -16,6 +16,7 @@ class FutexEvent {
   // Until notified since Count was `count`, or the deadline. Spins for a moment first where that is
   // shorter than falling asleep (`spins`, see SpinsFor).
   void Wait(uint32_t count, Deadline deadline, int spins);
+  bool Spin(uint32_t count, int spins) const;  // only that; false: not notified yet
 
  private:
   std::atomic<uint32_t> count_{0}, sleepers_{0};

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "base/start_thread.h"
 #include "base/text.h"
 #include "transport/memory/mapped.h"
@@ -30,9 +28,6 @@ MemoryBox::MemoryBox(std::shared_ptr<MemoryImage> image, const MemoryBoxSetup& s
   BoxHeader& head = image_->header();
   head.closed.store(0);
   Restore();
-  for (uint32_t s = 0; s < kMostSessions; ++s) {  // words that a killed box did not answer
-    head.mail[s / 64].fetch_or(uint64_t{1} << s % 64);
-  }
   thread_ = StartThread("the thread of the memory box",
                         [this](std::stop_token stop) { Serve(std::move(stop)); });
   if (!setup_.file.empty() && setup_.snapshot_s > 0) {
@@ -96,7 +91,7 @@ void MemoryBox::Serve(std::stop_token stop) {
   Deadline sweep = After(kSweep_s);
   while (!stop.stop_requested()) {
     const uint32_t count = head.posted.Count();
-    AnswerMail();
+    AnswerWords();
     if (After(0) >= sweep) {
       store_.EndDead();
       sweep = After(kSweep_s);
@@ -105,20 +100,17 @@ void MemoryBox::Serve(std::stop_token stop) {
   }
 }
 
-void MemoryBox::AnswerMail() {
-  BoxHeader& head = image_->header();
-  for (uint32_t group = 0; group < kMostSessions / 64; ++group) {
-    for (uint64_t mail = head.mail[group].exchange(0); mail != 0; mail &= mail - 1) {
-      const uint32_t number = group * 64 + uint32_t(std::countr_zero(mail));
-      SessionRecord& session = image_->session(number);
-      if (session.client.load() == 0 || session.posted.load() == 0) continue;
-      const Word word = session.word;  // what is checked is what is done
-      const Reply answer = store_.Do(number, word);
-      if (word.kind == WordKind::kLeave) continue;
-      session.answer = answer;
-      session.posted.store(0);
-      session.answered.Notify();
-    }
+void MemoryBox::AnswerWords() {
+  const uint32_t top = image_->header().session_top.load();
+  for (uint32_t number = 0; number < top; ++number) {
+    SessionRecord& session = image_->session(number);
+    if (session.posted.load(std::memory_order_acquire) == 0 || session.client.load() == 0) continue;
+    CopyWord(session.word, word_);  // what is checked is what is done
+    const Reply answer = store_.Do(number, word_);
+    if (word_.kind == WordKind::kLeave) continue;
+    CopyReply(answer, session.answer);
+    session.posted.store(0, std::memory_order_release);
+    session.answered.Notify();
   }
 }
 

@@ -36,7 +36,7 @@ class MemoryBox {
 
  private:
   void Serve(std::stop_token stop);  // the words of mapped clients
-  void AnswerMail();
+  void AnswerWords();
   void Restore();
   void TakeSnapshots(const std::stop_token& stop,
                      uint64_t taken);  // so many changes are in the last
@@ -44,6 +44,7 @@ class MemoryBox {
   const MemoryBoxSetup setup_;
   const std::shared_ptr<MemoryImage> image_;
   MemoryStore store_;
+  Word word_;  // that is answered: the thread's
   std::jthread thread_, snapshots_;
 };
 

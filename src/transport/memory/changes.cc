@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "flat/cpu/loops.h"
 
@@ -44,7 +45,7 @@ ChangeResult Changes::Make(uint32_t session, const Word& word) {
   Begin(session, word);
   Apply();
   Commit();
-  region.writing.store(0);
+  region.writing.store(0, std::memory_order_release);
   region.changed.Notify();
   return image_.session(session).results[word.number % kKeptResults];
 }
@@ -69,7 +70,7 @@ void Changes::Begin(uint32_t number, const Word& word) {
   journal.new_data = region.data;
   journal.new_slot = session.slot;
   journal.before = journal.after = 0;
-  journal.word = word;
+  CopyWord(word, journal.word);
   journal.swaps = word.kind == WordKind::kPut && word.length == region.length &&
                   session.slot_bytes == region.capacity;
   if (journal.swaps) std::swap(journal.new_data, journal.new_slot);
@@ -181,9 +182,7 @@ void Changes::Commit() {
 
 void Changes::AwaitReaders(uint32_t region) {
   BoxHeader& head = image_.header();
-  const Deadline patience = After(timeout_s_);
-  const Deadline reads_again =
-      After(std::min(timeout_s_, ReaderPatience(image_.region(region).capacity)));
+  std::optional<Deadline> patience, reads_again;  // since somebody read
   for (uint32_t s = 0; s < head.session_top.load(); ++s) {
     SessionRecord& session = image_.session(s);
     for (;;) {
@@ -191,13 +190,17 @@ void Changes::AwaitReaders(uint32_t region) {
       const uint64_t client = session.client.load();
       uint64_t mark = session.reading.load();
       if (client == 0 || mark == 0 || mark != ReadingMark(client, region)) break;
+      if (!patience) {
+        patience = After(timeout_s_);
+        reads_again = After(std::min(timeout_s_, ReaderPatience(image_.region(region).capacity)));
+      }
       const ProcessId process{session.pid.load(), session.born.load()};
       const bool gone = process.pid != 0 && !IsAlive(process);
-      if (gone || After(0) >= patience) {
+      if (gone || After(0) >= *patience) {
         EndSession(image_, s);
         break;
       }
-      if (process.pid != 0 && After(0) >= reads_again) {
+      if (process.pid != 0 && After(0) >= *reads_again) {
         session.reading.compare_exchange_strong(mark, 0);
         break;
       }

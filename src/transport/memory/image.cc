@@ -21,7 +21,7 @@ namespace trireme {
 namespace {
 
 constexpr char kBoxMagic[8] = {'t', 'r', 'i', 'b', 'o', 'x', '\r', '\n'};
-constexpr uint32_t kBoxFormat = 1;
+constexpr uint32_t kBoxFormat = 2;
 constexpr uint64_t kLeastArena = 1 << 16;  // of an arena
 
 uint64_t ArenaOf(uint64_t bytes) { return RoundUpToPage(sizeof(BoxHeader) + bytes / kPiece); }

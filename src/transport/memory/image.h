@@ -49,19 +49,25 @@ struct ChangeResult {
   uint32_t zero;
 };
 
-struct alignas(64) SessionRecord {
-  std::atomic<uint64_t> client;  // 0: free; written last
-  uint64_t last;                 // number of the newest change
-  ChangeResult results[kKeptResults];
-  uint64_t slot, slot_bytes;  // where values wait to be put or added
+// What is written at each word lies in lines of its own: by the box alone, by the client (and it
+// is read by the box), by both.
+struct SessionRecord {
+  alignas(64) std::atomic<uint64_t> client;  // 0: free; written last
   // Of a mapped client: its process, by which the box sees that it has died.
   std::atomic<uint32_t> pid;  // 0: comes by a wire
   std::atomic<uint64_t> born;
   std::atomic<uint64_t> reading;  // ReadingMark of a region, or 0
-  std::atomic<uint32_t> posted;   // 1: `word` waits for the box; 0: `answer` is there
+  uint64_t slot_bytes;
+
+  alignas(64) uint64_t last;  // number of the newest change
+  ChangeResult results[kKeptResults];
+
+  alignas(64) std::atomic<uint32_t> posted;  // 1: `word` waits for the box; 0: `answer` is there
   FutexEvent answered;
-  Word word;
+  uint64_t slot;  // where values wait to be put or added: slot_bytes
   Reply answer;
+
+  alignas(64) Word word;
 };
 
 // The one change that is being made, so that the next box finishes what a killed one began.
@@ -94,9 +100,8 @@ struct BoxHeader {
   std::atomic<uint64_t> box_born;
   uint64_t touched;                   // end of what was ever given out: beyond, all is zero
   std::atomic<uint32_t> session_top;  // sessions from here on were never used
-  FutexEvent posted;                  // a word
-  std::atomic<uint64_t> mail[kMostSessions / 64];  // by whom
-  FutexEvent readers;                              // one is done
+  FutexEvent posted;                  // a word, by some session
+  FutexEvent readers;                 // one is done
   std::atomic<uint64_t> changes, refused;
   Journal journal;
   RegionRecord regions[kMostRegions];

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
+#include "transport/memory/extents.h"
 #include "transport/memory/store.h"
 #include "transport/memory/word_memory.h"
 
@@ -98,8 +100,7 @@ class MappedMemory final : public WordMemory {
   Ticket GetBytes(const Region& region, RegionType type, uint64_t offset,
                   std::span<std::byte> values, uint64_t* version) override {
     const RegionRecord& record = Record(region);
-    CheckPlace(NameOf(record), record.type, record.length, type, offset,
-               values.size() / ValueBytes(type));
+    CheckIn(region, type, offset, values.size() / ValueBytes(type));
     std::lock_guard lock(mutex_);
     Settle();
     Read(region, [&] {
@@ -113,13 +114,14 @@ class MappedMemory final : public WordMemory {
 
   Ticket Change(const Region& region, const Word& word, std::span<const std::byte> values,
                 uint64_t* version, const MemoryGuard* guard) override {
-    const RegionRecord& record = Record(region);
+    CheckIn(region, word.type, word.offset, word.length);
     if (guard) Record(guard->region);
-    CheckPlace(NameOf(record), record.type, record.length, word.type, word.offset, word.length);
     std::lock_guard lock(mutex_);
     Settle();
-    if (session().slot_bytes < record.capacity) {
-      Ask({.kind = WordKind::kSlot, .length = record.capacity});
+    const uint64_t capacity = RoundUpToPage(region.length * ValueBytes(region.type));
+    if (slot_bytes_ < capacity) {
+      Ask({.kind = WordKind::kSlot, .length = capacity});
+      slot_bytes_ = capacity;
     }
     std::copy_n(values.data(), values.size(), image_->at(session().slot));
     sent_ += values.size();
@@ -130,8 +132,7 @@ class MappedMemory final : public WordMemory {
   }
 
   int64_t Count(const Region& region, const Word& word) override {
-    const RegionRecord& record = Record(region);
-    CheckPlace(NameOf(record), record.type, record.length, RegionType::kI64, word.offset, 1);
+    CheckIn(region, RegionType::kI64, word.offset, 1);
     std::lock_guard lock(mutex_);
     Settle();
     PostChange(word);
@@ -146,10 +147,11 @@ class MappedMemory final : public WordMemory {
     void Wait() override {
       std::lock_guard lock(memory_.mutex_);
       if (memory_.pending_ == this) memory_.Settle();
+      waited_ = true;
       if (error_) std::rethrow_exception(error_);
     }
     void Finish() noexcept override {
-      {
+      if (!waited_) {
         std::lock_guard lock(memory_.mutex_);
         if (memory_.pending_ == this) memory_.Settle();
       }
@@ -161,6 +163,7 @@ class MappedMemory final : public WordMemory {
     MappedMemory& memory_;
     uint64_t* const version_;
     std::exception_ptr error_;
+    bool waited_ = false;  // by whoever has the ticket
   };
 
   SessionRecord& session() const { return image_->session(number_); }
@@ -171,6 +174,12 @@ class MappedMemory final : public WordMemory {
       throw Error("region {} was not opened in this memory", region.number);
     }
     return image_->region(uint32_t(region.number));
+  }
+  // By what is known of it: the box writes beside what is in the record.
+  void CheckIn(const Region& region, RegionType type, uint64_t offset, uint64_t length) const {
+    const RegionRecord& record = Record(region);
+    if (type == region.type && offset <= region.length && length <= region.length - offset) return;
+    CheckPlace(NameOf(record), region.type, region.length, type, offset, length);
   }
   void CheckBox() const {
     if (image_->header().closed.load()) throw PeerLost("the memory box has ended");
@@ -195,37 +204,41 @@ class MappedMemory final : public WordMemory {
     CheckReply(answer);
     return answer;
   }
-  void PostChange(Word word) {
-    word.number = ++changes_;
-    Post(word);
-  }
+  void PostChange(const Word& word) { Post(word, ++changes_); }
 
-  void Post(const Word& word) {
+  void Post(const Word& word, uint64_t number = 0) {
     if (lost_) std::rethrow_exception(lost_);
     SessionRecord& own = session();
-    own.word = word;
-    own.posted.store(1);
-    BoxHeader& head = image_->header();
-    head.mail[number_ / 64].fetch_or(uint64_t{1} << number_ % 64);
-    head.posted.Notify();
+    CopyWord(word, own.word);
+    own.word.number = number;
+    own.posted.store(1, std::memory_order_release);
+    image_->header().posted.Notify();
   }
 
+  // A short answer is there before anybody looks at a clock.
   Reply Await() {
     SessionRecord& own = session();
-    const Deadline deadline = After(timeout_s_);
+    Reply answer;
     try {
-      for (;;) {
+      for (std::optional<Deadline> deadline;;) {
         const uint32_t count = own.answered.Count();
         if (own.client.load() != client_) {
           throw PeerLost("the memory box has ended this client's session");
         }
-        if (own.posted.load() == 0) return own.answer;
+        if (own.posted.load() == 0) {
+          CopyReply(own.answer, answer);
+          return answer;
+        }
+        if (!deadline) {
+          deadline = After(timeout_s_);
+          if (own.answered.Spin(count, spins_)) continue;
+        }
         CheckBox();
-        if (After(0) >= deadline) {
+        if (After(0) >= *deadline) {
           throw PeerLost("the memory box has not answered for {:g} s (transport.timeout_s)",
                          timeout_s_);
         }
-        own.answered.Wait(count, std::min(deadline, After(kBoxLook_s)), spins_);
+        own.answered.Wait(count, std::min(*deadline, After(kBoxLook_s)), 0);
       }
     } catch (...) {  // the word may still be heard: no other one may follow it
       lost_ = std::current_exception();
@@ -251,6 +264,7 @@ class MappedMemory final : public WordMemory {
   uint32_t number_ = 0;  // of the session
   std::mutex mutex_;     // guards all below, and the session
   uint64_t changes_ = 0;
+  uint64_t slot_bytes_ = 0;  // what its slot has room for
   Pending* pending_ = nullptr;
   std::exception_ptr lost_;  // why nothing more can be said
 };

@@ -1,9 +1,27 @@
 #include "transport/memory/word.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace trireme {
+
+// Whoever says more notes than there is room for is refused by the number.
+void CopyWord(const Word& from, Word& to) {
+  std::memcpy(static_cast<void*>(&to), &from, offsetof(Word, name));
+  if (to.kind == WordKind::kCreate || to.kind == WordKind::kOpen) {
+    std::memcpy(to.name, from.name, sizeof(to.name));
+  }
+  std::memcpy(to.note, from.note, std::min<size_t>(to.note_bytes, kMostNote));
+}
+
+void CopyReply(const Reply& from, Reply& to) {
+  std::memcpy(static_cast<void*>(&to), &from, offsetof(Reply, text));
+  if (to.verdict == Verdict::kDone) return;
+  const std::string_view text = TextOf(from);
+  std::memcpy(to.text, text.data(), text.size());
+  if (text.size() < sizeof(to.text)) to.text[text.size()] = '\0';
+}
 
 void SetText(Reply& answer, std::string_view text) {
   const size_t length = std::min(text.size(), sizeof(answer.text) - 1);

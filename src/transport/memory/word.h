@@ -77,6 +77,11 @@ struct Reply {
 };
 static_assert(sizeof(Reply) == 40 + 320);
 
+// What is said, without the room behind it: the rest of `to` stays as it was. Of a reply, the text
+// of a refusal.
+void CopyWord(const Word& from, Word& to);
+void CopyReply(const Reply& from, Reply& to);
+
 void SetText(Reply& answer, std::string_view text);  // cut where it is too long
 std::string_view TextOf(const Reply& answer);
 
