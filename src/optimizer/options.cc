@@ -65,16 +65,22 @@ void Describe(OptionTable<OptimizerOptions>& t) {
   t.Add(
       "schedule", &O::schedule, OneOf(ScheduleNames()), kJob,
       "how the learning rate changes after the warm-up; without a recipe: cosine; one-cycle: from "
-      "lr / 25 up to lr, over the warm-up or 0.3 of the run, and down to lr_min; rising: by the "
-      "same factor in every step, from lr_min to lr (a range test)");
+      "lr / 25 up to lr, over the warm-up or 0.3 of the run, and down to lr_min; plateau: falls by "
+      "decay_factor where evaluations get no better; rising: by the same factor in every step, "
+      "from lr_min to lr (a range test)");
   t.Add("decay_epochs", &O::decay_epochs, AtLeast(0), kJob,
         "epochs at which the rate falls (step)");
   t.Add("decay_every", &O::decay_every, AtLeast(0), kJob,
         "epochs between falls of the rate (step); 0: it falls at decay_epochs");
   t.Add("decay_factor", &O::decay_factor, Above(0) && AtMost(1), kJob,
-        "factor that the rate is multiplied by when it falls (step)");
+        "factor that the rate is multiplied by when it falls (step, plateau)");
+  t.Add(
+      "decay_patience", &O::decay_patience, AtLeast(0), kJob,
+      "evaluations without a better accuracy, or RMSE of numbers (as for trainer.patience), after "
+      "which the rate falls (plateau); 0: 5");
   t.Add("lr_min", &O::lr_min, AtLeast(0), kJob,
-        "learning rate at the end (cosine, one-cycle) or in the first step (rising)");
+        "learning rate at the end (cosine, one-cycle), at least (plateau) or in the first step "
+        "(rising)");
   t.Add("warmup_epochs", &O::warmup_epochs, AtLeast(0), kJob,
         "epochs over which the rate rises linearly to its full value; may be a fraction; without a "
         "recipe, for resnets: a tenth of the run, at most one epoch; for tables with adamw: a "

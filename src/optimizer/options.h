@@ -29,8 +29,9 @@ struct OptimizerOptions {
   std::string schedule = "constant";  // a row of optimizer/schedule.cc
   std::vector<double> decay_epochs;   // step: where the rate falls
   double decay_every = 0;             // step: ... or every so many epochs
-  double decay_factor = 0.1;          // step: to which share
-  double lr_min = 0;                  // cosine: where it ends; rising: where it begins
+  double decay_factor = 0.1;          // step, plateau: to which share
+  int decay_patience = 0;             // plateau: evaluations that are no better; 0: the usual
+  double lr_min = 0;                  // where it ends; rising: where it begins
   double warmup_epochs = 0;
   bool scale_lr = false;  // lr * global batch / scale_batch
   double scale_batch = 256;

@@ -14,17 +14,17 @@ namespace {
 
 constexpr double kCycleRise = 0.3;    // one-cycle: share of the run in which the rate rises
 constexpr double kCycleBegin = 0.04;  // one-cycle: of the rate
+constexpr int kUsualWait = 5;         // plateau: evaluations
 
 struct ScheduleDef {
   const char* name;
   Schedule::Kind kind;
   bool has_least = false;  // lr_min
 };
-constexpr ScheduleDef kSchedules[] = {{"constant", Schedule::Kind::kConstant},
-                                      {"step", Schedule::Kind::kStep},
-                                      {"cosine", Schedule::Kind::kCosine, true},
-                                      {"one-cycle", Schedule::Kind::kOneCycle, true},
-                                      {"rising", Schedule::Kind::kRising, true}};
+constexpr ScheduleDef kSchedules[] = {
+    {"constant", Schedule::Kind::kConstant},     {"step", Schedule::Kind::kStep},
+    {"cosine", Schedule::Kind::kCosine, true},   {"one-cycle", Schedule::Kind::kOneCycle, true},
+    {"plateau", Schedule::Kind::kPlateau, true}, {"rising", Schedule::Kind::kRising, true}};
 
 const ScheduleDef& FindSchedule(const std::string& name) {
   for (const ScheduleDef& schedule : kSchedules) {
@@ -53,6 +53,11 @@ void RefuseContradictions(const OptimizerOptions& o, double base) {
   } else if (decays) {
     throw UsageError("optimizer.{} needs optimizer.schedule = \"step\", but it is \"{}\"",
                      o.decay_epochs.empty() ? "decay_every" : "decay_epochs", o.schedule);
+  }
+  if (o.decay_patience > 0 && o.schedule != "plateau") {
+    throw UsageError(
+        "optimizer.decay_patience needs optimizer.schedule = \"plateau\", but it is \"{}\"",
+        o.schedule);
   }
   const bool rises = o.schedule == "rising";
   if (rises && o.lr_min <= 0) {
@@ -84,6 +89,9 @@ Schedule::Schedule(const OptimizerOptions& o, int64_t steps_per_epoch, int64_t t
       least_(o.lr_min),
       factor_(o.decay_factor),
       every_(o.decay_every * double(steps_per_epoch)),
+      wait_(kind_ != Kind::kPlateau ? 0
+            : o.decay_patience      ? o.decay_patience
+                                    : kUsualWait),
       warmup_(Steps(o.warmup_epochs, steps_per_epoch)),
       total_(total_steps) {
   TRIREME_ASSERT(steps_per_epoch > 0 && global_batch > 0);
@@ -92,8 +100,8 @@ Schedule::Schedule(const OptimizerOptions& o, int64_t steps_per_epoch, int64_t t
   std::sort(decays_.begin(), decays_.end());
 }
 
-double Schedule::rate(int64_t step) const {
-  const double planned = Planned(step);
+double Schedule::rate(int64_t step, int64_t falls) const {
+  const double planned = Planned(step, falls);
   const bool warms_up = step < warmup_ && kind_ != Kind::kOneCycle;  // which rises by itself
   return warms_up ? planned * double(step + 1) / double(warmup_) : planned;
 }
@@ -108,7 +116,7 @@ double Schedule::OneCycle(int64_t step) const {
   return top < last ? HalfCosine(base_, least_, (at - top) / (last - top)) : base_;
 }
 
-double Schedule::Planned(int64_t step) const {
+double Schedule::Planned(int64_t step, int64_t falls) const {
   switch (kind_) {
     case Kind::kConstant:
       return base_;
@@ -126,6 +134,8 @@ double Schedule::Planned(int64_t step) const {
     }
     case Kind::kOneCycle:
       return OneCycle(step);
+    case Kind::kPlateau:
+      return std::max(least_, base_ * std::pow(factor_, double(falls)));
     case Kind::kRising: {
       if (step >= total_ - 1) return base_;
       return least_ * std::pow(base_ / least_, double(step) / double(total_ - 1));

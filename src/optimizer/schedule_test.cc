@@ -95,7 +95,29 @@ TEST(Schedule, RisingGrowsByTheSameFactorInEveryStep) {
   for (int64_t i = 1; i < kTotal; ++i) EXPECT_NEAR(s.rate(i) / s.rate(i - 1), factor, 1e-9);
 }
 
+TEST(Schedule, APlateauFallsWhereItIsTold) {
+  const Schedule s = Make({.lr = 1,
+                           .schedule = "plateau",
+                           .decay_factor = 0.5,
+                           .decay_patience = 3,
+                           .lr_min = 0.2,
+                           .warmup_epochs = 0.5});
+  EXPECT_DOUBLE_EQ(s.rate(0), 0.2);  // the warm-up
+  EXPECT_EQ(s.rate(5), 1);
+  EXPECT_EQ(s.rate(500), 1);
+  EXPECT_EQ(s.rate(500, 1), 0.5);
+  EXPECT_EQ(s.rate(500, 2), 0.25);
+  EXPECT_EQ(s.rate(500, 3), 0.2);
+  for (int evaluations : {0, 1, 2, 3, 4}) EXPECT_EQ(s.FallsAfter(evaluations), evaluations >= 3);
+  EXPECT_FALSE(Make({.schedule = "plateau"}).FallsAfter(4));
+  EXPECT_TRUE(Make({.schedule = "plateau"}).FallsAfter(5));
+  EXPECT_FALSE(Make({}).FallsAfter(1000));
+  EXPECT_FALSE(Make({}).waits());
+}
+
 TEST(Schedule, RefusesKeysThatContradict) {
+  EXPECT_THROW(Make({.decay_patience = 2}), UsageError);
+  EXPECT_THROW(Make({.schedule = "plateau", .decay_every = 2}), UsageError);
   EXPECT_THROW(Make({.lr = 1, .schedule = "rising"}), UsageError);
   EXPECT_THROW(Make({.lr = 0.1, .schedule = "rising", .lr_min = 0.2}), UsageError);
   EXPECT_THROW(Make({.schedule = "triangle"}), UsageError);

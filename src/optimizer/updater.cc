@@ -120,7 +120,7 @@ void Updater::Apply(Queue& queue, int64_t step, Gradient summand, Slice state) {
     const auto [begin, size] = stretch.range;
     const bool whole = size == weights_;
     rule_->Apply(queue,
-                 {.rate = schedule_.rate(step) * stretch.rate,
+                 {.rate = rate(step) * stretch.rate,
                   .count = count_,
                   .scale = scale_,
                   .decays = stretch.decays,

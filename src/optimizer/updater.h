@@ -38,7 +38,8 @@ class Updater {
   // Forgets momentum and averages; the count of skipped updates and the loss scale stay.
   void Reset(Queue& queue);
 
-  double rate(int64_t step) const { return schedule_.rate(step); }
+  double rate(int64_t step) const { return schedule_.rate(step, falls_); }
+  void FallTo(int64_t falls) { falls_ = falls; }  // how often the schedule has let the rate fall
 
   // The optimizer's own slices by name ("velocity"), in the layout of the weights.
   struct Named {
@@ -89,6 +90,7 @@ class Updater {
   std::vector<Slice> own_;  // of memory_
   std::vector<Named> named_;
   std::vector<Stretch> stretches_;
+  int64_t falls_ = 0;
   int64_t count_ = 0;  // updates since the rule's slices were zero
 };
 

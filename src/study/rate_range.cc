@@ -50,6 +50,7 @@ Recipe RangeRecipe(const Recipe& recipe) {
   optimizer.warmup_epochs = 0;
   optimizer.decay_epochs.clear();
   optimizer.decay_every = 0;
+  optimizer.decay_patience = 0;
   TrainerOptions& trainer = range.trainer;
   trainer.steps = kSteps;
   trainer.metrics_steps = 1;

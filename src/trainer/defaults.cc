@@ -122,7 +122,8 @@ const PictureRule* RuleFor(const SampleShape& shape, int64_t samples) {
 
 OpenKeys FindOpenKeys(const Sections& sections) {
   const bool judged =  // by evaluations, whose number counts
-      sections.IsGiven("trainer.patience") || sections.IsGiven("trainer.target_accuracy");
+      sections.IsGiven("trainer.patience") || sections.IsGiven("trainer.target_accuracy") ||
+      sections.At("optimizer.schedule").Toml() == "\"plateau\"";
   std::vector<std::string> given;
   for (const std::string& path : sections.Paths()) {
     if (sections.IsGiven(path)) given.push_back(path);

@@ -64,6 +64,14 @@ TEST(Defaults, TheOptimizerChoosesTheRate) {
               1e-9);
 }
 
+TEST(Defaults, WhatCountsEvaluationsHasOneInEveryEpoch) {
+  const std::string table = "data.source=synthetic:1x1x7:3:500";
+  EXPECT_EQ(Line({table}).Completed().trainer.evaluate_every, 10);
+  for (const char* setting : {"trainer.patience=3", "optimizer.schedule=plateau"}) {
+    EXPECT_EQ(Line({table, setting}).Completed().trainer.evaluate_every, 1) << setting;
+  }
+}
+
 TEST(Defaults, TheRowsOfATableChooseTheSettings) {
   int64_t before = 0;
   for (const TableRule& rule : TableRules()) {

@@ -79,6 +79,24 @@ void RefuseAverage(const Recipe& recipe, const StrategyChoice& strategy) {
       recipe.trainer.ema, recipe.strategy.name);
 }
 
+// Falls where evaluations get no better: those who update must hear of each.
+void RefusePlateau(const Recipe& recipe, const Schedule& schedule, const StrategyChoice& strategy) {
+  if (!schedule.waits()) return;
+  if (!strategy.in_step() || strategy.whole) {
+    throw UsageError(
+        "optimizer.schedule = \"{}\" waits for evaluations, after which all workers go on with the "
+        "same rate, and {} has no such moment; use cosine, or strategy allreduce, sync-ps or "
+        "local-sgd with another optimizer than lbfgs",
+        recipe.optimizer.schedule,
+        strategy.whole ? "optimizer " + recipe.optimizer.name : "strategy " + recipe.strategy.name);
+  }
+  if (recipe.trainer.evaluate_every > 0) return;
+  throw UsageError(
+      "optimizer.schedule = \"{}\" waits for evaluations, and trainer.evaluate_every = 0 has none "
+      "before the end; set it to 1",
+      recipe.optimizer.schedule);
+}
+
 constexpr int kMostShards = 1 << 20;
 constexpr double kMostSteps = 1e15;  // every integer up to here is a double
 
@@ -360,6 +378,7 @@ Job PrepareJob(const Recipe& given, MakeBackend make_backend, const Neighbours& 
 
   CheckPlan(job.strategy, plan);
   job.schedule.emplace(recipe.optimizer, plan.steps_per_epoch(), plan.steps, plan.batch);
+  RefusePlateau(recipe, *job.schedule, job.strategy);
   job.cpus = OrderByCore(ReadCoreFacts().affinity);
   job.sharing = neighbours.ranks;
   for (int r = 0; neighbours.ranks.empty() && r < recipe.transport.ranks; ++r) {

@@ -80,7 +80,7 @@ EpochRecord CloseEpoch(const Job& job, double epoch, TrainState& at) {
   at.samples = 0;
   record.samples_per_second = SamplesOfEpoch(job.plan, at.step) / record.seconds;
   record.samples = at.all_samples;
-  record.lr = job.schedule->rate(std::max<int64_t>(0, at.step - 1));
+  record.lr = job.schedule->rate(std::max<int64_t>(0, at.step - 1), at.rate_falls);
   return record;
 }
 
@@ -117,7 +117,7 @@ void Recorder::Step(const StepResult& result, const TrainState& at,
     record.epoch = at.epochs_done;
     record.step = result.step + 1;
     record.train_loss = std::exchange(line_loss_sum_, 0) / double(std::exchange(line_samples_, 0));
-    record.lr = job_.schedule->rate(result.step);
+    record.lr = job_.schedule->rate(result.step, at.rate_falls);
     record.seconds = result.ended_s - last_line_s_;
     record.samples_per_second = double(at.all_samples - last_line_samples_) / record.seconds;
     const RankRecord own = spent();
@@ -168,6 +168,14 @@ void Recorder::Hint(const EpochRecord& record, const Evaluation& test,
   judged_ = true;
   const std::string hint = EarlyHint(job_, record, test, find_dead);
   if (!hint.empty()) progress_.Message("hint: " + hint);
+}
+
+void Recorder::RateFell(const TrainState& at) {
+  const double rate = job_.schedule->rate(at.step, at.rate_falls);
+  if (rate == job_.schedule->rate(at.step, at.rate_falls - 1)) return;  // the least already
+  progress_.Message(
+      fmt::format("the learning rate falls to {:.3g}: the best evaluation is that of epoch {}",
+                  rate, at.best_epoch));
 }
 
 void Recorder::Paused(double seconds) { last_line_s_ += seconds; }

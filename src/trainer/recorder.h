@@ -52,7 +52,8 @@ class Recorder {
   // The first time that it is asked once it can be told: what may be wrong with the run.
   void Hint(const EpochRecord& record, const Evaluation& test,
             FunctionRef<std::optional<DeadUnits>()> find_dead);
-  void Paused(double seconds);  // for an evaluation, a checkpoint: no time of steps
+  void RateFell(const TrainState& at);  // to what its schedule makes of it
+  void Paused(double seconds);          // for an evaluation, a checkpoint: no time of steps
   void Stopped(int signal, const TrainState& at);
   // What makes a state worthless: values that are not finite, in it or in what was found of it
   // (null: nothing yet). Empty: nothing does.

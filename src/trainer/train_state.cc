@@ -24,9 +24,10 @@ std::optional<Ending> TrainState::Judge(double score, const TrainerOptions& opti
     best_score = score;
     best_epoch = epochs_done;
     best_step = step;
-    evaluations_since_best = 0;
+    evaluations_since_best = flat_evaluations = 0;
   } else {
     ++evaluations_since_best;
+    ++flat_evaluations;
   }
   if (options.target_accuracy > 0 && score >= options.target_accuracy) return Ending::kTarget;
   return EndingFor(options);
@@ -37,6 +38,13 @@ std::optional<Ending> TrainState::EndingFor(const TrainerOptions& options) const
   if (target > 0 && best_step == step && best_score >= target) return Ending::kTarget;
   if (options.patience && evaluations_since_best >= options.patience) return Ending::kPatience;
   return {};
+}
+
+bool TrainState::RateFalls(const Schedule& schedule) {
+  if (!schedule.FallsAfter(flat_evaluations)) return false;
+  flat_evaluations = 0;
+  ++rate_falls;
+  return true;
 }
 
 bool TrainState::CheckpointIsDue(const TrainerOptions& options) const {
@@ -67,6 +75,8 @@ void TrainState::Save(StateWriter& writer) const {
   writer.Int("best_epoch", best_epoch);
   writer.Int("best_step", best_step);
   writer.Int("evaluations_since_best", evaluations_since_best);
+  writer.Int("rate_falls", rate_falls);
+  writer.Int("flat_evaluations", flat_evaluations);
 }
 
 TrainState TrainState::Load(const StateReader& reader) {
@@ -87,6 +97,10 @@ TrainState TrainState::Load(const StateReader& reader) {
     at.best_step = reader.Int("best_step");
   } else {
     at.ForgetBest();  // of a version that did not keep it
+  }
+  if (reader.Has("rate_falls")) {  // since there is a plateau
+    at.rate_falls = reader.Int("rate_falls");
+    at.flat_evaluations = reader.Int("flat_evaluations");
   }
   return at;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/state_io.h"
+#include "optimizer/schedule.h"
 #include "recipe/trainer_options.h"
 
 namespace trireme {
@@ -27,12 +28,16 @@ struct TrainState {
   int64_t best_epoch = 0;
   int64_t best_step = -1;  // -1: no evaluation yet
   int64_t evaluations_since_best = 0;
+  int64_t rate_falls = 0;        // on a plateau (optimizer/schedule.h)
+  int64_t flat_evaluations = 0;  // since the best, or since the rate fell last
 
   // Counts an evaluation; a reason to end the run, if it is one. Higher scores are better; one that
   // is not a number is no better than any.
   std::optional<Ending> Judge(double score, const TrainerOptions& options);
   // The same for a run that was killed before its end.
   std::optional<Ending> EndingFor(const TrainerOptions& options) const;
+  // After an evaluation was counted: does the rate fall?
+  bool RateFalls(const Schedule& schedule);
   // At the end of an epoch: every so many, and where the evaluation was the best so far.
   bool CheckpointIsDue(const TrainerOptions& options) const;
   // Its checkpoint is lost: the best of the evaluations to come counts.

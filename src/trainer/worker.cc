@@ -78,6 +78,7 @@ Ending Worker::Run(const Start& start) {
   BeginWith(start);
   if (resume) {
     at_ = start.at;
+    replica.updater.FallTo(at_.rate_falls);
     strategy_.Load(replica, *resume);
   }
   strategy_.Begin(replica);
@@ -330,10 +331,13 @@ std::optional<Ending> Worker::EndOfEpoch() {
     findings_->AddTo(record);
     record.evaluation_seconds = Now() - began;
   }
+  const bool falls = takes_part_ && evaluated_step_ == at_.step && at_.RateFalls(*job_.schedule);
+  if (falls) stepper_.replica().updater.FallTo(at_.rate_falls);
   if (recorder_) {
     record.clients = RecordsOf(strategy_.worker_stats()).clients;
     recorder_->Epoch(record);
     if (evaluated_step_ == at_.step && !ending) Hint(record);
+    if (falls && !ending && at_.step < job_.plan.steps) recorder_->RateFell(at_);
   }
 
   if (at_.CheckpointIsDue(job_.recipe.trainer)) SaveCheckpoint();
