@@ -17,6 +17,22 @@ class InitTest : public WholeTest {
     Write("x.csv", "5.1,3.5,1.4,0.2\n6.3,3.3,6.0,2.5\n");
   }
 
+  // All but the last layer are as `weights_` has them, and that one is not.
+  void ExpectFrozen(const std::string& run) {
+    const SafetensorsReader before(At(weights_)), after(At(Latest(run) + "/model.safetensors"));
+    const auto values = [](const SafetensorsReader& reader, const std::string& name) {
+      const TensorInfo& tensor = *reader.Find(name);
+      std::vector<float> read(tensor.count);
+      reader.Read(tensor, read);
+      return read;
+    };
+    for (const TensorInfo& tensor : before.tensors()) {
+      const bool frozen = !tensor.name.starts_with("layers.4");
+      EXPECT_EQ(values(after, tensor.name) == values(before, tensor.name), frozen)
+          << run << " " << tensor.name;
+    }
+  }
+
   std::string weights_;
 };
 
@@ -120,17 +136,7 @@ const Words kFrozen = {"train",
 TEST_F(InitTest, FrozenLayersKeepTheirBitsOnAnyNumberOfRanks) {
   const Words run = kFrozen + Words{"--init", weights_, "--steps", "20"};
   Succeed(run + Words{"--out", "one"});
-  const SafetensorsReader before(At(weights_)), after(At(Latest("one") + "/model.safetensors"));
-  const auto values = [](const SafetensorsReader& reader, const std::string& name) {
-    const TensorInfo& tensor = *reader.Find(name);
-    std::vector<float> read(tensor.count);
-    reader.Read(tensor, read);
-    return read;
-  };
-  for (const TensorInfo& tensor : before.tensors()) {
-    const bool frozen = !tensor.name.starts_with("layers.4");
-    EXPECT_EQ(values(after, tensor.name) == values(before, tensor.name), frozen) << tensor.name;
-  }
+  ExpectFrozen("one");
   for (const Words& ranks :
        {Words{"--ranks", "2"}, Words{"--ranks", "3"}, Words{"--ranks", "3", "--transport", "shm"},
         Words{"--ranks", "3", "--strategy", "sync-ps"},
@@ -151,6 +157,36 @@ TEST_F(InitTest, ARunWithFrozenLayersIsResumed) {
          {"model.freeze cannot be changed"});
 }
 
+// A server hands out what is trained; ssp without staleness has the bits of a run in step.
+TEST_F(InitTest, FrozenLayersBesideAServer) {
+  const Words init = {"--init", weights_}, many = {"--steps", "40"};
+  const Words ssp = {"--ranks", "3", "--strategy", "ssp", "--set", "strategy.staleness=0"};
+  Succeed(kFrozen + init + many + Words{"--out", "one"});
+  for (const std::string transport : {"threads", "shm", "tcp"}) {
+    Succeed(kFrozen + init + many + ssp + Words{"--transport", transport, "--out", transport});
+    EXPECT_EQ(Hash(transport), Hash("one")) << transport;
+  }
+  Succeed(kFrozen + init + ssp + Words{"--steps", "22", "--out", "parts"});
+  std::filesystem::remove_all(At("a"));  // the checkpoint has them, too
+  Succeed({"train", "--resume", "parts", "--steps", "40"});
+  EXPECT_EQ(Hash("parts"), Hash("one"));
+}
+
+TEST_F(InitTest, FrozenLayersStayWithEveryStrategyThatHasServers) {
+  const Words run = {"train",    "--set", "model.freeze=up to layers.2", "--init", weights_,
+                     "--epochs", "3"};
+  for (const std::string strategy :
+       {"async-ps", "downpour", "easgd", "ssp", "hybrid", "pgas", "federated"}) {
+    const Words ranks = {"--ranks", strategy == "hybrid" ? "5" : "3", "--strategy", strategy};
+    Succeed(run + ranks + Words{"--out", strategy});
+    ExpectFrozen(strategy);
+    EXPECT_GT(Number(strategy, "test_accuracy"), 0.6) << strategy;
+  }
+  Succeed(run + Words{"--ranks", "4", "--strategy", "easgd", "--set", "strategy.servers=2", "--out",
+                      "parted"});
+  ExpectFrozen("parted");
+}
+
 TEST_F(InitTest, FrozenLayersServeOtherClasses) {
   Write("two.csv", "1,2,3,4,x\n2,3,4,5,y\n3,4,5,6,x\n4,5,6,7,y\n5,6,7,8,x\n");
   Succeed({"train", "--data", "csv:two.csv", "--model", "mlp:4-30-20-2", "--init", weights_,
@@ -164,9 +200,9 @@ TEST_F(InitTest, WhatCannotBeFrozenIsRefused) {
          {"model.freeze", "no layer \"layer.2\"", "layers.2"});
   Refuse({"train", "--set", "model.freeze=up to layers.4", "--out", "b"}, 2,
          {"leaves nothing to train"});
-  Refuse({"train", "--ranks", "3", "--strategy", "easgd", "--set", "model.freeze=up to layers.0",
+  Refuse({"train", "--ranks", "5", "--strategy", "dogwild", "--set", "model.freeze=up to layers.0",
           "--out", "b"},
-         2, {"model.freeze", "easgd"});
+         2, {"model.freeze", "dogwild"});
   Refuse({"train", "--optimizer", "lbfgs", "--set", "model.freeze=up to layers.0", "--out", "b"}, 2,
          {"model.freeze", "lbfgs"});
   EXPECT_FALSE(Exists(At("b")));

@@ -111,19 +111,22 @@ void SayChoices(const Log& log, const Settings& settings, const Recipe& recipe,
 }
 
 // A recipe names a place for its data that may not be here.
-Job Prepare(const Settings& settings, const Launcher& launcher, const Log& log, bool resumed,
-            bool begun, bool only_plan) {
+Job Prepare(const Settings& settings, const Launcher& launcher, const Log& log,
+            const std::string& resumed, bool begun, bool only_plan) {
   try {
-    return PrepareRun(
-        {.recipe = settings.recipe, .open = settings.open, .begun = begun, .only_plan = only_plan},
-        launcher, log);
+    return PrepareRun({.recipe = settings.recipe,
+                       .open = settings.open,
+                       .begun = begun,
+                       .run = resumed,
+                       .only_plan = only_plan},
+                      launcher, log);
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
     const std::string& source = settings.recipe.data.source;
     const size_t colon = source.find(':');
     const bool here = colon == source.npos || Exists(source.substr(colon + 1));
-    if (resumed || here || settings.sections.ByHand("data.source")) throw;
+    if (!resumed.empty() || here || settings.sections.ByHand("data.source")) throw;
     for (const SourceKind& kind : SourceKinds()) {
       if (source.substr(0, colon) == kind.name) {
         throw Error(
@@ -161,7 +164,7 @@ int RunJob(const Args& args, Process& process, Settings& settings, Launcher& lau
 
   // A resumed run has its weights, at the latest from the rank that records.
   const bool begun = resume && (!records || HasCheckpoint(directory->checkpoints()));
-  Job job = Prepare(settings, launcher, log, resume.has_value(), begun, args.Has("--dry-run"));
+  Job job = Prepare(settings, launcher, log, resume.value_or(""), begun, args.Has("--dry-run"));
   if (records) SayLeftOut(log, job.data.left_out);
   if (records && !resume) SayNotes(log, job.data.notes);
   if (records && !resume && !job.data.summary.empty()) log.Info("data", "{}", job.data.summary);

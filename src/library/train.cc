@@ -221,9 +221,12 @@ Result TrainFor(Caller& caller, const Recipe& given, const Data* data,
   std::optional<RunDirectory> directory;
   if (options.resume) directory.emplace(OpenToResume(options.run, recipe, log));
   const bool begun = directory && HasCheckpoint(directory->checkpoints());
-  const Job job = PrepareRun(
-      {.recipe = recipe, .open = settings->open, .begun = begun, .samples = std::move(samples)},
-      launcher, log);
+  const Job job = PrepareRun({.recipe = recipe,
+                              .open = settings->open,
+                              .begun = begun,
+                              .run = options.resume ? options.run : "",
+                              .samples = std::move(samples)},
+                             launcher, log);
   SayChoices(log, *settings, job, options.resume);
   const std::string& trace = job.recipe.record.trace;
   if (!trace.empty()) Replacement::Check(trace);  // it is written at the end

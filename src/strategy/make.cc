@@ -114,7 +114,7 @@ std::unique_ptr<Client> MakeClientOf(const StrategySetup& setup, World& world,
   }
   std::vector<ServerLine::Holder> servers;
   for (int s = 0; s < c.servers; ++s) {
-    servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.state, s, c.servers)});
+    servers.push_back({&world.LinkTo(s), PartitionOf(setup.layout.trained(), s, c.servers)});
   }
   return std::make_unique<Client>(std::move(servers), ahead);
 }
@@ -242,7 +242,7 @@ std::vector<Link*> ClientLinks(World& world, const StrategyChoice& c) {
 
 std::unique_ptr<Server> MakePartitionServer(const StrategySetup& setup, World& world) {
   const StrategyChoice& c = setup.choice;
-  const Range partition = PartitionOf(setup.layout.state, world.rank(), c.servers);
+  const Range partition = PartitionOf(setup.layout.trained(), world.rank(), c.servers);
   const Layout layout = CutLayout(setup.layout, partition);
   return std::make_unique<PartitionServer>(PartitionServer::Setup{
       .first = &world.LinkTo(0),
@@ -290,7 +290,7 @@ int64_t LeaseSize(const Plan& plan, int clients) {
 MemoryRoom MemoryRoomOf(const StrategyChoice& choice, const Layout& layout) {
   if (!choice.in_memory()) return {};
   constexpr size_t kNotes = size_t{1} << 20;  // of a region: its ring
-  const size_t state = layout.state * sizeof(float) + kNotes;
+  const size_t state = layout.trained() * sizeof(float) + kNotes;
   const size_t clients = size_t(choice.clients()) + 1;
   const size_t inboxes = choice.merge->inboxes ? clients * state : 0;
   return {.regions = state + kNotes + inboxes, .slots = 2 * clients * state};
@@ -312,10 +312,10 @@ std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world,
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state) {
   const StrategyChoice& c = setup.choice;
-  TRIREME_ASSERT(c.leases_work() && state.size() == setup.layout.state);
-  if (setup.layout.state < size_t(c.servers) * Layout::kAlignment) {
+  TRIREME_ASSERT(c.leases_work() && state.size() == setup.layout.trained());
+  if (state.size() < size_t(c.servers) * Layout::kAlignment) {
     throw UsageError("strategy.servers = {}: the model has only {} parameters", c.servers,
-                     setup.layout.state);
+                     state.size());
   }
   if (c.groups && world.together()) world.Subgroup(-1, 0, 1);  // a division needs all
   if (world.rank() > 0) return MakePartitionServer(setup, world);

@@ -38,7 +38,7 @@ std::string ResolveAlgorithm(const StrategySetup& setup, World& world,
 // For ranks that train and for those that take part in steps, and for servers of a free pace.
 std::unique_ptr<Strategy> MakeWorker(const StrategySetup& setup, World& world,
                                      DeviceGroups* devices = nullptr);
-// `state` is the first server's: it gives the others their partitions.
+// `state`, of what is trained, is the first server's: it gives the others their partitions.
 std::unique_ptr<Server> MakeServer(const StrategySetup& setup, World& world,
                                    std::span<const float> state);
 

@@ -45,14 +45,14 @@ void RefuseChanges(const Recipe& recipe) {
   }
 }
 
-// Where weights are handed out from elsewhere than the replicas, which alone have what is frozen.
+// A server hands out what is trained; the rest each worker has from the beginning.
 void RefuseFrozen(const Recipe& recipe, const StrategyChoice& strategy) {
   if (recipe.model.freeze.empty()) return;
-  if (strategy.leases_work()) {
+  if (strategy.leases_work() && strategy.inner->shares_memory) {
     throw UsageError(
-        "model.freeze: the workers of strategy {} get their weights from a centre, which holds "
-        "only "
-        "what is trained; use a strategy without one (allreduce, sync-ps, local-sgd), or unset it",
+        "model.freeze: the groups of strategy {} share weights that come from a centre, which "
+        "holds "
+        "only what is trained; use another strategy (easgd, hybrid, allreduce), or unset it",
         recipe.strategy.name);
   }
   if (strategy.whole) {

@@ -35,7 +35,7 @@ HexHash HashOf(const std::string& text) {
 
 // What must be equal, each with the word that names it in an error.
 struct Words {
-  HexHash recipe, data, instructions;
+  HexHash recipe, data, instructions, frozen;
   std::array<char, 128> build;
 };
 
@@ -96,6 +96,15 @@ std::string TargetOf(const Job& job) {
                      target->deviation);
 }
 
+// Of the layers that no server hands out: each rank has them from the same file.
+std::string FrozenOf(const Job& job) {
+  if (job.layout.frozen == 0 || !job.strategy.leases_work()) return "";
+  const auto frozen = std::span(job.initial_state).subspan(job.layout.trained());
+  Sha256 hash;
+  hash.Add(frozen);
+  return fmt::format(", frozen layers {}", hash.Hex().substr(0, 12));
+}
+
 Words WordsOf(const Job& job, int rank) {
   // Other instructions round otherwise; that matters only where bits are promised.
   std::string target;
@@ -104,7 +113,8 @@ Words WordsOf(const Job& job, int rank) {
     needs.threads = 1;
     target = job.make_backend(needs).engine->target();
   }
-  Words words = {HashOf(RecipeText(job)), HashOf(DataText(job)), HashOf(target), {}};
+  Words words = {
+      HashOf(RecipeText(job)), HashOf(DataText(job)), HashOf(target), HashOf(FrozenOf(job)), {}};
   const std::string build = BuildText();
   std::copy_n(build.begin(), std::min(build.size(), words.build.size() - 1), words.build.begin());
   return words;
@@ -178,6 +188,8 @@ void CheckAgreement(Group& group, const Job& job) {
                 r, where);
   }
   check(0, "data differ", "all ranks of a job need the same", &Words::data);
+  check(0, "frozen layers differ", "all ranks need the same file (trainer.init), or run to resume",
+        &Words::frozen);
   // Where workers compute on cards, servers do not.
   const bool alike = job.DeviceOf(0).kind == FindDevice(job.recipe.trainer.device).kind;
   check(alike ? 0 : job.strategy.servers, "instruction set differs",
@@ -203,9 +215,9 @@ void ShowRanks(Group& group, const Job& job, const Log& log) {
 
 std::string FingerprintOf(const Job& job) {
   const Shape input = job.graph.input();
-  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights{}{}\n{}\n{}", BuildText(),
+  return fmt::format("{}\n{}x{}x{} samples, {} classes, {} weights{}{}{}\n{}\n{}", BuildText(),
                      input.height, input.width, input.channels, job.data.classes.size(),
-                     job.layout.weights, TextsOf(job.data.codes), TargetOf(job),
+                     job.layout.weights, TextsOf(job.data.codes), TargetOf(job), FrozenOf(job),
                      Sha256Hex(DataText(job)), BoundText(job.recipe, Binds::kJob));
 }
 

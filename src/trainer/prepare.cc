@@ -4,10 +4,27 @@
 #include "base/machine.h"
 #include "base/version.h"
 #include "model/given_weights.h"
+#include "record/checkpoint.h"
 #include "record/timestamp.h"
 #include "trainer/recorder.h"
 
 namespace trireme {
+
+namespace {
+
+// The layers that a server does not hand out, for each rank of a resumed run: as its checkpoints
+// have them, or where there is none as it began.
+void TakeFrozen(const RunRequest& request, Job& job, const Log& log) {
+  if (request.run.empty() || job.layout.frozen == 0 || !job.strategy.leases_work()) return;
+  const bool saved = HasCheckpoint(request.run + "/checkpoints");
+  const std::string& init = job.recipe.trainer.init;
+  if (!saved && init.empty()) return;
+  TakeWeights(FindWeights(saved ? request.run : init, log),
+              saved ? "" : job.recipe.trainer.init_except, job.graph, job.layout, job.initial_state,
+              log);
+}
+
+}  // namespace
 
 Job PrepareRun(RunRequest request, const Launcher& launcher, const Log& log) {
   std::string& init = request.recipe.trainer.init;
@@ -28,6 +45,7 @@ Job PrepareRun(RunRequest request, const Launcher& launcher, const Log& log) {
   Job job = PrepareJob(request.recipe, std::move(backend), launcher.neighbours(), weights,
                        request.open, std::move(request.samples));
   job.given_weights = !init.empty();
+  if (request.begun && !request.only_plan) TakeFrozen(request, job, log);
   if (!takes_weights) return job;
   TakeWeights(init, job.recipe.trainer.init_except, job.graph, job.layout, job.initial_state, log);
   const std::string wanted = NormalizationOfWeights(init, job.recipe.model.name);

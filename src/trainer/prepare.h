@@ -14,6 +14,7 @@ struct RunRequest {
   Recipe recipe;                        // trainer.device names what computes (SettleDevice)
   OpenKeys open = {};                   // of a run without a recipe
   bool begun = false;                   // resumed: its weights are in a checkpoint
+  std::string run = {};                 // of which; empty: nothing is resumed
   bool only_plan = false;               // nothing will be trained
   std::optional<DataSet> samples = {};  // that are there already; else data.source is opened
 };

@@ -21,6 +21,7 @@ ServerRecorder::ServerRecorder(const Job& job, RunDirectory& directory, Progress
       next_snapshot_s_(job.recipe.strategy.snapshot_s),
       at_(start.at),
       seconds_before_(at_.seconds),
+      frozen_(start.state.begin() + std::ptrdiff_t(job.layout.trained()), start.state.end()),
       thread_(StartThread("the thread that evaluates", [this] { Work(); })) {
   if (start.resume()) saved_step_ = taken_step_ = start.at.step;
   if (const auto ending = start.at.EndingFor(job.recipe.trainer)) EndWith(*ending);
@@ -54,6 +55,7 @@ void ServerRecorder::Take(const Server& server, What what) {
               .clients = server.clients(),
               .seconds = now};
   image.state.assign(server.centre().begin(), server.centre().end());
+  image.state.insert(image.state.end(), frozen_.begin(), frozen_.end());
   server.Save(image.saved);
   taken_step_ = StepOf(image.progress);
   if (image.save) next_snapshot_s_ = now + job_.recipe.strategy.snapshot_s;

@@ -76,6 +76,7 @@ class ServerRecorder : public ServerKeeper {
   // The thread's.
   TrainState at_;
   const double seconds_before_;
+  const std::vector<float> frozen_;  // behind what the server has, in a model
   uint64_t sent_before_ = 0, received_before_ = 0;
   std::optional<Findings> findings_;
   int64_t evaluated_step_ = -1, saved_step_ = -1;

@@ -59,7 +59,7 @@ class StopsOnly : public ServerKeeper {
 
 int RunServer(const Job& job, const RunContext& context, const Start& start,
               const StrategySetup& setup, World& world) {
-  const auto server = MakeServer(setup, world, start.state);
+  const auto server = MakeServer(setup, world, start.state.first(job.layout.trained()));
   if (start.resume()) server->Load(*start.resume());
   if (world.rank() != kRecordingRank) {
     StopsOnly keeper(context.signals);
@@ -338,6 +338,12 @@ int Join(const Job& job, const JoinContext& context) {
     throw Error(
         "the run at {} keeps its weights in remote memory (strategy.centre = \"memory\") and "
         "accepts only its own clients",
+        context.meet);
+  }
+  if (job.layout.frozen > 0) {
+    throw Error(
+        "the run at {} has frozen layers (model.freeze), which no server sends, and accepts only "
+        "its own clients",
         context.meet);
   }
   const DenormalsOff denormals_off;

@@ -12,7 +12,7 @@ namespace trireme {
 PartitionSequencer::PartitionSequencer(const Layout& layout, std::vector<Link*> others) {
   const int servers = int(others.size()) + 1;
   for (int s = 0; s < servers; ++s) {
-    const Range range = PartitionOf(layout.state, s, servers);
+    const Range range = PartitionOf(layout.trained(), s, servers);
     partitions_.push_back({.range = range, .weights = CutLayout(layout, range).weights});
     if (s > 0) partitions_.back().link = others[size_t(s) - 1];
   }

@@ -64,7 +64,7 @@ class UpdateRule : public ServerRule {
 class RoundRule : public ServerRule {
  public:
   RoundRule(float momentum, const Layout& layout, Device& device)
-      : momentum_(momentum), mean_(device, layout.state), velocity_(device, layout.weights) {}
+      : momentum_(momentum), mean_(device, layout.trained()), velocity_(device, layout.weights) {}
   void Apply(Queue& queue, std::span<const Part> parts, int64_t, float, Slice centre) override {
     double samples = 0;
     for (const Part& part : parts) samples += double(part.samples);
