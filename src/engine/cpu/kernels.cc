@@ -10,8 +10,8 @@
   PLAIN("absolute_error_grad", AbsoluteErrorGrad)                                               \
   PLAIN("add", Add, kPair)                                                                      \
   PLAIN("add_relu_grad", AddReluGrad, {0b111, 0b1})                                             \
-  SCRATCH("attention", Attention, AttentionScratch)                                             \
-  SCRATCH("attention_grad", AttentionGrad, AttentionGradScratch)                                \
+  SCRATCH("attention", Attention, AttentionScratch, kOne)                                       \
+  SCRATCH("attention_grad", AttentionGrad, AttentionGradScratch, {0b1011, 0b1})                 \
   PLAIN("average_pool", AveragePool, kOne)                                                      \
   PLAIN("average_pool_grad", AveragePoolGrad, kOne)                                             \
   SCRATCH("batch_norm", BatchNorm, BatchNormScratch, kOne)                                      \
@@ -21,34 +21,35 @@
   SCRATCH("batch_norm_inference", BatchNormInference, BatchNormInferenceScratch, kOne)          \
   SCRATCH("batch_norm_relu", BatchNormRelu, BatchNormScratch, kOne)                             \
   SCRATCH("batch_norm_relu_grad", BatchNormReluGrad, BatchNormGradScratch, {0b1001, 0b1})       \
-  PLAIN("class_token", ClassToken)                                                              \
-  PLAIN("class_token_grad", ClassTokenGrad)                                                     \
+  PLAIN("class_token", ClassToken, kOne)                                                        \
+  PLAIN("class_token_grad", ClassTokenGrad, kOne)                                               \
   SCRATCH("conv2d", Conv2d, Conv2dScratch, kMixed)                                              \
   SCRATCH("conv2d_grad_input", Conv2dGradInput, Conv2dGradInputScratch, kMixed)                 \
   SCRATCH("conv2d_grad_weights", Conv2dGradWeights, Conv2dGradWeightsScratch, {0b11, 0, false}) \
   SCRATCH("conv2d_relu", Conv2dRelu, Conv2dScratch, kMixed)                                     \
-  SCRATCH("dense", Dense, DenseScratch)                                                         \
-  SCRATCH("dense_grad_input", DenseGradInput, DenseGradInputScratch)                            \
-  SCRATCH("dense_grad_weights", DenseGradWeights, DenseGradWeightsScratch)                      \
-  SCRATCH("dense_relu", DenseRelu, DenseScratch)                                                \
+  SCRATCH("dense", Dense, DenseScratch, kMixed)                                                 \
+  SCRATCH("dense_grad_input", DenseGradInput, DenseGradInputScratch, kMixed)                    \
+  SCRATCH("dense_grad_weights", DenseGradWeights, DenseGradWeightsScratch, {0b11, 0, false})    \
+  SCRATCH("dense_relu", DenseRelu, DenseScratch, kMixed)                                        \
   SCRATCH("dense_sigmoid", DenseSigmoid, DenseScratch)                                          \
   SCRATCH("dense_tanh", DenseTanh, DenseScratch)                                                \
   PLAIN("dropout", Dropout)                                                                     \
   PLAIN("dropout_grad", Dropout)                                                                \
-  PLAIN("first_token", FirstToken)                                                              \
-  PLAIN("first_token_grad", FirstTokenGrad)                                                     \
+  PLAIN("first_token", FirstToken, {0b1, 0})                                                    \
+  PLAIN("first_token_grad", FirstTokenGrad, {0, 0b1})                                           \
   PLAIN("gelu", Gelu, kOne)                                                                     \
   PLAIN("gelu_grad", GeluGrad, kPair)                                                           \
   PLAIN("global_average_pool", GlobalAveragePool, {0b1, 0})                                     \
   PLAIN("global_average_pool_grad", GlobalAveragePoolGrad, {0, 0b1})                            \
-  PLAIN("layer_norm", LayerNorm)                                                                \
-  SCRATCH("layer_norm_grad", LayerNormGrad, LayerNormGradScratch)                               \
+  PLAIN("layer_norm", LayerNorm, kOne)                                                          \
+  SCRATCH("layer_norm_grad", LayerNormGrad, LayerNormGradScratch, {0b1001, 0b1})                \
   PLAIN("max_pool", MaxPool, kOne)                                                              \
   PLAIN("max_pool_grad", MaxPoolGrad, {0b10, 0b1})                                              \
   PLAIN("pad_channels", PadChannels, kOne)                                                      \
   PLAIN("pad_channels_grad", PadChannelsGrad, kOne)                                             \
-  PLAIN("position_embedding", PositionEmbedding)                                                \
-  SCRATCH("position_embedding_grad", PositionEmbeddingGrad, PositionEmbeddingGradScratch)       \
+  PLAIN("position_embedding", PositionEmbedding, kOne)                                          \
+  SCRATCH("position_embedding_grad", PositionEmbeddingGrad, PositionEmbeddingGradScratch,       \
+          {0b1, 0})                                                                             \
   PLAIN("relu", Relu, kOne)                                                                     \
   PLAIN("relu_grad", ReluGrad, kPair)                                                           \
   PLAIN("sigmoid", Sigmoid, kOne)                                                               \
@@ -57,8 +58,8 @@
   PLAIN("softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad)                                  \
   PLAIN("squared_error", SquaredError)                                                          \
   PLAIN("squared_error_grad", SquaredErrorGrad)                                                 \
-  PLAIN("stochastic_depth", StochasticDepth)                                                    \
-  PLAIN("stochastic_depth_grad", StochasticDepth)                                               \
+  PLAIN("stochastic_depth", StochasticDepth, kOne)                                              \
+  PLAIN("stochastic_depth_grad", StochasticDepth, kOne)                                         \
   PLAIN("tally", Tally)                                                                         \
   PLAIN("tanh", Tanh, kOne)                                                                     \
   PLAIN("tanh_grad", TanhGrad, kPair)

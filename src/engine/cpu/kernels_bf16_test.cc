@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/check/op_check.h"
+#include "engine/cpu/bf16/plain_unit_test.h"
 #include "engine/cpu/bf16/unit.h"
 #include "engine/cpu/op_runner_test.h"
 #include "graph/op.h"
@@ -19,11 +20,16 @@ void CheckOnAll(const CpuRunners& runners, const check::Judgement& judgement,
   }
 }
 
+// Operations that hold values in bf16 only where a unit computes their products.
+bool NeedsUnit(std::string_view op) {
+  return op.starts_with("conv2d") || op.starts_with("dense") || op.starts_with("attention");
+}
+
 TEST(KernelsBFloatTest, OperationsOnBFloatsAgreeWithRef) {
   const CpuRunners runners = RunnersOnAllTargets(1);
   size_t tried = 0;
   for (const KernelRow& row : runners[0]->kernels().rows) {
-    if (row.op.starts_with("conv2d")) continue;  // needs a unit
+    if (NeedsUnit(row.op)) continue;
     for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
       const auto choices = check::NarrowCases(c, row.narrow);
       if (choices.empty()) break;
@@ -41,12 +47,11 @@ TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
   if (alone.empty()) GTEST_SKIP() << WhyNoMatrixUnit();
   size_t tried = 0;
   for (const KernelRow& row : alone[0]->kernels().rows) {
-    const bool convolves = row.op.starts_with("conv2d");
-    if (!convolves && !row.op.starts_with("dense")) continue;
+    if (!NeedsUnit(row.op) || row.op.starts_with("attention")) continue;
     for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
       const check::Judgement judgement(c, Element::kBFloat);
       CheckOnAll(pairs, judgement, {c});
-      if (convolves && c.count == 3) {  // other counts: as with floats
+      if (c.count == 3) {  // other counts: as with floats
         const auto choices = check::NarrowCases(c, row.narrow);
         CheckOnAll(alone, judgement, choices);
         tried += choices.size();
@@ -57,6 +62,27 @@ TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
     }
   }
   EXPECT_GE(tried, 100u);
+}
+
+// Its products follow one another, each of operands that were rounded. On machines without a unit,
+// too.
+TEST(KernelsBFloatTest, AttentionAgreesWithRef) {
+  CpuRunners runners = RunnersWithUnits(2);
+  runners.push_back(std::make_unique<CpuRunner>(AllTargets().front(), 2, &kPlainUnit));
+  constexpr double kTolerance = 4e-2;
+  for (const char* op : {"attention", "attention_grad"}) {
+    const NarrowOperands narrow = runners[0]->kernels().Find(op)->narrow;
+    for (const check::OpCase& c : check::CasesFor(FindOp(op))) {
+      if (c.count != 3) continue;  // other counts: as with floats
+      const check::Judgement judgement(c), of_narrow(c, Element::kBFloat);
+      for (const auto& runner : runners) {
+        EXPECT_TRUE(judgement.Check(*runner, kTolerance)) << runner->text();
+        for (const check::OpCase& alike : check::NarrowCases(c, narrow)) {
+          EXPECT_TRUE(of_narrow.Check(*runner, alike, kTolerance)) << runner->text();
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -33,8 +33,9 @@ HWY_INLINE V OnlyFirst(V v, size_t n) {
   return n == kLanes ? v : hn::IfThenElseZero(hn::FirstN(Floats(), n), v);
 }
 
-void NormalizeSample(const float* x, size_t size, float epsilon, const float* weight,
-                     const float* bias, float* y, float* mean_out, float* inv_std_out) {
+template <class T>
+void NormalizeSample(const T* x, size_t size, float epsilon, const float* weight, const float* bias,
+                     T* y, float* mean_out, float* inv_std_out) {
   const double sum =
       SumOver(size, [&](size_t i, size_t n) TRIREME_INLINED { return LoadN(x + i, n); });
   const float mean = static_cast<float>(sum / static_cast<double>(size));
@@ -56,8 +57,9 @@ void NormalizeSample(const float* x, size_t size, float epsilon, const float* we
 }
 
 // With g = dy * weight and z the normalised value: dx = inv_std (g - mean(g) - z mean(g z)).
-void GradSample(const float* x, const float* dy, size_t size, float mean, float inv_std,
-                const float* weight, float* dx) {
+template <class T>
+void GradSample(const T* x, const T* dy, size_t size, float mean, float inv_std,
+                const float* weight, T* dx) {
   const V m = hn::Set(Floats(), mean), scale = hn::Set(Floats(), inv_std);
   const auto gradient = [&](size_t i, size_t n) TRIREME_INLINED {
     const V g = LoadN(dy + i, n);
@@ -95,9 +97,10 @@ struct Populations {
 constexpr size_t kChunk = 128;
 
 // Gradients of weight and bias at values [begin, end), over populations [first, last) in order.
+template <class T>
 void GradAffine(const Call& call, size_t size, size_t first, size_t last, size_t begin, size_t end,
                 bool add, float* dweight, float* dbias) {
-  const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
+  const T *x = call.inputs[0].as<T>(), *dy = call.inputs[3].as<T>();
   const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
   ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
     V product = add ? LoadN(dweight + i, n) : hn::Zero(Floats());
@@ -113,9 +116,8 @@ void GradAffine(const Call& call, size_t size, size_t first, size_t last, size_t
   });
 }
 
-}  // namespace
-
-void LayerNorm(const Call& call, const Shard& shard) {
+template <class T>
+void Normalize(const Call& call, const Shard& shard) {
   const Populations all(call, shard.count);
   const size_t size = all.size;
   const float* weight = nullptr;
@@ -124,8 +126,8 @@ void LayerNorm(const Call& call, const Shard& shard) {
     weight = shard.state + call.parameters[0].begin;
     bias = shard.state + call.parameters[1].begin;
   }
-  const float* x = call.inputs[0].floats();
-  float* y = call.outputs[0].floats();
+  const T* x = call.inputs[0].as<T>();
+  T* y = call.outputs[0].as<T>();
   float *mean = call.outputs[1].floats(), *inv_std = call.outputs[2].floats();
   ParallelFor(*shard.team, all.count, 1 + GrainFor(4) / size, [&](size_t begin, size_t end) {
     for (size_t s = begin; s < end; ++s) {
@@ -135,39 +137,60 @@ void LayerNorm(const Call& call, const Shard& shard) {
   });
 }
 
-void LayerNormGrad(const Call& call, const Shard& shard) {
+// Gradients of the input, for populations [first, last).
+template <class T>
+void GradSamples(const Call& call, const Shard& shard, size_t size, size_t first, size_t last) {
+  const float* weight = call.attributes.affine ? shard.state + call.parameters[0].begin : nullptr;
+  const T *x = call.inputs[0].as<T>(), *dy = call.inputs[3].as<T>();
+  const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
+  T* dx = call.outputs[0].as<T>();
+  for (size_t s = first; s < last; ++s) {
+    GradSample(x + s * size, dy + s * size, size, mean[s], inv_std[s], weight, dx + s * size);
+  }
+}
+
+template <class T>
+void Grad(const Call& call, const Shard& shard) {
   const Populations all(call, shard.count);
   const size_t size = all.size;
   const bool affine = call.attributes.affine;
-  const float* weight = affine ? shard.state + call.parameters[0].begin : nullptr;
-  const float *x = call.inputs[0].floats(), *dy = call.inputs[3].floats();
-  const float *mean = call.inputs[1].floats(), *inv_std = call.inputs[2].floats();
-  float* dx = call.outputs[0].floats();
-  ParallelFor(*shard.team, all.count, 1 + GrainFor(6) / size, [&](size_t begin, size_t end) {
-    for (size_t s = begin; s < end; ++s) {
-      GradSample(x + s * size, dy + s * size, size, mean[s], inv_std[s], weight, dx + s * size);
-    }
-  });
+  if (!affine || all.count <= kChunk) {
+    ParallelFor(*shard.team, all.count, 1 + GrainFor(6) / size,
+                [&](size_t begin, size_t end) { GradSamples<T>(call, shard, size, begin, end); });
+  }
   if (!affine) return;
   float* dweight = shard.summand + call.parameters[0].begin;
   float* dbias = shard.summand + call.parameters[1].begin;
   if (all.count <= kChunk) {
     ParallelFor(*shard.team, size, 1 + GrainFor(2) / all.count, [&](size_t begin, size_t end) {
-      GradAffine(call, size, 0, all.count, begin, end, shard.accumulate, dweight, dbias);
+      GradAffine<T>(call, size, 0, all.count, begin, end, shard.accumulate, dweight, dbias);
     });
     return;
   }
+  // Both of a chunk while a cache holds it.
   const size_t chunks = hwy::DivCeil(all.count, kChunk);
   float *products = shard.scratch, *sums = products + chunks * size, *rest = sums + chunks * size;
-  ParallelFor(*shard.team, chunks, 1 + GrainFor(2) / (kChunk * size),
+  ParallelFor(*shard.team, chunks, 1 + GrainFor(8) / (kChunk * size),
               [&](size_t begin, size_t end) {
                 for (size_t c = begin; c < end; ++c) {
-                  GradAffine(call, size, c * kChunk, std::min(all.count, (c + 1) * kChunk), 0, size,
-                             false, products + c * size, sums + c * size);
+                  const size_t first = c * kChunk, last = std::min(all.count, first + kChunk);
+                  GradSamples<T>(call, shard, size, first, last);
+                  GradAffine<T>(call, size, first, last, 0, size, false, products + c * size,
+                                sums + c * size);
                 }
               });
   SumRows(products, chunks, size, dweight, shard.accumulate, rest, *shard.team);
   SumRows(sums, chunks, size, dbias, shard.accumulate, rest, *shard.team);
+}
+
+}  // namespace
+
+void LayerNorm(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0], [&](auto element) { Normalize<decltype(element)>(call, shard); });
+}
+
+void LayerNormGrad(const Call& call, const Shard& shard) {
+  WithElement(call.inputs[0], [&](auto element) { Grad<decltype(element)>(call, shard); });
 }
 
 size_t LayerNormGradScratch(const Call& call, size_t samples, size_t) {

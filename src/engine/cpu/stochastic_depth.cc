@@ -13,21 +13,24 @@ HWY_BEFORE_NAMESPACE();
 namespace trireme::cpu::HWY_NAMESPACE {
 
 void StochasticDepth(const Call& call, const Shard& shard) {
-  const float* x = call.inputs[0].floats();
-  float* y = call.outputs[0].floats();
   const size_t size = call.inputs[0].size();
   const double rate = call.attributes.rate;
   const Random random(HashKey(shard.batch->random_key, uint64_t(call.attributes.layer)));
   const uint64_t first = static_cast<uint64_t>(shard.batch->first_position);
-  ParallelFor(
-      *shard.team, shard.count, 1 + GrainFor(1) / size, [&](size_t begin, size_t end) HWY_ATTR {
-        for (size_t s = begin; s < end; ++s) {
-          const bool kept = random.Uniform(first + s) >= rate;
-          const V scale = hn::Set(Floats(), kept ? static_cast<float>(1 / (1 - rate)) : 0);
-          Map(x, y, s * size, (s + 1) * size,
-              [&](V v) TRIREME_INLINED { return kept ? hn::Mul(v, scale) : hn::Zero(Floats()); });
-        }
-      });
+  WithElement(call.outputs[0], [&](auto element) {
+    using T = decltype(element);
+    const T* x = call.inputs[0].as<T>();
+    T* y = call.outputs[0].as<T>();
+    ParallelFor(
+        *shard.team, shard.count, 1 + GrainFor(1) / size, [&](size_t begin, size_t end) HWY_ATTR {
+          for (size_t s = begin; s < end; ++s) {
+            const bool kept = random.Uniform(first + s) >= rate;
+            const V scale = hn::Set(Floats(), kept ? static_cast<float>(1 / (1 - rate)) : 0);
+            Map(x, y, s * size, (s + 1) * size,
+                [&](V v) TRIREME_INLINED { return kept ? hn::Mul(v, scale) : hn::Zero(Floats()); });
+          }
+        });
+  });
 }
 
 }  // namespace trireme::cpu::HWY_NAMESPACE

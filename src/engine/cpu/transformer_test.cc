@@ -1,13 +1,16 @@
 // Whole transformers, and how much memory they take.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string_view>
 
 #include "engine/check/model_check.h"
+#include "engine/cpu/bf16/plain_unit_test.h"
 #include "engine/cpu/engine.h"
 #include "flat/cpu/host.h"
 #include "graph/models/example_networks_test.h"
 #include "graph/models/models.h"
+#include "graph/op.h"
 #include "graph/program.h"
 
 namespace trireme {
@@ -27,6 +30,35 @@ TEST(CpuTransformerTest, ThreadsDoNotChangeABit) {
   const Graph graph = BuildModel({.name = "vit_ti", .dropout = 0.1}, {32, 32, 3}, 10);
   CpuEngine one(device, 1), three(device, 3);
   EXPECT_EQ(check::SummandOf(one, graph, 3), check::SummandOf(three, graph, 3));
+}
+
+// All that passes between operations for tokens, and what they tell backward beside it.
+TEST(CpuTransformerTest, Bf16HoldsTokensInTwoBytes) {
+  HostDevice device;
+  CpuEngine narrow(device, 2, "auto", &cpu::kPlainUnit), wide(device, 2);
+  const Graph graph = BuildModel({.name = "vit_ti", .stochastic_depth = 0.2}, {8, 8, 3}, 10);
+  const auto program = Compile(graph, narrow, 2, Mode::kTrain, 1 << 20);
+  const int tokens = 5;
+  size_t two_bytes = 0;
+  for (const Instruction& instruction : program->instructions) {
+    for (const Operand& output : instruction.outputs) {
+      const Shape& shape = output.spec.shape;
+      if (shape.height * shape.width != tokens || shape.channels < 192) continue;
+      EXPECT_EQ(output.spec.element, Element::kBFloat)
+          << instruction.op->name << " of " << instruction.name;
+      ++two_bytes;
+    }
+  }
+  EXPECT_GT(two_bytes, 200u);
+  // Its gradients are those of float32 but for rounding, some hundred times in a row.
+  const std::vector<float> got = check::SummandOf(narrow, graph, 2);
+  const std::vector<float> want = check::SummandOf(wide, graph, 2);
+  double off = 0, all = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    off += double(got[i] - want[i]) * double(got[i] - want[i]);
+    all += double(want[i]) * double(want[i]);
+  }
+  EXPECT_LT(std::sqrt(off / all), 0.05);
 }
 
 struct Bytes {
