@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -19,16 +21,22 @@ namespace {
 constexpr double kLongestMessage = 2e9;
 
 void RefuseWhatOnnxLacks(const SavedModel& model) {
-  std::vector<std::string> missing;
+  std::map<std::string, std::vector<std::string>> missing;  // names of layers by operation
   for (const Node& node : model.graph.nodes) {
-    const bool tokens = node.attributes.tokens;
-    if (&node == &model.graph.loss() || (FindOnnxRule(node.op->name) && !tokens)) continue;
-    missing.push_back(
-        fmt::format("{} ({}{})", node.name, node.op->name, tokens ? " for each token" : ""));
+    if (&node == &model.graph.loss() || FindOnnxRule(node.op->name)) continue;
+    missing[node.op->name].push_back(node.name);
   }
   if (!missing.empty()) {
+    std::vector<std::string> kinds;
+    for (const auto& [op, names] : missing) {
+      constexpr size_t kShown = 3;
+      const auto shown = std::span(names).first(std::min(names.size(), kShown));
+      kinds.push_back(fmt::format(
+          "{} ({}{})", op, fmt::join(shown, ", "),
+          names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : ""));
+    }
     throw Error("the network cannot be written as ONNX: there is no rule for {}",
-                fmt::join(missing, ", "));
+                fmt::join(kinds, ", "));
   }
   const double bytes = 4.0 * double(model.layout.state);
   if (bytes > kLongestMessage) {
@@ -67,7 +75,9 @@ std::string OnnxBytes(const SavedModel& model) {
   const Graph& graph = model.graph;
   const Shape input = graph.input();
   std::map<ValueId, OnnxValue> values;
-  values[0] = {AddOnnxInput(onnx, model.card), input, input.height > 1 || input.width > 1, input};
+  const bool image = input.height > 1 || input.width > 1;
+  values[0] = {AddOnnxInput(onnx, model.card), input, image ? OnnxForm::kImage : OnnxForm::kRow,
+               input};
   const Node& loss = graph.loss();
   for (const Node& node : graph.nodes) {
     if (&node == &loss) break;

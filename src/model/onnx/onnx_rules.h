@@ -13,12 +13,19 @@ namespace trireme {
 // ONNX has images as channels x height x width, we have height x width x channels: parameters are
 // put into its order on the way.
 
+// The axes behind the samples.
+enum class OnnxForm {
+  kRow,     // values
+  kImage,   // channels, height, width
+  kTokens,  // tokens, channels
+};
+
 // A value of the network in the file.
 struct OnnxValue {
   std::string name;
-  Shape shape;         // as in our graph
-  bool image = false;  // has height and width: rank 4; else rank 2
-  Shape flattened;     // rank 2: the image whose values these are; a row: 1x1xchannels
+  Shape shape;  // as in our graph
+  OnnxForm form = OnnxForm::kRow;
+  Shape flattened;  // of a row: the image whose values these are, or 1x1xchannels
 };
 
 // What a rule sees of a node and its model.
@@ -34,12 +41,16 @@ struct OnnxRuleContext {
   std::string NameOf(int parameter) const;
   std::string NameOfStatistic(int statistic) const;
 
-  // The input with height and width, or as a row.
+  // The input in that form.
   OnnxValue Image(int input = 0);
   OnnxValue Row(int input = 0);
+  OnnxValue Tokens(int input = 0);
+  OnnxValue As(OnnxForm form, int input = 0);
   // What the node makes: of the shape in our graph.
-  OnnxValue Made(std::string name, bool image, Shape flattened = {}) const;
+  OnnxValue Made(std::string name, OnnxForm form, Shape flattened = {}) const;
 };
+
+int64_t CountTokens(const Shape& shape);
 
 // Values [places][channels] as [channels][places], where `image` says how many there are of each.
 std::vector<float> ChannelsFirst(std::span<const float> values, const Shape& image);
