@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "graph/op.h"
+#include "graph/parameter_name.h"
 
 namespace trireme {
 
@@ -51,13 +52,6 @@ Shape ShapeBeforeFlatten(const Graph& graph, ValueId value) {
   return flat;
 }
 
-// A layer that ends with _ continues with the name itself: PyTorch has in_proj_weight.
-std::string FullName(std::string_view layer, const std::string& name) {
-  if (layer.empty()) return name;
-  if (name.empty()) return std::string(layer);
-  return fmt::format("{}{}{}", layer, layer.ends_with('_') ? "" : ".", name);
-}
-
 void AddParameters(std::vector<ParameterSpec>& all, const std::vector<ParameterSpec>& own,
                    std::string_view layer, std::vector<int>& indices) {
   for (const ParameterSpec& spec : own) {
@@ -68,6 +62,12 @@ void AddParameters(std::vector<ParameterSpec>& all, const std::vector<ParameterS
 }
 
 }  // namespace
+
+std::string FullName(std::string_view layer, const std::string& name) {
+  if (layer.empty()) return name;
+  if (name.empty()) return std::string(layer);
+  return fmt::format("{}{}{}", layer, layer.ends_with('_') ? "" : ".", name);
+}
 
 Builder::Builder(Shape input) {
   if (input.height < 1 || input.width < 1 || input.channels < 1) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "graph/models/onnx_text.h"
+#include "graph/parameter_name.h"
 
 namespace trireme {
 namespace {
@@ -23,7 +24,7 @@ OnnxNetwork::OnnxNetwork(const std::string& path) : path_(path) {
     for (size_t i = 0; i < layers_.layers.size(); ++i) {
       if (written.names[i].empty()) continue;
       for (const OnnxWeight& weight : layers_.layers[i].weights) {
-        weights_[written.names[i] + "." + weight.name] = &weight;
+        weights_[FullName(written.names[i], weight.name)] = &weight;
       }
     }
   } catch (const Error& error) {

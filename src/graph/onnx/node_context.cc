@@ -36,11 +36,15 @@ NodeContext::NodeContext(const OnnxFile& file, OnnxLayers& made) : file_(file), 
 }
 
 bool NodeContext::IsSamples(const OnnxNumber& number) const {
-  if (number.samples) return true;
-  // A file for a fixed number of samples says that number.
+  if (number.samples) return number.value == 1;
+  return number.value > 0 && number.value == samples();
+}
+
+// A file for a fixed number of samples says that number.
+int64_t NodeContext::samples() const {
   const auto& inputs = file_.inputs();
-  return number.value > 0 && !inputs.empty() && !inputs[0].shape.empty() &&
-         inputs[0].shape[0] == number.value;
+  if (inputs.empty() || inputs[0].shape.empty()) return 0;
+  return std::max<int64_t>(inputs[0].shape[0], 0);
 }
 
 int64_t NodeContext::Int(std::string_view attribute, int64_t otherwise) const {
@@ -79,13 +83,24 @@ const OnnxOperand& NodeContext::Input(size_t input) const {
 bool NodeContext::Flows(size_t input) const {
   if (!reads(input)) return false;
   const auto found = values_.find(node_->inputs[input]);
+  using Kind = OnnxOperand::Kind;
+  constexpr Kind kFlowing[] = {Kind::kData, Kind::kView, Kind::kScores, Kind::kErf};
   return found != values_.end() &&
-         (found->second.flows || found->second.kind == OnnxOperand::Kind::kData);
+         (found->second.flows ||
+          std::ranges::find(kFlowing, found->second.kind) != std::end(kFlowing));
 }
 
 const OnnxOperand& NodeContext::Raw(size_t input) const {
   const OnnxOperand& value = Input(input);
-  if (value.kind != OnnxOperand::Kind::kData) RefuseNode("input {} is a constant", input);
+  using Kind = OnnxOperand::Kind;
+  if (value.multiplied) {
+    RefuseNode("reads what {} ({}) multiplies", value.multiplied->Label(),
+               value.multiplied->Operation());
+  }
+  if (value.kind == Kind::kView || value.kind == Kind::kScores || value.kind == Kind::kErf) {
+    RefuseNode("reads tokens, or parts of them, in an order that it cannot have here");
+  }
+  if (value.kind != Kind::kData) RefuseNode("input {} is a constant", input);
   if (value.softmax) {
     RefuseNode("reads the result of {} ({}); only at the end can it be left to the loss",
                value.softmax->Label(), value.softmax->Operation());
@@ -161,6 +176,20 @@ std::vector<int64_t> NodeContext::Plain(size_t input) const {
   return plain;
 }
 
+std::optional<double> NodeContext::Real(size_t input) const {
+  using Kind = OnnxOperand::Kind;
+  if (Flows(input)) return {};
+  const OnnxOperand& value = Input(input);
+  if (value.kind == Kind::kReal) return value.real;
+  if (value.kind == Kind::kNumbers && value.numbers.size() == 1 && !value.numbers[0].samples) {
+    return double(value.numbers[0].value);
+  }
+  if (value.kind != Kind::kTensor || value.tensor->size() != 1) return {};
+  if (value.tensor->holds_integers()) return double(value.tensor->Integers(1)[0]);
+  return value.tensor->holds_floats() ? std::optional(double(value.tensor->Floats()[0]))
+                                      : std::nullopt;
+}
+
 std::vector<int64_t> NodeContext::Axes(size_t input, size_t rank) const {
   std::vector<int64_t> axes = reads(input) ? Plain(input) : Ints("axes");
   for (int64_t& axis : axes) axis += axis < 0 ? int64_t(rank) : 0;
@@ -178,10 +207,14 @@ void NodeContext::CountReaders(const std::vector<const OnnxNode*>& nodes, std::s
 // A tensor conv1.weight names its layer; otherwise the node does, in which exporters have the path
 // of the module: /layer1/layer1.0/conv1/Conv.
 std::string NodeContext::NameFor(const std::vector<OnnxOperand>& tensors) const {
-  constexpr std::string_view kEnd = ".weight";
+  constexpr std::string_view kEnd = "weight";
   if (!tensors.empty() && tensors[0].tensor) {
-    const std::string_view name = tensors[0].tensor->name();
-    if (name.ends_with(kEnd)) return std::string(name.substr(0, name.size() - kEnd.size()));
+    std::string_view name = tensors[0].tensor->name();
+    if (name.ends_with(kEnd)) {
+      name.remove_suffix(kEnd.size());
+      if (name.ends_with('_') && name.size() > 1) return std::string(name);  // in_proj_weight
+      if (name.ends_with('.')) return std::string(name.substr(0, name.size() - 1));
+    }
   }
   std::string path, last;
   std::string_view rest = node_->name;
@@ -234,6 +267,10 @@ OnnxOperand NodeContext::Add(std::string_view op, const Attributes& attributes,
   }
   std::vector<ParameterSpec> parameters = signature.parameters;
   parameters.insert(parameters.end(), signature.statistics.begin(), signature.statistics.end());
+  // What a layer learns without a name of its own has the layer's.
+  if (!tensors.empty() && !parameters.empty() && parameters[0].name.empty()) {
+    layer.name = tensors[0].tensor ? tensors[0].tensor->name() : std::string_view();
+  }
   if (!tensors.empty() && parameters.size() != tensors.size()) {
     RefuseNode("has {} tensors, not {}", tensors.size(), parameters.size());
   }

@@ -2,12 +2,14 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/onnx/onnx_layers.h"
+#include "graph/onnx/token_view.h"
 
 namespace trireme {
 
@@ -22,16 +24,27 @@ template <class... Args>
 // Reads what a refused node would have made: nothing more can be said about it.
 struct NodeSkipped {};
 
-// A number in a shape: the number of samples, or one that is known.
+// A number in a shape: one that is known, or so many times the number of samples.
 struct OnnxNumber {
   int64_t value = 0;
   bool samples = false;
+  bool operator==(const OnnxNumber&) const = default;
 };
 
 // What a name of the file stands for.
 struct OnnxOperand {
-  enum class Kind { kUnknown, kSecond, kData, kTensor, kNumbers };
-  Kind kind = Kind::kUnknown;  // kSecond: what a node makes beside its first result
+  enum class Kind {
+    kUnknown,
+    kSecond,  // what a node makes beside its first result
+    kData,
+    kTensor,
+    kNumbers,
+    kReal,    // a number that is computed of constants
+    kView,    // kData in an order that only transformers have: token_rules.cc
+    kScores,  // products of queries and keys
+    kErf,     // of kData or kView
+  };
+  Kind kind = Kind::kUnknown;
   bool flows =
       false;  // kUnknown: it is computed of the network's input, and not of its shape alone
 
@@ -44,9 +57,21 @@ struct OnnxOperand {
   const OnnxNode* softmax = nullptr;  // only the network's end may be one
   std::vector<double> scale, shift;   // value 0: what was done to the input so far
 
+  // kView, kScores and kErf; its layer is `value`.
+  TokenView view;
+  double factor = 1;  // kData, too: what multiplied it; the operation behind it must take it
+  const OnnxNode* multiplied = nullptr;  // by this node
+  bool erf_above = false;                // kErf: 1 + erf
+  bool erf_taken = false;                // kData, kView: x (1 + erf(x / sqrt(2))), times `factor`
+  int64_t heads = 0;                     // kScores
+  bool shares = false;                   // kScores: after the softmax
+
   // kTensor
   const OnnxTensor* tensor = nullptr;
   bool turned = false;
+  bool expanded = false;  // once for each sample
+
+  double real = 0;  // kReal
 
   // kNumbers: a shape, or indices into one.
   std::vector<OnnxNumber> numbers;
@@ -74,6 +99,7 @@ class NodeContext {
     return input < node_->inputs.size() && !node_->inputs[input].empty();
   }
   bool IsSamples(const OnnxNumber& number) const;
+  int64_t samples() const;  // of the file's input; 0: free
 
   int64_t Int(std::string_view attribute, int64_t otherwise) const;
   float Number(std::string_view attribute, float otherwise) const;
@@ -90,6 +116,7 @@ class NodeContext {
   OnnxOperand Tensor(size_t input) const;  // of floating-point numbers
   std::vector<OnnxNumber> Numbers(size_t input) const;
   std::vector<int64_t> Plain(size_t input) const;  // none of them the number of samples
+  std::optional<double> Real(size_t input) const;  // of a single constant number
   // Given as an attribute, by newer opsets as an input; counted from 0 for values of this rank.
   std::vector<int64_t> Axes(size_t input, size_t rank) const;
 
@@ -126,6 +153,9 @@ struct NodeRow {
   NodeRule rule;
 };
 std::span<const NodeRow> LayerRows();  // layer_rules.cc
-std::span<const NodeRow> ShapeRows();  // shape_rules.cc
+// Tried before the others: kUnknown leaves the node to them.
+std::span<const NodeRow> TokenRows();   // token_rules.cc
+std::span<const NodeRow> NumberRows();  // number_rules.cc
+std::span<const NodeRow> ShapeRows();   // shape_rules.cc
 
 }  // namespace trireme

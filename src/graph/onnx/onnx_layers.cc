@@ -21,11 +21,15 @@ constexpr std::string_view kOurs = "trireme", kUnit = "data.unit", kScale = "dat
                            kDeviation = "data.target_deviation", kLogits = "logits";
 constexpr double kPixel = 255;  // they take bytes, where networks see 0 to 1
 
+const NodeRow* FindIn(std::span<const NodeRow> rows, const OnnxNode& node) {
+  const auto row = std::ranges::find(rows, node.op, &NodeRow::op);
+  return row == rows.end() ? nullptr : &*row;
+}
+
 const NodeRow* FindRow(const OnnxNode& node) {
   if (!node.standard()) return nullptr;
-  for (const auto rows : {LayerRows(), ShapeRows()}) {
-    const auto row = std::ranges::find(rows, node.op, &NodeRow::op);
-    if (row != rows.end()) return &*row;
+  for (const auto rows : {LayerRows(), ShapeRows(), TokenRows(), NumberRows()}) {
+    if (const NodeRow* row = FindIn(rows, node)) return row;
   }
   return nullptr;
 }
@@ -173,7 +177,7 @@ class LayersReader {
       refused_[node.Operation()].push_back(node.Label());
     } else {
       try {
-        made = row->rule(context_);
+        made = FirstOf(node, row->rule);
       } catch (const NodeRefusal& refusal) {
         refused_[fmt::format("{}, {}", node.Operation(), refusal.why)].push_back(node.Label());
       } catch (const NodeSkipped&) {
@@ -187,6 +191,23 @@ class LayersReader {
       else if (row)
         value.kind = OnnxOperand::Kind::kSecond;
     }
+  }
+
+  // What the rule for tokens or numbers makes of a node, else the one for all others.
+  OnnxOperand FirstOf(const OnnxNode& node, NodeRule otherwise) {
+    for (const auto rows : {TokenRows(), NumberRows()}) {
+      const NodeRow* row = FindIn(rows, node);
+      if (!row) continue;
+      if (row->rule == otherwise) break;
+      try {
+        OnnxOperand made = row->rule(context_);
+        if (made.kind != OnnxOperand::Kind::kUnknown) return made;
+      } catch (const NodeSkipped&) {  // the other one may judge its attributes
+      }
+    }
+    OnnxOperand made = otherwise(context_);
+    if (made.kind == OnnxOperand::Kind::kUnknown) RefuseNode("of such inputs");
+    return made;
   }
 
   bool Flows(const OnnxNode& node) const {
@@ -212,8 +233,16 @@ class LayersReader {
 
   void End(std::string_view output) {
     const auto found = context_.values().find(output);
-    if (found == context_.values().end() || found->second.kind != OnnxOperand::Kind::kData) {
+    using Kind = OnnxOperand::Kind;
+    const Kind kind = found == context_.values().end() ? Kind::kUnknown : found->second.kind;
+    if (kind == Kind::kView || kind == Kind::kScores || kind == Kind::kErf) {
+      throw Error("ends with tokens; networks here end with a row, a value for each class");
+    }
+    if (kind != Kind::kData) {
       throw Error("is damaged: nothing makes its output {}", ShownOnnx(output));
+    }
+    if (found->second.multiplied) {
+      throw Error("multiplies its end in node {}", found->second.multiplied->Label());
     }
     OnnxOperand end;
     try {

@@ -55,7 +55,7 @@ std::pair<size_t, size_t> RangeOf(int64_t begin, int64_t end, size_t size) {
 OnnxOperand ShapeOf(NodeContext& c) {
   const OnnxOperand& x = c.Input(0);
   if (x.kind != Kind::kData) RefuseNode("of a constant");
-  std::vector<OnnxNumber> numbers = {{0, true}};
+  std::vector<OnnxNumber> numbers = {{1, true}};
   for (const int64_t extent : c.Raw(0).extents) numbers.push_back({extent});
   const auto [begin, end] =
       RangeOf(c.Int("start", 0), c.Int("end", int64_t(numbers.size())), numbers.size());

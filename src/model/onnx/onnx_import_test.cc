@@ -106,6 +106,26 @@ TEST(OnnxImport, GivesBackWhatWasExported) {
   }
 }
 
+TEST(OnnxImport, GivesBackTransformers) {
+  ExpectBack({.name = "vit_ti"}, {16, 16, 3});
+  const std::string layer =
+      "define layer width heads {\n"
+      "  residual { layer_norm tokens=yes epsilon=1e-6; q_: dense 3*width tokens=yes\n"
+      "    attention heads; dense width tokens=yes bias=no }\n"
+      "  residual { layer_norm tokens=yes affine=no; dense 2*width tokens=yes; gelu\n"
+      "    dropout 0.2; dense width tokens=yes; tanh }\n"
+      "}\n";
+  for (const char* layers :
+       {"conv2d 6 4 stride=4; class: class_token; position_embedding; repeat 2 { layer 6 2 }\n"
+        "layer_norm tokens=yes; first_token; dense classes",
+        "conv2d 6 3 stride=2; where: position_embedding; layer 6 1; layer 6 6\n"
+        "global_average_pool; dense 7; gelu; dense classes",
+        "conv2d 4 4 stride=4; gelu; layer 4 2; conv2d 5 1; flatten; dense classes",
+        "conv2d 4 4 stride=4; layer 4 2; class_token; flatten; dense classes"}) {
+    ExpectBack({.name = "text", .layers = layer + layers}, {12, 16, 3});
+  }
+}
+
 TEST(OnnxImport, TakesTheNormalisationOfPictures) {
   SavedModel model = MakeModel({.name = "text", .layers = "flatten; dense classes"}, {2, 2, 3});
   model.card.normalizer =
@@ -147,7 +167,9 @@ TEST(OnnxImport, MutatedFilesAreReadOrRefused) {
   for (const char* layers :
        {"conv2d 2 3; batch_norm; relu; max_pool 2; flatten; dense classes",
         "residual { conv2d 2 1 } shortcut { pad_channels 2 }; layer_norm; average_pool 2; flatten; "
-        "batch_norm; dense 3; tanh; dense classes"}) {
+        "batch_norm; dense 3; tanh; dense classes",
+        "conv2d 4 2; class_token; position_embedding; residual { layer_norm tokens=yes; dense 12 "
+        "tokens=yes; attention 2; dense 4 tokens=yes; gelu }; first_token; dense classes"}) {
     seeds.push_back(OnnxBytes(MakeModel({.name = "text", .layers = layers}, shape)));
   }
   const TemporaryDirectory folder;
