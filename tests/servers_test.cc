@@ -53,6 +53,22 @@ TEST_F(ServersTest, OneWorkerHasTheBitsOfOneServerOnEveryTransport) {
   }
 }
 
+// The server looks for them with the weights of its centre: ssp without staleness has those of a
+// run in step.
+TEST_F(ServersTest, DeadUnitsAreNamedAsInStep) {
+  const Words run = Words{"train", "--lr", "3", "--epochs", "20"} + Set("trainer.shards", "2");
+  const auto hint = [&](const Words& words) {
+    const std::string said = Succeed(run + words).err;
+    const size_t begin = said.find("hint: ");
+    return begin == said.npos ? said : said.substr(begin, said.find('\n', begin) - begin);
+  };
+  const std::string alone = hint({"--deterministic", "--out", "alone"});
+  EXPECT_NE(alone.find("never fire (dead ReLUs)"), alone.npos) << alone;
+  EXPECT_EQ(hint(Words{"--ranks", "3", "--strategy", "ssp", "--out", "served"} +
+                 Set("strategy.staleness", "0")),
+            alone);
+}
+
 TEST_F(ServersTest, OneWorkerThatPushesAndFetchesInEveryStepHasTheBitsOfOneRank) {
   Succeed(Words{"train", "--ranks", "1", "--epochs", "5", "--lr", "0.02", "--threads", "1",
                 "--quiet", "--out", "alone"} +

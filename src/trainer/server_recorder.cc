@@ -4,6 +4,7 @@
 
 #include "base/start_thread.h"
 #include "flat/staging.h"
+#include "trainer/dead_units.h"
 
 namespace trireme {
 namespace {
@@ -213,7 +214,9 @@ void ServerRecorder::EndEpoch(const Image& image) {
   }
   std::lock_guard lock(shown_);
   recorder_.Epoch(record);
-  if (evaluated_step_ == at_.step) recorder_.Hint(record, findings_->test, {});
+  if (evaluated_step_ != at_.step) return;
+  recorder_.Hint(record, findings_->test,
+                 [&] { return ProbeDeadUnits(job_, *backend_.engine, *queue_, state_); });
 }
 
 void ServerRecorder::Evaluate(const Image& image) {
