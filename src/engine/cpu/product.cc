@@ -306,7 +306,7 @@ struct TransposedTask {
 
   void RunTile(size_t first, size_t count, size_t depth, const float* tile, const float* panels,
                size_t j, bool add_now, Fetcher& fetcher) const {
-    float* targets[kWeightRows];
+    float* targets[kTileRows];  // the most that an order takes
     for (size_t r = 0; r < count; ++r) targets[r] = c + (first + r) * columns;
     const size_t width = PanelWidth(j, columns), at = j * kTileColumns;
     const Into into = {.rows = targets,
