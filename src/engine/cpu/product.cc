@@ -331,6 +331,18 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
   // larger ones as many as it holds, of one chunk, meet all rows.
   const bool small = IsCached(depth, b.columns);
   const auto team_size = static_cast<size_t>(team.size());
+  if (small && team_size > 1 && tiles.count < std::min(count, 4 * team_size)) {
+    // So few rows are multiplied in the time that it takes to hand over panels from the cache of
+    // the thread that packed them. Each packs those that it multiplies, and all of A.
+    const PatchTask task{patches, tiles, chunks, b.columns, places, finish, panels, 0, depth};
+    const bool divides = rows * b.columns * depth >= kParallelWork;
+    const size_t grain = divides ? hwy::DivCeil(count, team_size) : count;
+    return ParallelFor(team, count, grain, [&](size_t begin, size_t end, size_t thread) {
+      PackPart(b, depth, 0, depth, begin, end, panels + begin * kTileColumns * depth);
+      task.Run(0, tiles.count, begin, end, 0, chunks.count, scratch + thread * kTileFloats);
+      if (finish.stream) hwy::FlushStream();
+    });
+  }
   const size_t length = small ? chunks.count : 1;
   const size_t groups = small ? 1 : hwy::DivCeil(count, CachedPanels(chunks));
   for (size_t c = 0; c < chunks.count; c += length) {
