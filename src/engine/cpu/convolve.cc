@@ -227,7 +227,7 @@ size_t GradWeightsScratch(const ConvShape& s, const Call& call, size_t samples, 
 
 template <class From, class To>
 void GradInputPhase(const ConvShape& s, const Call& call, const GradPhase& py, const GradPhase& px,
-                    const From* dy, To* dx, const Shard& shard) {
+                    const From* dy, To* dx, const Shard& shard, const float* positive) {
   const PatchesOf<From> patches = {.image = dy,
                                    .height = ptrdiff_t(s.out_height),
                                    .width = ptrdiff_t(s.out_width),
@@ -255,12 +255,13 @@ void GradInputPhase(const ConvShape& s, const Call& call, const GradPhase& py, c
   // Without a unit all values are float32.
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float>) {
     MultiplyPatches(patches, rows, {weight, s.in, &taps}, shard.scratch, places, finish,
-                    shard.scratch + PanelScratch(depth, s.in), *shard.team);
+                    shard.scratch + PanelScratch(depth, s.in), *shard.team, positive);
   }
 }
 
 template <class From, class To>
-void GradInputByPhases(const ConvShape& s, const Call& call, const Shard& shard) {
+void GradInputByPhases(const ConvShape& s, const Call& call, const Shard& shard,
+                       const float* positive = nullptr) {
   const From* dy = call.inputs[0].as<From>();
   To* dx = call.outputs[0].as<To>();
   if (s.kernel < s.stride) std::fill_n(dx, shard.count * s.in_pixels() * s.in, To(0));
@@ -268,7 +269,7 @@ void GradInputByPhases(const ConvShape& s, const Call& call, const Shard& shard)
     for (size_t x = 0; x < std::min(s.stride, s.width); ++x) {
       const GradPhase py(y, s.height, s), px(x, s.width, s);
       if (py.taps * px.taps == 0) continue;  // no output sees these pixels
-      GradInputPhase(s, call, py, px, dy, dx, shard);
+      GradInputPhase(s, call, py, px, dy, dx, shard, positive);
     }
   }
 }
@@ -366,6 +367,26 @@ void DenseGradInput(const Call& call, const Shard& shard) {
 }
 size_t DenseGradInputScratch(const Call& call, size_t samples, size_t threads) {
   return GradInputScratch(DenseShapeOf(call.outputs[0], call.inputs[0]), call, samples, threads);
+}
+
+// The relu's gradient is a part of storing dx, unless the product has a way of its own.
+void DenseGradInputReluGrad(const Call& call, const Shard& shard) {
+  const ConvShape s = DenseShapeOf(call.outputs[0], call.inputs[0]);
+  if (!call.unit && !IsThin(call, s, shard.count, s.out, s.in)) {
+    return GradInputByPhases<float, float>(s, call, shard, call.inputs[1].floats());
+  }
+  GradInput(s, call, shard);
+  WithElements(call.inputs[1], call.outputs[0], [&](auto of_y, auto of_dx) {
+    const auto* y = call.inputs[1].as<decltype(of_y)>();
+    auto* dx = call.outputs[0].as<decltype(of_dx)>();
+    ParallelFor(*shard.team, shard.count * call.outputs[0].size(), GrainFor(1),
+                [&](size_t begin, size_t end) HWY_ATTR {
+                  ForLanes(begin, end, [&](size_t i, size_t n) TRIREME_INLINED {
+                    const auto passes = hn::Gt(LoadN(y + i, n), hn::Zero(Floats()));
+                    StoreN(hn::IfThenElseZero(passes, LoadN(dx + i, n)), dx + i, n);
+                  });
+                });
+  });
 }
 
 void Conv2d(const Call& call, const Shard& shard) {

@@ -128,9 +128,15 @@ CpuEngine::CpuEngine(Device& device, int threads, std::string winograd, const cp
 
 std::span<const Fusion> CpuEngine::fusions() const {
   static const Fusion kFusions[] = {
-      {&FindOp("dense_relu")},      {&FindOp("dense_sigmoid")},  {&FindOp("dense_tanh")},
-      {&FindOp("conv2d_relu")},     {&FindOp("batch_norm_add")}, {&FindOp("batch_norm_add_relu")},
-      {&FindOp("batch_norm_relu")}, {&FindOp("add_relu_grad")},
+      {&FindOp("dense_relu")},
+      {&FindOp("dense_sigmoid")},
+      {&FindOp("dense_tanh")},
+      {&FindOp("conv2d_relu")},
+      {&FindOp("batch_norm_add")},
+      {&FindOp("batch_norm_add_relu")},
+      {&FindOp("batch_norm_relu")},
+      {&FindOp("add_relu_grad")},
+      {&FindOp("dense_grad_input_relu_grad")},
   };
   return kFusions;
 }

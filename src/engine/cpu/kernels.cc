@@ -29,6 +29,8 @@
   SCRATCH("conv2d_relu", Conv2dRelu, Conv2dScratch, kMixed)                                     \
   SCRATCH("dense", Dense, DenseScratch, kMixed)                                                 \
   SCRATCH("dense_grad_input", DenseGradInput, DenseGradInputScratch, kMixed)                    \
+  SCRATCH("dense_grad_input_relu_grad", DenseGradInputReluGrad, DenseGradInputScratch,          \
+          {0b11, 0b1, false})                                                                   \
   SCRATCH("dense_grad_weights", DenseGradWeights, DenseGradWeightsScratch, {0b11, 0, false})    \
   SCRATCH("dense_relu", DenseRelu, DenseScratch, kMixed)                                        \
   SCRATCH("dense_sigmoid", DenseSigmoid, DenseScratch)                                          \

@@ -22,9 +22,11 @@ struct Unpacked {
   const TapGrid* taps = nullptr;
 };
 // C = patches * B, `rows` rows of patches. Each returns after all threads are done. `panels` holds
-// PanelScratch floats.
+// PanelScratch floats. With `positive`, a matrix that lies as C does: C is 0 where it is not
+// positive, as a relu's gradient is.
 void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
-                     const Places& places, const Finish& finish, float* scratch, Team& team);
+                     const Places& places, const Finish& finish, float* scratch, Team& team,
+                     const float* positive = nullptr);
 // C[depth of patches][columns] = transposed patches * b, b[rows][columns]
 void MultiplyTransposedPatches(const Patches& patches, size_t rows, const float* b, size_t columns,
                                float* c, bool add, float* scratch, Team& team);

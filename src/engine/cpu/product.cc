@@ -120,7 +120,8 @@ struct PatchTask {
   const Places& places;
   const Finish& finish;
   const float* panels;
-  size_t first, deep;  // values of k that the panels hold
+  size_t first, deep;     // values of k that the panels hold
+  const float* positive;  // null, or 0 belongs where it is not positive
 
   void Run(size_t tile_begin, size_t tile_end, size_t panel_begin, size_t panel_end,
            size_t chunk_begin, size_t chunk_end, float* tile) const {
@@ -181,6 +182,8 @@ struct PatchTask {
                        .bias = finish.bias,
                        .relu = finish.relu && is_last,
                        .stream = finish.stream && is_first && is_last,
+                       .positive = is_last ? positive : nullptr,
+                       .origin = places.first,
                        .fetcher = &fetcher};
     ChooseTile<Order::kByRow>(count, width / kLanes)(depth, tile, b, into);
   }
@@ -323,7 +326,8 @@ struct TransposedTask {
 }  // namespace
 
 void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, float* panels,
-                     const Places& places, const Finish& finish, float* scratch, Team& team) {
+                     const Places& places, const Finish& finish, float* scratch, Team& team,
+                     const float* positive) {
   const size_t depth = patches.depth(), count = PanelCount(b.columns);
   const Tiles tiles(rows);
   const Chunks chunks(depth, kDepth);
@@ -334,7 +338,8 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
   if (small && team_size > 1 && tiles.count < std::min(count, 4 * team_size)) {
     // So few rows are multiplied in the time that it takes to hand over panels from the cache of
     // the thread that packed them. Each packs those that it multiplies, and all of A.
-    const PatchTask task{patches, tiles, chunks, b.columns, places, finish, panels, 0, depth};
+    const PatchTask task{patches, tiles,  chunks, b.columns, places,
+                         finish,  panels, 0,      depth,     positive};
     const bool divides = rows * b.columns * depth >= kParallelWork;
     const size_t grain = divides ? hwy::DivCeil(count, team_size) : count;
     return ParallelFor(team, count, grain, [&](size_t begin, size_t end, size_t thread) {
@@ -360,8 +365,9 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
       part_places.first += at;
       Finish part_finish = finish;
       if (finish.bias) part_finish.bias += at;
-      const PatchTask task{patches,     tiles,  chunks,  columns,        part_places,
-                           part_finish, panels, k_begin, k_end - k_begin};
+      const float* part_positive = positive ? positive + at : nullptr;
+      const PatchTask task{patches,     tiles,  chunks,  columns,         part_places,
+                           part_finish, panels, k_begin, k_end - k_begin, part_positive};
       // By panels every piece packs all of A again.
       const bool by_tiles = tiles.count >= std::min(last - first, 4 * team_size);
       // Blocks of tiles go through all chunks; without, small pieces leave less to wait for.

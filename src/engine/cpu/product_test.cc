@@ -63,6 +63,9 @@ class DenseLayer {
   Floats GradInput(const Floats& dy, const Floats& weight) {
     return Run("dense_grad_input", {{&dy, out_}}, in_, weight, {});
   }
+  Floats GradInputReluGrad(const Floats& dy, const Floats& y, const Floats& weight) {
+    return Run("dense_grad_input_relu_grad", {{&dy, out_}, {&y, in_}}, in_, weight, {});
+  }
   // `weights` are added to, or overwritten.
   Floats GradWeights(const Floats& x, const Floats& dy, Floats weights, bool add = true) {
     Run("dense_grad_weights", {{&x, in_}, {&dy, out_}}, 0, {}, &weights, add);
@@ -201,6 +204,20 @@ TEST_P(ProductTest, ThreadsDoNotChangeABit) {
     for (const auto& results : seen) {
       for (const Floats& result : results) EXPECT_EQ(result, results[0]);
     }
+  }
+}
+
+// Thin, cut along the depth, with more panels than a cache holds.
+TEST_P(ProductTest, AReluInFrontPassesWhatIsPositive) {
+  Team team(2);
+  const size_t shapes[][3] = {{3, 40, 50}, {50, 300, 310}, {400, 18, 530}, {45, 700, 600}};
+  for (const auto& [count, in, out] : shapes) {
+    SCOPED_TRACE(fmt::format("{} x {} x {}", count, in, out));
+    const Floats y = Numbers(1, count * in), w = Numbers(2, in * out), dy = Numbers(3, count * out);
+    DenseLayer layer(kernels_, team, count, in, out);
+    Floats want = layer.GradInput(dy, w);
+    for (size_t i = 0; i < want.size(); ++i) want[i] = y[i] > 0 ? want[i] : 0;
+    EXPECT_EQ(layer.GradInputReluGrad(dy, y, w), want);
   }
 }
 

@@ -124,8 +124,19 @@ struct Into {
   bool relu;
   bool stream =
       false;  // past the caches; rows are aligned, the tile's vectors whole, nothing added
+  // Where it is not null, what C becomes only where the value there is positive, and 0 elsewhere;
+  // of the place of C that `origin` is.
+  const float* positive = nullptr;
+  const float* origin = nullptr;
   Fetcher* fetcher = nullptr;
 };
+
+// Zero where the value that belongs to C's place `c` is not positive.
+template <class Load>
+HWY_INLINE V WherePositive(V value, const Into& into, const float* c, const Load& load) {
+  const V judge = load(into.positive + (c - into.origin));
+  return hn::IfThenElseZero(hn::Gt(judge, hn::Zero(Floats())), value);
+}
 
 // A tile whose last vector is not whole, through memory: for targets without masked stores.
 template <size_t R, size_t N>
@@ -139,7 +150,12 @@ HWY_NOINLINE void StorePartTile(const float* sum, const Into& into) {
       } else if (into.bias) {
         value = hn::Add(value, LoadN(into.bias + into.first + j, n));
       }
-      StoreN(into.relu ? PositivePart(value) : value, c, n);
+      if (into.relu) value = PositivePart(value);
+      if (into.positive) {
+        value = WherePositive(value, into, c,
+                              [&](const float* p) TRIREME_INLINED { return LoadN(p, n); });
+      }
+      StoreN(value, c, n);
     });
   }
 }
@@ -177,6 +193,12 @@ HWY_INLINE void StoreSums(V (&sum)[R][N], const Into& into) {
   }
   if (into.relu) {
     ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED { sum[r][v] = PositivePart(sum[r][v]); });
+  }
+  if (into.positive) {
+    ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED {
+      sum[r][v] = WherePositive(sum[r][v], into, rows[r],
+                                [&](const float* p) TRIREME_INLINED { return load(p, v); });
+    });
   }
   if (kWhole && into.stream) {
     ForTile<R, N>([&](size_t r, size_t v)
@@ -294,9 +316,13 @@ HWY_INLINE void MultiplyGroup(const float* a, const float* b, V (&sum)[R][N]) {
 // C = what sum_up(sum) adds to sums of zero.
 template <size_t R, size_t N, class F>
 HWY_INLINE void ComputeTile(const Into& into, const F& sum_up) {
-  // C is needed at the end of this tile.
+  // C, and what decides about it, is needed at the end of this tile.
   for (size_t r = 0; r < R && !into.stream; ++r) {
     for (size_t v = 0; v < N; ++v) hwy::Prefetch(into.rows[r] + into.first + v * kLanes);
+  }
+  for (size_t r = 0; r < R && into.positive; ++r) {
+    const float* judges = into.positive + (into.rows[r] - into.origin) + into.first;
+    for (size_t v = 0; v < N; ++v) hwy::Prefetch(judges + v * kLanes);
   }
   V sum[R][N];
   ForTile<R, N>([&](size_t r, size_t v) TRIREME_INLINED { sum[r][v] = hn::Zero(Floats()); });

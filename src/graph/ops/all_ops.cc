@@ -5,6 +5,7 @@
   OP(kDense)                      \
   OP(kDenseGradWeights)           \
   OP(kDenseGradInput)             \
+  OP(kDenseGradInputReluGrad)     \
   OP(kDenseRelu)                  \
   OP(kDenseSigmoid)               \
   OP(kDenseTanh)                  \

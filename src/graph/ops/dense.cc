@@ -60,6 +60,13 @@ extern constinit const OpDef kDenseGradInput = {.name = "dense_grad_input",
                                                 .inputs = {"dy"},
                                                 .outputs = {"dx"},
                                                 .cost = CountProducts};
+extern constinit const OpDef kDenseGradInputReluGrad = {
+    .name = "dense_grad_input_relu_grad",
+    .summary = "dense_grad_input, then relu_grad of the layer before",
+    .inputs = {"dy", "y"},
+    .outputs = {"dx"},
+    .cost = CountProducts,
+    .parts = {"dense_grad_input", "relu_grad"}};
 extern constinit const OpDef kDenseRelu = {
     .name = "dense_relu", .summary = "dense, then relu", .parts = {"dense", "relu"}};
 extern constinit const OpDef kDenseSigmoid = {
