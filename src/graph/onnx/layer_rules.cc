@@ -77,7 +77,7 @@ OnnxOperand Dense(NodeContext& c, OnnxOperand weight, bool turned, Inputs bias) 
   if (x.extents[0] != in) RefuseNode("weights {} for {} values", ExtentsText(shape), x.extents[0]);
   Inputs tensors = {std::move(weight)};
   tensors.insert(tensors.end(), bias.begin(), bias.end());
-  return c.Add("dense", attributes, {x}, tensors, x.in_order ? Shape{} : x.flattened);
+  return c.Add("dense", attributes, {x}, tensors, x.in_order ? x.token_rows : x.flattened);
 }
 
 OnnxOperand Gemm(NodeContext& c) {

@@ -305,6 +305,7 @@ OnnxOperand NodeContext::Add(std::string_view op, const Attributes& attributes,
   const bool keeps = value.row() && made == inputs[0].shape() && op != "dense" && op != "conv2d";
   value.flattened = keeps ? inputs[0].flattened : made;
   value.in_order = keeps && inputs[0].in_order && parameters.empty();
+  if (value.in_order) value.token_rows = inputs[0].token_rows;
   return value;
 }
 

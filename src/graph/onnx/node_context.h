@@ -49,11 +49,12 @@ struct OnnxOperand {
       false;  // kUnknown: it is computed of the network's input, and not of its shape alone
 
   // kData: what flows through the network.
-  int value = 0;                      // OnnxLayer::inputs
-  std::vector<int64_t> extents;       // behind the samples: channels, height, width; or a row
-  Shape flattened;                    // of a row: the image whose values it holds
-  bool in_order = false;              // of a row: parameters behind it take ONNX's order themselves
-  int step_h = 1, step_w = 1;         // a slice takes only these pixels, and nothing is done yet
+  int value = 0;                 // OnnxLayer::inputs
+  std::vector<int64_t> extents;  // behind the samples: channels, height, width; or a row
+  Shape flattened;               // of a row: the image whose values it holds
+  bool in_order = false;         // of a row: parameters behind it take ONNX's order themselves
+  Shape token_rows;              // in_order, of tokens: it has tokens where an image has channels
+  int step_h = 1, step_w = 1;    // a slice takes only these pixels, and nothing is done yet
   const OnnxNode* softmax = nullptr;  // only the network's end may be one
   std::vector<double> scale, shift;   // value 0: what was done to the input so far
 

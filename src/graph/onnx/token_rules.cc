@@ -42,6 +42,9 @@ OnnxOperand Simplified(NodeContext& c, OnnxOperand x) {
   OnnxOperand row = c.Add("flatten", {}, {AsLayer(x)});
   row.extents = {s.size()};
   row.flattened = {.channels = int(s.size())};
+  // A dense layer behind it has files with the channels first.
+  row.in_order = true;
+  row.token_rows = {.height = s.channels, .channels = int(view.tokens())};
   return row;
 }
 
