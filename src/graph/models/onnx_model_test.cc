@@ -227,7 +227,7 @@ TEST_F(OnnxModelTest, ListsAllThatIsMissingAtOnce) {
   w.Input("x", {4, 8, 8})
       .Counted("w", {4, 2, 3, 3})
       .Counted("k", {4, 4, 1, 3})
-      .Floats("one", {}, {1});
+      .Floats("two", {}, {2});
   w.Node("Conv", {"x", "w"}, {"a"}, {{"group", 2}}, "grouped");
   w.Node("HardSwish", {"a"}, {"b"}, {}, "/act/HardSwish").Node("Relu", {"b"}, {"c"});
   w.Node("HardSwish", {"c"}, {"d"}, {}, "again")
@@ -237,13 +237,15 @@ TEST_F(OnnxModelTest, ListsAllThatIsMissingAtOnce) {
          {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", 1}}, "high");
   w.Node("Add", {"f", "p"}, {"g"}).Node("Mul", {"g", "e"}, {"h"}, {}, "gate");
   w.Node("Concat", {"h", "e"}, {"j"}, {}, "joint").Node("Relu", {"x"}, {"r"});
-  w.Node("Mul", {"r", "one"}, {"q"}, {}, "twice").Node("Add", {"q", "j"}, {"y"}).Output("y");
+  // An attention would take the factor.
+  w.Node("Mul", {"r", "two"}, {"q"}, {}, "twice").Node("Relu", {"q"}, {"s"}, {}, "behind");
+  w.Node("Add", {"s", "j"}, {"y"}).Output("y");
   const std::string what =
       Refusal(w.Bytes(), {"has 9 nodes without a counterpart here:", "\n  Conv, group 2: grouped",
                           "\n  HardSwish: /act/HardSwish, again",
                           "\n  com.microsoft.Gelu: the one that makes e",
                           "\n  Conv, a kernel of 1x3: lopsided", "\n  MaxPool, ceil_mode 1: high",
-                          "\n  Mul, multiplies what layers make: twice",
+                          "\n  Relu, reads what twice (Mul) multiplies: behind",
                           // Behind refused ones, too.
                           "\n  Mul, of two values of the network: gate",
                           "\n  Concat, joins values of the network: joint"});
