@@ -293,6 +293,22 @@ TEST(MemoryBox, RoomThatIsLeftIsGivenAgain) {
   EXPECT_EQ(box.store().Look().refused, 1u);
 }
 
+TEST(MemoryBox, AClientWhoseNewSlotHadNoRoomTakesAnotherOne) {
+  MemoryBox box({.bytes = size_t{8} << 20});
+  constexpr uint64_t kSmall = 1000, kLarge = 1'200'000;  // 4 KB; 4.8 MB: once, but not twice
+  const auto memory = box.Connect();
+  const Region small = memory->Create("small", RegionType::kF32, kSmall);
+  memory->Put(small, 0, std::vector<float>(kSmall, 1)).Wait();
+  const Region large = memory->Create("large", RegionType::kF32, kLarge);
+  const std::vector<float> values(kLarge, 1);
+  const std::string full = WhatOf([&] { memory->Put(large, 0, values).Wait(); });
+  EXPECT_TRUE(Has(full, "no room")) << full;
+  const Region other = memory->Create("other", RegionType::kF32, kSmall);  // where the slot was
+  memory->Put(small, 0, std::vector<float>(kSmall, 2)).Wait();
+  EXPECT_EQ(Common(*memory, small), 2);
+  EXPECT_EQ(Common(*memory, other), 0);
+}
+
 TEST(MemoryBox, TakesSoManyClients) {
   const auto image = MemoryImage::Anonymous(1 << 16);
   std::vector<std::unique_ptr<Memory>> clients;

@@ -118,8 +118,10 @@ class MappedMemory final : public WordMemory {
     if (guard) Record(guard->region);
     std::lock_guard lock(mutex_);
     Settle();
+    CheckSession();  // else its slot is somebody else's by now
     const uint64_t capacity = RoundUpToPage(region.length * ValueBytes(region.type));
     if (slot_bytes_ < capacity) {
+      slot_bytes_ = 0;  // the old one makes room, even where there is none for the new one
       Ask({.kind = WordKind::kSlot, .length = capacity});
       slot_bytes_ = capacity;
     }
@@ -181,6 +183,10 @@ class MappedMemory final : public WordMemory {
     if (type == region.type && offset <= region.length && length <= region.length - offset) return;
     CheckPlace(NameOf(record), region.type, region.length, type, offset, length);
   }
+  void CheckSession() const {
+    if (session().client.load() == client_) return;
+    throw PeerLost("the memory box has ended this client's session");
+  }
   void CheckBox() const {
     if (image_->header().closed.load()) throw PeerLost("the memory box has ended");
   }
@@ -222,9 +228,7 @@ class MappedMemory final : public WordMemory {
     try {
       for (std::optional<Deadline> deadline;;) {
         const uint32_t count = own.answered.Count();
-        if (own.client.load() != client_) {
-          throw PeerLost("the memory box has ended this client's session");
-        }
+        CheckSession();
         if (own.posted.load() == 0) {
           CopyReply(own.answer, answer);
           return answer;
