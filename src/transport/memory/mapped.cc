@@ -234,8 +234,8 @@ class MappedMemory final : public WordMemory {
           return answer;
         }
         if (!deadline) {
-          deadline = After(timeout_s_);
           if (own.answered.Spin(count, spins_)) continue;
+          deadline = After(timeout_s_);
         }
         CheckBox();
         if (After(0) >= *deadline) {
