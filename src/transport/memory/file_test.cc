@@ -125,6 +125,8 @@ TEST_F(MemoryFile, OtherSizesAndOtherFilesAreRefused) {
   MemoryBoxSetup larger = BoxSetup();
   larger.bytes *= 2;
   EXPECT_TRUE(Has(WhatOf([&] { MemoryBox box(larger); }), "give its size"));
+  Change(path_, offsetof(BoxHeader, format), {"\1\0\0\0", 4});
+  EXPECT_TRUE(Has(WhatOf([&] { MemoryBox box(BoxSetup()); }), "has format 1, this program reads"));
   ReplaceFile(path_, "something else that is here");
   EXPECT_TRUE(Has(WhatOf([&] { MemoryBox box(BoxSetup()); }), "not a memory box's file"));
   MemoryBoxSetup folder = BoxSetup();
