@@ -51,12 +51,16 @@ LeaseSource::Answer Handout::Claim(bool holds, Lease& lease) {
     if (error_) std::rethrow_exception(error_);
     if (std::exchange(void_, false)) return Answer::kVoid;
     const bool done = over_ || (ready_.empty() && (finished_ || (stopped_ && wanted_ == 0)));
-    if (done) return holds ? Answer::kDrain : Answer::kEnd;
+    if (done) {  // what was pushed last may turn out to be void, and nobody else does it again
+      const bool settled = std::exchange(settled_, true);
+      return holds || !settled ? Answer::kDrain : Answer::kEnd;
+    }
     if (!ready_.empty() && !AtBorder()) {
       lease = ready_.front();
       ready_.pop_front();
       open_.emplace(lease.id, lease);
       claimed_at_ = Now();
+      settled_ = false;
       if (2 * int64_t(ready_.size()) <= drawn_at_once_) WantMore();
       return Answer::kLease;
     }

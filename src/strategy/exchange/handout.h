@@ -69,6 +69,7 @@ class Handout final : public LeaseSource {
   double claimed_at_ = 0;  // the lease that is worked on; 0: none
   double step_s_;          // what the work on a lease takes, on average; at first a guess
   double waited_s_ = 0;
+  bool settled_ = true;  // the worker knows of all that it has pushed whether it counts
 
   // The thread's, since it began.
   Region tickets_, board_;

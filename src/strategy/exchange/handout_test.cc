@@ -145,6 +145,41 @@ TEST(Handout, GivesWhatWasVoidAgain) {
   EXPECT_GE(voids.size(), 9u);
 }
 
+// Also what was pushed last: a worker that ends has heard that it counts.
+TEST(Handout, EndsWhenWhatWasPushedLastCounts) {
+  const LeaseTable::Run run{.samples = 14, .total = 14, .size = 7};
+  MemoryBox box{MemoryBoxSetup{}};
+  RunRanks(2, kPatience_s, [&](World& world) {
+    const auto memory = box.Connect();
+    int32_t done = 0;
+    if (world.rank() == 0) {
+      HandoutBoard(*memory).Begin(LeaseTable(run, kFirstId));
+      world.group().Receive(1, 1, std::as_writable_bytes(std::span(&done, 1))).Wait();
+      return;
+    }
+    using enum LeaseSource::Answer;
+    ServerLine line(std::vector<ServerLine::Holder>{{&world.LinkTo(0), {}}});
+    Handout leases({.memory = *memory, .run = run, .timeout_s = kPatience_s}, {.most = 4}, line);
+    leases.AwaitServer();
+    Lease lease;
+    const auto claim = [&] { return leases.Claim(/*holds=*/false, lease); };
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(claim(), kLease);
+      EXPECT_TRUE(leases.Release(std::vector{lease.id}));
+    }
+    EXPECT_EQ(claim(), kDrain);
+    leases.Void({.client = 0, .fence = {}}, std::vector{lease.id});
+    EXPECT_EQ(claim(), kVoid);
+    const Lease last = lease;
+    EXPECT_EQ(claim(), kLease);
+    EXPECT_EQ(lease, last);
+    EXPECT_TRUE(leases.Release(std::vector{lease.id}));
+    EXPECT_EQ(claim(), kDrain);
+    EXPECT_EQ(claim(), kEnd);
+    world.group().Send(0, 1, std::as_bytes(std::span(&done, 1))).Wait();
+  });
+}
+
 TEST(Handout, EndsEarlyWhenTheServerStops) {
   for (const EpochBorder border : {EpochBorder::kBarrier, EpochBorder::kOpen}) {
     Scene scene{.stop_at = 120};

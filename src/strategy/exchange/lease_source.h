@@ -23,6 +23,7 @@ class LeaseSource {
 
   enum class Answer { kLease, kDrain, kEnd, kVoid };
   // Blocks until there is an answer. `holds`: there is work of earlier leases that was not pushed.
+  // At kDrain the worker pushes it, and waits until it knows of all pushes whether they count.
   virtual Answer Claim(bool holds, Lease& lease) = 0;
   // Until whoever keeps the run has begun.
   virtual void AwaitServer() = 0;
