@@ -51,8 +51,7 @@ void RefuseFrozen(const Recipe& recipe, const StrategyChoice& strategy) {
   if (strategy.leases_work() && strategy.inner->shares_memory) {
     throw UsageError(
         "model.freeze: the groups of strategy {} share weights that come from a centre, which "
-        "holds "
-        "only what is trained; use another strategy (easgd, hybrid, allreduce), or unset it",
+        "holds only what is trained; use another strategy (easgd, hybrid, allreduce), or unset it",
         recipe.strategy.name);
   }
   if (strategy.whole) {
@@ -68,8 +67,7 @@ void RefuseAverage(const Recipe& recipe, const StrategyChoice& strategy) {
   if (strategy.whole) {
     throw UsageError(
         "trainer.ema = {:g} averages weights over many short steps, and optimizer {} takes few "
-        "long "
-        "ones; set it to 0, or use another optimizer",
+        "long ones; set it to 0, or use another optimizer",
         recipe.trainer.ema, recipe.optimizer.name);
   }
   if (strategy.in_step() && !strategy.local_steps()) return;
