@@ -12,17 +12,17 @@ Turn Leases::Next(Replica* replica, int64_t, Work& work) {
   for (;;) {
     Lease lease;
     switch (exchange_.client().leases().Claim(exchange_.holds(), lease)) {
-      case LeaseClient::Answer::kLease:
+      case LeaseSource::Answer::kLease:
         WorkOn(lease, work);
         if (replica->updater.scales_loss()) last_ = work;
         return Turn::kStep;
-      case LeaseClient::Answer::kDrain:
+      case LeaseSource::Answer::kDrain:
         exchange_.Drain(*replica);
         break;
-      case LeaseClient::Answer::kVoid:
+      case LeaseSource::Answer::kVoid:
         exchange_.Discard(*replica);
         break;
-      case LeaseClient::Answer::kEnd:
+      case LeaseSource::Answer::kEnd:
         return Turn::kEnd;
     }
   }

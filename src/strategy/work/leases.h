@@ -7,7 +7,7 @@
 
 namespace trireme {
 
-// Work that a server leases.
+// Work by leases: of a server, or taken by this worker (LeaseSource).
 class Leases : public WorkSource {
  public:
   struct Cut {
