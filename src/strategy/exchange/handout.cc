@@ -51,10 +51,13 @@ LeaseSource::Answer Handout::Claim(bool holds, Lease& lease) {
     if (error_) std::rethrow_exception(error_);
     if (std::exchange(void_, false)) return Answer::kVoid;
     const bool done = over_ || (ready_.empty() && (finished_ || (stopped_ && wanted_ == 0)));
-    if (done) {  // what was pushed last may turn out to be void, and nobody else does it again
-      const bool settled = std::exchange(settled_, true);
-      return holds || !settled ? Answer::kDrain : Answer::kEnd;
+    // The epoch may be waiting for what this worker has. What it pushed last may turn out to be
+    // void, and nobody else does it again; or to have failed, and nobody else says so.
+    if ((done || AtBorder()) && (holds || !settled_)) {
+      settled_ = true;
+      return Answer::kDrain;
     }
+    if (done) return Answer::kEnd;
     if (!ready_.empty() && !AtBorder()) {
       lease = ready_.front();
       ready_.pop_front();
@@ -64,7 +67,6 @@ LeaseSource::Answer Handout::Claim(bool holds, Lease& lease) {
       if (2 * int64_t(ready_.size()) <= drawn_at_once_) WantMore();
       return Answer::kLease;
     }
-    if (AtBorder() && holds) return Answer::kDrain;  // the epoch may be waiting for this
     if (ready_.empty()) WantMore();
     const Stopwatch watch;
     changed_.notify_all();
