@@ -276,6 +276,14 @@ TEST_F(OnnxModelTest, RefusesWhatItCannotTrain) {
   Refusal(shared.Output("y").Bytes(), {"has the weights of one", "share weights", "two"});
 }
 
+TEST_F(OnnxModelTest, RefusesSumsOfNoNumbers) {
+  OnnxWriter w;
+  w.Input("x", {4}).Counted("w", {2, 4}).Integers("none", {}).Integers("one", {1});
+  w.Node("Add", {"none", "one"}, {"shape"}, {}, "sum").Node("Reshape", {"x", "shape"}, {"r"});
+  w.Node("Gemm", {"r", "w"}, {"y"}, {{"transB", 1}}).Output("y");
+  Refusal(w.Bytes(), {"Add, of 0 and 1 numbers: sum"});
+}
+
 TEST_F(OnnxModelTest, RefusesFilesThatAreNone) {
   const std::string good = SmallCnn().Bytes();
   Refusal("", {"no ONNX file"});
