@@ -169,7 +169,7 @@ std::string CpuEngine::Choose(Graph& graph) const {
 NarrowOperands CpuEngine::NarrowOperandsOf(const Node& node) const {
   const cpu::KernelRow* row = kernels_.Find(node.op->name);
   if (!kernels_.unit || !row || node.attributes.choice) return {};  // Winograd: float32
-  // Of rows without tokens few are large: they are quick, and exact, in float32.
+  // Rows without tokens are small: little is saved, and thin products of float32 are exact.
   if (std::string_view(node.op->name).starts_with("dense") && !node.attributes.tokens) return {};
   return row->narrow;
 }

@@ -341,7 +341,9 @@ void MultiplyPatches(const Patches& patches, size_t rows, const Unpacked& b, flo
     const PatchTask task{patches, tiles,  chunks, b.columns, places,
                          finish,  panels, 0,      depth,     positive};
     const bool divides = rows * b.columns * depth >= kParallelWork;
-    const size_t grain = divides ? hwy::DivCeil(count, team_size) : count;
+    // An equal share; of an odd number of panels two threads could not have one that is rounded up.
+    const size_t share = std::min(hwy::DivCeil(count, team_size), count / 2);
+    const size_t grain = divides ? share : count;
     return ParallelFor(team, count, grain, [&](size_t begin, size_t end, size_t thread) {
       PackPart(b, depth, 0, depth, begin, end, panels + begin * kTileColumns * depth);
       task.Run(0, tiles.count, begin, end, 0, chunks.count, scratch + thread * kTileFloats);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -274,6 +275,71 @@ TEST_F(OnnxModelTest, RefusesWhatItCannotTrain) {
   OnnxWriter shared = OnnxWriter().Input("x", {2}).Counted("w", {2, 2});
   shared.Node("MatMul", {"x", "w"}, {"a"}, {}, "one").Node("MatMul", {"a", "w"}, {"y"}, {}, "two");
   Refusal(shared.Output("y").Bytes(), {"has the weights of one", "share weights", "two"});
+}
+
+// x (1 + erf(x / sqrt(2)) / 2) is none.
+TEST_F(OnnxModelTest, AGeluIsHalfOfTheWholeSum) {
+  const auto with = [](const OnnxWriter::Names& order) {
+    OnnxWriter w;
+    w.Input("x", {4}).Counted("v", {3, 4}).Counted("w", {2, 3});
+    w.Floats("root", {}, {0.70710678f}).Floats("half", {}, {0.5f}).Floats("one", {}, {1});
+    w.Node("Gemm", {"x", "v"}, {"h"}, {{"transB", 1}}).Node("Mul", {"h", "root"}, {"a"});
+    w.Node("Erf", {"a"}, {"0"});
+    for (size_t i = 0; i < 2; ++i) {
+      w.Node(order[i], {std::to_string(i), order[i] == "Mul" ? "half" : "one"},
+             {std::to_string(i + 1)}, {}, "step" + std::to_string(i));
+    }
+    w.Node("Mul", {"h", "2"}, {"g"}).Node("Gemm", {"g", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  EXPECT_NE(TextOf(with({"Add", "Mul"})).find("gelu"), std::string::npos);
+  Refusal(with({"Mul", "Add"}).Bytes(), {"Add, reads what step0 (Mul) multiplies: step1"});
+}
+
+// Tokens of an image's 2x4 pixels, of 3 channels, then `nodes` from "t" to "r", and a dense layer.
+TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
+  const auto behind = [](const std::function<void(OnnxWriter&)>& nodes) {
+    OnnxWriter w;
+    w.Input("x", {2, 2, 4}).Counted("k", {3, 2, 1, 1}).Counted("w", {5, 24});
+    w.Integers("rows", {0, 3, -1}).Integers("zero", {0}).Integers("one", {1});
+    w.Integers("odd", {0, 8, 3, -5});
+    w.Node("Conv", {"x", "k"}, {"c"}).Node("Reshape", {"c", "rows"}, {"i"});
+    w.Node("Transpose", {"i"}, {"t"}, {{"perm", Ints{0, 2, 1}}});
+    nodes(w);
+    return w.Node("Gemm", {"r", "w"}, {"y"}, {{"transB", 1}}).Output("y");
+  };
+  EXPECT_NE(TextOf(behind([](OnnxWriter& w) { w.Node("Flatten", {"t"}, {"r"}); })).find("flatten"),
+            std::string::npos);
+  const auto refuses = [&](const std::function<void(OnnxWriter&)>& nodes, const char* why) {
+    Refusal(behind(nodes).Bytes(), {why});
+  };
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Slice", {"t", "zero", "one", "zero"}, {"s"}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Slice, of the samples");
+  refuses([](OnnxWriter& w) { w.Node("Squeeze", {"t"}, {"s"}).Node("Flatten", {"s"}, {"r"}); },
+          "Squeeze, without axes");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Reshape", {"t", "odd"}, {"s"}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Reshape, cuts tokens");
+  // The dense layer behind a flatten has its columns in another order than one for tokens.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Flatten", {"t"}, {"f"}).Node("Unsqueeze", {"f", "one"}, {"u"});
+        w.Node("Squeeze", {"u", "one"}, {"r"});
+      },
+      "Unsqueeze, of 24");
+}
+
+TEST_F(OnnxModelTest, RefusesSumsOfNoNumbers) {
+  OnnxWriter w;
+  w.Input("x", {4}).Counted("w", {2, 4}).Integers("none", {}).Integers("one", {1});
+  w.Node("Add", {"none", "one"}, {"shape"}, {}, "sum").Node("Reshape", {"x", "shape"}, {"r"});
+  w.Node("Gemm", {"r", "w"}, {"y"}, {{"transB", 1}}).Output("y");
+  Refusal(w.Bytes(), {"Add, of 0 and 1 numbers: sum"});
 }
 
 TEST_F(OnnxModelTest, RefusesFilesThatAreNone) {

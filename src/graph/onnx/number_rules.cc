@@ -33,7 +33,8 @@ OnnxOperand Pairwise(NodeContext& c, OnnxNumber (*of)(const OnnxNumber&, const O
   if (!HasIntegers(c, 0) || !HasIntegers(c, 1)) return Unknown();
   const Numbers a = c.Numbers(0), b = c.Numbers(1);
   const size_t size = std::max(a.size(), b.size());
-  if (size > kMostNumbers || (a.size() != b.size() && a.size() != 1 && b.size() != 1)) {
+  const bool fits = a.size() == b.size() || a.size() == 1 || b.size() == 1;
+  if (a.empty() || b.empty() || size > kMostNumbers || !fits) {
     RefuseNode("of {} and {} numbers", a.size(), b.size());
   }
   Numbers made;

@@ -54,7 +54,7 @@ std::optional<OnnxOperand> Viewed(NodeContext& c, size_t input) {
   if (x.kind == Kind::kView) return x;
   if (x.kind != Kind::kData || x.value == 0 || x.multiplied || x.softmax) return {};
   if (x.step_h != 1 || x.step_w != 1 || x.extents.size() == 2) return {};
-  if (x.row() && (x.flattened.height != 1 || x.flattened.width != 1)) return {};
+  if (x.row() && (x.in_order || x.flattened.height != 1 || x.flattened.width != 1)) return {};
   TokenView view = TokenView::OfImage(x.shape(), c.samples());
   if (x.row()) view.axes.resize(2);
   return ViewOf(x.value, std::move(view));
@@ -129,6 +129,7 @@ OnnxOperand Squeeze(NodeContext& c) {
   if (!c.Flows(0) || c.Input(0).kind != Kind::kView) return {};
   OnnxOperand made = c.Input(0);
   const std::vector<int64_t> axes = AxesOf(c, made.view.axes.size());
+  if (axes.empty()) RefuseNode("without axes");
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     if (*axis < 0 || *axis >= int64_t(made.view.axes.size()) ||
         !made.view.axes[size_t(*axis)].empty()) {
@@ -202,8 +203,10 @@ OnnxOperand Slice(NodeContext& c) {
     const auto place = [&](int64_t at) {
       return std::clamp<int64_t>(at < 0 ? at + extent.value : at, 0, extent.value);
     };
-    const bool all = starts[i] == 0 && (ends[i] >= extent.value || ends[i] == INT64_MAX);
-    if (all) continue;
+    // For the end of a free axis exporters write one of the largest numbers that there are.
+    const bool all_samples =
+        ends[i] >= INT32_MAX || (c.samples() > 0 && ends[i] / extent.value >= c.samples());
+    if (starts[i] == 0 && (extent.samples ? all_samples : ends[i] >= extent.value)) continue;
     if (extent.samples) RefuseNode("of the samples");
     made = TakeOf(c, made, axis, place(starts[i]), place(ends[i]) - place(starts[i]));
   }
@@ -257,7 +260,8 @@ bool IsHead(const TokenView& view, size_t axis, int64_t each) {
 OnnxOperand Scores(const OnnxOperand& q, const OnnxOperand& k) {
   const size_t rank = q.view.axes.size();
   const int64_t channels = q.view.shape.channels;
-  if (q.value != k.value || !SameHeads(q.view, k.view) || channels % 3 != 0) {
+  if (q.value != k.value || !SameHeads(q.view, k.view) || channels % 3 != 0 || q.erf_taken ||
+      k.erf_taken) {
     RefuseNode("multiplies two values of the network");
   }
   const OnnxAxis& last = q.view.axes[rank - 1];
@@ -317,7 +321,7 @@ OnnxOperand Softmax(NodeContext& c) {
   if (!c.Flows(0) || c.Input(0).kind != Kind::kScores) return {};
   OnnxOperand x = c.Input(0);
   const auto rank = int64_t(x.view.axes.size());
-  const int64_t axis = c.Int("axis", -1);
+  const int64_t axis = c.Int("axis", c.opset() < 13 ? 1 : -1);
   if (x.shares || (axis != -1 && axis != rank - 1)) RefuseNode("axis {}", axis);
   const double each = double(x.view.shape.channels) / 3 / double(x.heads);
   if (!IsAbout(x.factor, 1 / std::sqrt(each))) {
@@ -337,7 +341,7 @@ bool StandAlike(const OnnxOperand& a, const OnnxOperand& b) {
 
 OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
   OnnxOperand x = c.Input(data);
-  if (x.kind == Kind::kErf && !x.erf_above && c.Real(constant) == 1.0) {
+  if (x.kind == Kind::kErf && !x.erf_above && x.factor == 1 && c.Real(constant) == 1.0) {
     x.erf_above = true;
     return x;
   }

@@ -38,13 +38,14 @@ bool IsAll(const OnnxAxis& axis, Of of, int64_t extent) {
 std::optional<OnnxAxis> Fill(std::vector<OnnxFactor>& left, const OnnxNumber& wanted, bool back) {
   OnnxAxis axis;
   int64_t rest = wanted.value;
+  if (rest < 1) return {};
   bool samples = wanted.samples;
   // A single sample goes with the axis that begins there.
   const auto single = [&] {
     return !back && axis.empty() && !left.empty() && left.front() == OnnxFactor{Of::kSamples, 1};
   };
   while (rest > 1 || samples || single()) {
-    if (left.empty() || rest < 1) return {};
+    if (left.empty()) return {};
     OnnxFactor& next = back ? left.back() : left.front();
     OnnxFactor taken = next;
     bool whole = true;

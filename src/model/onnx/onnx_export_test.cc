@@ -307,6 +307,25 @@ TEST(Onnx, WritesTransformers) {
   EXPECT_EQ(read.Count("MatMul"), 4);
 }
 
+// Behind a flatten the file has channels first. What reads the row as tokens, as a pixel or beside
+// another row does not; batch-norm and dense layers have their parameters in the file's order.
+TEST(Onnx, TurnsARowOfAnImageWhereItIsNoneAnyMore) {
+  const std::pair<const char*, int> tried[] = {
+      {"flatten; layer_norm tokens=yes; dense classes", 1},
+      {"flatten; dense 5 tokens=yes; dense classes", 1 + 1},  // and its weight
+      {"flatten; conv2d 5 1; dense classes", 1},
+      {"flatten; residual { dense 192 }; dense classes", 1},
+      {"flatten; dense 9; layer_norm tokens=yes; dense classes", 0},
+      {"flatten; batch_norm; residual { relu }; dense classes", 0},
+      {"flatten; dense 9; residual { dense 9 }; dense classes", 0}};
+  for (const auto& [layers, turns] : tried) {
+    const std::string bytes = OnnxBytes(MakeModel({.name = "text", .layers = layers}, {8, 8, 3}));
+    const ReadOnnx read(bytes);
+    read.ExpectSound();
+    EXPECT_EQ(read.Count("Transpose"), turns) << layers;
+  }
+}
+
 TEST(Onnx, WritesGeluByTheErrorFunction) {
   const SavedModel model = MakeModel(
       {.name = "text", .layers = "conv2d 4 3; gelu; flatten; gelu; dense classes"}, {6, 6, 3});

@@ -28,9 +28,21 @@ std::string OnnxRuleContext::NameOfStatistic(int statistic) const {
 
 int64_t CountTokens(const Shape& shape) { return int64_t{shape.height} * shape.width; }
 
+OnnxValue OnnxRuleContext::InOurOrder(OnnxValue row) {
+  const Shape s = row.flattened;
+  if (CountTokens(s) == 1 || s.channels == 1) return row;
+  row.name =
+      onnx.Add("Reshape", {row.name, onnx.Integers({0, int64_t{s.channels}, CountTokens(s)})});
+  row.name = onnx.Add("Transpose", {row.name}, OnnxAttributes().Ints("perm", {0, 2, 1}));
+  row.name = onnx.Add("Flatten", {row.name}, OnnxAttributes().Int("axis", 1));
+  row.flattened = row.shape;
+  return row;
+}
+
 OnnxValue OnnxRuleContext::Image(int input) {
   OnnxValue value = inputs[size_t(input)];
   if (value.form == OnnxForm::kRow) {
+    value = InOurOrder(value);
     value.name = onnx.Add("Unsqueeze", {value.name, onnx.Integers({2, 3})});
   }
   if (value.form == OnnxForm::kTokens) {
@@ -57,6 +69,7 @@ OnnxValue OnnxRuleContext::Row(int input) {
 OnnxValue OnnxRuleContext::Tokens(int input) {
   OnnxValue value = inputs[size_t(input)];
   if (value.form == OnnxForm::kRow) {
+    value = InOurOrder(value);
     value.name = onnx.Add("Unsqueeze", {value.name, onnx.Integers({1})});
   }
   if (value.form == OnnxForm::kImage) {
@@ -125,7 +138,11 @@ OnnxValue Flatten(OnnxRuleContext& c) {
 OnnxValue Add(OnnxRuleContext& c) {
   // The richer form of the two.
   const OnnxForm form = std::max(c.inputs[0].form, c.inputs[1].form);
-  const OnnxValue a = c.As(form, 0), b = c.As(form, 1);
+  OnnxValue a = c.As(form, 0), b = c.As(form, 1);
+  if (form == OnnxForm::kRow && a.flattened != b.flattened) {
+    a = c.InOurOrder(a);
+    b = c.InOurOrder(b);
+  }
   return c.Made(c.onnx.Add("Add", {a.name, b.name}, {}, c.node->name), form, a.flattened);
 }
 

@@ -46,6 +46,8 @@ struct OnnxRuleContext {
   OnnxValue Row(int input = 0);
   OnnxValue Tokens(int input = 0);
   OnnxValue As(OnnxForm form, int input = 0);
+  // A row whose values are those of an image stands in ONNX's order: as one of 1x1xchannels.
+  OnnxValue InOurOrder(OnnxValue row);
   // What the node makes: of the shape in our graph.
   OnnxValue Made(std::string name, OnnxForm form, Shape flattened = {}) const;
 };
