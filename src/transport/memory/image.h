@@ -98,10 +98,11 @@ struct BoxHeader {
   std::atomic<uint32_t> closed;  // a box served it and has ended by itself
   std::atomic<uint32_t> box;     // the process that serves it; 0: none does
   std::atomic<uint64_t> box_born;
-  uint64_t touched;                   // end of what was ever given out: beyond, all is zero
-  std::atomic<uint32_t> session_top;  // sessions from here on were never used
-  FutexEvent posted;                  // a word, by some session
-  FutexEvent readers;                 // one is done
+  uint64_t touched;  // end of what was ever given out: beyond, all is zero
+  // As in a session, in lines of their own: what clients write at each word, what the box writes.
+  alignas(64) FutexEvent posted;                  // a word, by some session
+  FutexEvent readers;                             // one is done
+  alignas(64) std::atomic<uint32_t> session_top;  // sessions from here on were never used
   std::atomic<uint64_t> changes, refused;
   Journal journal;
   RegionRecord regions[kMostRegions];
