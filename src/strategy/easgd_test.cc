@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "strategy/check/stops_at.h"
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
 #include "transport/threads/run.h"
@@ -23,16 +24,7 @@ Result Train(const Plan& plan, int ranks, const toy::Memory* resume, toy::Memory
   const StrategyOptions options{.name = "easgd", .period = 3};
   const StrategySetup setup{ResolveStrategy(options, {.ranks = ranks}), plan, model.layout};
   Result result;
-  struct Keeper : ServerKeeper {
-    void EpochEnded(const Server&) override {}
-    void Look(const Server& server) override {
-      stop |= limit >= 0 && server.progress().positions >= limit;
-    }
-    bool Stop() override { return stop; }
-    int64_t limit = -1;
-    bool stop = false;
-  } keeper;
-  if (stop_after >= 0) keeper.limit = stop_after;
+  StopsAt keeper(stop_after);
   RunRanks(ranks, 60, [&](World& world) {
     if (world.rank() == 0) {
       const auto server = MakeServer(setup, world, resume ? resume->state : model.initial);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "strategy/check/stops_at.h"
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
 #include "transport/memory/box.h"
@@ -89,16 +90,6 @@ class TogetherWorld final : public World {
   TogetherMemory memory_;
 };
 
-struct Limit : ServerKeeper {
-  void EpochEnded(const Server&) override {}
-  void Look(const Server& server) override {
-    stop |= limit >= 0 && server.progress().positions >= limit;
-  }
-  bool Stop() override { return stop; }
-  int64_t limit = -1;
-  bool stop = false;
-};
-
 // How many positions count at the end.
 int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
               const toy::Memory* resume, toy::Memory* save, int64_t stop_after = -1) {
@@ -106,8 +97,7 @@ int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
   const toy::Model model(200);
   const StrategySetup setup{ResolveStrategy(options, {.ranks = ranks}), plan, model.layout};
   MemoryBox box{MemoryBoxSetup{}};
-  Limit keeper;
-  keeper.limit = stop_after;
+  StopsAt keeper(stop_after);
   int64_t closed = 0;
   RunRanks(ranks, 60, [&](World& threads) {
     TogetherWorld world(threads, box);

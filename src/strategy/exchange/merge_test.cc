@@ -476,31 +476,37 @@ class HeldCentre : public Centre {
   int64_t version = 0;
 };
 
-// The centre that a worker asked for may come late: what it has done meanwhile is kept, and is
-// pushed once.
-TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
-  HeldCentre centre;
-  const auto merge = FindMerge("moves").make({.centre = centre});
+// What such a worker has.
+struct LoneReplica {
   HostDevice device;
-  const auto queue = device.NewQueue();
-  Buffer state(device, kFloats);
-  OptimizerOptions optimizer{.lr = 1, .momentum = 0};
-  Updater updater(optimizer, Schedule(optimizer, 10, 100, 8), kModel.layout, device);
+  const std::unique_ptr<Queue> queue = device.NewQueue();
+  Buffer state{device, kFloats};
+  const OptimizerOptions optimizer{.lr = 1, .momentum = 0};
+  Updater updater{optimizer, Schedule(optimizer, 10, 100, 8), kModel.layout, device};
   Replica replica{.device = device,
                   .queue = *queue,
                   .state = state,
                   .summands = {},
                   .layout = kModel.layout,
                   .updater = updater};
+};
+
+// The centre that a worker asked for may come late: what it has done meanwhile is kept, and is
+// pushed once.
+TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
+  HeldCentre centre;
+  const auto merge = FindMerge("moves").make({.centre = centre});
+  LoneReplica own;
+  Replica& replica = own.replica;
   const auto all_are = [](std::span<const float> values, float value) {
     return std::ranges::all_of(values, [&](float v) { return v == value; });
   };
   const auto step = [&](float by) {  // what an optimizer did
     merge->BeforeStep(replica, 1);
-    for (float& value : state.slice().host()) value += by;
+    for (float& value : own.state.slice().host()) value += by;
     merge->AfterStep(replica, true);
   };
-  const auto weights = [&] { return state.slice().host(); };
+  const auto weights = [&] { return own.state.slice().host(); };
   merge->Begin(replica);
   EXPECT_TRUE(all_are(weights(), 10));
   step(3);
@@ -533,17 +539,8 @@ TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
 TEST(MergeElastic, AsksForTheCentreAsManyStepsBeforeAMeetingAsItTakesToCome) {
   HeldCentre centre;
   const auto merge = FindMerge("elastic").make({.centre = centre});
-  HostDevice device;
-  const auto queue = device.NewQueue();
-  Buffer state(device, kFloats);
-  OptimizerOptions optimizer{.lr = 1, .momentum = 0};
-  Updater updater(optimizer, Schedule(optimizer, 10, 100, 8), kModel.layout, device);
-  Replica replica{.device = device,
-                  .queue = *queue,
-                  .state = state,
-                  .summands = {},
-                  .layout = kModel.layout,
-                  .updater = updater};
+  LoneReplica own;
+  Replica& replica = own.replica;
   merge->Begin(replica);
   const auto asked = [&](int left) {
     merge->BeforeStep(replica, left);
