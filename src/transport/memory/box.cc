@@ -105,7 +105,8 @@ void MemoryBox::AnswerWords() {
   for (uint32_t number = 0; number < top; ++number) {
     SessionRecord& session = image_->session(number);
     if (session.posted.load(std::memory_order_acquire) == 0 || session.client.load() == 0) continue;
-    CopyWord(session.word, word_);  // what is checked is what is done
+    __builtin_prefetch(image_->at(session.slot));  // short values come while the word does
+    CopyWord(session.word, word_);                 // what is checked is what is done
     const Reply answer = store_.Do(number, word_);
     if (word_.kind == WordKind::kLeave) continue;
     CopyReply(answer, session.answer);
