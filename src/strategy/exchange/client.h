@@ -36,13 +36,16 @@ class Client {
       : line_(std::vector<ServerLine::Holder>{{&server, {}}}),
         leases_(std::make_unique<Handout>(handout, ahead, line_)),
         centre_(std::make_unique<MemoryCentre>(place, *leases_)),
-        in_memory_(true) {
+        in_memory_(true),
+        draws_(true) {
     line_.Listen({});
   }
   explicit Client(Link& link) : Client(std::vector<ServerLine::Holder>{{&link, {}}}) {}
   ~Client() {
-    if (in_memory_) centre_.reset();  // whoever keeps the memory may end after the goodbye
-    line_.Close();                    // before those who listen go
+    // Whoever keeps the memory may end after the goodbye.
+    if (in_memory_) centre_.reset();
+    if (draws_) leases_.reset();
+    line_.Close();  // before those who listen go
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -60,7 +63,8 @@ class Client {
   ServerLine line_;
   std::unique_ptr<LeaseSource> leases_;
   std::unique_ptr<Centre> centre_;
-  const bool in_memory_ = false;
+  const bool in_memory_ = false;  // the centre
+  const bool draws_ = false;      // leases, from memory: nobody listens
 };
 
 }  // namespace trireme
