@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-constexpr double kLook_s = 0.05;  // the thread looks whether it shall end
+constexpr double kEpochLook_s = 0.05;  // the thread looks whether it shall end
 
 }  // namespace
 
@@ -205,7 +205,7 @@ void Handout::Draw(int64_t most) {
 }
 
 void Handout::AwaitEpoch() {
-  if (place_.memory.Wait(board_, read_ + 1, After(kLook_s)) > read_) Read();
+  if (place_.memory.Wait(board_, read_ + 1, After(kEpochLook_s)) > read_) Read();
 }
 
 }  // namespace trireme
