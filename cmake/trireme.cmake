@@ -43,6 +43,17 @@ target_include_directories(trireme_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # the same formula would round differently in two places.
 target_compile_options(trireme_flags INTERFACE -ffp-contract=off)
 
+# The headers of others, compiled once for all files where that is wanted (scripts/check).
+option(TRIREME_PRECOMPILED "precompile the standard library's headers and fmt's" OFF)
+if(TRIREME_PRECOMPILED)
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/headers.cc CONTENT "")
+  add_library(trireme_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cc)
+  target_link_libraries(trireme_headers PRIVATE trireme_flags fmt::fmt)
+  target_precompile_headers(trireme_headers PRIVATE
+    <fmt/format.h> <algorithm> <array> <atomic> <chrono> <cmath> <filesystem> <functional> <map>
+    <memory> <mutex> <optional> <random> <span> <string> <thread> <vector>)
+endif()
+
 # trireme_library(data SOURCES a.cc b.cc DEPENDS base) makes trireme_data, alias trireme::data.
 # Most of a build's time goes into the same headers again and again: SOURCES are compiled several at
 # once (the preset debug compiles each alone and keeps it honest about what it includes), those APART,
@@ -66,6 +77,9 @@ function(trireme_library name)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     set_target_properties(trireme_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${TRIREME_FILES_AT_ONCE})
     set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  if(TRIREME_PRECOMPILED)
+    target_precompile_headers(trireme_${name} REUSE_FROM trireme_headers)
   endif()
   if(TRIREME_SANITIZE)
     if(ARG_COMPUTES)
@@ -124,13 +138,13 @@ function(trireme_test_program target source)
 endfunction()
 
 # The timeout of a test, from the seconds that it may take where nobody else computes. A hang is to be
-# found, not a busy machine.
+# found, not a busy machine. What may take longest begins first, else it ends last and alone.
 function(trireme_timeout test seconds)
   math(EXPR seconds "${seconds} * 4")
   if(TRIREME_SANITIZE)
     math(EXPR seconds "${seconds} * 5")
   endif()
-  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds} COST ${seconds})
 endfunction()
 
 # All tests of a label, to build no more than what is run: the sanitizers' presets need it.
