@@ -90,7 +90,7 @@ float* SharedSum::At(const SumPlace::Seat& seat, uint64_t place) const {
   if (member_.bytes && (place > member_.bytes || bytes > member_.bytes - place)) {
     throw Error("rank {}: a rank's entry in the shared memory is damaged", member_.rank);
   }
-  return reinterpret_cast<float*>(member_.base + place);
+  return reinterpret_cast<float*>(reinterpret_cast<uintptr_t>(member_.base) + place);
 }
 
 // Own stretch of the values, block by block: the sum of all parts, copied to every member.

@@ -1,6 +1,7 @@
 #include "engine/cpu/call_list.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -9,12 +10,13 @@
 namespace trireme::cpu {
 namespace {
 
+// `activations` may be null where only sizes matter: a place is then a number that tells it apart.
 Value Resolve(const Operand& operand, std::byte* activations) {
-  return {operand.is_input ? nullptr : activations + operand.offset, operand.spec.shape,
+  const auto place = reinterpret_cast<uintptr_t>(activations) + operand.offset;
+  return {operand.is_input ? nullptr : reinterpret_cast<std::byte*>(place), operand.spec.shape,
           operand.spec.element};
 }
 
-// `activations` may be null where only sizes matter.
 Call Resolve(const Instruction& instruction, const Layout& layout, const MatrixUnit* unit,
              std::byte* activations) {
   Call call;
