@@ -495,8 +495,8 @@ struct LoneReplica {
 // pushed once.
 TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
   HeldCentre centre;
-  const auto merge = FindMerge("moves").make({.centre = centre});
   LoneReplica own;
+  const auto merge = FindMerge("moves").make({.centre = centre});
   Replica& replica = own.replica;
   const auto all_are = [](std::span<const float> values, float value) {
     return std::ranges::all_of(values, [&](float v) { return v == value; });
@@ -538,8 +538,8 @@ TEST(MergeMoves, GoesOnFromWeightsThatComeLateAndFromItsOwnMoves) {
 
 TEST(MergeElastic, AsksForTheCentreAsManyStepsBeforeAMeetingAsItTakesToCome) {
   HeldCentre centre;
-  const auto merge = FindMerge("elastic").make({.centre = centre});
   LoneReplica own;
+  const auto merge = FindMerge("elastic").make({.centre = centre});
   Replica& replica = own.replica;
   merge->Begin(replica);
   const auto asked = [&](int left) {
