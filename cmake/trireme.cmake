@@ -20,8 +20,11 @@ if(TRIREME_SANITIZE)
   # What the address sanitizer sees as well is not asked twice: these take a compiler's minutes.
   target_compile_options(trireme_flags INTERFACE -fno-sanitize=null,object-size,vptr)
   include(CheckLinkerFlag)
-  check_linker_flag(CXX -fuse-ld=gold TRIREME_HAS_GOLD)  # a hundred programs to link
-  if(TRIREME_HAS_GOLD)
+  check_linker_flag(CXX -fuse-ld=lld TRIREME_HAS_LLD)  # a hundred programs to link
+  check_linker_flag(CXX -fuse-ld=gold TRIREME_HAS_GOLD)
+  if(TRIREME_HAS_LLD)
+    target_link_options(trireme_flags INTERFACE -fuse-ld=lld)
+  elseif(TRIREME_HAS_GOLD)
     target_link_options(trireme_flags INTERFACE -fuse-ld=gold)
   endif()
   # A hundred programs of 50 MB and more: a third is relocations and what debuggers read.
