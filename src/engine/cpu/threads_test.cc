@@ -48,6 +48,11 @@ TEST(EngineResNetTest, ThreadsDoNotChangeABit) {
   EXPECT_EQ(SummandOf(graph, 1, 5), SummandOf(graph, 3, 5));
 }
 
+TEST(EngineTransformerTest, ThreadsDoNotChangeABit) {
+  const Graph graph = BuildModel({.name = "vit_ti", .dropout = 0.1}, {32, 32, 3}, 10);
+  EXPECT_EQ(SummandOf(graph, 1, 3), SummandOf(graph, 3, 3));
+}
+
 TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
   const Graph dense = BuildModel({.name = "mlp:40-500-10", .norm = "layer"}, {1, 1, 40}, 10);
   const Graph images = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);

@@ -25,13 +25,6 @@ TEST(CpuTransformerTest, AgreesWithRef) {
   EXPECT_TRUE(check::CheckModelAgainstRef(engine, vit, 2, 3));
 }
 
-TEST(CpuTransformerTest, ThreadsDoNotChangeABit) {
-  HostDevice device;
-  const Graph graph = BuildModel({.name = "vit_ti", .dropout = 0.1}, {32, 32, 3}, 10);
-  CpuEngine one(device, 1), three(device, 3);
-  EXPECT_EQ(check::SummandOf(one, graph, 3), check::SummandOf(three, graph, 3));
-}
-
 // All that passes between operations for tokens, and what they tell backward beside it.
 TEST(CpuTransformerTest, Bf16HoldsTokensInTwoBytes) {
   HostDevice device;
