@@ -347,7 +347,7 @@ TEST(ThroughServer, EveryOverlapHasEqualBits) {
       for (const int shards : {12, 2}) {
         Config run{.ranks = 3, .deterministic = deterministic};
         run.plan.shards = shards;  // 2: a worker has none
-        run.plan.steps = 4;
+        run.plan.steps = 2;
         run.weights = 100'000, run.bucket = 70'000;  // of two segments
         run.optimizer = {.lr = 0.2, .momentum = 0};
         run.merge = merge;
