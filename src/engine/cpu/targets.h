@@ -29,7 +29,7 @@ inline std::vector<int64_t> AllTargets() {
 // How threads divide the work does not depend on the instruction set: where every access is watched
 // for races, one is enough.
 inline std::vector<int64_t> TargetsForThreads() {
-#ifdef __SANITIZE_THREAD__
+#ifdef TRIREME_WATCHES_THREADS
   return {AllTargets().front()};
 #else
   return AllTargets();

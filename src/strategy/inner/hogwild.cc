@@ -15,7 +15,7 @@
 #include "strategy/step/tags.h"
 #include "transport/collective/broadcast.h"
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef TRIREME_WATCHES_THREADS
 // Of a race's two sides one writes, and that one has a frame of this file.
 extern "C" const char* __tsan_default_suppressions() { return "race:strategy/inner/hogwild.cc\n"; }
 #endif
