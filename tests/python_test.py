@@ -1,9 +1,12 @@
 """Runs read from Python: called with the program by CTest (tests/python)."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import warnings
 
@@ -53,7 +56,7 @@ class PythonTest(unittest.TestCase):
         run = train("iris", out=self.path / "a", epochs=2)
         metrics = self.path / "a/metrics.jsonl"
         lines = metrics.read_text().splitlines()
-        metrics.write_text(lines[0] + "\n{half\nnothing\n" + lines[1] + "\n{\"event\": on its way")
+        metrics.write_text(lines[0] + "\n{half\n5\n" + lines[1] + "\n{\"event\": on its way")
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             self.assertEqual(len(run.metrics()), 2)
@@ -62,6 +65,27 @@ class PythonTest(unittest.TestCase):
         (self.path / "a/config.toml").write_text("[trainer]\nepochs = \n")
         with self.assertRaisesRegex(TriremeError, "line 2 is damaged"):
             _ = run.config
+        (self.path / "a/config.toml").write_bytes(b"[trainer]\nepochs = \xff\n")
+        with self.assertRaisesRegex(TriremeError, "line 2 is damaged"):
+            _ = run.config
+        (self.path / "a/summary.json").write_text("[]")
+        with self.assertRaisesRegex(TriremeError, "summary.json is damaged"):
+            _ = run.summary
+
+    def test_what_is_interrupted_has_a_checkpoint(self):
+        metrics = self.path / "a/metrics.jsonl"
+
+        def interrupt():
+            while not (metrics.exists() and metrics.stat().st_size):
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            train("iris", out=self.path / "a", epochs=10**6, trainer__checkpoint_epochs=0)
+        thread.join()
+        self.assertEqual(len(Run(self.path / "a").weights()), 6)
 
     def test_what_fails_is_said(self):
         with self.assertRaisesRegex(TriremeError, "not a run"):

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
@@ -31,7 +32,7 @@ def _value(text):
 
 def _config(path):
     sections, section = {}, None
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
@@ -57,7 +58,10 @@ def _json_lines(path):
     found, damaged = [], []
     for number, line in enumerate(lines[:-1], 1):
         try:
-            found.append(json.loads(line))
+            value = json.loads(line)
+            if not isinstance(value, dict):
+                raise ValueError
+            found.append(value)
         except ValueError:
             damaged.append(number)
     if damaged:
@@ -89,7 +93,10 @@ class Run:
         if not path.exists():
             return None
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            value = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(value, dict):
+                raise ValueError
+            return value
         except ValueError:
             raise TriremeError(f"{path} is damaged") from None
 
@@ -166,8 +173,16 @@ def train(recipe=None, *, out, **settings):
             words.append(f"--{name.replace('_', '-')}")
         elif value is not False:
             words.append(f"--{name.replace('_', '-')}={text}")
-    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if "error: " in line]
-        raise TriremeError(lines[-1] if lines else f"trireme ended with exit code {done.returncode}")
+    # In a session of its own, Ctrl-C reaches it once, from here: a second signal would end it at once.
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as child:
+        try:
+            _, errors = child.communicate()
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+            child.communicate()  # it writes a checkpoint first
+            raise
+    if child.returncode != 0:
+        lines = [line for line in errors.splitlines() if "error: " in line]
+        raise TriremeError(lines[-1] if lines else f"trireme ended with exit code {child.returncode}")
     return Run(out)
