@@ -71,6 +71,11 @@ constexpr std::string_view kImagenetteMirrors[] = {
     "https://fast-ai-imageclas.s3.amazonaws.com/",
 };
 
+constexpr std::string_view kScenesNames[] = {"seg_test", "seg_train"};
+constexpr OfferedFolders kScenes = {
+    "\"Intel Image Classification\" (puneet6060) at kaggle.com, with an account", kScenesNames,
+    17034, 258258913, "c2dfae7d3c5c74962b023f8e71344171736cfda60f97d2b9a079f0454fe3ee55"};
+
 constexpr OfferedData kOffered[] = {
     {"mnist", "handwritten digits, 28 x 28, 11 MiB", kMnistFiles, kMnistMirrors, "", "mnist"},
     {"fashion-mnist", "clothing, 28 x 28, 30 MiB", kFashionFiles, kFashionMirrors, "",
@@ -81,6 +86,13 @@ constexpr OfferedData kOffered[] = {
      kImagenetteMirrors, "imagenette2-160", "images:"},
     {"imagenette-320", "the same, the shorter side 320, 326 MiB", kImagenette320Files,
      kImagenetteMirrors, "imagenette2-320", "images:"},
+    {"intel-scenes",
+     "six classes of landscapes, 150 x 150, 246 MiB; fetched by hand, taken with --from",
+     {},
+     {},
+     "",
+     "images:",
+     &kScenes},
 };
 
 }  // namespace
@@ -92,12 +104,6 @@ const OfferedData& FindOffered(std::string_view name) {
   for (const OfferedData& offered : kOffered) {
     if (offered.name == name) return offered;
     names.emplace_back(offered.name);
-  }
-  if (name == "intel-scenes") {
-    throw UsageError(
-        "intel-scenes needs an account: fetch \"Intel Image Classification\" (puneet6060) from "
-        "kaggle.com with a browser, unpack it, and train with --data images:DIR, where DIR holds "
-        "seg_train and seg_test");
   }
   throw UsageError("there is no data set \"{}\" to fetch{}; it is one of {}", name,
                    DidYouMean(name, names), fmt::join(names, ", "));

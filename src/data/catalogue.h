@@ -17,7 +17,16 @@ struct OfferedFile {
       unpacked;  // sha256 of what the .gz holds; empty: an archive, taken as it arrives
 };
 
-// A data set that `trireme data get` fetches: files that stay as they are, or one archive.
+// Folders that only a person can fetch, because that takes an account: brought here unpacked.
+struct OfferedFolders {
+  std::string_view place;                   // where they are
+  std::span<const std::string_view> names;  // each may lie in a folder of its own name
+  int64_t files = 0;
+  int64_t bytes = 0;
+  std::string_view sha256;  // of what sha256sum prints of all files, sorted by path as in C
+};
+
+// A data set that `trireme data get` fetches: files that stay as they are, one archive, or folders.
 struct OfferedData {
   std::string_view name;
   std::string_view help;
@@ -25,6 +34,7 @@ struct OfferedData {
   std::span<const std::string_view> mirrors;  // addresses of folders; tried in this order
   std::string_view inside;                    // the archive's folder that holds the data
   std::string_view source;                    // what --data takes: this, or with a folder behind it
+  const OfferedFolders* folders = nullptr;    // instead of files and mirrors
 };
 
 std::span<const OfferedData> OfferedDataSets();

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -137,8 +138,18 @@ std::string FetchFrom(std::string_view mirror, const OfferedFile& file, const st
     needs.say(fmt::format("to fetch elsewhere: {}{}, {} bytes, sha256 {}", data.mirrors[0],
                           file.name, file.bytes, file.sha256));
   }
+  if (const OfferedFolders* folders = data.folders) {
+    needs.say(fmt::format(
+        "to fetch elsewhere, and to unpack: {}: the folders {}, {} files, {} bytes", folders->place,
+        fmt::join(folders->names, " and "), folders->files, folders->bytes));
+    needs.say(
+        fmt::format("sha256 of what they hold, where they lie side by side: {} (find {} -type f | "
+                    "LC_ALL=C sort "
+                    "| tr '\\n' '\\0' | xargs -0 sha256sum | sha256sum)",
+                    folders->sha256, fmt::join(folders->names, " ")));
+  }
   throw Error("{}; fetch it elsewhere, then: trireme data get {} --from {} --to {}", problem,
-              data.name, data.files.size() > 1 ? "DIR" : "FILE", needs.folder);
+              data.name, data.files.size() == 1 ? "FILE" : "DIR", needs.folder);
 }
 
 void FetchFile(const OfferedData& data, const OfferedFile& file, const std::string& path,
@@ -178,12 +189,49 @@ void TakeFile(const OfferedFile& file, const std::string& path, const GetNeeds& 
   if (problem) throw Error("cannot copy {} to {}: {}", from, path, problem.message());
 }
 
+// Folders that were brought: copied, and what was copied is what is checked.
+void TakeFolders(const OfferedFolders& folders, const std::string& to, const GetNeeds& needs) {
+  Sha256 sum;
+  int64_t copied = 0;
+  for (const std::string_view name : folders.names) {
+    fs::path from = fs::path(needs.from) / name;
+    if (std::error_code none; fs::is_directory(from / name, none)) from /= name;
+    if (std::error_code none; !fs::is_directory(from, none)) {
+      throw Error("there is no folder {} in {}", name, needs.from);
+    }
+    std::vector<std::string> paths;
+    for (const auto& entry : fs::recursive_directory_iterator(from)) {
+      if (!entry.is_directory()) paths.push_back(entry.path().lexically_relative(from).string());
+    }
+    std::sort(paths.begin(), paths.end());
+    for (const std::string& path : paths) {
+      const std::string target = fmt::format("{}/{}/{}", to, name, path);
+      MakeDirectories(fs::path(target).parent_path().string());
+      std::error_code problem;
+      fs::copy_file(from / path, target, fs::copy_options::overwrite_existing, problem);
+      if (problem) {
+        throw Error("cannot copy {} to {}: {}", (from / path).string(), target, problem.message());
+      }
+      sum.Add(fmt::format("{}  {}/{}\n", Sha256OfFile(target), name, path));
+      if (++copied % 256 == 0) needs.live(fmt::format("{} of {} files", copied, folders.files));
+    }
+  }
+  if (copied != folders.files) {
+    throw Error("{} holds {} files in {}, expected {}; unpack all of the archive, and nothing else",
+                needs.from, copied, fmt::join(folders.names, " and "), folders.files);
+  }
+  if (sum.Hex() != folders.sha256) {
+    throw Error("{} holds other files than expected: their sha256 differs", needs.from);
+  }
+}
+
 // Before anything is fetched: the archive and what comes out of it, which is a little more.
 void CheckRoom(const OfferedData& data, const std::string& folder) {
   double needed = 0;
   for (const OfferedFile& file : data.files) {
     needed += double(file.bytes) * (file.unpacked.empty() ? 2.2 : 1);
   }
+  if (data.folders != nullptr) needed += double(data.folders->bytes);
   std::error_code none;
   const fs::space_info space = fs::space(folder, none);
   if (!none && double(space.available) < needed) {
@@ -195,23 +243,33 @@ void CheckRoom(const OfferedData& data, const std::string& folder) {
 bool IsThere(const OfferedData& data, const std::string& folder) {
   std::error_code none;
   if (!fs::exists(folder, none) || fs::is_empty(folder, none)) return false;
+  const auto expect = [&](bool there, std::string_view what) {
+    if (there) return;
+    throw Error(
+        "{} is not empty, and {} in it is missing or damaged; remove the folder, or "
+        "choose another one with --to DIR",
+        folder, what);
+  };
+  const auto marked = [&](std::string_view sha256) {
+    const std::string path = fmt::format("{}/{}", folder, kMark);
+    return Exists(path) && Trim(ReadFile(path)) == sha256;
+  };
   for (const OfferedFile& file : data.files) {
     const bool archive = file.unpacked.empty();  // unpacked when it was right
-    const std::string path = fmt::format("{}/{}", folder, archive ? kMark : file.name);
-    if (!Exists(path) ||
-        !(archive ? Trim(ReadFile(path)) == file.sha256 : WhatIsWrong(path, file).empty())) {
-      throw Error(
-          "{} is not empty, and {} in it is missing or damaged; remove the folder, or "
-          "choose another one with --to DIR",
-          folder, file.name);
-    }
+    const std::string path = fmt::format("{}/{}", folder, file.name);
+    expect(archive ? marked(file.sha256) : Exists(path) && WhatIsWrong(path, file).empty(),
+           file.name);
   }
+  if (data.folders != nullptr) expect(marked(data.folders->sha256), data.folders->names[0]);
   return true;
 }
 
 }  // namespace
 
 bool GetData(const OfferedData& data, const GetNeeds& needs) {
+  if (needs.from.empty() && data.folders != nullptr) {
+    RefuseWithHelp(fmt::format("{} needs an account", data.name), data, needs);
+  }
   if (needs.tool.path.empty() && needs.from.empty()) {
     RefuseWithHelp("neither curl nor wget is on PATH", data, needs);
   }
@@ -225,6 +283,11 @@ bool GetData(const OfferedData& data, const GetNeeds& needs) {
   MakeDirectories(beside);  // the other process may have moved it
   CheckRoom(data, beside);
   std::string ready = beside;
+  if (data.folders != nullptr) {
+    RemoveTree(beside);  // what an interrupted copy has left
+    TakeFolders(*data.folders, beside, needs);
+    ReplaceFile(fmt::format("{}/{}", beside, kMark), std::string(data.folders->sha256) + "\n");
+  }
   for (const OfferedFile& file : data.files) {
     const std::string path = fmt::format("{}/{}", beside, file.name);
     if (!needs.from.empty()) {

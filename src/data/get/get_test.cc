@@ -329,6 +329,55 @@ TEST_F(GetTest, AnArchiveThatLeavesItsFolderIsRefused) {
   EXPECT_EQ(refused(Entry("a", '0', "x") + kEnd), "");
 }
 
+// An archive's folders, unpacked by hand: one inside another of its name, and one not.
+TEST_F(GetTest, FoldersThatWereBroughtAreCopiedAndChecked) {
+  const std::string brought = home_ / "brought";
+  const std::pair<std::string, std::string> kFiles[] = {
+      {"test/test/b/2.jpg", "test/b/2.jpg"},
+      {"train/a/1.jpg", "train/a/1.jpg"},
+      {"train/b/1.jpg", "train/b/1.jpg"},
+  };
+  std::string lines;
+  for (const auto& [there, name] : kFiles) {
+    MakeDirectories(fs::path(brought + "/" + there).parent_path().string());
+    ReplaceFile(brought + "/" + there, "bytes of " + name);
+    lines += Sha256Hex("bytes of " + name) + "  " + name + "\n";
+  }
+  const std::string sum = Sha256Hex(lines);
+  constexpr std::string_view kNames[] = {"test", "train"};
+  const OfferedFolders folders{"a place", kNames, 3, 60, sum};
+  const auto error = [&]() -> std::string {
+    try {
+      EXPECT_TRUE(GetData({"set", "help", {}, {}, "", "images:", &folders}, needs_));
+    } catch (const Error& refused) {
+      EXPECT_FALSE(Exists(needs_.folder));
+      return refused.what();
+    }
+    return "";
+  };
+  EXPECT_TRUE(Holds(error(), "--from DIR")) << said_;
+  EXPECT_TRUE(Holds(said_, "a place")) << said_;
+  EXPECT_TRUE(Holds(said_, sum)) << said_;
+
+  needs_.from = brought;
+  ReplaceFile(brought + "/train/b/more", "");
+  EXPECT_TRUE(Holds(error(), "holds 4 files in test and train, expected 3"));
+  RemoveTree(brought + "/train/b/more");
+  ReplaceFile(brought + "/train/b/1.jpg", "other");
+  EXPECT_TRUE(Holds(error(), "their sha256 differs"));
+  ReplaceFile(brought + "/train/b/1.jpg", "bytes of train/b/1.jpg");
+  fs::rename(brought + "/test", brought + "/tests");
+  EXPECT_TRUE(Holds(error(), "there is no folder test"));
+  fs::rename(brought + "/tests", brought + "/test");
+
+  EXPECT_EQ(error(), "");
+  for (const auto& [there, name] : kFiles) {
+    EXPECT_EQ(ReadFile(needs_.folder + "/" + name), "bytes of " + name);
+  }
+  EXPECT_FALSE(Exists(needs_.folder + ".part"));
+  EXPECT_FALSE(GetData({"set", "help", {}, {}, "", "images:", &folders}, needs_));  // it is there
+}
+
 TEST(Catalogue, ItsHomeIsTheUsers) {
   std::map<std::string, std::string> variables = {{"HOME", "/home/u"}};
   const auto home = [&] {
@@ -348,6 +397,12 @@ TEST(Catalogue, ItsHomeIsTheUsers) {
 
 TEST(Catalogue, EveryRowIsComplete) {
   for (const OfferedData& data : OfferedDataSets()) {
+    EXPECT_EQ(data.files.empty(), data.folders != nullptr) << data.name;
+    if (data.folders != nullptr) {
+      EXPECT_EQ(data.folders->sha256.size(), 64u) << data.name;
+      EXPECT_TRUE(std::is_sorted(data.folders->names.begin(), data.folders->names.end()));
+      continue;
+    }
     EXPECT_GE(data.mirrors.size(), 2u) << data.name;
     for (const std::string_view mirror : data.mirrors) EXPECT_TRUE(mirror.ends_with('/')) << mirror;
     for (const OfferedFile& file : data.files) {
@@ -357,7 +412,6 @@ TEST(Catalogue, EveryRowIsComplete) {
     EXPECT_EQ(&FindOffered(data.name), &data);
   }
   EXPECT_THROW(FindOffered("imagenet"), UsageError);
-  EXPECT_THROW(FindOffered("intel-scenes"), UsageError);
 }
 
 }  // namespace
