@@ -2,6 +2,8 @@
 // their leases by themselves, and the server follows. Ranks of a threads world.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/error.h"
 #include "strategy/check/stops_at.h"
 #include "strategy/check/toy_engine.h"
@@ -90,14 +92,21 @@ class TogetherWorld final : public World {
   TogetherMemory memory_;
 };
 
+struct Keeper : StopsAt {
+  using StopsAt::StopsAt;
+  void Look(const Server& server) override {
+    StopsAt::Look(server);
+    if (look) look(server);
+  }
+  std::function<void(const Server& server)> look = {};
+};
+
 // How many positions count at the end.
-int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
-              const toy::Memory* resume, toy::Memory* save, int64_t stop_after = -1) {
+int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks, MemoryBox& box,
+              Keeper& keeper, const toy::Memory* resume, toy::Memory* save) {
   const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
   const toy::Model model(200);
   const StrategySetup setup{ResolveStrategy(options, {.ranks = ranks}), plan, model.layout};
-  MemoryBox box{MemoryBoxSetup{}};
-  StopsAt keeper(stop_after);
   int64_t closed = 0;
   RunRanks(ranks, 60, [&](World& threads) {
     TogetherWorld world(threads, box);
@@ -122,6 +131,12 @@ int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
   });
   return closed;
 }
+int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
+              const toy::Memory* resume, toy::Memory* save, int64_t stop_after = -1) {
+  MemoryBox box{MemoryBoxSetup{}};
+  Keeper keeper(stop_after);
+  return Train(options, plan, ranks, box, keeper, resume, save);
+}
 
 class HandoutRuns : public testing::TestWithParam<StrategyOptions> {};
 
@@ -145,6 +160,27 @@ INSTANTIATE_TEST_SUITE_P(
                     StrategyOptions{.name = "hogwild", .centre = "memory"},
                     StrategyOptions{.name = "pgas"}),
     [](const auto& test) { return test.param.name; });
+
+// Rank 0 stands still in the middle of an epoch for as long as anybody adds: the others wait before
+// the ring has lost what it has not read.
+TEST(HandoutRun, WaitsForARankZeroThatDoesNotRead) {
+  const Plan plan{.samples = 3000, .batch = 4, .shards = 1, .steps = 750};
+  MemoryBox box{MemoryBoxSetup{}};
+  const auto memory = box.Connect();
+  Keeper keeper(-1);
+  uint64_t reached = 0;
+  keeper.look = [&](const Server& server) {
+    if (reached > 0 || server.progress().positions == 0) return;
+    const Region centre = memory->Open("centre", After(60));
+    for (uint64_t before = 0; reached == 0 || reached > before;) {
+      before = reached;
+      reached = memory->Wait(centre, before + 1, After(0.5));
+    }
+  };
+  const StrategyOptions hogwild{.name = "hogwild", .centre = "memory"};
+  EXPECT_EQ(Train(hogwild, plan, 5, box, keeper, nullptr, nullptr), 3000);
+  EXPECT_LT(reached, kKeptNotes);
+}
 
 }  // namespace
 }  // namespace trireme

@@ -43,7 +43,7 @@ int64_t Play(const Scene& scene) {
     const auto memory = box.Connect();
     if (world.rank() == 0) {
       HandoutBoard board(*memory);
-      board.Begin(table);
+      board.Begin(table, 0);
       int64_t epoch = table.epoch();
       while (here.load() > 0) {
         if (positions() >= (epoch + 1) * scene.run.samples) board.Allow(++epoch);
@@ -153,7 +153,7 @@ TEST(Handout, EndsWhenWhatWasPushedLastCounts) {
     const auto memory = box.Connect();
     int32_t done = 0;
     if (world.rank() == 0) {
-      HandoutBoard(*memory).Begin(LeaseTable(run, kFirstId));
+      HandoutBoard(*memory).Begin(LeaseTable(run, kFirstId), 0);
       world.group().Receive(1, 1, std::as_writable_bytes(std::span(&done, 1))).Wait();
       return;
     }

@@ -144,7 +144,7 @@ void ParameterServer::Serve(ServerKeeper* keeper) {
   } listening(*this);
   if (sequencer_) sequencer_->SendOut(life_);
   if (ledger_) ledger_->Begin();
-  if (board_) board_->Begin(leases_);
+  if (board_) board_->Begin(leases_, ledger_->read());
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -204,6 +204,7 @@ bool ParameterServer::HearAll() {
     if (looked_at_ >= judges_from_) Watch(c);
   }
   if (ledger_) heard |= ledger_->Read();
+  if (board_) board_->Read(ledger_->read());
   if (!sequencer_) return heard;
   heard |= sequencer_->Hear([&](int64_t id, int client) { return leases_.Owns(id, client); });
   for (int c = 0; c < int(peers_.size()); ++c) ReadInbox(c);
