@@ -214,6 +214,8 @@ bool ParameterServer::HearAll() {
 
 void ParameterServer::EndEpochs() {
   while (leases_.epoch_over() && !leases_.last_epoch() && !stopping_) {
+    // Behind a barrier nothing comes meanwhile, and clients hear that the server is there.
+    if (setup_.border == EpochBorder::kBarrier && keeper_ && keeper_->Busy()) return;
     if (keeper_) keeper_->EpochEnded(*this);
     centre_.NextEpoch();
     if (board_) board_->Allow(leases_.epoch());
