@@ -8,11 +8,15 @@
 #include "strategy/check/stops_at.h"
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
+#include "strategy/server/handout_board.h"
+#include "strategy/server/memory_ledger.h"
 #include "transport/memory/box.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
 namespace {
+
+constexpr double kPatience_s = 20;
 
 // A way to a box, by its word one that nobody can lose alone.
 class TogetherMemory final : public Memory {
@@ -98,7 +102,9 @@ struct Keeper : StopsAt {
     StopsAt::Look(server);
     if (look) look(server);
   }
+  bool Busy() override { return busy && busy(); }
   std::function<void(const Server& server)> look = {};
+  std::function<bool()> busy = {};
 };
 
 // How many positions count at the end.
@@ -108,7 +114,7 @@ int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks, Memor
   const toy::Model model(200);
   const StrategySetup setup{ResolveStrategy(options, {.ranks = ranks}), plan, model.layout};
   int64_t closed = 0;
-  RunRanks(ranks, 60, [&](World& threads) {
+  RunRanks(ranks, kPatience_s, [&](World& threads) {
     TogetherWorld world(threads, box);
     if (world.rank() == 0) {
       const auto server = MakeServer(setup, world, resume ? resume->state : model.initial);
@@ -161,6 +167,23 @@ INSTANTIATE_TEST_SUITE_P(
                     StrategyOptions{.name = "pgas"}),
     [](const auto& test) { return test.param.name; });
 
+// At the end of an epoch, where workers hear of rank 0 by the board alone: it moves while the next
+// one has to wait.
+TEST(HandoutRun, RankZeroIsNotSilentAtTheEndOfAnEpoch) {
+  const Plan plan{.samples = 100, .batch = 30, .shards = 1, .steps = 8};
+  MemoryBox box{MemoryBoxSetup{}};
+  const auto memory = box.Connect();
+  Keeper keeper(-1);
+  uint64_t first = 0;
+  keeper.busy = [&] {
+    const uint64_t now = memory->Wait(memory->Open(kBoardRegion, After(0)), 0, After(0));
+    if (first == 0) first = now;
+    return now == first;
+  };
+  const StrategyOptions easgd{.name = "easgd", .centre = "memory"};
+  EXPECT_EQ(Train(easgd, plan, 3, box, keeper, nullptr, nullptr), 200);
+}
+
 // Rank 0 stands still in the middle of an epoch for as long as anybody adds: the others wait before
 // the ring has lost what it has not read.
 TEST(HandoutRun, WaitsForARankZeroThatDoesNotRead) {
@@ -171,7 +194,7 @@ TEST(HandoutRun, WaitsForARankZeroThatDoesNotRead) {
   uint64_t reached = 0;
   keeper.look = [&](const Server& server) {
     if (reached > 0 || server.progress().positions == 0) return;
-    const Region centre = memory->Open("centre", After(60));
+    const Region centre = memory->Open(kCentreRegion, After(kPatience_s));
     for (uint64_t before = 0; reached == 0 || reached > before;) {
       before = reached;
       reached = memory->Wait(centre, before + 1, After(0.5));

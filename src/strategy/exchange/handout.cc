@@ -190,6 +190,7 @@ HandoutNews Handout::News(uint64_t& version) const {
 
 void Handout::Read() {
   HandoutNews news = News(read_);
+  heard_at_ = Now();
   if (!walk_) walk_.emplace(place_.run, news);
   std::lock_guard lock(mutex_);
   const bool open = place_.run.border == EpochBorder::kOpen;
@@ -224,7 +225,12 @@ void Handout::Draw(int64_t most) {
 }
 
 void Handout::AwaitEpoch() {
-  if (place_.memory.Wait(board_, read_ + 1, After(kBoardLook_s)) > read_) Read();
+  if (place_.memory.Wait(board_, read_ + 1, After(kBoardLook_s)) > read_) return Read();
+  if (Now() - heard_at_ < place_.timeout_s) return;
+  throw PeerLost(
+      "rank 0 has been silent for {:g} s while this worker waits for the next epoch "
+      "(transport.timeout_s)",
+      place_.timeout_s);
 }
 
 }  // namespace trireme

@@ -78,7 +78,8 @@ class Handout final : public LeaseSource {
   // Since the thread began.
   Region tickets_, board_;
   // The thread's.
-  uint64_t read_ = 0;  // version of the board
+  uint64_t read_ = 0;    // version of the board
+  double heard_at_ = 0;  // ... when it had become that
   std::optional<Walk> walk_;
 
   mutable std::mutex mutex_;  // guards all below

@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "strategy/check/counted_once.h"
 #include "transport/memory/box.h"
 #include "transport/threads/run.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
@@ -178,6 +180,49 @@ TEST(Handout, EndsWhenWhatWasPushedLastCounts) {
     EXPECT_EQ(claim(), kEnd);
     world.group().Send(0, 1, std::as_bytes(std::span(&done, 1))).Wait();
   });
+}
+
+// A worker's side alone, which hears of rank 0 only what the board says.
+class HandoutAlone : public testing::Test {
+ protected:
+  void Begin() {
+    leases_.emplace(Handout::Place{.memory = *memory_, .run = kRun, .timeout_s = 0.2},
+                    LeaseSource::Ahead{.most = 4}, line_);
+  }
+
+  static inline const LeaseTable::Run kRun{.samples = 14, .total = 28, .size = 7};
+  MemoryBox box_{MemoryBoxSetup{}};
+  const std::unique_ptr<Memory> memory_ = box_.Connect();
+  HandoutBoard board_{*memory_};
+  ThreadLink wire_{10, 10};
+  ServerLine line_{std::vector<ServerLine::Holder>{{&wire_.client(), {}}}};
+  std::optional<Handout> leases_;
+};
+
+TEST_F(HandoutAlone, GivesUpARankZeroThatIsSilentAtTheEndOfAnEpoch) {
+  board_.Begin(LeaseTable(kRun, kFirstId), 0);
+  Begin();
+  leases_->AwaitServer();
+  Lease lease;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(leases_->Claim(false, lease), LeaseSource::Answer::kLease);
+    EXPECT_TRUE(leases_->Release(std::vector{lease.id}));
+  }
+  const auto begin_the_next = [&] {
+    while (leases_->Claim(false, lease) == LeaseSource::Answer::kDrain) {
+    }
+  };
+  EXPECT_THROW(begin_the_next(), PeerLost);
+}
+
+TEST_F(HandoutAlone, GivesUpARankZeroThatDoesNotRead) {
+  board_.Begin(LeaseTable(kRun, kFirstId), 0);
+  Begin();
+  leases_->AwaitServer();
+  leases_->AwaitReader(kMostUnread - 1);
+  EXPECT_THROW(leases_->AwaitReader(kMostUnread), PeerLost);
+  board_.Read(kMostUnread / 2);
+  leases_->AwaitReader(kMostUnread);
 }
 
 TEST(Handout, EndsEarlyWhenTheServerStops) {

@@ -38,8 +38,10 @@ void HandoutBoard::Begin(const LeaseTable& table, uint64_t read) {
 void HandoutBoard::Read(uint64_t version) {
   if (int64_t(version) < told_ + kMostUnread / 4) return;
   told_ = int64_t(version);
-  Put(kRead, told_);
+  Beat();
 }
+
+void HandoutBoard::Beat() { Put(kRead, told_); }
 
 void HandoutBoard::Allow(int64_t epoch) { Put(kEpoch, epoch); }
 

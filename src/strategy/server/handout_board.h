@@ -39,6 +39,7 @@ class HandoutBoard {
   explicit HandoutBoard(Memory& memory) : memory_(memory) {}
   void Begin(const LeaseTable& table, uint64_t read);
   void Read(uint64_t version);  // of the centre, so far: told now and then
+  void Beat();                  // those who wait hear that the server is there
   void Allow(int64_t epoch);    // and those before
   void Stop();                  // nobody takes any more, nor begins what it has taken
 

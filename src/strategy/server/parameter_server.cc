@@ -164,6 +164,7 @@ void ParameterServer::Serve(ServerKeeper* keeper) {
     if (keeper) keeper->Look(*this);
     if (After(0) >= encourage) {  // a slow peer is no reason to give the server up
       encourage = After(encourage_s);
+      if (board_) board_->Beat();
       for (Peer& peer : peers_) {
         if (peer.asks || peer.waits || !peer.inbox.empty() || setup_.stale == Stale::kWait) {
           // What is offered replaces a broadcast that still waits in the link: then that again.
