@@ -172,9 +172,19 @@ void Handout::Serve(const std::stop_token& stop) {
 
 void Handout::Begin() {
   const Deadline deadline = After(place_.timeout_s);
-  tickets_ = place_.memory.Open(kTicketRegion, deadline);
-  board_ = place_.memory.Open(kBoardRegion, deadline);
-  if (place_.memory.Wait(board_, 1, deadline) < 1) {
+  const auto begun = [&] {
+    try {
+      tickets_ = place_.memory.Open(kTicketRegion, deadline);
+      board_ = place_.memory.Open(kBoardRegion, deadline);
+      return place_.memory.Wait(board_, 1, deadline) >= 1;
+    } catch (const PeerLost&) {
+      throw;
+    } catch (const Error&) {  // a region is not there
+      if (After(0) < deadline) throw;
+      return false;
+    }
+  };
+  if (!begun()) {
     throw PeerLost("rank 0 has not said what is to be done for {:g} s (transport.timeout_s)",
                    place_.timeout_s);
   }

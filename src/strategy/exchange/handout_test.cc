@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "strategy/check/counted_once.h"
+#include "transport/check/what_of.h"
 #include "transport/memory/box.h"
 #include "transport/threads/run.h"
 #include "transport/threads/thread_link.h"
@@ -198,6 +199,12 @@ class HandoutAlone : public testing::Test {
   ServerLine line_{std::vector<ServerLine::Holder>{{&wire_.client(), {}}}};
   std::optional<Handout> leases_;
 };
+
+TEST_F(HandoutAlone, SaysThatRankZeroHasNotBegun) {
+  Begin();
+  const std::string words = WhatOf([&] { leases_->AwaitServer(); });
+  EXPECT_TRUE(Has(words, "rank 0 has not said what is to be done")) << words;
+}
 
 TEST_F(HandoutAlone, GivesUpARankZeroThatIsSilentAtTheEndOfAnEpoch) {
   board_.Begin(LeaseTable(kRun, kFirstId), 0);
