@@ -162,7 +162,10 @@ TEST_F(MemoryKillTest, LocksOfKilledClientsAreFreeAgain) {
       has_it[0].store(1);
       for (;;) own->Accumulate(same, 0, std::vector<float>(10, 1)).Wait();
     });
-    while (!has_it[0].load()) SleepFor(0.001);
+    while (!has_it[0].load()) {
+      ASSERT_EQ(waitpid(owner, nullptr, WNOHANG), 0) << "the owner has ended";
+      SleepFor(0.001);
+    }
     EXPECT_FALSE(memory->Lock(region, After(0)));
     kill(owner, SIGKILL);
     Join(owner);

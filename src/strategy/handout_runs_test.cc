@@ -2,15 +2,21 @@
 // their leases by themselves, and the server follows. Ranks of a threads world.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/error.h"
 #include "strategy/check/stops_at.h"
 #include "strategy/check/toy_engine.h"
 #include "strategy/make.h"
+#include "strategy/server/handout_board.h"
+#include "strategy/server/memory_ledger.h"
 #include "transport/memory/box.h"
 #include "transport/threads/run.h"
 
 namespace trireme {
 namespace {
+
+constexpr double kPatience_s = 20;
 
 // A way to a box, by its word one that nobody can lose alone.
 class TogetherMemory final : public Memory {
@@ -90,16 +96,25 @@ class TogetherWorld final : public World {
   TogetherMemory memory_;
 };
 
+struct Keeper : StopsAt {
+  using StopsAt::StopsAt;
+  void Look(const Server& server) override {
+    StopsAt::Look(server);
+    if (look) look(server);
+  }
+  bool Busy() override { return busy && busy(); }
+  std::function<void(const Server& server)> look = {};
+  std::function<bool()> busy = {};
+};
+
 // How many positions count at the end.
-int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
-              const toy::Memory* resume, toy::Memory* save, int64_t stop_after = -1) {
+int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks, MemoryBox& box,
+              Keeper& keeper, const toy::Memory* resume, toy::Memory* save) {
   const OptimizerOptions optimizer{.lr = 0.05, .momentum = 0};
   const toy::Model model(200);
   const StrategySetup setup{ResolveStrategy(options, {.ranks = ranks}), plan, model.layout};
-  MemoryBox box{MemoryBoxSetup{}};
-  StopsAt keeper(stop_after);
   int64_t closed = 0;
-  RunRanks(ranks, 60, [&](World& threads) {
+  RunRanks(ranks, kPatience_s, [&](World& threads) {
     TogetherWorld world(threads, box);
     if (world.rank() == 0) {
       const auto server = MakeServer(setup, world, resume ? resume->state : model.initial);
@@ -122,6 +137,12 @@ int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
   });
   return closed;
 }
+int64_t Train(const StrategyOptions& options, const Plan& plan, int ranks,
+              const toy::Memory* resume, toy::Memory* save, int64_t stop_after = -1) {
+  MemoryBox box{MemoryBoxSetup{}};
+  Keeper keeper(stop_after);
+  return Train(options, plan, ranks, box, keeper, resume, save);
+}
 
 class HandoutRuns : public testing::TestWithParam<StrategyOptions> {};
 
@@ -136,6 +157,7 @@ TEST_P(HandoutRuns, StopEarlyAndUseTheRestOnce) {
   toy::Memory saved;
   const int64_t half = Train(GetParam(), plan, 5, nullptr, &saved, /*stop_after=*/200);
   EXPECT_GE(half, 200);
+  EXPECT_LE(half, 600);  // of the epoch in which it stops, and of the next
   EXPECT_EQ(Train(GetParam(), plan, 4, &saved, nullptr), 1200);  // another number of workers
 }
 
@@ -145,6 +167,44 @@ INSTANTIATE_TEST_SUITE_P(
                     StrategyOptions{.name = "hogwild", .centre = "memory"},
                     StrategyOptions{.name = "pgas"}),
     [](const auto& test) { return test.param.name; });
+
+// At the end of an epoch, where workers hear of rank 0 by the board alone: it moves while the next
+// one has to wait.
+TEST(HandoutRun, RankZeroIsNotSilentAtTheEndOfAnEpoch) {
+  const Plan plan{.samples = 100, .batch = 30, .shards = 1, .steps = 8};
+  MemoryBox box{MemoryBoxSetup{}};
+  const auto memory = box.Connect();
+  Keeper keeper(-1);
+  uint64_t first = 0;
+  keeper.busy = [&] {
+    const uint64_t now = memory->Wait(memory->Open(kBoardRegion, After(0)), 0, After(0));
+    if (first == 0) first = now;
+    return now == first;
+  };
+  const StrategyOptions easgd{.name = "easgd", .centre = "memory"};
+  EXPECT_EQ(Train(easgd, plan, 3, box, keeper, nullptr, nullptr), 200);
+}
+
+// Rank 0 stands still in the middle of an epoch for as long as anybody adds: the others wait before
+// the ring has lost what it has not read.
+TEST(HandoutRun, WaitsForARankZeroThatDoesNotRead) {
+  const Plan plan{.samples = 3000, .batch = 4, .shards = 1, .steps = 750};
+  MemoryBox box{MemoryBoxSetup{}};
+  const auto memory = box.Connect();
+  Keeper keeper(-1);
+  uint64_t reached = 0;
+  keeper.look = [&](const Server& server) {
+    if (reached > 0 || server.progress().positions == 0) return;
+    const Region centre = memory->Open(kCentreRegion, After(kPatience_s));
+    for (uint64_t before = 0; reached == 0 || reached > before;) {
+      before = reached;
+      reached = memory->Wait(centre, before + 1, After(0.5));
+    }
+  };
+  const StrategyOptions hogwild{.name = "hogwild", .centre = "memory"};
+  EXPECT_EQ(Train(hogwild, plan, 5, box, keeper, nullptr, nullptr), 3000);
+  EXPECT_LT(reached, kKeptNotes);
+}
 
 }  // namespace
 }  // namespace trireme

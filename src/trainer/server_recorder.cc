@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-constexpr size_t kMostImages = 3;  // that wait: then the server does
+constexpr size_t kMostImages = 3;  // that wait: no snapshot is added, and an epoch's end waits
 
 }  // namespace
 
@@ -70,6 +70,11 @@ void ServerRecorder::Take(const Server& server, What what) {
 
 void ServerRecorder::EpochEnded(const Server& server) { Take(server, What::kEpoch); }
 
+bool ServerRecorder::Busy() {
+  std::lock_guard lock(mutex_);
+  return images_.size() >= kMostImages && !error_;  // Take throws the error
+}
+
 void ServerRecorder::Look(const Server& server) {
   const Server::Progress progress = server.progress();
   const int64_t step = StepOf(progress);
@@ -92,7 +97,7 @@ void ServerRecorder::Look(const Server& server) {
                    (job_.given_weights && taken_step_ < 0);
   // The end of an epoch takes one anyway, with a line that belongs before it.
   const bool ends_epoch = step % job_.plan.steps_per_epoch() == 0 && step > 0;
-  if (due && step > taken_step_ && !ends_epoch) Take(server, What::kSnapshot);
+  if (due && step > taken_step_ && !ends_epoch && !Busy()) Take(server, What::kSnapshot);
 }
 
 bool ServerRecorder::Stop() { return enough_ || signal() != 0; }

@@ -26,6 +26,7 @@ class ServerRecorder : public ServerKeeper {
   ~ServerRecorder() override;
 
   void EpochEnded(const Server& server) override;
+  bool Busy() override;
   void Look(const Server& server) override;
   bool Stop() override;
   int signal() const override {

@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-constexpr double kEpochLook_s = 0.05;  // the thread looks whether it shall end
+constexpr double kBoardLook_s = 0.05;  // who waits for the board looks whether it shall end
 
 }  // namespace
 
@@ -129,6 +129,21 @@ void Handout::Void(const Standing&, std::span<const int64_t> leases) {
   changed_.notify_all();
 }
 
+void Handout::AwaitReader(int64_t version) {
+  for (const Deadline deadline = After(place_.timeout_s); version - reader_at_ >= kMostUnread;) {
+    uint64_t told = 0;
+    reader_at_ = News(told).read;
+    if (version - reader_at_ < kMostUnread) return;
+    if (After(0) >= deadline) {
+      throw PeerLost(
+          "rank 0 has not read what was added to the centre for {:g} s "
+          "(transport.timeout_s)",
+          place_.timeout_s);
+    }
+    place_.memory.Wait(board_, told + 1, std::min(deadline, After(kBoardLook_s)));
+  }
+}
+
 // ---- its own thread
 
 void Handout::Serve(const std::stop_token& stop) {
@@ -157,25 +172,40 @@ void Handout::Serve(const std::stop_token& stop) {
 
 void Handout::Begin() {
   const Deadline deadline = After(place_.timeout_s);
-  tickets_ = place_.memory.Open(kTicketRegion, deadline);
-  board_ = place_.memory.Open(kBoardRegion, deadline);
-  if (place_.memory.Wait(board_, 1, deadline) < 1) {
+  const auto begun = [&] {
+    try {
+      tickets_ = place_.memory.Open(kTicketRegion, deadline);
+      board_ = place_.memory.Open(kBoardRegion, deadline);
+      return place_.memory.Wait(board_, 1, deadline) >= 1;
+    } catch (const PeerLost&) {
+      throw;
+    } catch (const Error&) {  // a region is not there
+      if (After(0) < deadline) throw;
+      return false;
+    }
+  };
+  if (!begun()) {
     throw PeerLost("rank 0 has not said what is to be done for {:g} s (transport.timeout_s)",
                    place_.timeout_s);
   }
   Read();
 }
 
-void Handout::Read() {
+HandoutNews Handout::News(uint64_t& version) const {
   std::vector<int64_t> values(board_.length);
-  place_.memory.Get(board_, 0, values, &read_).Wait();
-  auto news = HandoutNews::Unpack(std::move(values));
-  if (!news) throw Error("rank 0's leases have {} numbers", board_.length);
-  if (!walk_) walk_.emplace(place_.run, *news);
+  place_.memory.Get(board_, 0, values, &version).Wait();
+  if (auto news = HandoutNews::Unpack(std::move(values))) return *std::move(news);
+  throw Error("rank 0's leases have {} numbers", board_.length);
+}
+
+void Handout::Read() {
+  HandoutNews news = News(read_);
+  heard_at_ = Now();
+  if (!walk_) walk_.emplace(place_.run, news);
   std::lock_guard lock(mutex_);
   const bool open = place_.run.border == EpochBorder::kOpen;
-  allowed_ = open ? std::numeric_limits<int64_t>::max() : news->epoch;
-  over_ |= news->stopped;
+  allowed_ = open ? std::numeric_limits<int64_t>::max() : news.epoch;
+  over_ |= news.stopped;
   if (!first_) first_ = std::move(news);
   changed_.notify_all();
 }
@@ -205,7 +235,12 @@ void Handout::Draw(int64_t most) {
 }
 
 void Handout::AwaitEpoch() {
-  if (place_.memory.Wait(board_, read_ + 1, After(kEpochLook_s)) > read_) Read();
+  if (place_.memory.Wait(board_, read_ + 1, After(kBoardLook_s)) > read_) return Read();
+  if (Now() - heard_at_ < place_.timeout_s) return;
+  throw PeerLost(
+      "rank 0 has been silent for {:g} s while this worker waits for the next epoch "
+      "(transport.timeout_s)",
+      place_.timeout_s);
 }
 
 }  // namespace trireme

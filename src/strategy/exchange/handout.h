@@ -36,6 +36,7 @@ class Handout final : public LeaseSource {
   void Stop() override;
   std::optional<Standing> Release(std::span<const int64_t> leases) override;
   void Void(const Standing& standing, std::span<const int64_t> leases) override;
+  void AwaitReader(int64_t version) override;
   double waited_s() const override { return waited_s_; }
 
  private:
@@ -57,7 +58,8 @@ class Handout final : public LeaseSource {
   void Begin();
   void Draw(int64_t most);
   void AwaitEpoch();
-  void Read();  // what the board says now
+  void Read();
+  HandoutNews News(uint64_t& version) const;  // what the board says now
 
   // With the mutex.
   void WantMore();
@@ -71,9 +73,13 @@ class Handout final : public LeaseSource {
   double waited_s_ = 0;
   bool settled_ = true;  // the worker knows of all that it has pushed whether it counts
 
-  // The thread's, since it began.
+  int64_t reader_at_ = 0;  // of the centre's versions, when it was asked for last: AwaitReader's
+
+  // Since the thread began.
   Region tickets_, board_;
-  uint64_t read_ = 0;  // version of the board
+  // The thread's.
+  uint64_t read_ = 0;    // version of the board
+  double heard_at_ = 0;  // ... when it had become that
   std::optional<Walk> walk_;
 
   mutable std::mutex mutex_;  // guards all below

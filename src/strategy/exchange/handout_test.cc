@@ -9,11 +9,14 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "strategy/check/counted_once.h"
+#include "transport/check/what_of.h"
 #include "transport/memory/box.h"
 #include "transport/threads/run.h"
+#include "transport/threads/thread_link.h"
 
 namespace trireme {
 namespace {
@@ -43,7 +46,7 @@ int64_t Play(const Scene& scene) {
     const auto memory = box.Connect();
     if (world.rank() == 0) {
       HandoutBoard board(*memory);
-      board.Begin(table);
+      board.Begin(table, 0);
       int64_t epoch = table.epoch();
       while (here.load() > 0) {
         if (positions() >= (epoch + 1) * scene.run.samples) board.Allow(++epoch);
@@ -153,7 +156,7 @@ TEST(Handout, EndsWhenWhatWasPushedLastCounts) {
     const auto memory = box.Connect();
     int32_t done = 0;
     if (world.rank() == 0) {
-      HandoutBoard(*memory).Begin(LeaseTable(run, kFirstId));
+      HandoutBoard(*memory).Begin(LeaseTable(run, kFirstId), 0);
       world.group().Receive(1, 1, std::as_writable_bytes(std::span(&done, 1))).Wait();
       return;
     }
@@ -178,6 +181,55 @@ TEST(Handout, EndsWhenWhatWasPushedLastCounts) {
     EXPECT_EQ(claim(), kEnd);
     world.group().Send(0, 1, std::as_bytes(std::span(&done, 1))).Wait();
   });
+}
+
+// A worker's side alone, which hears of rank 0 only what the board says.
+class HandoutAlone : public testing::Test {
+ protected:
+  void Begin() {
+    leases_.emplace(Handout::Place{.memory = *memory_, .run = kRun, .timeout_s = 0.2},
+                    LeaseSource::Ahead{.most = 4}, line_);
+  }
+
+  static inline const LeaseTable::Run kRun{.samples = 14, .total = 28, .size = 7};
+  MemoryBox box_{MemoryBoxSetup{}};
+  const std::unique_ptr<Memory> memory_ = box_.Connect();
+  HandoutBoard board_{*memory_};
+  ThreadLink wire_{10, 10};
+  ServerLine line_{std::vector<ServerLine::Holder>{{&wire_.client(), {}}}};
+  std::optional<Handout> leases_;
+};
+
+TEST_F(HandoutAlone, SaysThatRankZeroHasNotBegun) {
+  Begin();
+  const std::string words = WhatOf([&] { leases_->AwaitServer(); });
+  EXPECT_TRUE(Has(words, "rank 0 has not said what is to be done")) << words;
+}
+
+TEST_F(HandoutAlone, GivesUpARankZeroThatIsSilentAtTheEndOfAnEpoch) {
+  board_.Begin(LeaseTable(kRun, kFirstId), 0);
+  Begin();
+  leases_->AwaitServer();
+  Lease lease;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(leases_->Claim(false, lease), LeaseSource::Answer::kLease);
+    EXPECT_TRUE(leases_->Release(std::vector{lease.id}));
+  }
+  const auto begin_the_next = [&] {
+    while (leases_->Claim(false, lease) == LeaseSource::Answer::kDrain) {
+    }
+  };
+  EXPECT_THROW(begin_the_next(), PeerLost);
+}
+
+TEST_F(HandoutAlone, GivesUpARankZeroThatDoesNotRead) {
+  board_.Begin(LeaseTable(kRun, kFirstId), 0);
+  Begin();
+  leases_->AwaitServer();
+  leases_->AwaitReader(kMostUnread - 1);
+  EXPECT_THROW(leases_->AwaitReader(kMostUnread), PeerLost);
+  board_.Read(kMostUnread / 2);
+  leases_->AwaitReader(kMostUnread);
 }
 
 TEST(Handout, EndsEarlyWhenTheServerStops) {

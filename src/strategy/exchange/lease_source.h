@@ -42,6 +42,10 @@ class LeaseSource {
   // pushed; and neither does what it is granted with a lower fence.
   virtual void Void(const Standing& standing, std::span<const int64_t> leases) = 0;
 
+  // Before something is added to a centre in memory that has reached `version`: until whoever keeps
+  // the run has read enough of the notes before. On any thread, but one at a time.
+  virtual void AwaitReader(int64_t /*version*/) {}
+
   virtual double waited_s() const { return 0; }  // the worker's thread, beside its line
 };
 

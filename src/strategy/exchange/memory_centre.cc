@@ -159,6 +159,7 @@ void MemoryCentre::Add(std::span<const float> values, const CentreNote& note,
                        std::optional<int64_t> fence) {
   const MemoryGuard guard{fences_, uint64_t(note.client), fence.value_or(0)};
   uint64_t version = 0;
+  leases_.AwaitReader(newest_);
   try {
     place_.memory.Accumulate(centre_, 0, values, PackNote(note), &version, fence ? &guard : nullptr)
         .Wait();

@@ -39,6 +39,7 @@ class MemoryLedger {
   void Begin();
   // Closes the leases of what was added since the last call; false: nothing was.
   bool Read() { return ReadTo(std::numeric_limits<uint64_t>::max()); }
+  uint64_t read() const { return read_; }  // of the centre's versions: the newest one
   // What the client has not added by now it will not, for leases that it has; the rest is read.
   void Fence(int client);
   int64_t fence(int client) const { return fences_[size_t(client)]; }

@@ -144,7 +144,7 @@ void ParameterServer::Serve(ServerKeeper* keeper) {
   } listening(*this);
   if (sequencer_) sequencer_->SendOut(life_);
   if (ledger_) ledger_->Begin();
-  if (board_) board_->Begin(leases_);
+  if (board_) board_->Begin(leases_, ledger_->read());
 
   const double encourage_s = std::min(5.0, timeout_s() / 4);
   const double look_s = std::min(0.02, encourage_s);
@@ -164,6 +164,7 @@ void ParameterServer::Serve(ServerKeeper* keeper) {
     if (keeper) keeper->Look(*this);
     if (After(0) >= encourage) {  // a slow peer is no reason to give the server up
       encourage = After(encourage_s);
+      if (board_) board_->Beat();
       for (Peer& peer : peers_) {
         if (peer.asks || peer.waits || !peer.inbox.empty() || setup_.stale == Stale::kWait) {
           // What is offered replaces a broadcast that still waits in the link: then that again.
@@ -204,6 +205,7 @@ bool ParameterServer::HearAll() {
     if (looked_at_ >= judges_from_) Watch(c);
   }
   if (ledger_) heard |= ledger_->Read();
+  if (board_) board_->Read(ledger_->read());
   if (!sequencer_) return heard;
   heard |= sequencer_->Hear([&](int64_t id, int client) { return leases_.Owns(id, client); });
   for (int c = 0; c < int(peers_.size()); ++c) ReadInbox(c);
@@ -213,6 +215,8 @@ bool ParameterServer::HearAll() {
 
 void ParameterServer::EndEpochs() {
   while (leases_.epoch_over() && !leases_.last_epoch() && !stopping_) {
+    // Behind a barrier nothing comes meanwhile, and clients hear that the server is there.
+    if (setup_.border == EpochBorder::kBarrier && keeper_ && keeper_->Busy()) return;
     if (keeper_) keeper_->EpochEnded(*this);
     centre_.NextEpoch();
     if (board_) board_->Allow(leases_.epoch());

@@ -384,6 +384,49 @@ TEST(CentreServerTest, EndsARunWhoseWorkersOnlyDiverge) {
   }
 }
 
+// Whoever keeps the run still saves earlier ones: the next epoch begins later, and the server is
+// not silent.
+TEST(CentreServerTest, ServesOnWhileTheEndOfAnEpochHasToWait) {
+  struct Keeper : ServerKeeper {
+    void EpochEnded(const Server&) override { EXPECT_FALSE(busy); }
+    bool Busy() override { return busy; }
+    void Look(const Server&) override {}
+    bool Stop() override { return false; }
+    std::atomic<bool> busy = true;
+  } keeper;
+  ThreadLink wire(1, 10);
+  ParameterServer::Setup setup = OneClient(wire);
+  setup.positions = 200;  // two epochs
+  setup.lease = 100;
+  ParameterServer server(std::move(setup), std::vector<float>(32, 1.0f));
+  std::jthread thread([&] { server.Run(&keeper); });
+  Link& link = wire.client();
+  Message message;
+  const auto hear = [&] {
+    do {
+      ASSERT_EQ(link.Receive(message, After(kSoon)), Arrival::kMessage);
+    } while (message.kind != kGrant && message.kind != kWait);
+  };
+  const auto push = [&] {
+    ASSERT_EQ(message.kind, kGrant);
+    link.Send({.kind = kPush,
+               .ints = {0, 0, 0, 0, 0, message.ints.at(1)},
+               .body = std::vector<float>(32, 0.5f)});
+  };
+  link.Send({.kind = kAsk, .ints = {0}});
+  hear();
+  push();
+  link.Send({.kind = kAsk, .ints = {0}});
+  hear();
+  EXPECT_EQ(message.kind, kWait);
+  keeper.busy = false;
+  while (message.kind == kWait && !testing::Test::HasFailure()) hear();
+  push();
+  link.Send({.kind = kBye});
+  thread.join();
+  EXPECT_EQ(server.leases().closed_positions(), 200);
+}
+
 TEST(CentreServerTest, WithoutClientsItGivesUpAndSaysSo) {
   ThreadLink wire(0.1, 10);
   ParameterServer::Setup setup = OneClient(wire);

@@ -17,6 +17,7 @@ class ServerKeeper {
   virtual ~ServerKeeper() = default;
   // As many positions count as it and those before have; see EpochBorder.
   virtual void EpochEnded(const Server& server) = 0;
+  virtual bool Busy() { return false; }  // EpochEnded would wait for what it was given before
   virtual void Look(const Server& server) = 0;  // now and then: a snapshot may be due
   virtual bool Stop() = 0;                      // the run shall end early
   virtual int signal() const { return 0; }      // the wish of this rank's user for that; 0: none

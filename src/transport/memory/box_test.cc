@@ -276,6 +276,36 @@ TEST(MemoryBox, EndsForItsClients) {
   EXPECT_TRUE(Has(WhatOf([&] { memory->Wait(region, 1, After(kPatience_s)); }), "box has ended"));
 }
 
+// What was posted is made when there is a box again, with the values that it came with.
+TEST(MemoryBox, AWordThatIsNotAnsweredKeepsItsValues) {
+  const auto image = MemoryImage::Anonymous(4 << 20);
+  std::optional<MemoryBox> box(std::in_place, image, MemoryBoxSetup{});
+  const auto memory = box->Connect();
+  const Region region = memory->Create("w", RegionType::kF32, 10);
+  memory->Accumulate(region, 0, std::vector<float>(10, 1)).Wait();
+  box.reset();
+  EXPECT_THROW(memory->Accumulate(region, 0, std::vector<float>(10, 2)).Wait(), PeerLost);
+  EXPECT_THROW(memory->Accumulate(region, 0, std::vector<float>(10, 4)).Wait(), PeerLost);
+  box.emplace(image, MemoryBoxSetup{});
+  const auto other = box->Connect();
+  EXPECT_EQ(other->Wait(other->Open("w", After(0)), 2, After(kPatience_s)), 2u);
+  EXPECT_EQ(Common(*other, region), 3);
+}
+
+// Nothing is done in the name of the client that has its session now.
+TEST(MemoryBox, AClientWhoseSessionHasEndedSaysNothing) {
+  MemoryBox box{MemoryBoxSetup{}};
+  const auto first = box.Connect();
+  const Region region = first->Create("n", RegionType::kI64, 1);
+  box.store().EndSession(0);
+  const auto second = box.Connect();
+  ASSERT_EQ(box.store().FindSession(second->client()), 0u);
+  EXPECT_THROW(first->FetchAdd(region, 0, 10), PeerLost);
+  while (box.store().image().session(0).posted.load()) std::this_thread::yield();
+  EXPECT_EQ(second->FetchAdd(region, 0, 1), 0);
+  EXPECT_EQ(second->FetchAdd(region, 0, 1), 1);
+}
+
 TEST(MemoryBox, RoomThatIsLeftIsGivenAgain) {
   MemoryBox box({.bytes = size_t{8} << 20});
   constexpr uint64_t kLength = 400'000;  // 1.6 MB, and a ring of 0.3 MB

@@ -143,6 +143,17 @@ TEST_F(MemoryFile, ACutFileIsRefused) {
   }
 }
 
+TEST_F(MemoryFile, AFreeSessionThatHoldsSomethingIsRefused) {
+  constexpr size_t kFree = 200;
+  const size_t session = offsetof(BoxHeader, sessions) + kFree * sizeof(SessionRecord);
+  for (const size_t field : {offsetof(SessionRecord, slot_bytes), offsetof(SessionRecord, last)}) {
+    std::filesystem::remove(path_);
+    Fill();
+    Change(path_, session + field, {"\0\1", 2});
+    EXPECT_TRUE(Has(WhatOf([&] { MemoryBox box(BoxSetup()); }), "session 200 is free")) << field;
+  }
+}
+
 // Whatever bytes of the records change, the file opens or is refused with an Error, and what opens
 // can be used. The sanitizer builds make it sharp; TRIREME_FUZZ_S in the environment goes on for so
 // many seconds.

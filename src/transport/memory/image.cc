@@ -250,7 +250,10 @@ void MemoryImage::Validate() const {
     const SessionRecord& session = head.sessions[s];
     const uint64_t client = session.client.load(std::memory_order_acquire);
     check(client == 0 || s < head.session_top.load(), "it has a session too many");
-    if (client == 0 || session.slot_bytes == 0) continue;
+    // The next client begins with what is there.
+    check(client != 0 || (session.slot_bytes == 0 && session.last == 0),
+          fmt::format("session {} is free, but holds something", s));
+    if (session.slot_bytes == 0) continue;
     check(holds(session.slot, session.slot_bytes), fmt::format("slot {} lies outside", s));
   }
   check(!Extents::Overlap(*this), "places overlap");

@@ -30,8 +30,10 @@ class MappedMemory final : public WordMemory {
   ~MappedMemory() override {
     std::lock_guard lock(mutex_);
     Settle();
-    if (lost_ || session().client.load() != client_) return;
-    Post({.kind = WordKind::kLeave});  // nobody waits for the answer
+    try {
+      Post({.kind = WordKind::kLeave});  // nobody waits for the answer
+    } catch (const std::exception&) {    // the box has ended it, or still has the last word
+    }
   }
 
   uint64_t Wait(const Region& region, uint64_t version, Deadline deadline) override {
@@ -118,7 +120,7 @@ class MappedMemory final : public WordMemory {
     if (guard) Record(guard->region);
     std::lock_guard lock(mutex_);
     Settle();
-    CheckSession();  // else its slot is somebody else's by now
+    CheckSession();
     const uint64_t capacity = RoundUpToPage(region.length * ValueBytes(region.type));
     if (slot_bytes_ < capacity) {
       slot_bytes_ = 0;  // the old one makes room, even where there is none for the new one
@@ -183,7 +185,10 @@ class MappedMemory final : public WordMemory {
     if (type == region.type && offset <= region.length && length <= region.length - offset) return;
     CheckPlace(NameOf(record), region.type, region.length, type, offset, length);
   }
+  // Before anything is written that the box reads: it may still hear the last word, and a session
+  // that it has ended may be another client's by now.
   void CheckSession() const {
+    if (lost_) std::rethrow_exception(lost_);
     if (session().client.load() == client_) return;
     throw PeerLost("the memory box has ended this client's session");
   }
@@ -213,7 +218,7 @@ class MappedMemory final : public WordMemory {
   void PostChange(const Word& word) { Post(word, ++changes_); }
 
   void Post(const Word& word, uint64_t number = 0) {
-    if (lost_) std::rethrow_exception(lost_);
+    CheckSession();
     SessionRecord& own = session();
     CopyWord(word, own.word);
     own.word.number = number;
