@@ -309,7 +309,9 @@ void GradInput(const ConvShape& s, const Call& call, const Shard& shard) {
 }
 
 size_t GradInputScratch(const ConvShape& s, const Call& call, size_t samples, size_t threads) {
-  if (IsThin(call, s, samples, s.out, s.in)) return s.out >= kLongRow ? 0 : s.in * s.out;
+  // A shard of fewer samples may be thin where one of all is not, and turns all weights over.
+  const size_t turned = s.dense() && s.out < kLongRow ? s.in * s.out : 0;
+  if (IsThin(call, s, samples, s.out, s.in)) return turned;
   if (s.winograd) return WinogradScratch(s.winograd, s, threads);
   if (FromImagesBack(call, s, call.outputs[0])) {
     return bf16::ConvolveImagesBackScratch(*call.unit, s, samples, IsNarrow(call.inputs[0].element),
@@ -317,8 +319,10 @@ size_t GradInputScratch(const ConvShape& s, const Call& call, size_t samples, si
            2;
   }
   const size_t depth = s.kernel * s.kernel * s.out;
-  if (call.unit) return BFloatScratch(*call.unit, samples * s.in_pixels(), depth, s.in, threads);
-  return PanelScratch(depth, s.in) + MultiplyScratch(threads);
+  const size_t packed =
+      call.unit ? BFloatScratch(*call.unit, samples * s.in_pixels(), depth, s.in, threads)
+                : PanelScratch(depth, s.in) + MultiplyScratch(threads);
+  return std::max(turned, packed);
 }
 
 template <class F>

@@ -1,7 +1,5 @@
 #pragma once
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +8,9 @@
 #include "engine/check/op_check.h"
 #include "engine/cpu/bf16/units_here.h"
 #include "engine/cpu/call_list.h"
+#include "engine/cpu/guarded_scratch_test.h"
 #include "engine/cpu/targets.h"
-#include "hwy/aligned_allocator.h"
+#include "graph/op.h"
 
 // For tests: single operations on one instruction set of this machine.
 
@@ -29,11 +28,10 @@ class CpuRunner : public check::OpRunner {
            std::span<std::byte> activations, std::span<const float> state, std::span<float> summand,
            bool accumulate) override {
     const size_t floats = CallList::ScratchFloats(*program, kernels_, team_.size());
-    const auto scratch = hwy::AllocateAligned<float>(floats + 16);
-    // What a kernel does not write it must not read.
-    std::fill_n(scratch.get(), floats, std::numeric_limits<float>::quiet_NaN());
-    CallList calls(*program, kernels_, team_, activations.data(), scratch.get());
+    const GuardedScratch scratch(floats);
+    CallList calls(*program, kernels_, team_, activations.data(), scratch.data());
     calls.Run(batch, state.data(), summand.data(), accumulate, 0, calls.size());
+    EXPECT_TRUE(scratch.IsWhole()) << program->instructions[0].op->name << " on " << text();
   }
 
   const KernelTable& kernels() const { return kernels_; }

@@ -2,14 +2,15 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "base/random.h"
 #include "engine/cpu/call.h"
+#include "engine/cpu/guarded_scratch_test.h"
 #include "engine/cpu/targets.h"
 #include "graph/op.h"
-#include "hwy/aligned_allocator.h"
 
 namespace trireme::cpu {
 namespace {
@@ -51,11 +52,18 @@ void ExpectNear(const Floats& got, const std::vector<double>& want, size_t depth
   for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << "at " << i;
 }
 
-// A dense layer of the given size as the three products that it is made of.
+// A dense layer of the given size as the three products that it is made of. Its scratch is planned
+// for `capacity` samples, at least as many as there are.
 class DenseLayer {
  public:
-  DenseLayer(const KernelTable& kernels, Team& team, size_t count, size_t in, size_t out)
-      : kernels_(kernels), team_(team), count_(count), in_(in), out_(out) {}
+  DenseLayer(const KernelTable& kernels, Team& team, size_t count, size_t in, size_t out,
+             size_t capacity = 0)
+      : kernels_(kernels),
+        team_(team),
+        count_(count),
+        in_(in),
+        out_(out),
+        capacity_(std::max(capacity, count)) {}
 
   Floats Forward(const Floats& x, const Floats& weight) {
     return Run("dense", {{&x, in_}}, out_, weight, {});
@@ -90,17 +98,17 @@ class DenseLayer {
     call.outputs[0] = {out.data(), {.channels = int(out_size)}};
     call.parameters[0] = {0, in_ * out_};
     const KernelRow& row = *kernels_.Find(op);
-    const size_t floats = row.scratch(call, count_, size_t(team_.size()));
-    const auto scratch = hwy::AllocateAligned<float>(floats + 16);
+    const GuardedScratch scratch(row.scratch(call, capacity_, size_t(team_.size())));
     const Batch batch;
     row.run(call, {&batch, count_, state.data(), gradients ? gradients->data() : nullptr, add,
-                   scratch.get(), &team_});
+                   scratch.data(), &team_});
+    EXPECT_TRUE(scratch.IsWhole()) << op;
     return out;
   }
 
   const KernelTable& kernels_;
   Team& team_;
-  size_t count_, in_, out_;
+  size_t count_, in_, out_, capacity_;
 };
 
 class ProductTest : public testing::TestWithParam<int64_t> {
@@ -218,6 +226,24 @@ TEST_P(ProductTest, AReluInFrontPassesWhatIsPositive) {
     Floats want = layer.GradInput(dy, w);
     for (size_t i = 0; i < want.size(); ++i) want[i] = y[i] > 0 ? want[i] : 0;
     EXPECT_EQ(layer.GradInputReluGrad(dy, y, w), want);
+  }
+}
+
+// Few samples may be multiplied in another way than many, for which the panels are no more than a
+// cache holds.
+TEST_P(ProductTest, FewSamplesFindRoomInTheScratchOfMany) {
+  Team team(2);
+  const size_t in = 9001, out = 30;
+  const Floats w = Numbers(1, in * out);
+  for (const size_t count : {1, 3, 8, 9}) {
+    SCOPED_TRACE(count);
+    const Floats x = Numbers(2, count * in), dy = Numbers(3, count * out);
+    DenseLayer layer(kernels_, team, count, in, out, /*capacity=*/64);
+    ExpectNear(layer.Forward(x, w), Product(x, w, count, in, out), in);
+    const auto dx = Product(dy, Transposed(w, in, out), count, out, in);
+    ExpectNear(layer.GradInput(dy, w), dx, out);
+    layer.GradInputReluGrad(dy, x, w);
+    layer.GradWeights(x, dy, Floats(in * out));
   }
 }
 
