@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "graph/layout.h"
+#include "graph/models/onnx_transformer_test.h"
 #include "graph/models/onnx_writer_test.h"
 
 namespace trireme {
@@ -294,6 +295,52 @@ TEST_F(OnnxModelTest, AGeluIsHalfOfTheWholeSum) {
   };
   EXPECT_NE(TextOf(with({"Add", "Mul"})).find("gelu"), std::string::npos);
   Refusal(with({"Mul", "Add"}).Bytes(), {"Add, reads what step0 (Mul) multiplies: step1"});
+}
+
+// Layers have the names of their tensors or nodes, and a bias where there is one.
+std::string TransformerText(const std::string& conv, const std::string& attention,
+                            const std::string& wide, const std::string& narrow,
+                            const std::string& head) {
+  return conv +
+         "class_token: class_token\n"
+         "encoder.pos_embedding: position_embedding\n"
+         "residual {\n"
+         "  ln: layer_norm epsilon=1e-06 tokens=yes\n  " +
+         attention +
+         ": dense 12 tokens=yes\n"
+         "  attention 2\n"
+         "  out_proj: dense 4 tokens=yes\n"
+         "}\n"
+         "residual {\n"
+         "  ln_2: layer_norm epsilon=1e-06 tokens=yes\n  " +
+         wide +
+         ": dense 6 tokens=yes\n"
+         "  gelu\n  " +
+         narrow +
+         ": dense 4 tokens=yes\n"
+         "}\n"
+         "ln_3: layer_norm epsilon=1e-06 tokens=yes\n"
+         "first_token\n" +
+         head;
+}
+
+TEST_F(OnnxModelTest, ReadsTransformersAsPyTorchWritesThem) {
+  const std::string text = TransformerText("conv_proj: conv2d 4 kernel=4 stride=4\n", "attention",
+                                           "mlp.0", "mlp.3", "heads.head: dense classes\n");
+  for (const int64_t samples : {-1, 1, 2}) {
+    for (const int64_t opset : {20, 17}) {
+      SCOPED_TRACE(testing::Message() << samples << " samples, opset " << opset);
+      const OnnxNetwork network = Read(OnnxTransformer::Legacy(samples, opset), opset);
+      EXPECT_EQ(network.text(), text);
+      EXPECT_EQ(network.Shape("attention.weight"), (Ints{12, 4}));
+      EXPECT_EQ(Values(network, "attention.weight").at(1), 13.0f / 48);
+      EXPECT_EQ(Values(network, "out_proj.weight").at(1), 2.0f / 16);
+      EXPECT_EQ(Values(network, "mlp.0.bias").back(), 6);
+    }
+  }
+  EXPECT_EQ(TextOf(OnnxTransformer::Dynamo(), 20),
+            TransformerText("conv_proj: conv2d 4 kernel=4 stride=4 bias=no\n", "dense", "dense_2",
+                            "dense_3", "heads.head: dense classes bias=no\n"));
 }
 
 // Tokens of an image's 2x4 pixels, of 3 channels, then `nodes` from "t" to "r", and a dense layer.

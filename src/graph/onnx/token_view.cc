@@ -158,6 +158,15 @@ bool TokenView::Reshape(const std::vector<OnnxNumber>& wanted, bool zero_copies)
     return false;
   }
   std::ranges::transform(made, made.begin(), Joined);
+  // A single sample before all channels goes with what comes before them, as several would.
+  for (size_t i = 1; i < made.size(); ++i) {
+    if (made[i].size() != 2 || made[i][0] != OnnxFactor{Of::kSamples, 1} ||
+        !IsAll({made[i][1]}, Of::kChannels, shape.channels)) {
+      continue;
+    }
+    made[i - 1].push_back(made[i][0]);
+    made[i].erase(made[i].begin());
+  }
   axes = std::move(made);
   return true;
 }
