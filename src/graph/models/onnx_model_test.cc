@@ -408,6 +408,40 @@ TEST_F(OnnxModelTest, RefusesFilesThatAreNone) {
   }
 }
 
+// Each of many nodes has some axes more than the one before it, or another copy of a list.
+TEST_F(OnnxModelTest, NodesOfAFewBytesTakeLittleMemory) {
+  constexpr int kNodes = 3000;
+  const auto chain = [&](OnnxWriter w, const std::function<void(OnnxWriter&, int)>& node) {
+    for (int i = 0; i < kNodes; ++i) node(w, i);
+    return w;
+  };
+  const auto name = [](int number) { return "v" + std::to_string(number); };
+  OnnxWriter axes;
+  axes.Input("x", {4}).Counted("w", {3, 4}).Integers("more", Ints(1000, 2)).Output(name(kNodes));
+  axes.Node("Gemm", {"x", "w"}, {name(0)}, {{"transB", 1}});
+  Refusal(chain(axes,
+                [&](OnnxWriter& w, int i) {
+                  w.Node("Unsqueeze", {name(i), "more"}, {name(i + 1)}, {}, name(i));
+                })
+              .Bytes(),
+          {"Unsqueeze, makes 1002 axes: v0"});
+  OnnxWriter lists;
+  lists.Input("x", {4}).Node("Reshape", {"x", name(kNodes)}, {"y"}).Output("y");
+  lists.Node("Constant", {}, {name(0)}, {{"value_ints", Ints(1000, 4)}});
+  Refusal(chain(lists, [&](OnnxWriter& w, int i) { w.Node("Identity", {name(i)}, {name(i + 1)}); })
+              .Bytes(),
+          {"has nodes that make more than 2,097,152 numbers"});
+  OnnxWriter scales;
+  scales.Input("x", {1 << 16}).Floats("half", {}, {0.5f}).Output(name(kNodes));
+  scales.Node("Identity", {"x"}, {name(0)});
+  Refusal(chain(scales,
+                [&](OnnxWriter& w, int i) {
+                  w.Node("Mul", {name(i), "half"}, {name(i + 1)});
+                })
+              .Bytes(),
+          {"has nodes that make more than 2,097,152 numbers"});
+}
+
 // A tensor of 2^60 values in a few bytes, a shape that overflows, a million empty nodes.
 TEST_F(OnnxModelTest, PromisesTakeNoMemory) {
   OnnxWriter w;
@@ -423,6 +457,13 @@ TEST_F(OnnxModelTest, PromisesTakeNoMemory) {
   ProtoMessage loose;
   loose.Int(1, 1 << 30).Int(1, 4).Int(2, 1).Float(4, 1.5f).Bytes(8, "w");
   Refusal(OnnxWriter().Input("x", {4}).Tensor(loose).Output("x").Bytes(), {"at most 1 values"});
+  Refusal(OnnxWriter()
+              .Input("x", {1 << 27})
+              .Floats("half", {}, {0.5f})
+              .Node("Mul", {"x", "half"}, {"y"})
+              .Output("y")
+              .Bytes(),
+          {"Mul, channels 134217728"});
   const OnnxNetwork network = Read(SmallCnn());
   std::vector<float> values(5);
   EXPECT_THROW(network.Tensor("fc.bias", Ints{5, 1}, values), Error);

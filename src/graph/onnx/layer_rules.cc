@@ -200,7 +200,7 @@ OnnxOperand Pad(NodeContext& c) {
 
 // What is done to the network's input before the first layer belongs to its normalisation.
 OnnxOperand Scaled(OnnxOperand x, const OnnxOperand& constant, std::string_view op) {
-  const size_t channels = size_t(x.extents[0]);
+  const auto channels = size_t(Narrow(x.extents[0], "channels"));
   const std::vector<float> values = constant.tensor->Floats();
   auto shape = constant.tensor->shape();
   while (!shape.empty() && shape[0] == 1) shape.erase(shape.begin());

@@ -12,7 +12,8 @@ namespace {
 using Kind = OnnxOperand::Kind;
 using Of = OnnxFactor::Of;
 
-constexpr double kClose = 1e-5;  // numbers in files are rounded
+constexpr double kClose = 1e-5;   // numbers in files are rounded
+constexpr size_t kMostAxes = 16;  // far above what is used; nodes of a few bytes may add many
 
 bool IsAbout(double a, double b) { return std::abs(a - b) <= kClose * std::abs(b); }
 
@@ -31,6 +32,7 @@ OnnxOperand ViewOf(int value, TokenView view) {
 // A view that is an image or a row, as those; tokens in one row, as a layer makes it.
 OnnxOperand Simplified(NodeContext& c, OnnxOperand x) {
   const TokenView& view = x.view;
+  if (view.axes.size() > kMostAxes) RefuseNode("makes {} axes", view.axes.size());
   if (x.multiplied || !view.IsWhole()) return x;
   const Shape& s = view.shape;
   const auto& axes = view.axes;
