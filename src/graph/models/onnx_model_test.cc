@@ -379,6 +379,12 @@ TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
         w.Node("Squeeze", {"u", "one"}, {"r"});
       },
       "Unsqueeze, of 24");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Integer("far", INT64_MAX).Node("Gather", {"t", "far"}, {"s"}, {{"axis", 2}});
+        w.Node("Flatten", {"s"}, {"r"});
+      },
+      "Gather, takes 1 from 9223372036854775807");
 }
 
 TEST_F(OnnxModelTest, RefusesSumsOfNoNumbers) {

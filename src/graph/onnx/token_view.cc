@@ -188,7 +188,9 @@ bool TokenView::Take(size_t axis, int64_t first, int64_t count) {
   const OnnxAxis joined = Joined(axes[axis]);
   if (joined.size() != 1 || joined[0].of != Of::kChannels) return false;
   const OnnxFactor factor = joined[0];
-  if (first < 0 || count < 1 || first + count > factor.extent) return false;
+  // Indices of a file may be any: `first` + `count` may overflow.
+  const int64_t most = factor.extent - count;
+  if (first < 0 || count < 1 || first > most) return false;
   first_channel += first * factor.stride;
   axes[axis] = AxisOf(Of::kChannels, count, factor.stride);
   return true;
