@@ -385,6 +385,55 @@ TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
         w.Node("Flatten", {"s"}, {"r"});
       },
       "Gather, takes 1 from 9223372036854775807");
+  // Truncated, they are other values.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Cast", {"t"}, {"s"}, {{"to", 7}}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Cast, to integers");
+}
+
+// Of 2x4 pixels: queries, keys and values of 2 heads of 2 channels, and what `nodes` makes of
+// "scores", called "shares".
+TEST_F(OnnxModelTest, RefusesOtherSharesThanThoseOfKeys) {
+  const auto with = [](const std::function<void(OnnxWriter&)>& nodes) {
+    OnnxWriter w;
+    w.Input("x", {2, 2, 4}).Counted("c", {12, 2, 1, 1}).Counted("w", {5, 32});
+    w.Integers("rows", {0, 12, -1}).Integers("cut", {0, 8, 3, 2, 2}).Integers("row", {0, 32});
+    w.Floats("scale", {}, {0.70710678f}).Integers("zero", {0});
+    w.Node("Conv", {"x", "c"}, {"d"}).Node("Reshape", {"d", "rows"}, {"i"});
+    w.Node("Transpose", {"i"}, {"t"}, {{"perm", Ints{0, 2, 1}}});
+    w.Node("Reshape", {"t", "cut"}, {"p"});
+    w.Node("Transpose", {"p"}, {"h"}, {{"perm", Ints{2, 0, 3, 1, 4}}});
+    for (const int part : {0, 1, 2}) {
+      const std::string name(1, "qkv"[part]);
+      w.Integer("at_" + name, part).Node("Gather", {"h", "at_" + name}, {name}, {{"axis", 0}});
+    }
+    w.Node("Transpose", {"k"}, {"u"}, {{"perm", Ints{0, 1, 3, 2}}});
+    w.Node("MatMul", {"q", "u"}, {"product"}).Node("Mul", {"product", "scale"}, {"scores"});
+    nodes(w);
+    w.Node("MatMul", {"shares", "v"}, {"m"});
+    w.Node("Transpose", {"m"}, {"n"}, {{"perm", Ints{0, 2, 1, 3}}});
+    w.Node("Reshape", {"n", "row"}, {"r"}).Node("Gemm", {"r", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  EXPECT_EQ(
+      TextOf(with([](OnnxWriter& w) {
+        w.Node("Softmax", {"scores"}, {"shares"}, {{"axis", 3}});
+      })),
+      "conv2d: conv2d 12 kernel=1 bias=no\nattention 2\nflatten\ndense: dense classes bias=no\n");
+  // Of five axes the fourth is that of queries.
+  Refusal(with([](OnnxWriter& w) {
+            w.Node("Unsqueeze", {"scores", "zero"}, {"five"}, {}, "more");
+            w.Node("Softmax", {"five"}, {"s"}, {{"axis", 3}});
+            w.Node("Squeeze", {"s", "zero"}, {"shares"});
+          }).Bytes(),
+          {"\n  Unsqueeze, reads ", ": more"});
+  Refusal(with([](OnnxWriter& w) {
+            w.Node("Cast", {"scores"}, {"whole"}, {{"to", 7}}, "rounded");
+            w.Node("Softmax", {"whole"}, {"shares"}, {{"axis", 3}});
+          }).Bytes(),
+          {"\n  Cast, to integers: rounded"});
 }
 
 TEST_F(OnnxModelTest, RefusesSumsOfNoNumbers) {
