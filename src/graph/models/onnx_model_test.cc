@@ -436,6 +436,47 @@ TEST_F(OnnxModelTest, RefusesOtherSharesThanThoseOfKeys) {
           {"\n  Cast, to integers: rounded"});
 }
 
+// A bias that is added to one name of a value is not in its other ones.
+TEST_F(OnnxModelTest, ABiasIsOfALayerThatNobodyReadsWithoutIt) {
+  const auto with = [](const std::string& first, const std::string& second) {
+    OnnxWriter w;
+    w.Input("x", {4}).Counted("v", {3, 4}).Counted("b", {3}).Counted("w", {2, 3});
+    w.Node("Gemm", {"x", "v"}, {"h"}, {{"transB", 1}}).Node("Identity", {"h"}, {"i"});
+    w.Node("Relu", {first}, {"r"}).Node("Add", {second, "b"}, {"s"}, {}, "shift");
+    w.Node("Add", {"r", "s"}, {"a"}).Node("Gemm", {"a", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  Refusal(with("h", "i").Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  Refusal(with("i", "h").Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  Refusal(with("i", "i").Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  // Renamed twice, read once.
+  OnnxWriter w;
+  w.Input("x", {4}).Counted("v", {3, 4}).Counted("b", {3}).Counted("w", {2, 3});
+  w.Node("Gemm", {"x", "v"}, {"h"}, {{"transB", 1}}).Node("Identity", {"h"}, {"i"});
+  w.Node("Identity", {"i"}, {"j"}).Node("Add", {"b", "j"}, {"s"});
+  w.Node("Gemm", {"s", "w"}, {"y"}, {{"transB", 1}}).Output("y");
+  EXPECT_EQ(TextOf(w), "dense: dense 3\ndense_2: dense classes bias=no\n");
+}
+
+// What a dense layer makes of tokens, as an image again: a row is for its columns.
+TEST_F(OnnxModelTest, ABiasIsForChannels) {
+  const auto with = [](const Ints& shape) {
+    OnnxWriter w;
+    w.Input("x", {2, 4, 4}).Counted("v", {2, 4}).Counted("b", shape).Counted("w", {5, 64});
+    w.Integers("rows", {0, 2, -1}).Integers("image", {0, 4, 4, 4}).Counted("k", {2, 2, 1, 1});
+    w.Node("Conv", {"x", "k"}, {"c"}).Node("Reshape", {"c", "rows"}, {"i"});
+    w.Node("Transpose", {"i"}, {"t"}, {{"perm", Ints{0, 2, 1}}}).Node("MatMul", {"t", "v"}, {"m"});
+    w.Node("Transpose", {"m"}, {"n"}, {{"perm", Ints{0, 2, 1}}});
+    w.Node("Reshape", {"n", "image"}, {"p"}).Node("Add", {"p", "b"}, {"s"}, {}, "shift");
+    w.Node("Flatten", {"s"}, {"f"}).Node("Gemm", {"f", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  Refusal(with({4}).Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  EXPECT_EQ(TextOf(with({4, 1, 1})),
+            "conv2d: conv2d 2 kernel=1 bias=no\ndense: dense 4 tokens=yes\nflatten\n"
+            "dense_2: dense classes bias=no\n");
+}
+
 TEST_F(OnnxModelTest, RefusesSumsOfNoNumbers) {
   OnnxWriter w;
   w.Input("x", {4}).Counted("w", {2, 4}).Integers("none", {}).Integers("one", {1});

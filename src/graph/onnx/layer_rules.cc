@@ -233,7 +233,8 @@ OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
   const OnnxOperand tensor = c.Tensor(constant);
   const OnnxOperand x = c.Data(data);
   if (x.value == 0) return Scaled(x, tensor, "Add");
-  if (!c.AddBias(x, data, tensor)) RefuseNode("adds a constant that is no layer's bias");
+  const size_t behind = x.image() ? 2 : 0;
+  if (!c.AddBias(x, behind, data, tensor)) RefuseNode("adds a constant that is no layer's bias");
   return x;
 }
 

@@ -60,7 +60,8 @@ struct OnnxOperand {
 
   // kView, kScores and kErf; its layer is `value`.
   TokenView view;
-  double factor = 1;  // kData, too: what multiplied it; the operation behind it must take it
+  bool shared = false;  // kData, too: another name of this value is read as well
+  double factor = 1;    // kData, too: what multiplied it; the operation behind it must take it
   const OnnxNode* multiplied = nullptr;  // by this node
   bool erf_above = false;                // kErf: 1 + erf
   bool erf_taken = false;                // kData, kView: x (1 + erf(x / sqrt(2))), times `factor`
@@ -129,10 +130,12 @@ class NodeContext {
   OnnxOperand Complete(const OnnxOperand& data);  // what a slice takes, taken
   OnnxOperand PadChannels(const OnnxOperand& data, int more);
   OnnxOperand Flatten(const OnnxOperand& data);
-  // Makes the layer that made `data`, which nobody else may read, one with this bias.
-  bool AddBias(const OnnxOperand& data, size_t input, const OnnxOperand& tensor);
+  // Makes the layer that made `data`, which nobody else may read, one with this bias. `behind`:
+  // axes that the value has behind its channels.
+  bool AddBias(const OnnxOperand& data, size_t behind, size_t input, const OnnxOperand& tensor);
 
   void CountReaders(const std::vector<const OnnxNode*>& nodes, std::string_view output);
+  bool IsReadOnce(std::string_view name) const;
 
  private:
   std::string NameFor(const std::vector<OnnxOperand>& tensors) const;

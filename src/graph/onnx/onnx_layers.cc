@@ -185,6 +185,7 @@ class LayersReader {
       }
     }
     CountNumbers(made);
+    made.shared = IsShared(node, made);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
       OnnxOperand& value = values[node.outputs[i]];
@@ -193,6 +194,17 @@ class LayersReader {
       else if (row)
         value.kind = OnnxOperand::Kind::kSecond;
     }
+  }
+
+  // Whether a node gives another name to a value that is read by an old one, too.
+  bool IsShared(const OnnxNode& node, const OnnxOperand& made) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!context_.Flows(i)) continue;
+      const OnnxOperand& from = context_.values()[node.inputs[i]];
+      const bool same = from.value == made.value;
+      if (same && (from.shared || !context_.IsReadOnce(node.inputs[i]))) return true;
+    }
+    return false;
   }
 
   // Nodes of a few bytes may each make another copy of a long list.

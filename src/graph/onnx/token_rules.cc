@@ -351,7 +351,7 @@ OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
   const OnnxOperand tensor = c.Tensor(constant);
   const auto size = int64_t(tensor.tensor->size());
   if (size == x.view.shape.channels && x.view.IsChannels(x.view.axes.size() - 1) &&
-      c.AddBias(AsLayer(x), data, tensor)) {
+      c.AddBias(AsLayer(x), 0, data, tensor)) {
     return x;
   }
   if (x.view.IsPlain() && size == x.view.shape.size()) {
