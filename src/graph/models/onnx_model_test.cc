@@ -385,6 +385,19 @@ TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
         w.Node("Flatten", {"s"}, {"r"});
       },
       "Gather, takes 1 from 9223372036854775807");
+  // One place by a number leaves no axis; by a row it does, by a table two.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Tensor(OnnxWriter::IntegersOf({1, 1}, {0}, "table"));
+        w.Node("Gather", {"t", "table"}, {"s"}, {{"axis", 1}}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Gather, picks by what may be no single number");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Constant", {}, {"row"}, {{"value_ints", Ints{0}}});
+        w.Node("Gather", {"t", "row"}, {"s"}, {{"axis", 1}}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Gather, picks by what may be no single number");
   // Truncated, they are other values.
   refuses(
       [](OnnxWriter& w) {

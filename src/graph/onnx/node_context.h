@@ -77,6 +77,7 @@ struct OnnxOperand {
 
   // kNumbers: a shape, or indices into one.
   std::vector<OnnxNumber> numbers;
+  bool single = false;  // surely no row of one
 
   Shape shape() const;
   OnnxOperand As(std::vector<int64_t> other) const;  // the same values, in other words

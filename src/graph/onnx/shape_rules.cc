@@ -32,7 +32,9 @@ OnnxOperand Constant(NodeContext& c) {
     return {.kind = Kind::kTensor, .tensor = &*tensor->second.tensor};
   }
   if (const auto one = attributes.find("value_int"); one != attributes.end()) {
-    return NumbersOf({{one->second.integer.value_or(0)}});
+    OnnxOperand number = NumbersOf({{one->second.integer.value_or(0)}});
+    number.single = true;
+    return number;
   }
   if (const auto several = attributes.find("value_ints"); several != attributes.end()) {
     std::vector<OnnxNumber> numbers;

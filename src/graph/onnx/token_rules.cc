@@ -179,8 +179,10 @@ OnnxOperand Gather(NodeContext& c) {
   const int64_t place = places[0] + (places[0] < 0 ? extent.value : 0);
   OnnxOperand made = TakeOf(c, x, axis, place, 1);
   const OnnxOperand& index = c.Input(1);
-  const bool single = index.kind != Kind::kTensor || index.tensor->shape().empty();
-  if (single) made.view.axes.erase(made.view.axes.begin() + axis);
+  const bool tensor = index.kind == Kind::kTensor;
+  const size_t rank = tensor ? index.tensor->shape().size() : index.single ? 0 : 2;
+  if (rank > 1) RefuseNode("picks by what may be no single number");
+  if (rank == 0) made.view.axes.erase(made.view.axes.begin() + axis);
   return Simplified(c, std::move(made));
 }
 
