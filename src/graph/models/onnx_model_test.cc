@@ -404,6 +404,18 @@ TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
         w.Node("Cast", {"t"}, {"s"}, {{"to", 7}}).Node("Flatten", {"s"}, {"r"});
       },
       "Cast, to integers");
+  // 8 x 1 x 3 is added to each of 8 samples.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Counted("p", {8, 1, 3}).Node("Add", {"t", "p"}, {"s"}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Add, adds a constant that is no layer's bias");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Counted("p", {1, 8, 3}).Node("Add", {"t", "p"}, {"s"}, {}, "first");
+        w.Node("Add", {"s", "p"}, {"u"}).Node("Flatten", {"u"}, {"r"});
+      },
+      "Add, has the weights of first");
 }
 
 // Of 2x4 pixels: queries, keys and values of 2 heads of 2 channels, and what `nodes` makes of

@@ -289,7 +289,9 @@ OnnxOperand NodeContext::Add(std::string_view op, const Attributes& attributes,
     layer.weights.push_back(std::move(weight));
   }
   if (made_.layers.size() >= kMostLayers) throw Error("has more than {} layers", kMostLayers);
-  if (op == "conv2d" || op == "dense") {
+  // Norms do not count: exporters make one tensor of equal ones.
+  constexpr std::string_view kOwn[] = {"conv2d", "dense", "class_token", "position_embedding"};
+  if (!tensors.empty() && std::ranges::find(kOwn, op) != std::end(kOwn)) {
     const auto [at, first] = weights_.emplace(tensors[0].tensor, layer.node);
     if (!first)
       RefuseNode("has the weights of {}; layers that share weights cannot be", at->second);

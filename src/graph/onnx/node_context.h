@@ -147,7 +147,7 @@ class NodeContext {
   const OnnxNode* node_ = nullptr;
   std::map<std::string_view, OnnxOperand> values_;
   std::map<std::string_view, int> readers_;
-  std::map<const OnnxTensor*, std::string> weights_;  // of products: which node has it
+  std::map<const OnnxTensor*, std::string> weights_;  // which node has it
   bool scaled_ = false;                               // made_.scale is what layers see
 };
 

@@ -356,7 +356,9 @@ OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
       c.AddBias(AsLayer(x), 0, data, tensor)) {
     return x;
   }
-  if (x.view.IsPlain() && size == x.view.shape.size()) {
+  std::vector<int64_t> row = tensor.tensor->shape();
+  while (row.size() > 2 && row[0] == 1) row.erase(row.begin());
+  if (x.view.IsPlain() && row == std::vector{x.view.tokens(), int64_t{x.view.shape.channels}}) {
     return Behind(c, x, "position_embedding", {}, {tensor});
   }
   RefuseNode("adds a constant that is no layer's bias, nor a row for each token");
