@@ -102,8 +102,9 @@ OnnxOperand BatchNormalization(NodeContext& c) {
 }
 
 // Ones without a shift are what a norm without parameters becomes.
-bool IsPlain(NodeContext& c, const OnnxOperand& scale) {
-  return !c.reads(2) && std::ranges::all_of(scale.tensor->Floats(), [](float x) { return x == 1; });
+bool IsPlain(NodeContext& c, const OnnxOperand& x, const OnnxOperand& scale) {
+  return !c.reads(2) && int64_t(scale.tensor->size()) == x.shape().size() &&
+         std::ranges::all_of(scale.tensor->Floats(), [](float s) { return s == 1; });
 }
 
 OnnxOperand LayerNormalization(NodeContext& c) {
@@ -116,7 +117,7 @@ OnnxOperand LayerNormalization(NodeContext& c) {
                ExtentsText(x.extents));
   }
   Attributes attributes{.epsilon = c.Number("epsilon", 1e-5f)};
-  attributes.affine = !IsPlain(c, scale);
+  attributes.affine = !IsPlain(c, x, scale);
   if (!attributes.affine) return c.Add("layer_norm", attributes, {x});
   Inputs tensors = {scale, c.reads(2) ? c.Tensor(2) : OnnxOperand{}};
   return c.Add("layer_norm", attributes, {x}, tensors, x.row() ? x.flattened : x.shape());

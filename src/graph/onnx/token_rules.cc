@@ -454,8 +454,8 @@ OnnxOperand LayerNormalization(NodeContext& c) {
   axis += axis < 0 ? rank : 0;
   if (axis != rank - 1 || !x.view.IsChannels(size_t(axis))) RefuseNode("axis {} of tokens", axis);
   Attributes attributes{.tokens = true, .epsilon = c.Number("epsilon", 1e-5f)};
-  attributes.affine = c.reads(2) || !std::ranges::all_of(scale.tensor->Floats(),
-                                                         [](float value) { return value == 1; });
+  attributes.affine = c.reads(2) || int64_t(scale.tensor->size()) != x.view.shape.channels ||
+                      !std::ranges::all_of(scale.tensor->Floats(), [](float s) { return s == 1; });
   if (!attributes.affine) return Behind(c, x, "layer_norm", attributes);
   return Behind(c, x, "layer_norm", attributes, {scale, c.reads(2) ? c.Tensor(2) : OnnxOperand{}});
 }
