@@ -172,6 +172,22 @@ TEST_F(InitTest, FrozenLayersBesideAServer) {
   EXPECT_EQ(Hash("parts"), Hash("one"));
 }
 
+// Every checkpoint has them: the best one may be damaged.
+TEST_F(InitTest, FrozenLayersBesideAServerComeFromAnyCheckpoint) {
+  Succeed(kFrozen + Words{"--init", weights_, "--ranks", "3", "--strategy", "ssp", "--set",
+                          "strategy.staleness=0", "--set", "trainer.evaluate_every=1", "--set",
+                          "trainer.checkpoint_steps=10", "--steps", "22", "--out", "parts"});
+  const std::string best = "parts/checkpoints/best/model.safetensors";
+  ASSERT_NE(std::filesystem::canonical(At("parts/checkpoints/best")),
+            std::filesystem::canonical(At("parts/checkpoints/latest")));
+  std::string bytes = Read(best);
+  bytes[bytes.size() / 2] ^= 1;
+  Write(best, bytes);
+  const Outcome resumed = Succeed({"train", "--resume", "parts", "--steps", "40"});
+  EXPECT_NE(resumed.err.find("the best checkpoint is lost"), resumed.err.npos) << resumed.err;
+  ExpectFrozen("parts");
+}
+
 TEST_F(InitTest, FrozenLayersStayWithEveryStrategyThatHasServers) {
   const Words run = {"train",    "--set", "model.freeze=up to layers.2", "--init", weights_,
                      "--epochs", "3"};

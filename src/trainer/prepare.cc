@@ -16,10 +16,11 @@ namespace {
 // have them, or where there is none as it began.
 void TakeFrozen(const RunRequest& request, Job& job, const Log& log) {
   if (request.run.empty() || job.layout.frozen == 0 || !job.strategy.leases_work()) return;
-  const bool saved = HasCheckpoint(request.run + "/checkpoints");
+  // Every checkpoint has them; a damaged one is reported where the run is opened.
+  const auto saved = OpenLatestCheckpoint(request.run + "/checkpoints");
   const std::string& init = job.recipe.trainer.init;
   if (!saved && init.empty()) return;
-  TakeWeights(FindWeights(saved ? request.run : init, log),
+  TakeWeights(saved ? saved->checkpoint.files().model : FindWeights(init, log),
               saved ? "" : job.recipe.trainer.init_except, job.graph, job.layout, job.initial_state,
               log);
 }

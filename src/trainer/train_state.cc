@@ -41,6 +41,7 @@ std::optional<Ending> TrainState::EndingFor(const TrainerOptions& options) const
 }
 
 bool TrainState::RateFalls(const Schedule& schedule) {
+  if (!schedule.waits()) flat_evaluations = 0;  // a resumed run may have another schedule
   if (!schedule.FallsAfter(flat_evaluations)) return false;
   flat_evaluations = 0;
   ++rate_falls;

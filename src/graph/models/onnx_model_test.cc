@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "graph/layout.h"
+#include "graph/models/onnx_transformer_test.h"
 #include "graph/models/onnx_writer_test.h"
 
 namespace trireme {
@@ -296,6 +297,52 @@ TEST_F(OnnxModelTest, AGeluIsHalfOfTheWholeSum) {
   Refusal(with({"Mul", "Add"}).Bytes(), {"Add, reads what step0 (Mul) multiplies: step1"});
 }
 
+// Layers have the names of their tensors or nodes, and a bias where there is one.
+std::string TransformerText(const std::string& conv, const std::string& attention,
+                            const std::string& wide, const std::string& narrow,
+                            const std::string& head) {
+  return conv +
+         "class_token: class_token\n"
+         "encoder.pos_embedding: position_embedding\n"
+         "residual {\n"
+         "  ln: layer_norm epsilon=1e-06 tokens=yes\n  " +
+         attention +
+         ": dense 12 tokens=yes\n"
+         "  attention 2\n"
+         "  out_proj: dense 4 tokens=yes\n"
+         "}\n"
+         "residual {\n"
+         "  ln_2: layer_norm epsilon=1e-06 tokens=yes\n  " +
+         wide +
+         ": dense 6 tokens=yes\n"
+         "  gelu\n  " +
+         narrow +
+         ": dense 4 tokens=yes\n"
+         "}\n"
+         "ln_3: layer_norm epsilon=1e-06 tokens=yes\n"
+         "first_token\n" +
+         head;
+}
+
+TEST_F(OnnxModelTest, ReadsTransformersAsPyTorchWritesThem) {
+  const std::string text = TransformerText("conv_proj: conv2d 4 kernel=4 stride=4\n", "attention",
+                                           "mlp.0", "mlp.3", "heads.head: dense classes\n");
+  for (const int64_t samples : {-1, 1, 2}) {
+    for (const int64_t opset : {20, 17}) {
+      SCOPED_TRACE(testing::Message() << samples << " samples, opset " << opset);
+      const OnnxNetwork network = Read(OnnxTransformer::Legacy(samples, opset), opset);
+      EXPECT_EQ(network.text(), text);
+      EXPECT_EQ(network.Shape("attention.weight"), (Ints{12, 4}));
+      EXPECT_EQ(Values(network, "attention.weight").at(1), 13.0f / 48);
+      EXPECT_EQ(Values(network, "out_proj.weight").at(1), 2.0f / 16);
+      EXPECT_EQ(Values(network, "mlp.0.bias").back(), 6);
+    }
+  }
+  EXPECT_EQ(TextOf(OnnxTransformer::Dynamo(), 20),
+            TransformerText("conv_proj: conv2d 4 kernel=4 stride=4 bias=no\n", "dense", "dense_2",
+                            "dense_3", "heads.head: dense classes bias=no\n"));
+}
+
 // Tokens of an image's 2x4 pixels, of 3 channels, then `nodes` from "t" to "r", and a dense layer.
 TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
   const auto behind = [](const std::function<void(OnnxWriter&)>& nodes) {
@@ -332,6 +379,127 @@ TEST_F(OnnxModelTest, RefusesWhatTokensCannotBecome) {
         w.Node("Squeeze", {"u", "one"}, {"r"});
       },
       "Unsqueeze, of 24");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Integer("far", INT64_MAX).Node("Gather", {"t", "far"}, {"s"}, {{"axis", 2}});
+        w.Node("Flatten", {"s"}, {"r"});
+      },
+      "Gather, takes 1 from 9223372036854775807");
+  // One place by a number leaves no axis; by a row it does, by a table two.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Tensor(OnnxWriter::IntegersOf({1, 1}, {0}, "table"));
+        w.Node("Gather", {"t", "table"}, {"s"}, {{"axis", 1}}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Gather, picks by what may be no single number");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Constant", {}, {"row"}, {{"value_ints", Ints{0}}});
+        w.Node("Gather", {"t", "row"}, {"s"}, {{"axis", 1}}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Gather, picks by what may be no single number");
+  // Truncated, they are other values.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Node("Cast", {"t"}, {"s"}, {{"to", 7}}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Cast, to integers");
+  // 8 x 1 x 3 is added to each of 8 samples.
+  refuses(
+      [](OnnxWriter& w) {
+        w.Counted("p", {8, 1, 3}).Node("Add", {"t", "p"}, {"s"}).Node("Flatten", {"s"}, {"r"});
+      },
+      "Add, adds a constant that is no layer's bias");
+  refuses(
+      [](OnnxWriter& w) {
+        w.Counted("p", {1, 8, 3}).Node("Add", {"t", "p"}, {"s"}, {}, "first");
+        w.Node("Add", {"s", "p"}, {"u"}).Node("Flatten", {"u"}, {"r"});
+      },
+      "Add, has the weights of first");
+}
+
+// Of 2x4 pixels: queries, keys and values of 2 heads of 2 channels, and what `nodes` makes of
+// "scores", called "shares".
+TEST_F(OnnxModelTest, RefusesOtherSharesThanThoseOfKeys) {
+  const auto with = [](const std::function<void(OnnxWriter&)>& nodes) {
+    OnnxWriter w;
+    w.Input("x", {2, 2, 4}).Counted("c", {12, 2, 1, 1}).Counted("w", {5, 32});
+    w.Integers("rows", {0, 12, -1}).Integers("cut", {0, 8, 3, 2, 2}).Integers("row", {0, 32});
+    w.Floats("scale", {}, {0.70710678f}).Integers("zero", {0});
+    w.Node("Conv", {"x", "c"}, {"d"}).Node("Reshape", {"d", "rows"}, {"i"});
+    w.Node("Transpose", {"i"}, {"t"}, {{"perm", Ints{0, 2, 1}}});
+    w.Node("Reshape", {"t", "cut"}, {"p"});
+    w.Node("Transpose", {"p"}, {"h"}, {{"perm", Ints{2, 0, 3, 1, 4}}});
+    for (const int part : {0, 1, 2}) {
+      const std::string name(1, "qkv"[part]);
+      w.Integer("at_" + name, part).Node("Gather", {"h", "at_" + name}, {name}, {{"axis", 0}});
+    }
+    w.Node("Transpose", {"k"}, {"u"}, {{"perm", Ints{0, 1, 3, 2}}});
+    w.Node("MatMul", {"q", "u"}, {"product"}).Node("Mul", {"product", "scale"}, {"scores"});
+    nodes(w);
+    w.Node("MatMul", {"shares", "v"}, {"m"});
+    w.Node("Transpose", {"m"}, {"n"}, {{"perm", Ints{0, 2, 1, 3}}});
+    w.Node("Reshape", {"n", "row"}, {"r"}).Node("Gemm", {"r", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  EXPECT_EQ(
+      TextOf(with([](OnnxWriter& w) {
+        w.Node("Softmax", {"scores"}, {"shares"}, {{"axis", 3}});
+      })),
+      "conv2d: conv2d 12 kernel=1 bias=no\nattention 2\nflatten\ndense: dense classes bias=no\n");
+  // Of five axes the fourth is that of queries.
+  Refusal(with([](OnnxWriter& w) {
+            w.Node("Unsqueeze", {"scores", "zero"}, {"five"}, {}, "more");
+            w.Node("Softmax", {"five"}, {"s"}, {{"axis", 3}});
+            w.Node("Squeeze", {"s", "zero"}, {"shares"});
+          }).Bytes(),
+          {"\n  Unsqueeze, reads ", ": more"});
+  Refusal(with([](OnnxWriter& w) {
+            w.Node("Cast", {"scores"}, {"whole"}, {{"to", 7}}, "rounded");
+            w.Node("Softmax", {"whole"}, {"shares"}, {{"axis", 3}});
+          }).Bytes(),
+          {"\n  Cast, to integers: rounded"});
+}
+
+// A bias that is added to one name of a value is not in its other ones.
+TEST_F(OnnxModelTest, ABiasIsOfALayerThatNobodyReadsWithoutIt) {
+  const auto with = [](const std::string& first, const std::string& second) {
+    OnnxWriter w;
+    w.Input("x", {4}).Counted("v", {3, 4}).Counted("b", {3}).Counted("w", {2, 3});
+    w.Node("Gemm", {"x", "v"}, {"h"}, {{"transB", 1}}).Node("Identity", {"h"}, {"i"});
+    w.Node("Relu", {first}, {"r"}).Node("Add", {second, "b"}, {"s"}, {}, "shift");
+    w.Node("Add", {"r", "s"}, {"a"}).Node("Gemm", {"a", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  Refusal(with("h", "i").Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  Refusal(with("i", "h").Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  Refusal(with("i", "i").Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  // Renamed twice, read once.
+  OnnxWriter w;
+  w.Input("x", {4}).Counted("v", {3, 4}).Counted("b", {3}).Counted("w", {2, 3});
+  w.Node("Gemm", {"x", "v"}, {"h"}, {{"transB", 1}}).Node("Identity", {"h"}, {"i"});
+  w.Node("Identity", {"i"}, {"j"}).Node("Add", {"b", "j"}, {"s"});
+  w.Node("Gemm", {"s", "w"}, {"y"}, {{"transB", 1}}).Output("y");
+  EXPECT_EQ(TextOf(w), "dense: dense 3\ndense_2: dense classes bias=no\n");
+}
+
+// What a dense layer makes of tokens, as an image again: a row is for its columns.
+TEST_F(OnnxModelTest, ABiasIsForChannels) {
+  const auto with = [](const Ints& shape) {
+    OnnxWriter w;
+    w.Input("x", {2, 4, 4}).Counted("v", {2, 4}).Counted("b", shape).Counted("w", {5, 64});
+    w.Integers("rows", {0, 2, -1}).Integers("image", {0, 4, 4, 4}).Counted("k", {2, 2, 1, 1});
+    w.Node("Conv", {"x", "k"}, {"c"}).Node("Reshape", {"c", "rows"}, {"i"});
+    w.Node("Transpose", {"i"}, {"t"}, {{"perm", Ints{0, 2, 1}}}).Node("MatMul", {"t", "v"}, {"m"});
+    w.Node("Transpose", {"m"}, {"n"}, {{"perm", Ints{0, 2, 1}}});
+    w.Node("Reshape", {"n", "image"}, {"p"}).Node("Add", {"p", "b"}, {"s"}, {}, "shift");
+    w.Node("Flatten", {"s"}, {"f"}).Node("Gemm", {"f", "w"}, {"y"}, {{"transB", 1}});
+    return w.Output("y");
+  };
+  Refusal(with({4}).Bytes(), {"Add, adds a constant that is no layer's bias: shift"});
+  EXPECT_EQ(TextOf(with({4, 1, 1})),
+            "conv2d: conv2d 2 kernel=1 bias=no\ndense: dense 4 tokens=yes\nflatten\n"
+            "dense_2: dense classes bias=no\n");
 }
 
 TEST_F(OnnxModelTest, RefusesSumsOfNoNumbers) {
@@ -361,6 +529,40 @@ TEST_F(OnnxModelTest, RefusesFilesThatAreNone) {
   }
 }
 
+// Each of many nodes has some axes more than the one before it, or another copy of a list.
+TEST_F(OnnxModelTest, NodesOfAFewBytesTakeLittleMemory) {
+  constexpr int kNodes = 3000;
+  const auto chain = [&](OnnxWriter w, const std::function<void(OnnxWriter&, int)>& node) {
+    for (int i = 0; i < kNodes; ++i) node(w, i);
+    return w;
+  };
+  const auto name = [](int number) { return "v" + std::to_string(number); };
+  OnnxWriter axes;
+  axes.Input("x", {4}).Counted("w", {3, 4}).Integers("more", Ints(1000, 2)).Output(name(kNodes));
+  axes.Node("Gemm", {"x", "w"}, {name(0)}, {{"transB", 1}});
+  Refusal(chain(axes,
+                [&](OnnxWriter& w, int i) {
+                  w.Node("Unsqueeze", {name(i), "more"}, {name(i + 1)}, {}, name(i));
+                })
+              .Bytes(),
+          {"Unsqueeze, makes 1002 axes: v0"});
+  OnnxWriter lists;
+  lists.Input("x", {4}).Node("Reshape", {"x", name(kNodes)}, {"y"}).Output("y");
+  lists.Node("Constant", {}, {name(0)}, {{"value_ints", Ints(1000, 4)}});
+  Refusal(chain(lists, [&](OnnxWriter& w, int i) { w.Node("Identity", {name(i)}, {name(i + 1)}); })
+              .Bytes(),
+          {"has nodes that make more than 2,097,152 numbers"});
+  OnnxWriter scales;
+  scales.Input("x", {1 << 16}).Floats("half", {}, {0.5f}).Output(name(kNodes));
+  scales.Node("Identity", {"x"}, {name(0)});
+  Refusal(chain(scales,
+                [&](OnnxWriter& w, int i) {
+                  w.Node("Mul", {name(i), "half"}, {name(i + 1)});
+                })
+              .Bytes(),
+          {"has nodes that make more than 2,097,152 numbers"});
+}
+
 // A tensor of 2^60 values in a few bytes, a shape that overflows, a million empty nodes.
 TEST_F(OnnxModelTest, PromisesTakeNoMemory) {
   OnnxWriter w;
@@ -376,6 +578,13 @@ TEST_F(OnnxModelTest, PromisesTakeNoMemory) {
   ProtoMessage loose;
   loose.Int(1, 1 << 30).Int(1, 4).Int(2, 1).Float(4, 1.5f).Bytes(8, "w");
   Refusal(OnnxWriter().Input("x", {4}).Tensor(loose).Output("x").Bytes(), {"at most 1 values"});
+  Refusal(OnnxWriter()
+              .Input("x", {1 << 27})
+              .Floats("half", {}, {0.5f})
+              .Node("Mul", {"x", "half"}, {"y"})
+              .Output("y")
+              .Bytes(),
+          {"Mul, channels 134217728"});
   const OnnxNetwork network = Read(SmallCnn());
   std::vector<float> values(5);
   EXPECT_THROW(network.Tensor("fc.bias", Ints{5, 1}, values), Error);

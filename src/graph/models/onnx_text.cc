@@ -83,7 +83,8 @@ class TextWriter {
       const OnnxLayer& layer = LayerOf(value);
       if (layer.op == "dense" || layer.op == "conv2d") last_ = value;
       const bool keeps = layer.weights.empty() && layer.inputs.size() == 1 &&
-                         layer.op != "flatten" && layer.op != "pad_channels";
+                         layer.op != "flatten" && layer.op != "pad_channels" &&
+                         layer.op != "attention";
       if (!keeps) return;
       value = layer.inputs[0];
     }

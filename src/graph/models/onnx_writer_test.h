@@ -11,13 +11,14 @@ namespace trireme {
 // ONNX files for tests, node by node, also wrong ones.
 class OnnxWriter {
  public:
-  using Value = std::variant<int64_t, float, std::vector<int64_t>, std::string>;
+  using Value = std::variant<int64_t, float, std::vector<int64_t>, std::string, ProtoMessage>;
   using Attributes = std::vector<std::pair<std::string, Value>>;
   using Names = std::vector<std::string>;
 
-  // A free number of samples, then these extents; -1 is free, too.
-  OnnxWriter& Input(const std::string& name, const std::vector<int64_t>& extents, int type = 1) {
-    ports_.Message(11, Port(name, extents, type));
+  // A free number of samples, or this one, then these extents; -1 is free, too.
+  OnnxWriter& Input(const std::string& name, const std::vector<int64_t>& extents, int type = 1,
+                    int64_t samples = -1) {
+    ports_.Message(11, Port(name, extents, type, samples));
     return *this;
   }
   OnnxWriter& Output(const std::string& name) {
@@ -39,14 +40,26 @@ class OnnxWriter {
     return Floats(name, shape, values);
   }
   OnnxWriter& Integers(const std::string& name, const std::vector<int64_t>& values) {
-    const std::string raw(reinterpret_cast<const char*>(values.data()), 8 * values.size());
-    return Raw(name, {int64_t(values.size())}, 7, raw);
+    return Tensor(IntegersOf({int64_t(values.size())}, values, name));
+  }
+  OnnxWriter& Integer(const std::string& name, int64_t value) {
+    return Tensor(IntegersOf({}, {value}, name));
   }
   OnnxWriter& Raw(const std::string& name, const std::vector<int64_t>& shape, int type,
                   const std::string& raw) {
+    return Tensor(TensorOf(name, shape, type, raw));
+  }
+  // Of an attribute, too.
+  static ProtoMessage TensorOf(const std::string& name, const std::vector<int64_t>& shape, int type,
+                               const std::string& raw) {
     ProtoMessage tensor;
     for (const int64_t extent : shape) tensor.Int(1, extent);
-    return Tensor(tensor.Int(2, type).Bytes(8, name).Bytes(9, raw));
+    return tensor.Int(2, type).Bytes(8, name).Bytes(9, raw);
+  }
+  static ProtoMessage IntegersOf(const std::vector<int64_t>& shape,
+                                 const std::vector<int64_t>& values, const std::string& name = "") {
+    const std::string raw(reinterpret_cast<const char*>(values.data()), 8 * values.size());
+    return TensorOf(name, shape, 7, raw);
   }
   OnnxWriter& Tensor(const ProtoMessage& tensor) {
     tensors_.Message(5, tensor);
@@ -84,12 +97,14 @@ class OnnxWriter {
     if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) {
       for (const int64_t integer : *integers) attribute.Int(8, integer);
     }
+    if (const auto* tensor = std::get_if<ProtoMessage>(&value)) attribute.Message(5, *tensor);
     return attribute;
   }
 
-  static ProtoMessage Port(const std::string& name, const std::vector<int64_t>& extents, int type) {
+  static ProtoMessage Port(const std::string& name, const std::vector<int64_t>& extents, int type,
+                           int64_t samples = -1) {
     ProtoMessage shape;
-    shape.Message(1, ProtoMessage().Bytes(2, "n"));
+    shape.Message(1, samples < 0 ? ProtoMessage().Bytes(2, "n") : ProtoMessage().Int(1, samples));
     for (const int64_t extent : extents) {
       shape.Message(1, extent < 0 ? ProtoMessage().Bytes(2, "x") : ProtoMessage().Int(1, extent));
     }

@@ -102,8 +102,9 @@ OnnxOperand BatchNormalization(NodeContext& c) {
 }
 
 // Ones without a shift are what a norm without parameters becomes.
-bool IsPlain(NodeContext& c, const OnnxOperand& scale) {
-  return !c.reads(2) && std::ranges::all_of(scale.tensor->Floats(), [](float x) { return x == 1; });
+bool IsPlain(NodeContext& c, const OnnxOperand& x, const OnnxOperand& scale) {
+  return !c.reads(2) && int64_t(scale.tensor->size()) == x.shape().size() &&
+         std::ranges::all_of(scale.tensor->Floats(), [](float s) { return s == 1; });
 }
 
 OnnxOperand LayerNormalization(NodeContext& c) {
@@ -116,7 +117,7 @@ OnnxOperand LayerNormalization(NodeContext& c) {
                ExtentsText(x.extents));
   }
   Attributes attributes{.epsilon = c.Number("epsilon", 1e-5f)};
-  attributes.affine = !IsPlain(c, scale);
+  attributes.affine = !IsPlain(c, x, scale);
   if (!attributes.affine) return c.Add("layer_norm", attributes, {x});
   Inputs tensors = {scale, c.reads(2) ? c.Tensor(2) : OnnxOperand{}};
   return c.Add("layer_norm", attributes, {x}, tensors, x.row() ? x.flattened : x.shape());
@@ -200,7 +201,7 @@ OnnxOperand Pad(NodeContext& c) {
 
 // What is done to the network's input before the first layer belongs to its normalisation.
 OnnxOperand Scaled(OnnxOperand x, const OnnxOperand& constant, std::string_view op) {
-  const size_t channels = size_t(x.extents[0]);
+  const auto channels = size_t(Narrow(x.extents[0], "channels"));
   const std::vector<float> values = constant.tensor->Floats();
   auto shape = constant.tensor->shape();
   while (!shape.empty() && shape[0] == 1) shape.erase(shape.begin());
@@ -233,7 +234,8 @@ OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
   const OnnxOperand tensor = c.Tensor(constant);
   const OnnxOperand x = c.Data(data);
   if (x.value == 0) return Scaled(x, tensor, "Add");
-  if (!c.AddBias(x, data, tensor)) RefuseNode("adds a constant that is no layer's bias");
+  const size_t behind = x.image() ? 2 : 0;
+  if (!c.AddBias(x, behind, data, tensor)) RefuseNode("adds a constant that is no layer's bias");
   return x;
 }
 

@@ -289,7 +289,9 @@ OnnxOperand NodeContext::Add(std::string_view op, const Attributes& attributes,
     layer.weights.push_back(std::move(weight));
   }
   if (made_.layers.size() >= kMostLayers) throw Error("has more than {} layers", kMostLayers);
-  if (op == "conv2d" || op == "dense") {
+  // Norms do not count: exporters make one tensor of equal ones.
+  constexpr std::string_view kOwn[] = {"conv2d", "dense", "class_token", "position_embedding"};
+  if (!tensors.empty() && std::ranges::find(kOwn, op) != std::end(kOwn)) {
     const auto [at, first] = weights_.emplace(tensors[0].tensor, layer.node);
     if (!first)
       RefuseNode("has the weights of {}; layers that share weights cannot be", at->second);
@@ -325,15 +327,20 @@ OnnxOperand NodeContext::Flatten(const OnnxOperand& data) {
   return row;
 }
 
-bool NodeContext::AddBias(const OnnxOperand& data, size_t input, const OnnxOperand& tensor) {
-  if (data.value == 0 || readers_[node_->inputs[input]] != 1) return false;
+bool NodeContext::IsReadOnce(std::string_view name) const {
+  const auto found = readers_.find(name);
+  return found != readers_.end() && found->second == 1;
+}
+
+bool NodeContext::AddBias(const OnnxOperand& data, size_t behind, size_t input,
+                          const OnnxOperand& tensor) {
+  if (data.value == 0 || Input(input).shared || !IsReadOnce(node_->inputs[input])) return false;
   OnnxLayer& layer = made_.layers[size_t(data.value) - 1];
-  const bool dense = layer.op == "dense";
-  if (layer.attributes.bias == false && (dense || layer.op == "conv2d") &&
+  if (layer.attributes.bias == false && (layer.op == "dense" || layer.op == "conv2d") &&
       tensor.tensor->size() == size_t(layer.attributes.channels)) {
     // One value for each channel: [C], [1, C], or [1, C, 1, 1].
     const auto& shape = tensor.tensor->shape();
-    const size_t place = shape.size() - (dense ? 1 : 3);
+    const size_t place = shape.size() - 1 - behind;
     if (place >= shape.size() || shape[place] != layer.attributes.channels) return false;
     layer.attributes.bias = true;
     layer.weights.push_back(

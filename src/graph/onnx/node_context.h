@@ -60,7 +60,8 @@ struct OnnxOperand {
 
   // kView, kScores and kErf; its layer is `value`.
   TokenView view;
-  double factor = 1;  // kData, too: what multiplied it; the operation behind it must take it
+  bool shared = false;  // kData, too: another name of this value is read as well
+  double factor = 1;    // kData, too: what multiplied it; the operation behind it must take it
   const OnnxNode* multiplied = nullptr;  // by this node
   bool erf_above = false;                // kErf: 1 + erf
   bool erf_taken = false;                // kData, kView: x (1 + erf(x / sqrt(2))), times `factor`
@@ -76,6 +77,7 @@ struct OnnxOperand {
 
   // kNumbers: a shape, or indices into one.
   std::vector<OnnxNumber> numbers;
+  bool single = false;  // surely no row of one
 
   Shape shape() const;
   OnnxOperand As(std::vector<int64_t> other) const;  // the same values, in other words
@@ -129,10 +131,12 @@ class NodeContext {
   OnnxOperand Complete(const OnnxOperand& data);  // what a slice takes, taken
   OnnxOperand PadChannels(const OnnxOperand& data, int more);
   OnnxOperand Flatten(const OnnxOperand& data);
-  // Makes the layer that made `data`, which nobody else may read, one with this bias.
-  bool AddBias(const OnnxOperand& data, size_t input, const OnnxOperand& tensor);
+  // Makes the layer that made `data`, which nobody else may read, one with this bias. `behind`:
+  // axes that the value has behind its channels.
+  bool AddBias(const OnnxOperand& data, size_t behind, size_t input, const OnnxOperand& tensor);
 
   void CountReaders(const std::vector<const OnnxNode*>& nodes, std::string_view output);
+  bool IsReadOnce(std::string_view name) const;
 
  private:
   std::string NameFor(const std::vector<OnnxOperand>& tensors) const;
@@ -143,7 +147,7 @@ class NodeContext {
   const OnnxNode* node_ = nullptr;
   std::map<std::string_view, OnnxOperand> values_;
   std::map<std::string_view, int> readers_;
-  std::map<const OnnxTensor*, std::string> weights_;  // of products: which node has it
+  std::map<const OnnxTensor*, std::string> weights_;  // which node has it
   bool scaled_ = false;                               // made_.scale is what layers see
 };
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kLongestList = size_t{64} << 10;  // bytes of names in a message
 constexpr int64_t kMostValues = int64_t{1} << 28;  // of a sample
+constexpr size_t kMostNumbers = size_t{1} << 21;   // of all nodes' shapes and scales
 
 // What our own files call the parts that belong to the data (model/onnx/): the network stands
 // between them.
@@ -183,6 +184,8 @@ class LayersReader {
       } catch (const NodeSkipped&) {
       }
     }
+    CountNumbers(made);
+    made.shared = IsShared(node, made);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
       OnnxOperand& value = values[node.outputs[i]];
@@ -190,6 +193,25 @@ class LayersReader {
         value = std::move(made);
       else if (row)
         value.kind = OnnxOperand::Kind::kSecond;
+    }
+  }
+
+  // Whether a node gives another name to a value that is read by an old one, too.
+  bool IsShared(const OnnxNode& node, const OnnxOperand& made) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!context_.Flows(i)) continue;
+      const OnnxOperand& from = context_.values()[node.inputs[i]];
+      const bool same = from.value == made.value;
+      if (same && (from.shared || !context_.IsReadOnce(node.inputs[i]))) return true;
+    }
+    return false;
+  }
+
+  // Nodes of a few bytes may each make another copy of a long list.
+  void CountNumbers(const OnnxOperand& made) {
+    numbers_ += made.numbers.size() + made.scale.size() + made.shift.size();
+    if (numbers_ > kMostNumbers) {
+      throw Error("has nodes that make more than {} numbers", FormatCount(kMostNumbers));
     }
   }
 
@@ -266,6 +288,7 @@ class LayersReader {
   NodeContext context_;
   std::map<std::string_view, const OnnxNode*> makers_;
   std::map<std::string, std::vector<std::string>> refused_;  // by what they are
+  size_t numbers_ = 0;
   bool ours_ = false;
 };
 

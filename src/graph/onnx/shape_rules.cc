@@ -18,7 +18,7 @@ OnnxOperand Cast(NodeContext& c) {
   constexpr int64_t kFloats[] = {1, 10, 11, 16};
   const OnnxOperand& x = c.Input(0);
   const bool number =
-      x.kind == Kind::kData || (x.kind == Kind::kTensor && x.tensor->holds_floats());
+      c.Flows(0) || x.kind == Kind::kReal || (x.kind == Kind::kTensor && x.tensor->holds_floats());
   if (number && std::ranges::find(kFloats, c.Int("to", 1)) == std::end(kFloats)) {
     RefuseNode("to integers");
   }
@@ -32,7 +32,9 @@ OnnxOperand Constant(NodeContext& c) {
     return {.kind = Kind::kTensor, .tensor = &*tensor->second.tensor};
   }
   if (const auto one = attributes.find("value_int"); one != attributes.end()) {
-    return NumbersOf({{one->second.integer.value_or(0)}});
+    OnnxOperand number = NumbersOf({{one->second.integer.value_or(0)}});
+    number.single = true;
+    return number;
   }
   if (const auto several = attributes.find("value_ints"); several != attributes.end()) {
     std::vector<OnnxNumber> numbers;
@@ -149,7 +151,7 @@ OnnxOperand Slice(NodeContext& c) {
 }
 
 OnnxOperand Squeeze(NodeContext& c) {
-  if (c.Input(0).kind != Kind::kData) return c.Input(0);
+  if (!c.Flows(0)) return c.Input(0);
   const OnnxOperand x = c.Image(0);
   const std::vector<int64_t> axes = c.Axes(1, 4);
   if ((!axes.empty() && axes != std::vector<int64_t>{2, 3}) || x.extents[1] != 1 ||
@@ -168,7 +170,7 @@ OnnxOperand AsPixel(const OnnxOperand& row) {
 }
 
 OnnxOperand Unsqueeze(NodeContext& c) {
-  if (c.Input(0).kind != Kind::kData) return c.Input(0);
+  if (!c.Flows(0)) return c.Input(0);
   const OnnxOperand x = c.Data(0);
   const auto axes = c.Axes(1, x.extents.size() + 2);
   if (x.extents.size() == 2 && axes == std::vector<int64_t>{1}) {

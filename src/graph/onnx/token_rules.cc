@@ -12,7 +12,8 @@ namespace {
 using Kind = OnnxOperand::Kind;
 using Of = OnnxFactor::Of;
 
-constexpr double kClose = 1e-5;  // numbers in files are rounded
+constexpr double kClose = 1e-5;   // numbers in files are rounded
+constexpr size_t kMostAxes = 16;  // far above what is used; nodes of a few bytes may add many
 
 bool IsAbout(double a, double b) { return std::abs(a - b) <= kClose * std::abs(b); }
 
@@ -31,6 +32,7 @@ OnnxOperand ViewOf(int value, TokenView view) {
 // A view that is an image or a row, as those; tokens in one row, as a layer makes it.
 OnnxOperand Simplified(NodeContext& c, OnnxOperand x) {
   const TokenView& view = x.view;
+  if (view.axes.size() > kMostAxes) RefuseNode("makes {} axes", view.axes.size());
   if (x.multiplied || !view.IsWhole()) return x;
   const Shape& s = view.shape;
   const auto& axes = view.axes;
@@ -177,8 +179,10 @@ OnnxOperand Gather(NodeContext& c) {
   const int64_t place = places[0] + (places[0] < 0 ? extent.value : 0);
   OnnxOperand made = TakeOf(c, x, axis, place, 1);
   const OnnxOperand& index = c.Input(1);
-  const bool single = index.kind != Kind::kTensor || index.tensor->shape().empty();
-  if (single) made.view.axes.erase(made.view.axes.begin() + axis);
+  const bool tensor = index.kind == Kind::kTensor;
+  const size_t rank = tensor ? index.tensor->shape().size() : index.single ? 0 : 2;
+  if (rank > 1) RefuseNode("picks by what may be no single number");
+  if (rank == 0) made.view.axes.erase(made.view.axes.begin() + axis);
   return Simplified(c, std::move(made));
 }
 
@@ -349,10 +353,12 @@ OnnxOperand AddConstant(NodeContext& c, size_t data, size_t constant) {
   const OnnxOperand tensor = c.Tensor(constant);
   const auto size = int64_t(tensor.tensor->size());
   if (size == x.view.shape.channels && x.view.IsChannels(x.view.axes.size() - 1) &&
-      c.AddBias(AsLayer(x), data, tensor)) {
+      c.AddBias(AsLayer(x), 0, data, tensor)) {
     return x;
   }
-  if (x.view.IsPlain() && size == x.view.shape.size()) {
+  std::vector<int64_t> row = tensor.tensor->shape();
+  while (row.size() > 2 && row[0] == 1) row.erase(row.begin());
+  if (x.view.IsPlain() && row == std::vector{x.view.tokens(), int64_t{x.view.shape.channels}}) {
     return Behind(c, x, "position_embedding", {}, {tensor});
   }
   RefuseNode("adds a constant that is no layer's bias, nor a row for each token");
@@ -448,8 +454,8 @@ OnnxOperand LayerNormalization(NodeContext& c) {
   axis += axis < 0 ? rank : 0;
   if (axis != rank - 1 || !x.view.IsChannels(size_t(axis))) RefuseNode("axis {} of tokens", axis);
   Attributes attributes{.tokens = true, .epsilon = c.Number("epsilon", 1e-5f)};
-  attributes.affine = c.reads(2) || !std::ranges::all_of(scale.tensor->Floats(),
-                                                         [](float value) { return value == 1; });
+  attributes.affine = c.reads(2) || int64_t(scale.tensor->size()) != x.view.shape.channels ||
+                      !std::ranges::all_of(scale.tensor->Floats(), [](float s) { return s == 1; });
   if (!attributes.affine) return Behind(c, x, "layer_norm", attributes);
   return Behind(c, x, "layer_norm", attributes, {scale, c.reads(2) ? c.Tensor(2) : OnnxOperand{}});
 }

@@ -158,6 +158,15 @@ bool TokenView::Reshape(const std::vector<OnnxNumber>& wanted, bool zero_copies)
     return false;
   }
   std::ranges::transform(made, made.begin(), Joined);
+  // A single sample before all channels goes with what comes before them, as several would.
+  for (size_t i = 1; i < made.size(); ++i) {
+    if (made[i].size() != 2 || made[i][0] != OnnxFactor{Of::kSamples, 1} ||
+        !IsAll({made[i][1]}, Of::kChannels, shape.channels)) {
+      continue;
+    }
+    made[i - 1].push_back(made[i][0]);
+    made[i].erase(made[i].begin());
+  }
   axes = std::move(made);
   return true;
 }
@@ -179,7 +188,9 @@ bool TokenView::Take(size_t axis, int64_t first, int64_t count) {
   const OnnxAxis joined = Joined(axes[axis]);
   if (joined.size() != 1 || joined[0].of != Of::kChannels) return false;
   const OnnxFactor factor = joined[0];
-  if (first < 0 || count < 1 || first + count > factor.extent) return false;
+  // Indices of a file may be any: `first` + `count` may overflow.
+  const int64_t most = factor.extent - count;
+  if (first < 0 || count < 1 || first > most) return false;
   first_channel += first * factor.stride;
   axes[axis] = AxisOf(Of::kChannels, count, factor.stride);
   return true;
