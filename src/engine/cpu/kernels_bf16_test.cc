@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "engine/check/op_check.h"
-#include "engine/cpu/bf16/plain_unit_test.h"
-#include "engine/cpu/bf16/unit.h"
 #include "engine/cpu/op_runner_test.h"
 #include "graph/op.h"
 
@@ -41,10 +39,9 @@ TEST(KernelsBFloatTest, OperationsOnBFloatsAgreeWithRef) {
 }
 
 // Products on a unit: exact operands give what float32 gives, others differ by their rounding (2^-8
-// of each).
+// of each). On machines without a unit, on one of plain loops.
 TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
-  const CpuRunners alone = RunnersWithUnits(1), pairs = RunnersWithUnits(2);
-  if (alone.empty()) GTEST_SKIP() << WhyNoMatrixUnit();
+  const CpuRunners alone = RunnersWith(UnitsAndPlain(), 1), pairs = RunnersWith(UnitsAndPlain(), 2);
   size_t tried = 0;
   for (const KernelRow& row : alone[0]->kernels().rows) {
     if (!NeedsUnit(row.op) || row.op.starts_with("attention")) continue;
@@ -57,18 +54,22 @@ TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
         tried += choices.size();
       }
       if (c.count != 1) continue;
+      // Of the largest result, which behind these two is 1, however large the products are: here up
+      // to some ten times that.
+      const bool bounded = row.op.ends_with("_sigmoid") || row.op.ends_with("_tanh");
+      const double tolerance = bounded ? 1e-1 : 1e-2;
       const check::Judgement of_any(c);
-      for (const auto& runner : pairs) EXPECT_TRUE(of_any.Check(*runner, 1e-2)) << runner->text();
+      for (const auto& runner : pairs) {
+        EXPECT_TRUE(of_any.Check(*runner, tolerance)) << runner->text();
+      }
     }
   }
   EXPECT_GE(tried, 100u);
 }
 
-// Its products follow one another, each of operands that were rounded. On machines without a unit,
-// too.
+// Its products follow one another, each of operands that were rounded.
 TEST(KernelsBFloatTest, AttentionAgreesWithRef) {
-  CpuRunners runners = RunnersWithUnits(2);
-  runners.push_back(std::make_unique<CpuRunner>(AllTargets().front(), 2, &kPlainUnit));
+  const CpuRunners runners = RunnersWith(UnitsAndPlain(), 2);
   constexpr double kTolerance = 4e-2;
   size_t tried = 0;
   for (const char* op : {"attention", "attention_grad"}) {

@@ -58,7 +58,7 @@ void CheckManyRows(const CpuRunners& runners, Element held) {
 
 TEST(KernelsLargeTest, GradientsByWeightsOfManyRowsAgreeWithRef) {
   CheckManyRows(RunnersOnAllTargets(2), Element::kFloat);
-  CheckManyRows(RunnersWithUnits(2), Element::kBFloat);
+  CheckManyRows(RunnersWith(UnitsAndPlain(), 2), Element::kBFloat);
 }
 
 // Of 128 channels to 256, where each frequency of some tiles and all kernels fits a cache.
@@ -139,8 +139,9 @@ TEST(KernelsLargeTest, ConvolutionsHaveTheSameBits) {
   for (const auto& runner : RunnersOnAllTargets(2)) ExpectSameBitsOfConvolutions(*runner);
 }
 
+// Plain loops would take long.
 TEST(KernelsLargeTest, ConvolutionsOnUnitsHaveTheSameBits) {
-  for (const auto& runner : RunnersWithUnits(2)) ExpectSameBitsOfConvolutions(*runner);
+  for (const auto& runner : RunnersWith(UnitsHere(), 2)) ExpectSameBitsOfConvolutions(*runner);
 }
 
 }  // namespace

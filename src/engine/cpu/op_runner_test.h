@@ -1,4 +1,6 @@
 #pragma once
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,13 +29,16 @@ class CpuRunner : public check::OpRunner {
   void Run(std::shared_ptr<const Program> program, const Batch& batch,
            std::span<std::byte> activations, std::span<const float> state, std::span<float> summand,
            bool accumulate) override {
-    const size_t floats = CallList::ScratchFloats(*program, kernels_, team_.size());
-    const GuardedScratch scratch(floats);
+    const GuardedScratch scratch(ScratchFloats(*program));
     CallList calls(*program, kernels_, team_, activations.data(), scratch.data());
     calls.Run(batch, state.data(), summand.data(), accumulate, 0, calls.size());
     EXPECT_TRUE(scratch.IsWhole()) << program->instructions[0].op->name << " on " << text();
   }
 
+  // That a program of one operation takes.
+  size_t ScratchFloats(const Program& program) const {
+    return CallList::ScratchFloats(program, kernels_, team_.size());
+  }
   const KernelTable& kernels() const { return kernels_; }
   std::string text() const {  // for messages
     return std::string(kernels_.target) + (kernels_.unit ? ", " : "") +
@@ -55,9 +60,9 @@ inline CpuRunners RunnersOnAllTargets(int threads) {
   return runners;
 }
 
-inline CpuRunners RunnersWithUnits(int threads) {
+inline CpuRunners RunnersWith(const std::vector<const MatrixUnit*>& units, int threads) {
   CpuRunners runners;
-  for (const MatrixUnit* unit : UnitsHere()) {
+  for (const MatrixUnit* unit : units) {
     runners.push_back(std::make_unique<CpuRunner>(AllTargets().front(), threads, unit));
   }
   return runners;

@@ -6,6 +6,7 @@
 #include "engine/cpu/engine.h"
 #include "engine/cpu/targets.h"
 #include "flat/cpu/host.h"
+#include "graph/models/example_networks_test.h"
 #include "graph/models/models.h"
 
 namespace trireme {
@@ -55,8 +56,9 @@ TEST(EngineTransformerTest, ThreadsDoNotChangeABit) {
 
 TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
   const Graph dense = BuildModel({.name = "mlp:40-500-10", .norm = "layer"}, {1, 1, 40}, 10);
-  const Graph images = BuildModel({.name = "cnn"}, {28, 28, 1}, 10);
-  for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
+  for (const cpu::MatrixUnit* unit : cpu::UnitsAndPlain()) {
+    const int size = unit == &cpu::kPlainUnit ? 12 : 28;  // plain loops take long
+    const Graph images = BuildModel({.name = "cnn"}, {size, size, 1}, 10);
     for (const Graph* graph : {&dense, &images}) {
       const int count = graph == &dense ? 300 : 9;
       const auto one = SummandOf(*graph, 1, count, "auto", unit);
@@ -68,13 +70,41 @@ TEST(EngineBFloatTest, ThreadsDoNotChangeABit) {
   }
 }
 
-// Where nearly all values are held in bf16, and depths are cut.
+void ExpectSameBitsInBFloat(const cpu::MatrixUnit* unit, const ModelOptions& model,
+                            const Shape& input, int count) {
+  const Graph graph = BuildModel(model, input, 10);
+  EXPECT_EQ(SummandOf(graph, 1, count, "auto", unit), SummandOf(graph, 3, count, "auto", unit))
+      << unit->name;
+}
+
+// The second convolution's depth is cut.
+constexpr char kSmallResNet[] = R"(
+conv2d 64 kernel=3 padding=1 bias=no
+batch_norm
+relu
+residual {
+  conv2d 64 kernel=3 padding=1 bias=no
+  batch_norm
+}
+relu
+global_average_pool
+dense classes
+)";
+
+// Where nearly all values are held in bf16.
 TEST(EngineBFloatTest, ThreadsDoNotChangeABitOfAResNet) {
-  const Graph graph = BuildModel({.name = "resnet18", .stem = "3x3"}, {8, 8, 3}, 10);
   for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
-    EXPECT_EQ(SummandOf(graph, 1, 5, "auto", unit), SummandOf(graph, 3, 5, "auto", unit))
-        << unit->name;
+    ExpectSameBitsInBFloat(unit, {.name = "resnet18", .stem = "3x3"}, {8, 8, 3}, 5);
   }
+  ExpectSameBitsInBFloat(&cpu::kPlainUnit, {.name = "text", .layers = kSmallResNet}, {8, 8, 3}, 9);
+}
+
+TEST(EngineBFloatTest, ThreadsDoNotChangeABitOfATransformer) {
+  for (const cpu::MatrixUnit* unit : cpu::UnitsHere()) {
+    ExpectSameBitsInBFloat(unit, {.name = "vit_ti", .dropout = 0.1}, {8, 8, 3}, 3);
+  }
+  ExpectSameBitsInBFloat(&cpu::kPlainUnit, {.name = "text", .layers = kSmallTransformer},
+                         {20, 24, 3}, 9);
 }
 
 TEST_P(EngineThreadsTest, ThreadsDoNotChangeABitOfWinograd) {
