@@ -170,8 +170,7 @@ std::string Explain(const OpDef& op, const OpDef& forward, const Setting& s, con
 
 std::vector<OpCase> CasesFor(const OpDef& op) {
   std::vector<OpCase> cases;
-  if (op.view) return cases;                                             // never computed
-  const std::pair<int, int> sizes[] = {{1, 1}, {3, 3}, {2, 5}, {0, 4}};  // count, capacity
+  if (op.view) return cases;  // never computed
   std::vector<const OpDef*> forwards = {&op};
   if (!IsForward(op)) {  // those that it may be the gradient of
     forwards.assign(AllOps().begin(), AllOps().end());
@@ -183,6 +182,10 @@ std::vector<OpCase> CasesFor(const OpDef& op) {
       if (!graph) continue;
       OpCase c{.graph = *std::move(graph)};
       c.node = c.graph.nodes.size() - 1;
+      // Of vectors, a program for many samples is no large one.
+      const bool is_vector = setting.inputs[0].height * setting.inputs[0].width == 1;
+      const std::pair<int, int> sizes[] = {
+          {1, 1}, {3, 3}, {2, is_vector ? 64 : 5}, {0, 4}};  // count, capacity
       for (const auto& [count, capacity] : sizes) {
         for (int on = -1; on < int(op.inputs.size()); ++on) {
           if (on >= 0 && !(op.in_place >> on & 1)) continue;

@@ -2,6 +2,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "engine/check/op_check.h"
 #include "engine/cpu/op_runner_test.h"
 #include "graph/op.h"
@@ -68,6 +72,58 @@ TEST(KernelsTest, EveryOperationAgreesWithRef) {
   }
   EXPECT_GE(tried, 1000);
   EXPECT_GE(tried_winograd, 40);
+}
+
+// Scratch memory is planned for as many samples as a shard may have. One of fewer may be computed
+// in another way, and must find room there, too: what it would take by itself (which CpuRunner
+// watches).
+testing::AssertionResult FewerTakeNoMore(const CpuRunners& runners, check::OpCase c) {
+  std::vector<size_t> most(runners.size());
+  for (int capacity = 1; capacity <= 20'000; capacity += 1 + capacity / 4) {
+    c.capacity = capacity;
+    const auto program = check::MakeProgram(c, {c.node});
+    for (size_t i = 0; i < runners.size(); ++i) {
+      const size_t floats = runners[i]->ScratchFloats(*program);
+      if (floats < most[i]) {
+        return testing::AssertionFailure() << runners[i]->text() << " plans " << floats << " for "
+                                           << capacity << ", for fewer " << most[i];
+      }
+      most[i] = floats;
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+// The same dense layer with so many weights that their panels outgrow a cache.
+check::OpCase Grown(check::OpCase c) {
+  for (ValueSpec& value : c.graph.values) {
+    if (value.shape.channels == 784) value.shape.channels = 9001;
+    if (value.shape.channels == 10) value.shape.channels = 30;
+  }
+  c.text += ", grown";
+  return c;
+}
+
+TEST(KernelsTest, FewerSamplesTakeNoMoreScratch) {
+  CpuRunners runners = RunnersOnAllTargets(1);
+  std::ranges::move(RunnersOnAllTargets(3), std::back_inserter(runners));
+  std::ranges::move(RunnersWith(UnitsAndPlain(), 2), std::back_inserter(runners));
+  int tried = 0;
+  for (const KernelRow& row : runners[0]->kernels().rows) {
+    if (!row.scratch) continue;
+    for (const check::OpCase& c : check::CasesFor(FindOp(row.op))) {
+      if (c.count != 3 || c.in_place >= 0) continue;  // one of each setting
+      std::vector<check::OpCase> alike = check::NarrowCases(c, row.narrow);
+      alike.push_back(c);
+      if (row.op.starts_with("dense")) alike.push_back(Grown(c));
+      for (const WinogradCase& winograd : WinogradCases(c)) alike.push_back(winograd.with);
+      for (const check::OpCase& each : alike) {
+        EXPECT_TRUE(FewerTakeNoMore(runners, each)) << each.text;
+      }
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 150);
 }
 
 }  // namespace
