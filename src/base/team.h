@@ -14,7 +14,8 @@
 namespace trireme {
 
 // Threads that work on one thing together. The caller takes part as thread 0; between runs the
-// others spin for some microseconds, then sleep. One thread at a time may call Run.
+// others spin, then give their cores away for up to some 75 microseconds, then sleep. One thread at
+// a time may call Run.
 class Team {
  public:
   explicit Team(int threads);

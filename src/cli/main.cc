@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -18,13 +20,21 @@ void OpenStandardFiles() {
   }
 }
 
-// For mapped memory whose file is gone. The first such signal says it; the second, from the same
-// instruction, ends the process.
-void SayWhatIsLost(int) {
-  constexpr char kWords[] =
-      "error: a mapped file (a pack or another data source) became shorter while it was read, or "
-      "its disk failed\n";
-  if (write(STDERR_FILENO, kWords, sizeof(kWords) - 1) < 0) return;
+// For mapped memory whose file is gone; an error of this program may read as well. The first such
+// signal says where; the second, from the same instruction, ends the process.
+void SayWhere(int, siginfo_t* info, void*) {
+  if (info->si_code <= 0) {  // somebody sent it: no instruction will send another
+    raise(SIGBUS);           // comes when this function has returned
+    return;
+  }
+  char words[] =
+      "error: SIGBUS at address 0x0000000000000000; probably a mapped file (a pack or another data "
+      "source) became shorter while it was read, or its disk failed\n";
+  char* digit = std::strchr(words, ';');
+  for (auto left = reinterpret_cast<uintptr_t>(info->si_addr); left != 0; left /= 16) {
+    *--digit = "0123456789abcdef"[left % 16];
+  }
+  if (write(STDERR_FILENO, words, sizeof(words) - 1) < 0) return;
 }
 
 }  // namespace
@@ -35,8 +45,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of write(2)
   std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files
   struct sigaction lost = {};
-  lost.sa_handler = SayWhatIsLost;
-  lost.sa_flags = static_cast<int>(SA_RESETHAND);
+  lost.sa_sigaction = SayWhere;
+  lost.sa_flags = static_cast<int>(SA_RESETHAND | SA_SIGINFO);
   sigaction(SIGBUS, &lost, nullptr);
   trireme::LogOutput log;
   trireme::Output out;

@@ -54,8 +54,14 @@ TEST(KernelsBFloatTest, ProductsAgreeWithRef) {
         tried += choices.size();
       }
       if (c.count != 1) continue;
+      // Of the largest result, which behind these two is 1, however large the products are: here up
+      // to some ten times that.
+      const bool bounded = row.op.ends_with("_sigmoid") || row.op.ends_with("_tanh");
+      const double tolerance = bounded ? 1e-1 : 1e-2;
       const check::Judgement of_any(c);
-      for (const auto& runner : pairs) EXPECT_TRUE(of_any.Check(*runner, 1e-2)) << runner->text();
+      for (const auto& runner : pairs) {
+        EXPECT_TRUE(of_any.Check(*runner, tolerance)) << runner->text();
+      }
     }
   }
   EXPECT_GE(tried, 100u);

@@ -183,7 +183,7 @@ void CallList::PutOnCard(Copies& copies) {
   }
   const auto to_card = [&](const auto& list) {
     const size_t bytes = list.size() * sizeof(list[0]);
-    CardMemory memory(context_.queue.card(), bytes, "copies of weights");
+    CardMemory memory(context_.queue.card(), bytes, "copies of weights and gradients");
     Check(cudaMemcpyAsync(memory.data(), list.data(), bytes, cudaMemcpyHostToDevice,
                           context_.stream()),
           "cudaMemcpyAsync");
@@ -209,7 +209,7 @@ void CallList::CopyWeights(const float* state, int first, int last) {
   const MatrixTiles tiles = weights_.Between(first, last);
   if (tiles.count == 0) return;
   LaunchMatrixCopies(context_.stream(), tiles, state, {memory_.copies, context_.element()});
-  CheckLaunch("copies of weights");
+  CheckCopies("copies of weights");
 }
 
 void CallList::Run(const Batch& batch, const float* state, float* summand, bool accumulate,
@@ -263,7 +263,19 @@ void CallList::TurnGradients(cudaStream_t stream, const Shard& shard, int first,
   const MatrixTiles tiles = gradients_.Between(first, last);
   if (tiles.count == 0) return;
   LaunchGradientCopies(stream, tiles, shard.copies, shard.summand, shard.accumulate);
-  CheckLaunch("gradients of weights");
+  CheckCopies("gradients of weights, from the libraries' order to the summand's");
+}
+
+// Else a fault would be told by an operation after it, which is not to blame.
+void CallList::CheckCopies(const char* what) {
+  CheckLaunch(what);
+  if (!check_) return;
+  try {
+    context_.queue.Sync();
+  } catch (Error& error) {
+    error.Add("{}", what);
+    throw;
+  }
 }
 
 void CallList::RunOne(int index, const Shard& shard) {

@@ -94,6 +94,8 @@ class CallList {
   void PlanCopies();
   // Puts the gradients that instructions [first, last) have made into the summand.
   void TurnGradients(cudaStream_t stream, const Shard& shard, int first, int last);
+  // Behind kernels that belong to no operation.
+  void CheckCopies(const char* what);
   void PutOnCard(Copies& copies);
   void RunOne(int index, const Shard& shard);
 

@@ -32,17 +32,6 @@ std::vector<Fusion> PlainFusions() {
           {&FindOp("max_pool_batch_norm_relu_grad")}};
 }
 
-// With operands of 16 bits a pass over a value costs more than the products that do without it.
-std::span<const Fusion> FusionsIn(Precision precision) {
-  static const std::vector<Fusion> kPlain = PlainFusions();
-  static const std::vector<Fusion> kNarrow = [] {
-    std::vector<Fusion> all = GramFusions();
-    all.insert(all.end(), kPlain.begin(), kPlain.end());
-    return all;
-  }();
-  return IsNarrow(OperandsIn(precision)) ? kNarrow : kPlain;
-}
-
 class CudaEngine : public Engine {
  public:
   CudaEngine(CudaDevice& device, Precision precision, const EngineOptions& options)
@@ -107,6 +96,17 @@ class CudaEngine : public Engine {
 };
 
 }  // namespace
+
+// With operands of 16 bits a pass over a value costs more than the products that do without it.
+std::span<const Fusion> FusionsIn(Precision precision) {
+  static const std::vector<Fusion> kPlain = PlainFusions();
+  static const std::vector<Fusion> kNarrow = [] {
+    std::vector<Fusion> all = GramFusions();
+    all.insert(all.end(), kPlain.begin(), kPlain.end());
+    return all;
+  }();
+  return IsNarrow(OperandsIn(precision)) ? kNarrow : kPlain;
+}
 
 std::unique_ptr<Engine> MakeEngine(CudaDevice& device, Precision precision,
                                    const EngineOptions& options) {

@@ -333,7 +333,8 @@ TEST_P(CudaReplayTest, ShardsHaveTheBitsOfSingleOperations) {
   for (const Graph& graph :
        {BuildModel({.name = "cnn", .dropout = 0.3}, {12, 12, 1}, 10),
         BuildModel({.name = "mlp:9-33-5", .norm = "batch", .dropout = 0.3}, {1, 1, 9}, 5),
-        BuildModel({.name = "text", .layers = kSmallTransformer}, {20, 24, 3}, 5)}) {
+        BuildModel({.name = "text", .layers = kSmallTransformer}, {20, 24, 3}, 5),
+        ResNet()}) {  // whose gradients go to the summand beside backward
     const auto program = Compile(graph, *replayed, 3, Mode::kTrain, 1000);
     const Layout& layout = program->layout;
     const auto queue = device_->NewQueue();

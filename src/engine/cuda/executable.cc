@@ -27,7 +27,7 @@ class CudaExecutable : public Executable {
         activations_(queue.card(), program_->activation_bytes, "activations"),
         slots_(MakeSlots()),
         numbers_(queue.card(), sizeof(ShardNumbers), "samples"),
-        copies_(queue.card(), shares_.copies, "copies of weights"),
+        copies_(queue.card(), shares_.copies, "copies of weights and gradients"),
         scratch_(queue.card(), shares_.scratch, "scratch memory of the kernels"),
         aside_scratch_(queue.card(), shares_.aside_scratch, "scratch memory of the kernels"),
         aside_(queue.card(), /*yields=*/true),

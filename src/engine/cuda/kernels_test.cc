@@ -11,6 +11,7 @@
 #include "engine/check/activations.h"
 #include "engine/check/compare.h"
 #include "engine/check/op_check.h"
+#include "engine/cuda/engine.h"
 #include "engine/cuda/library.h"
 #include "engine/cuda/op_runner_test.h"
 #include "engine/ref/runner.h"
@@ -41,6 +42,15 @@ TEST(CudaTableTest, HasEveryOperationOnce) {
     EXPECT_NE(FindKernel(op->name), nullptr) << op->name;
   }
   EXPECT_EQ(Kernels().size(), operations);
+}
+
+// A lost row of a fused operation would look like one that only other engines have.
+TEST(CudaTableTest, HasEveryFusionThatTheEngineAsksFor) {
+  for (const Precision precision : kPrecisions) {
+    for (const Fusion& fusion : FusionsIn(precision)) {
+      EXPECT_NE(FindKernel(fusion.op->name), nullptr) << fusion.op->name;
+    }
+  }
 }
 
 class CudaKernelsTest : public testing::Test {

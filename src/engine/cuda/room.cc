@@ -45,7 +45,7 @@ Shares RequireRoom(const Program& program, Context& context) {
   const auto text = [](size_t bytes) { return FormatBytes(double(bytes)); };
   throw Error(
       "{} ({}) has room for {}, and {} of {} samples at once needs {}: activations {}, samples {}, "
-      "copies of weights {}, scratch memory of the kernels {}; {} "
+      "copies of weights and gradients {}, scratch memory of the kernels {}; {} "
       "(a smaller trainer.batch or a larger trainer.accumulate needs less)",
       card.name(), card.model(), text(room),
       program.mode == Mode::kTrain ? "training" : "evaluation", program.capacity,

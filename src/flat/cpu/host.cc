@@ -39,11 +39,10 @@ constexpr FlatTable kHostTable = host::LiftedTable<AtOnce>();
 constexpr size_t kCacheLine = 64;  // bytes
 constexpr size_t kHugePage = 2 << 20;
 
-// Slices that fill many pages lie on huge ones, where the system has them: fewer address misses,
-// and what a processor fetches ahead does not end with each small page. Half of one is enough: the
-// weights of middle-sized networks.
-void* AllocateZeroed(size_t bytes) {
-  const size_t alignment = bytes >= kHugePage / 2 ? kHugePage : kCacheLine;
+// What is at least `huge` bytes long lies on huge pages, where the system has them: fewer address
+// misses, and what a processor fetches ahead does not end with each small page.
+void* AllocateZeroed(size_t bytes, size_t huge) {
+  const size_t alignment = bytes >= huge ? kHugePage : kCacheLine;
   if (bytes > std::numeric_limits<size_t>::max() - alignment) return nullptr;
   bytes = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, bytes);
@@ -66,7 +65,8 @@ std::unique_ptr<Queue> HostDevice::NewQueue() {
 Slice HostDevice::Allocate(size_t floats) {
   if (floats == 0) return {nullptr, 0, this};
   const bool counts = floats <= std::numeric_limits<size_t>::max() / sizeof(float);
-  void* memory = counts ? AllocateZeroed(floats * sizeof(float)) : nullptr;
+  // Half a page is enough: the weights of middle-sized networks.
+  void* memory = counts ? AllocateZeroed(floats * sizeof(float), kHugePage / 2) : nullptr;
   if (!memory) throw Error("cpu: no memory for {} floats", floats);
   allocated_.fetch_add(floats * sizeof(float), std::memory_order_relaxed);
   return {static_cast<float*>(memory), floats, this};
@@ -78,7 +78,7 @@ void HostDevice::Free(Slice slice) noexcept {
 }
 
 void* HostDevice::AllocateHost(size_t bytes) {
-  void* memory = AllocateZeroed(bytes);
+  void* memory = AllocateZeroed(bytes, kHugePage);  // of samples there are many
   if (!memory) throw Error("cpu: no memory for {} bytes", bytes);
   return memory;
 }
