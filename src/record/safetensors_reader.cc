@@ -102,7 +102,8 @@ TensorInfo ReadEntry(const std::string& name, const Json& entry, uint64_t data_b
   return tensor;
 }
 
-// By its first bytes: torch.save writes a zip archive, and before version 1.6 wrote a pickle.
+// By its first bytes, which say no possible length: torch.save writes a zip archive, and before
+// version 1.6 wrote a pickle.
 bool IsPyTorchFile(uint64_t begin) {
   return (begin & 0xffffffff) == 0x04034b50 || (begin & 0xff) == 0x80;
 }
@@ -138,10 +139,10 @@ SafetensorsReader::SafetensorsReader(std::string path) : file_(std::move(path)) 
   }
   uint64_t length;
   file_.ReadAt(0, &length, 8);
-  if (IsPyTorchFile(length)) {
-    throw Error("{}: is a PyTorch file; save it with safetensors.torch.save_file", who);
-  }
   if (length > file_.size() - 8 || length > kLongestHeader) {
+    if (IsPyTorchFile(length)) {
+      throw Error("{}: is a PyTorch file; save it with safetensors.torch.save_file", who);
+    }
     throw Error("{}: not a safetensors file, or cut short: a header of {} bytes in a file of {}",
                 who, length, file_.size());
   }

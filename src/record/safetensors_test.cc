@@ -54,6 +54,15 @@ class SafetensorsTest : public testing::Test {
   std::string path_ = folder_ / "a.safetensors";
 };
 
+// 128 is how a pickle begins, with which PyTorch once wrote its files.
+TEST_F(SafetensorsTest, HeadersMayHaveAnyLength) {
+  for (size_t length = 120; length < 1000; length += 8) {
+    std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+    header.resize(length, ' ');
+    EXPECT_EQ(Verdict(File(header, "1234")), "fine") << length;
+  }
+}
+
 TEST_F(SafetensorsTest, TensorsComeBackAsWritten) {
   const std::vector<float> a = {1.5f, -0.0f, NAN, INFINITY, 1e-42f, 3};
   SafetensorsWriter writer(path_, {{"format", "pt"}, {"name", "caf\xc3\xa9 \"x\""}});
