@@ -13,9 +13,8 @@
 
 namespace trireme {
 
-// Threads that work on one thing together. The caller takes part as thread 0; between runs the
-// others spin, then give their cores away for up to some 75 microseconds, then sleep. One thread at
-// a time may call Run.
+// Threads that work on one thing together. The caller is thread 0; between runs the others spin,
+// then yield their cores for some 75 microseconds, then sleep. One thread at a time may call Run.
 class Team {
  public:
   explicit Team(int threads);

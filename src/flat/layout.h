@@ -15,10 +15,9 @@ struct Range {
 // Where each parameter and statistic lies in the flat slices. A function of the graph alone, so
 // servers without an engine and engines of different kinds agree on it (graph/layout.h makes it).
 //
-//   state   = weights (in the order in which backward finishes them) ++ running statistics ++
-//             frozen
-//   summand = gradients (same layout) ++ the shard's statistics ++
-//             loss, correct predictions, votes
+//   state   = weights (in the order in which backward ends them) ++ running statistics ++ frozen
+//   summand = gradients (same layout) ++ the shard's statistics ++ loss, correct predictions,
+//             votes
 //
 // Frozen are weights and statistics of layers that are not trained: nothing but an engine, a file
 // and a comparison of all ranks ever reads them, and nothing writes them.
