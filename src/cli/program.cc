@@ -111,11 +111,18 @@ int Dispatch(std::span<const Command* const> commands, std::span<const std::stri
   return found.command->run(Args(running->flags, running->places, found.rest), process);
 }
 
+// An error may have a list, whose lines are indented; anything else stays one line.
 int Fail(Process& process, int code, std::string_view what) {
   process.log.ShowLive("");
-  constexpr std::string_view kWho = "trireme: ", kMark = "error: ";
-  process.log.Line(fmt::format("{}{}{}", kWho, kMark, what),
+  constexpr std::string_view kWho = "trireme: ", kMark = "error: ", kBorder = "\n  ";
+  size_t end = what.find(kBorder);
+  process.log.Line(fmt::format("{}{}{}", kWho, kMark, what.substr(0, end)),
                    {kWho.size(), kMark.size(), Ink::kRed});
+  while (end != what.npos) {
+    what.remove_prefix(end + 1);
+    end = what.find(kBorder);
+    process.log.Line(what.substr(0, end));
+  }
   return code;
 }
 

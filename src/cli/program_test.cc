@@ -51,6 +51,7 @@ int End(const Args& args, Process& process) {
   if (args.Has("--loud")) process.out.Print("it ends {}\n", how);
   if (how == "usage") throw UsageError("trainer.batch must be at least 1, got 0");
   if (how == "error") throw PeerLost("rank 1 is gone");
+  if (how == "list") throw Error("two nodes are odd:\n  a, which says\nerror: no\n  b");
   if (how == "memory") throw std::bad_alloc();
   if (how == "standard") throw std::out_of_range("vector");
   if (how == "thread") throw std::system_error(EAGAIN, std::generic_category());
@@ -71,6 +72,11 @@ constexpr Command kBenchEnd = {.name = "bench end",
                                .examples = "trireme bench end",
                                .run = End};
 constexpr const Command* kCommands[] = {&kEnd, &kBenchEnd};
+
+TEST(Program, AListHasItsLines) {
+  EXPECT_EQ(Call(kCommands, {"end", "--how", "list"}).err,
+            "trireme: error: two nodes are odd:\n  a, which says error: no\n  b\n");
+}
 
 TEST(Program, ExitCodesSayHowItEnded) {
   EXPECT_EQ(Call(kCommands, {"end", "--loud"}).code, 0);
