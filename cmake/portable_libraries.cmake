@@ -29,7 +29,7 @@ add_library(portable_highway STATIC ${highway}/hwy/targets.cc ${highway}/hwy/per
 target_include_directories(portable_highway SYSTEM BEFORE PRIVATE ${highway} INTERFACE ${headers})
 target_compile_options(portable_highway PRIVATE -w)
 # What old processors fall back to is what the usual build, by gcc 12, has: one float at a time, the same
-# bits, and half a megabyte less than four at a time.
+# bits, and 0.2 MB less than four at a time.
 target_compile_definitions(portable_highway PUBLIC HWY_BROKEN_EMU128=1)
 add_library(hwy::hwy ALIAS portable_highway)
 
