@@ -43,9 +43,9 @@ constexpr TableRule kTableRules[] = {
 
 // docs/accuracy.md says what these recipes reach. The last row only continues the one before.
 constexpr PictureRule kPictureRules[] = {
-    {"small images", 3, std::numeric_limits<int64_t>::max(), "cifar10-resnet18", 30},
-    {"photos", 0, 20'000, "scenes-resnet18", 60},
-    {"photos", 0, std::numeric_limits<int64_t>::max(), "scenes-resnet18", 30},
+    {"small images", 3, std::numeric_limits<int64_t>::max(), "cifar10-resnet18", 30, nullptr},
+    {"photos", 0, 20'000, "scenes-resnet18", 60, "crop-flip"},
+    {"photos", 0, std::numeric_limits<int64_t>::max(), "scenes-resnet18", 30, "crop-flip"},
 };
 // Keys of these recipes that belong to their data, or depend on what else a command line says.
 constexpr std::string_view kAdapted[] = {"data.source", "data.size", "trainer.batch",
@@ -215,6 +215,9 @@ std::string FillOpenPictures(OpenKeys& open, const DataSet& data, Recipe& recipe
   Sections sections;
   Bind(sections, recipe);
   sections.Load(entries, source.file);
+  if (rule->uncut && !data.train->cuts() && !IsGiven(open, "data.augment")) {
+    recipe.data.augment = rule->uncut;
+  }
   std::vector<std::string> chosen = {fmt::format("as recipe {} for {} {}", rule->recipe,
                                                  FormatCount(data.train->size()), rule->words)};
   open.model = false;

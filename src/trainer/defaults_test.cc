@@ -169,6 +169,16 @@ TEST(Defaults, PicturesFollowTheRecipeForTheirKind) {
       Line({pictures.photos(), "transport.ranks=2"}).Complete(),
       "data.size 112 for pictures of their size, as recipe scenes-resnet18 for 6 photos, resnet18, "
       "random-resized-crop,flip, batch 6, 60 epochs, sgd at 0.05, cosine, warm-up of 5 epochs");
+  // Pictures of idx files are not cut when they are read.
+  TemporaryFolder folder;
+  for (const char* part : {"train", "t10k"}) {
+    folder.Write(part + std::string("-images-idx4-ubyte"),
+                 Idx({4, 96, 96, 3}, SomeBytes(4 * 96 * 96 * 3)));
+    folder.Write(part + std::string("-labels-idx1-ubyte"), Idx({4}, SomeLabels(4, 2)));
+  }
+  const Recipe uncut = Line({"data.source=idx:" + folder.path()}).Completed();
+  EXPECT_EQ(uncut.data.augment, "crop-flip");
+  EXPECT_EQ(uncut.model.smoothing, Line({pictures.photos()}).Completed().model.smoothing);
   // Made pictures have nothing to learn that augmentation helps with.
   EXPECT_EQ(Line({"data.source=synthetic:32x32x3:10:20"}).Completed().data.augment, "none");
   // Each row can be reached, by a recipe that there is.
