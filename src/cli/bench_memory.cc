@@ -34,7 +34,7 @@ constexpr Flag kFlags[] = {
     {"--threads", "N", "threads of the box (default: the cores of the job)"},
     {"--fabric", "LIST",
      "providers of libfabric, separated by commas (default: tcp;ofi_rxm,shm where there is the "
-     "plugin, see `trireme doctor`); none: an empty list"},
+     "plugin, see `trireme doctor`), or none"},
     {"--json", "", "print JSON"},
 };
 
@@ -108,6 +108,9 @@ int KeepBox(Place& place, const std::shared_ptr<MemoryImage>& image, const What&
   MemoryBox box(image, {.threads = what.threads, .timeout_s = kPatience_s});
   MemoryDoor door(box, {});
   std::jthread futex([&] { Answer(place); });
+  // Ends that thread before it is joined, also where the box fails.
+  const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> over(
+      &place.over, [](std::atomic<int>* flag) { flag->store(1); });
   std::vector<std::unique_ptr<MemoryDoor>> doors;
   std::vector<std::unique_ptr<BareFabricBox>> bare;
   for (size_t i = 0; i < what.providers.size(); ++i) {
@@ -121,7 +124,6 @@ int KeepBox(Place& place, const std::shared_ptr<MemoryImage>& image, const What&
   place.box_port.store(PortOf(door));
   Wire wire(accept(listener, nullptr, nullptr));
   Echo(wire);
-  place.over.store(1);
   return 0;
 }
 
@@ -289,6 +291,7 @@ std::vector<std::string> ProvidersOf(const Args& args, const Log& log) {
       return {};
     }
   }
+  if (list == "none") return {};
   std::vector<std::string> providers = Split(list.value_or("tcp;ofi_rxm,shm"), ',');
   std::erase(providers, "");
   if (providers.size() > kMostProviders) {
