@@ -113,12 +113,13 @@ class KubernetesTest : public RanksTest {
     addresses_[rank] = address;
   }
 
-  // In place: pods see the file itself.
+  // In place: pods see the file itself. Every name has an old address, too, which is tried first:
+  // nobody answers there.
   void Names() {
     std::ofstream file(At("names"));
     file << "127.0.0.1 localhost\n";
     for (const auto& [rank, address] : addresses_) {
-      file << fmt::format("{} job-{}.job\n", address, rank);
+      file << fmt::format("127.0.0.9 job-{0}.job\n{1} job-{0}.job\n", rank, address);
     }
   }
 

@@ -10,8 +10,8 @@
 namespace trireme::whole {
 namespace {
 
-// A run whose centre lies in a box of its own says so. The box dies five times: with its file nothing
-// is lost, without one rank 0 puts its last snapshot into the next box.
+// A run whose centre lies in a box of its own says so. The box dies five times: with its file
+// nothing is lost, without one rank 0 puts its last snapshot into the next box.
 TEST_F(MemoryBoxTest, ARunGoesOnWhenItsBoxIsKilled) {
   const int kills = Wanted("TRIREME_SERVER_KILLS", 5);
   const int64_t epochs = std::max(400, 100 * kills);

@@ -2,10 +2,13 @@
 #include "launch/launcher.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace trireme {
 namespace {
@@ -72,6 +75,26 @@ TEST(Launcher, RankAndWorldAreTheLaunchers) {
     EXPECT_TRUE(launcher.holds(2) && !launcher.holds(0));
     EXPECT_FALSE(launcher.complete());
   }
+}
+
+TEST(Launcher, HostsAndRanksAreABatchSystems) {
+  char own[256];
+  ASSERT_EQ(gethostname(own, sizeof(own)), 0);
+  const std::string file = testing::TempDir() + "pe_hosts";
+  ReplaceFile(file, std::string("elsewhere 3 q\n") + own + " 2 q\n");
+  for (const char* other : {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE"}) unsetenv(other);
+  setenv("PE_HOSTFILE", file.c_str(), 1);
+  TransportOptions options{.hosts = "auto"};
+  const Launcher launcher(options, false, Launch({}));
+  EXPECT_EQ(options.name, "tcp");
+  EXPECT_EQ(options.ranks, 5);
+  EXPECT_EQ(launcher.first(), 3);
+  EXPECT_TRUE(launcher.holds(4) && !launcher.holds(2));
+  ReplaceFile(file, "elsewhere 3 q\nfurther 2 q\n");
+  EXPECT_NE(Refusal({}, {.hosts = "auto"}, false).find("does not name this machine"),
+            std::string::npos);
+  unsetenv("PE_HOSTFILE");
+  EXPECT_NE(Refusal({}, {.hosts = "auto"}, false).find("PE_HOSTFILE"), std::string::npos);
 }
 
 // Otherwise four processes would each train the model alone, or four times as many ranks start.

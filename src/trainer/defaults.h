@@ -49,7 +49,7 @@ struct PictureRule {
   int64_t below;      // training samples
   const char* recipe;
   double epochs;
-  const char* uncut;  // data.augment of pictures that are not cut when they are read; null: as there
+  const char* uncut;  // data.augment if pictures are not cut when they are read; null: the recipe's
 };
 // The one list of them (trainer/defaults.cc). Null: the pictures have no rule, only a model.
 std::span<const PictureRule> PictureRules();

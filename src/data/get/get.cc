@@ -200,8 +200,12 @@ void TakeFolders(const OfferedFolders& folders, const std::string& to, const Get
       throw Error("there is no folder {} in {}", name, needs.from);
     }
     std::vector<std::string> paths;
-    for (const auto& entry : fs::recursive_directory_iterator(from)) {
-      if (!entry.is_directory()) paths.push_back(entry.path().lexically_relative(from).string());
+    try {
+      for (const auto& entry : fs::recursive_directory_iterator(from)) {
+        if (!entry.is_directory()) paths.push_back(entry.path().lexically_relative(from).string());
+      }
+    } catch (const fs::filesystem_error& error) {
+      throw Error("cannot read all of {}: {}", from.string(), error.code().message());
     }
     std::sort(paths.begin(), paths.end());
     for (const std::string& path : paths) {
