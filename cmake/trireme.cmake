@@ -65,14 +65,15 @@ endif()
 # once (the preset debug compiles each alone and keeps it honest about what it includes), those APART,
 # whose names would collide or which are long enough by themselves, are not. A library that COMPUTES
 # is optimized most; with a sanitizer it alone is. One that is COLD, where no step spends its time, is
-# optimized little, and is small in the portable file.
+# optimized little, and is small in the portable file. So is one that STEERS: steps call it, but its loops over
+# values are in flat or an engine.
 if(TRIREME_SANITIZE)
   set(TRIREME_FILES_AT_ONCE 16)
 else()
   set(TRIREME_FILES_AT_ONCE 8)
 endif()
 function(trireme_library name)
-  cmake_parse_arguments(ARG "COMPUTES;COLD" "" "SOURCES;APART;DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES;COLD;STEERS" "" "SOURCES;APART;DEPENDS;PRIVATE" ${ARGN})
   add_library(trireme_${name} STATIC ${ARG_SOURCES} ${ARG_APART})
   add_library(trireme::${name} ALIAS trireme_${name})
   set_target_properties(trireme_${name} PROPERTIES TRIREME_COLD ${ARG_COLD})
@@ -94,6 +95,8 @@ function(trireme_library name)
     endif()
   elseif(ARG_COLD)
     target_compile_options(trireme_${name} PRIVATE $<$<CONFIG:Release>:$<IF:$<BOOL:${TRIREME_PORTABLE}>,-Os,-O1>>)
+  elseif(ARG_STEERS)
+    target_compile_options(trireme_${name} PRIVATE $<$<CONFIG:Release>:$<IF:$<BOOL:${TRIREME_PORTABLE}>,-Os,-O2>>)
   elseif(NOT ARG_COMPUTES)
     target_compile_options(trireme_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()
