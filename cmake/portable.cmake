@@ -23,9 +23,10 @@ foreach(kind LIBRARY INCLUDE PACKAGE)
 endforeach()
 
 # zig adds debug information and no position independence unless told. What is written in C are the
-# MPI plugins, libraries that it refuses to link with -fPIE. Functions that nothing calls stay out.
+# MPI plugins, libraries that it refuses to link with -fPIE. Functions that nothing calls stay out,
+# and so do tables for unwinding through those that throw nothing.
 set(CMAKE_C_FLAGS_INIT "-g0")
-set(CMAKE_CXX_FLAGS_INIT "-g0 -fPIE -ffunction-sections -fdata-sections")
+set(CMAKE_CXX_FLAGS_INIT "-g0 -fPIE -ffunction-sections -fdata-sections -fno-unwind-tables")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-s -pie -Wl,--gc-sections")
 
 # What the MPI plugins inside the program are compiled with (src/transport/mpi/CMakeLists.txt).
