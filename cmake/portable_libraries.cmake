@@ -48,6 +48,6 @@ endif()
 # No path of the builder in the program: the same commit gives the same bytes in another folder.
 add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
-# Each std::function without a table of virtual functions of its own: libc++ has this form, too, and none
-# crosses into the part of it that is already compiled.
+# Each std::function without a table of virtual functions of its own: libc++ has this form, too, and
+# none crosses into the part of it that is already compiled.
 add_compile_definitions(_LIBCPP_ABI_OPTIMIZED_FUNCTION)

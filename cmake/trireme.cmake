@@ -65,8 +65,8 @@ endif()
 # once (the preset debug compiles each alone and keeps it honest about what it includes), those APART,
 # whose names would collide or which are long enough by themselves, are not. A library that COMPUTES
 # is optimized most; with a sanitizer it alone is. One that is COLD, where no step spends its time, is
-# optimized little, and is small in the portable file. So is one that STEERS: steps call it, but its loops over
-# values are in flat or an engine.
+# optimized little, and is small in the portable file. So is one that STEERS: steps call it, but its
+# loops over values are in flat or an engine.
 if(TRIREME_SANITIZE)
   set(TRIREME_FILES_AT_ONCE 16)
 else()
