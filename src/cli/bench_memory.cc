@@ -34,7 +34,7 @@ constexpr Flag kFlags[] = {
     {"--threads", "N", "threads of the box (default: the cores of the job)"},
     {"--fabric", "LIST",
      "providers of libfabric, separated by commas (default: tcp;ofi_rxm,shm where there is the "
-     "plugin, see `trireme doctor`), or none"},
+     "plugin, see `trireme doctor`); '': none"},
     {"--json", "", "print JSON"},
 };
 
@@ -291,7 +291,6 @@ std::vector<std::string> ProvidersOf(const Args& args, const Log& log) {
       return {};
     }
   }
-  if (list == "none") return {};
   std::vector<std::string> providers = Split(list.value_or("tcp;ofi_rxm,shm"), ',');
   std::erase(providers, "");
   if (providers.size() > kMostProviders) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "transport/check/conformance.h"
 #include "transport/mpi/world.h"
@@ -94,6 +95,9 @@ inline int RunMpiTest(int argc, char** argv, std::span<const ConformanceCase> ca
     return 2;
   }
   testing::InitGoogleTest(&argc, argv);
+  // Open MPI has one folder for all jobs of a user: another test's job may just take it away.
+  const TemporaryDirectory own;
+  setenv("TMPDIR", own.path().c_str(), /*overwrite=*/1);
   return RUN_ALL_TESTS();
 }
 
